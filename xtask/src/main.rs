@@ -24,7 +24,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 /// What a word gives back: nothing, or why it could not be done.
-type Done<T = ()> = Result<T, Box<dyn Error>>;
+type XtaskResult<T = ()> = Result<T, Box<dyn Error>>;
 
 const HELP: &str = "\
 cargo xtask WORD
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
         ["trust"] => trust::run(""),
         ["trust", word] => trust::run(word),
         ["bench", rest @ ..] => bench::run(rest),
-        [bench::STAMP, path] => bench::stamp(path),
+        [bench::STAMP, path] => bench::write_stamp(path),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

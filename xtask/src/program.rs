@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
-use crate::Done;
+use crate::XtaskResult;
 use crate::workspace;
 
 /// The cargo that runs us, in the root of the workspace.
@@ -23,33 +23,38 @@ pub(crate) fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Comma
 }
 
 /// Runs it with our own output, and nothing to read.
-pub(crate) fn run(command: &mut Command) -> Done {
+pub(crate) fn run(command: &mut Command) -> XtaskResult {
     let status = command
         .stdin(Stdio::null())
         .status()
-        .map_err(|error| format!("cannot run {}: {error}", said(command)))?;
+        .map_err(|error| format!("cannot run {}: {error}", display_command(command)))?;
     if status.success() {
         Ok(())
     } else {
-        Err(format!("{}: {status}", said(command)).into())
+        Err(format!("{}: {status}", display_command(command)).into())
     }
 }
 
 /// What it prints on its standard output.
-pub(crate) fn read(command: &mut Command) -> Done<String> {
+pub(crate) fn capture_output(command: &mut Command) -> XtaskResult<String> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("cannot run {}: {error}", said(command)))?;
+        .map_err(|error| format!("cannot run {}: {error}", display_command(command)))?;
     if !output.status.success() {
         let said_why = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{}: {}\n{said_why}", said(command), output.status).into());
+        return Err(format!(
+            "{}: {}\n{said_why}",
+            display_command(command),
+            output.status
+        )
+        .into());
     }
     Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The command as a person would type it.
-fn said(command: &Command) -> String {
+fn display_command(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     let name = program.rsplit('/').next().unwrap_or_default();
     let args = command.get_args().map(OsStr::to_string_lossy);
@@ -67,7 +72,7 @@ mod tests {
     fn a_failure_names_the_command_and_what_it_said() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo 'no such thing' >&2; exit 3"]);
-        let error = read(&mut command).unwrap_err().to_string();
+        let error = capture_output(&mut command).unwrap_err().to_string();
         assert!(error.starts_with("sh -c echo"), "{error}");
         assert!(error.contains("exit status: 3"), "{error}");
         assert!(error.contains("no such thing"), "{error}");

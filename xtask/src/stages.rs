@@ -3,13 +3,13 @@
 
 use std::time::Instant;
 
-use crate::Done;
+use crate::XtaskResult;
 
 /// One stage: its name, and what is done.
-pub(crate) type Stage<'a> = (&'a str, &'a dyn Fn() -> Done);
+pub(crate) type NamedStage<'a> = (&'a str, &'a dyn Fn() -> XtaskResult);
 
 /// Carries out all stages; an error names those that failed.
-pub(crate) fn run(stages: &[Stage<'_>]) -> Done {
+pub(crate) fn run(stages: &[NamedStage<'_>]) -> XtaskResult {
     let mut failed = Vec::new();
     for (name, stage) in stages {
         println!("── {name}");

@@ -6,35 +6,35 @@
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-use crate::bench::table::machine;
+use crate::bench::table::describe_machine;
 use crate::program::{self, cargo};
-use crate::{Done, e2e, workspace};
+use crate::{XtaskResult, e2e, workspace};
 
 const FILE: &str = "docs/trust-measured.md";
 
-const OPENING: &str = "# What a verdict is worth, measured\n\n\
+const INTRODUCTION: &str = "# What a verdict is worth, measured\n\n\
     Written by `cargo xtask trust`; [trust.md](trust.md) says what is measured and how.\n";
 
 /// One table.
-struct Proof {
+struct Measurement {
     title: &'static str,
     /// What the table says as a whole.
     about: &'static str,
     columns: &'static [&'static str],
-    rows: fn() -> Done<Command>,
+    command: fn() -> XtaskResult<Command>,
 }
 
-const PROOFS: [Proof; 5] = [
-    Proof {
+const MEASUREMENTS: [Measurement; 5] = [
+    Measurement {
         title: "Cheats and honest changes",
         about: "How whole runs of one attempt ended. A cheat makes the check exit 0 while the work is undone (a control \
                 proves both); after an honest change the work is done. No cheat that can be detected may be verified; \
                 1 % of the honest changes may be refused, none called tampering, and 5 % may need a person (none of \
                 those that declare their changes to tests).",
         columns: &["runner", "kind", "class", "change", "outcome", "reason"],
-        rows: || e2e::suite(&["corpus", "--ignored", "--nocapture"]),
+        command: || e2e::suite_command(&["corpus", "--ignored", "--nocapture"]),
     },
-    Proof {
+    Measurement {
         title: "Releases of real projects",
         about: "Two releases of each project, as whole runs: an agent made the later one of the earlier one. None may be \
                 refused; a release whose sources pass the earlier tests must be verified, as must the sources for \
@@ -42,9 +42,9 @@ const PROOFS: [Proof; 5] = [
         columns: &[
             "project", "releases", "runner", "change", "expected", "outcome", "reason",
         ],
-        rows: || e2e::suite(&["replays", "--ignored", "--nocapture"]),
+        command: || e2e::suite_command(&["replays", "--ignored", "--nocapture"]),
     },
-    Proof {
+    Measurement {
         title: "Flakes",
         about: "Failures of a simulated check that fails with probability p before the agent began as \
                 after it, and of the same check once it is really broken.",
@@ -58,9 +58,16 @@ const PROOFS: [Proof; 5] = [
             "real failures",
             "lost",
         ],
-        rows: || Ok(test("selvedge-core", "", "no_more_often_than_chance", &[])),
+        command: || {
+            Ok(test_command(
+                "selvedge-core",
+                "",
+                "no_more_often_than_chance",
+                &[],
+            ))
+        },
     },
-    Proof {
+    Measurement {
         title: "Random trees",
         about: "Trees that were snapshotted, scrambled and put back, and the scramble after them. What \
                 the rules leave out was listed; a restore that something stood in the way of was \
@@ -76,8 +83,8 @@ const PROOFS: [Proof; 5] = [
             "restores refused",
             "bytes lost",
         ],
-        rows: || {
-            Ok(test(
+        command: || {
+            Ok(test_command(
                 "selvedge-engine",
                 "it",
                 "a_scrambled_tree_comes_back",
@@ -85,12 +92,12 @@ const PROOFS: [Proof; 5] = [
             ))
         },
     },
-    Proof {
+    Measurement {
         title: "Processes",
         about: "What outlives the program that started it, unless Selvedge ends it.",
         columns: &["of", "started as", "runs", "ended", "survivors", "method"],
-        rows: || {
-            Ok(test(
+        command: || {
+            Ok(test_command(
                 "selvedge",
                 "it",
                 "survivors::",
@@ -101,21 +108,23 @@ const PROOFS: [Proof; 5] = [
 ];
 
 /// Measures, prints and writes the tables whose titles contain a word.
-pub(crate) fn run(word: &str) -> Done {
-    let is_meant = |proof: &&Proof| proof.title.to_lowercase().contains(&word.to_lowercase());
+pub(crate) fn run(word: &str) -> XtaskResult {
+    let is_meant = |proof: &&Measurement| proof.title.to_lowercase().contains(&word.to_lowercase());
     let path = workspace::root().join(FILE);
-    let mut sections = sections(&std::fs::read_to_string(&path)?);
+    let mut sections = parse_sections(&std::fs::read_to_string(&path)?);
     let mut failed = Vec::new();
-    for proof in PROOFS.iter().filter(is_meant) {
+    for proof in MEASUREMENTS.iter().filter(is_meant) {
         println!("measuring: {}", proof.title.to_lowercase());
-        let rows = rows(&mut (proof.rows)()?)?;
-        let table = proof.table(&rows.rows)?;
+        let rows = collect_rows(&mut (proof.command)()?)?;
+        let table = proof.to_markdown(&rows.rows)?;
         println!("{table}");
         sections.insert(proof.title.to_owned(), table);
         failed.extend(rows.failure);
-        let all = PROOFS.iter().filter_map(|proof| sections.get(proof.title));
+        let all = MEASUREMENTS
+            .iter()
+            .filter_map(|proof| sections.get(proof.title));
         let all: String = all.map(|section| format!("\n{section}")).collect();
-        std::fs::write(&path, format!("{OPENING}{all}"))?;
+        std::fs::write(&path, format!("{INTRODUCTION}{all}"))?;
     }
     println!("wrote {FILE}");
     match failed.as_slice() {
@@ -125,7 +134,7 @@ pub(crate) fn run(word: &str) -> Done {
 }
 
 /// The sections of the document, by their titles.
-fn sections(document: &str) -> BTreeMap<String, String> {
+fn parse_sections(document: &str) -> BTreeMap<String, String> {
     let sections = document.split("\n## ").skip(1);
     let titled = sections.filter_map(|section| {
         let title = section.lines().next()?.to_owned();
@@ -134,9 +143,9 @@ fn sections(document: &str) -> BTreeMap<String, String> {
     titled.collect()
 }
 
-impl Proof {
-    fn table(&self, rows: &[String]) -> Done<String> {
-        let day = program::read(Command::new("date").args(["-u", "+%F"]))?;
+impl Measurement {
+    fn to_markdown(&self, rows: &[String]) -> XtaskResult<String> {
+        let day = program::capture_output(Command::new("date").args(["-u", "+%F"]))?;
         let (title, about, columns) = (self.title, self.about, self.columns);
         let head = columns.join(" | ");
         let rule = "---|".repeat(columns.len());
@@ -144,13 +153,13 @@ impl Proof {
         Ok(format!(
             "## {title}\n\n{about}\n\n{}; {}.\n\n| {head} |\n|{rule}\n{rows}\n",
             day.trim(),
-            machine()
+            describe_machine()
         ))
     }
 }
 
 /// The tests whose names hold the word, with what makes them long. No target is the library's own.
-fn test(package: &str, target: &str, word: &str, long: &[(&str, &str)]) -> Command {
+fn test_command(package: &str, target: &str, word: &str, long: &[(&str, &str)]) -> Command {
     let mut command = cargo(["test", "--package", package]);
     match target {
         "" => command.arg("--lib"),
@@ -162,14 +171,14 @@ fn test(package: &str, target: &str, word: &str, long: &[(&str, &str)]) -> Comma
 }
 
 /// What a test has printed.
-struct Rows {
+struct MeasuredRows {
     /// Sorted, as the runners of the tests would not.
     rows: Vec<String>,
     /// What else it said, if it failed.
     failure: Option<String>,
 }
 
-fn rows(command: &mut Command) -> Done<Rows> {
+fn collect_rows(command: &mut Command) -> XtaskResult<MeasuredRows> {
     let output = command
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
@@ -192,5 +201,5 @@ fn rows(command: &mut Command) -> Done<Rows> {
             output.status
         )
     });
-    Ok(Rows { rows, failure })
+    Ok(MeasuredRows { rows, failure })
 }

@@ -3,14 +3,14 @@
 
 use std::process::{Command, Stdio};
 
-use crate::Done;
+use crate::XtaskResult;
 use crate::program::{self, cargo};
 
 /// What must be installed.
 const PROGRAMS: [&str; 2] = ["chromium", "chromedriver"];
 
 /// Runs the suite; `args` go to its test runner.
-pub(crate) fn run(args: &[&str]) -> Done {
+pub(crate) fn run(args: &[&str]) -> XtaskResult {
     for program in PROGRAMS {
         let mut asked = Command::new(program);
         asked

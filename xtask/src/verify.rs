@@ -1,9 +1,9 @@
 //! `cargo xtask verify`: all that must hold before a change is handed in.
 
 use crate::program::{self, cargo};
-use crate::{Done, generate, stages, tidy};
+use crate::{XtaskResult, generate, stages, tidy};
 
-pub(crate) fn run() -> Done {
+pub(crate) fn run() -> XtaskResult {
     stages::run(&[
         ("format", &format),
         ("lints", &lints),
@@ -15,11 +15,11 @@ pub(crate) fn run() -> Done {
     ])
 }
 
-fn format() -> Done {
+fn format() -> XtaskResult {
     program::run(&mut cargo(["fmt", "--all", "--check"]))
 }
 
-fn lints() -> Done {
+fn lints() -> XtaskResult {
     // The last two are no part of all targets.
     for targets in [&["--all-targets"][..], &["--test", "e2e", "--test", "ui"]] {
         let mut lints = cargo(["clippy", "--workspace", "--all-features"]);
@@ -28,11 +28,11 @@ fn lints() -> Done {
     Ok(())
 }
 
-fn tests() -> Done {
+fn tests() -> XtaskResult {
     program::run(&mut cargo(["test", "--workspace"]))
 }
 
-fn documentation() -> Done {
+fn documentation() -> XtaskResult {
     let mut rustdoc = cargo([
         "doc",
         "--workspace",

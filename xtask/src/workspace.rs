@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::Done;
+use crate::XtaskResult;
 use crate::program::{self, cargo};
 
 /// The root of the workspace.
@@ -16,15 +16,15 @@ pub(crate) fn root() -> &'static Path {
 
 /// `cargo metadata`, as much of it as is asked about.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Metadata {
-    pub(crate) packages: Vec<Package>,
+pub(crate) struct CargoMetadata {
+    pub(crate) packages: Vec<MetadataPackage>,
     /// The graph as resolved for this platform; absent without the dependencies.
-    resolve: Option<Resolve>,
+    resolve: Option<ResolveGraph>,
     pub(crate) target_directory: PathBuf,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Package {
+pub(crate) struct MetadataPackage {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) version: String,
@@ -42,62 +42,64 @@ pub(crate) struct Dependency {
 }
 
 #[derive(Debug, Deserialize)]
-struct Resolve {
-    nodes: Vec<Node>,
+struct ResolveGraph {
+    nodes: Vec<ResolveNode>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Node {
+struct ResolveNode {
     id: String,
-    deps: Vec<Edge>,
+    deps: Vec<ResolveEdge>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Edge {
+struct ResolveEdge {
     pkg: String,
-    dep_kinds: Vec<EdgeKind>,
+    dep_kinds: Vec<DependencyKind>,
 }
 
 #[derive(Debug, Deserialize)]
-struct EdgeKind {
+struct DependencyKind {
     kind: Option<String>,
 }
 
-impl Metadata {
+impl CargoMetadata {
     /// Our own packages, from their manifests alone.
-    pub(crate) fn own() -> Done<Self> {
+    pub(crate) fn workspace_only() -> XtaskResult<Self> {
         Self::read(&["--no-deps"])
     }
 
     /// All packages that are built on this platform. Fetches what is not there yet.
-    pub(crate) fn whole() -> Done<Self> {
+    pub(crate) fn with_dependencies() -> XtaskResult<Self> {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let version = program::read(std::process::Command::new(rustc).arg("-vV"))?;
+        let version = program::capture_output(std::process::Command::new(rustc).arg("-vV"))?;
         let host = version.lines().find_map(|line| line.strip_prefix("host: "));
         let host = host.ok_or("rustc -vV names no host")?;
         Self::read(&["--locked", "--all-features", "--filter-platform", host])
     }
 
-    fn read(args: &[&str]) -> Done<Self> {
+    fn read(args: &[&str]) -> XtaskResult<Self> {
         let mut metadata = cargo(["metadata", "--format-version", "1", "--quiet"]);
-        Ok(serde_json::from_str(&program::read(metadata.args(args))?)?)
+        Ok(serde_json::from_str(&program::capture_output(
+            metadata.args(args),
+        )?)?)
     }
 
     /// What the package of that name needs to run, itself included, however indirectly: no
     /// dev-dependencies, no build scripts.
-    pub(crate) fn needed_by(&self, name: &str) -> Vec<&Package> {
-        let packages: BTreeMap<&str, &Package> = self
+    pub(crate) fn runtime_dependencies(&self, name: &str) -> Vec<&MetadataPackage> {
+        let packages: BTreeMap<&str, &MetadataPackage> = self
             .packages
             .iter()
             .map(|it| (it.id.as_str(), it))
             .collect();
-        let nodes: BTreeMap<&str, &Node> = self
+        let nodes: BTreeMap<&str, &ResolveNode> = self
             .resolve
             .iter()
             .flat_map(|resolve| &resolve.nodes)
             .map(|node| (node.id.as_str(), node))
             .collect();
-        let mut found: BTreeMap<&str, &Package> = BTreeMap::new();
+        let mut found: BTreeMap<&str, &MetadataPackage> = BTreeMap::new();
         let mut open: Vec<&str> = packages
             .values()
             .filter(|it| it.name == name)
@@ -111,7 +113,7 @@ impl Metadata {
                 open.extend(
                     node.deps
                         .iter()
-                        .filter(|it| it.runs())
+                        .filter(|it| it.is_runtime())
                         .map(|it| it.pkg.as_str()),
                 );
             }
@@ -120,8 +122,8 @@ impl Metadata {
     }
 }
 
-impl Edge {
-    fn runs(&self) -> bool {
+impl ResolveEdge {
+    fn is_runtime(&self) -> bool {
         self.dep_kinds.iter().any(|it| it.kind.is_none())
     }
 }

@@ -12,36 +12,36 @@ use serde_json::Value;
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// Submissions as their clients know them, by idempotency key; one key may stand several times.
-    pub submits: Vec<Submit>,
+    pub submissions: Vec<ClientSubmission>,
     /// Cancellations that were acknowledged.
-    pub cancels: Vec<Cancel>,
+    pub cancellations: Vec<ClientCancellation>,
     /// What clients saw of tasks meanwhile.
-    pub seen: Vec<Seen>,
+    pub observations: Vec<ListedTask>,
     /// Lines of logs and journals that clients read meanwhile.
-    pub lines: Vec<SeenLine>,
+    pub lines: Vec<FetchedLine>,
     /// Reports that clients read meanwhile.
-    pub reads: Vec<SeenReport>,
+    pub reports_read: Vec<FetchedReport>,
     /// The scripted provider's ledger.
-    pub calls: Vec<Call>,
+    pub calls: Vec<ProviderCall>,
     /// What workers traced.
-    pub traces: Vec<Trace>,
+    pub traces: Vec<WorkerTrace>,
     /// Times at which a worker stood still.
-    pub pauses: Vec<Pause>,
+    pub pauses: Vec<PauseInterval>,
     /// When a worker's process ended, by its id.
     pub deaths: BTreeMap<i32, u64>,
     /// What the hub says in the end that each worker holds: name, tasks.
-    pub held_in_the_end: Vec<(String, Vec<String>)>,
+    pub final_holdings: Vec<(String, Vec<String>)>,
     /// Tasks that each worker may carry out at a time.
     pub slots: usize,
     /// By how much a lease outlives the moment at which its worker ends its work.
     pub margin_us: u64,
     /// The hub's tables, by task.
-    pub tasks: BTreeMap<String, Task>,
+    pub tasks: BTreeMap<String, ObservedTask>,
 }
 
 /// A submission.
 #[derive(Debug, Clone, Default)]
-pub struct Submit {
+pub struct ClientSubmission {
     /// Its idempotency key, which stands in the task's description, too.
     pub key: String,
     /// 0 to 9.
@@ -49,21 +49,21 @@ pub struct Submit {
     /// Attempts that it may have: of a plan, all of its subtasks together.
     pub max_attempts: u32,
     /// Its subtasks, if it is a plan.
-    pub parts: usize,
+    pub subtask_count: usize,
     /// The task that the hub named; none when no answer came.
-    pub answered: Option<String>,
+    pub task_id: Option<String>,
 }
 
 /// A cancellation that the hub acknowledged.
 #[derive(Debug, Clone)]
-pub struct Cancel {
+pub struct ClientCancellation {
     /// The task.
     pub task: String,
 }
 
 /// A task as a list showed it.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct ListedTask {
     /// When the answer came.
     pub at_us: u64,
     /// The task.
@@ -76,7 +76,7 @@ pub struct Seen {
 
 /// A line of a log or a journal, as it was read.
 #[derive(Debug, Clone)]
-pub struct SeenLine {
+pub struct FetchedLine {
     /// The task.
     pub task: String,
     /// Whether of the run's journal, else of the hub's log.
@@ -89,7 +89,7 @@ pub struct SeenLine {
 
 /// A report, as it was read.
 #[derive(Debug, Clone)]
-pub struct SeenReport {
+pub struct FetchedReport {
     /// The task.
     pub task: String,
     /// The run.
@@ -100,7 +100,7 @@ pub struct SeenReport {
 
 /// One agent's call of the provider: it lasts for as long as the agent's process lives.
 #[derive(Debug, Clone, Default)]
-pub struct Call {
+pub struct ProviderCall {
     /// The task.
     pub task: String,
     /// The attempt.
@@ -117,7 +117,7 @@ pub struct Call {
 
 /// What a worker traced.
 #[derive(Debug, Clone)]
-pub struct Trace {
+pub struct WorkerTrace {
     /// Its name.
     pub worker: String,
     /// Its process.
@@ -129,12 +129,12 @@ pub struct Trace {
     /// The grant.
     pub epoch: u64,
     /// What.
-    pub what: Traced,
+    pub event: TraceEvent,
 }
 
 /// What happened at a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Traced {
+pub enum TraceEvent {
     /// A run goes to work.
     DriveBegan,
     /// Nothing of it is left.
@@ -154,7 +154,7 @@ pub enum Traced {
 
 /// A time at which a worker's process, or the whole machine, stood still.
 #[derive(Debug, Clone)]
-pub struct Pause {
+pub struct PauseInterval {
     /// Whose; everybody's when none.
     pub worker: Option<String>,
     /// From when on.
@@ -165,7 +165,7 @@ pub struct Pause {
 
 /// A task as the hub's tables have it.
 #[derive(Debug, Clone, Default)]
-pub struct Task {
+pub struct ObservedTask {
     /// Its description, which holds the submission's key.
     pub description: String,
     /// `queued`, `offered`, …
@@ -203,20 +203,20 @@ pub struct Task {
     /// The hub's log.
     pub log: Vec<(u64, LeaseEvent)>,
     /// Runs.
-    pub runs: Vec<Run>,
+    pub runs: Vec<ObservedAttempt>,
     /// Reports.
-    pub reports: Vec<Report>,
+    pub reports: Vec<ObservedReport>,
     /// The run's journal.
     pub journal: Vec<(u64, String)>,
     /// The ledger.
-    pub costs: Vec<Cost>,
+    pub costs: Vec<ObservedCost>,
     /// Results: the completion's id, and the body.
     pub results: Vec<(String, Value)>,
 }
 
 /// A run of a task.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct ObservedAttempt {
     /// Its number.
     pub number: u32,
     /// Under which grant it began.
@@ -227,7 +227,7 @@ pub struct Run {
 
 /// A report as it is kept.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct ObservedReport {
     /// The run.
     pub run: u32,
     /// Under which grant.
@@ -240,7 +240,7 @@ pub struct Report {
 
 /// A line of the ledger.
 #[derive(Debug, Clone)]
-pub struct Cost {
+pub struct ObservedCost {
     /// The run.
     pub run: u32,
     /// The call.
@@ -249,7 +249,7 @@ pub struct Cost {
     pub micro_usd: Option<u64>,
 }
 
-impl Task {
+impl ObservedTask {
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
         matches!(
@@ -259,7 +259,7 @@ impl Task {
     }
 
     /// Who held it when a run began.
-    pub fn starter(&self, run: u32) -> Option<&str> {
+    pub fn holder_at_run(&self, run: u32) -> Option<&str> {
         let mut holder = None;
         for (_, event) in &self.log {
             match event {
@@ -272,32 +272,32 @@ impl Task {
     }
 
     /// The key of the submission that it came from.
-    pub fn key(&self) -> Option<&str> {
+    pub fn submission_key(&self) -> Option<&str> {
         self.description
             .split_whitespace()
             .find_map(|word| word.strip_prefix("key="))
     }
 
     /// The key of the plan that it is a part of, and its number there.
-    pub fn part(&self) -> Option<(&str, usize)> {
-        let (plan, number) = self.key()?.rsplit_once('.')?;
+    pub fn plan_part(&self) -> Option<(&str, usize)> {
+        let (plan, number) = self.submission_key()?.rsplit_once('.')?;
         Some((plan, number.parse().ok()?))
     }
 }
 
 impl History {
     /// A plan's subtasks, as far as they have begun, by their numbers there; none of any other task.
-    pub fn parts<'a>(&'a self, plan: &'a Task) -> BTreeMap<usize, &'a Task> {
-        let mine = |task: &'a Task| {
-            let (of, number) = task.part()?;
-            (Some(of) == plan.key()).then_some((number, task))
+    pub fn subtasks_of<'a>(&'a self, plan: &'a ObservedTask) -> BTreeMap<usize, &'a ObservedTask> {
+        let mine = |task: &'a ObservedTask| {
+            let (of, number) = task.plan_part()?;
+            (Some(of) == plan.submission_key()).then_some((number, task))
         };
         self.tasks.values().filter_map(mine).collect()
     }
 
     /// The request that a task came from.
-    pub fn submit_of(&self, task: &Task) -> Option<&Submit> {
-        let key = task.key()?;
-        self.submits.iter().find(|submit| submit.key == key)
+    pub fn submission_of(&self, task: &ObservedTask) -> Option<&ClientSubmission> {
+        let key = task.submission_key()?;
+        self.submissions.iter().find(|submit| submit.key == key)
     }
 }

@@ -11,8 +11,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_chaos::play::{PLANTED, Planted, Tally, planted, round};
-use selvedge_chaos::stage::{Database, Settings, Shim, Trouble, agent};
+use selvedge_chaos::cluster::{ChaosError, Database, FsyncShim, RoundSettings, run_agent};
+use selvedge_chaos::scenarios::{
+    EventCounts, INVARIANT_MUTANTS, Mutant, run_mutant_scenario, run_round,
+};
 
 const HELP: &str = "\
 selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [--workers N]
@@ -30,11 +32,11 @@ selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [
   --only-plant BUG  instead: that one";
 
 #[derive(Debug)]
-struct Asked {
-    settings: Settings,
+struct ChaosOptions {
+    settings: RoundSettings,
     rounds: u64,
-    length: Duration,
-    plants: Vec<(Planted, bool)>,
+    duration: Duration,
+    mutants: Vec<(Mutant, bool)>,
 }
 
 fn main() -> ExitCode {
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
     if let [word, provider, worker, ..] = args.as_slice()
         && word == "agent"
     {
-        return match agent(provider, worker) {
+        return match run_agent(provider, worker) {
             Ok(()) => ExitCode::SUCCESS,
             Err(trouble) => {
                 eprintln!("scripted agent: {trouble}");
@@ -50,15 +52,15 @@ fn main() -> ExitCode {
             }
         };
     }
-    let asked = match read(&args) {
+    let asked = match parse_args(&args) {
         Ok(asked) => asked,
         Err(trouble) => {
             eprintln!("{trouble}\n\n{HELP}");
             return ExitCode::from(2);
         }
     };
-    let done = tokio::runtime::Runtime::new().map_err(Trouble::from);
-    match done.and_then(|runtime| runtime.block_on(play(asked))) {
+    let done = tokio::runtime::Runtime::new().map_err(ChaosError::from);
+    match done.and_then(|runtime| runtime.block_on(run_rounds(asked))) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(trouble) => {
@@ -68,16 +70,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn read(args: &[String]) -> Result<Asked, Trouble> {
-    let mut settings = Settings {
+fn parse_args(args: &[String]) -> Result<ChaosOptions, ChaosError> {
+    let mut settings = RoundSettings {
         binary: PathBuf::new(),
         seed: fastrand::u64(1..1_000_000),
         workers: 3,
         slots: 2,
         ttl_ms: 2_400,
-        longest_ms: 300,
-        points_only: false,
-        plant: None,
+        max_session_ms: 300,
+        failpoints_only: false,
+        mutant: None,
         database: Database::Sqlite,
     };
     let (mut rounds, mut length, mut plants) = (1, Duration::from_secs(10), Vec::new());
@@ -85,7 +87,7 @@ fn read(args: &[String]) -> Result<Asked, Trouble> {
     while let Some(arg) = args.next() {
         let mut value = || {
             args.next()
-                .ok_or_else(|| Trouble::from(format!("{arg} needs a value")))
+                .ok_or_else(|| ChaosError::from(format!("{arg} needs a value")))
         };
         match arg.as_str() {
             "--program" => settings.binary = PathBuf::from(value()?).canonicalize()?,
@@ -97,16 +99,18 @@ fn read(args: &[String]) -> Result<Asked, Trouble> {
             "--database" => {
                 settings.database = match value()?.as_str() {
                     "sqlite" => Database::Sqlite,
-                    "postgres" => Database::postgres(),
+                    "postgres" => Database::start_postgres(),
                     other => return Err(format!("no database is called {other}").into()),
                 }
             }
-            "--points" => (settings.points_only, settings.longest_ms) = (true, 60),
-            "--plants" => plants.extend(PLANTED.map(|plant| (plant, true))),
-            "--scenes" => plants.extend(PLANTED.map(|plant| (plant, false))),
+            "--points" => (settings.failpoints_only, settings.max_session_ms) = (true, 60),
+            "--plants" => plants.extend(INVARIANT_MUTANTS.map(|plant| (plant, true))),
+            "--scenes" => plants.extend(INVARIANT_MUTANTS.map(|plant| (plant, false))),
             "--only-plant" => {
                 let bug = value()?;
-                let plant = PLANTED.into_iter().find(|it| it.bug == bug.as_str());
+                let plant = INVARIANT_MUTANTS
+                    .into_iter()
+                    .find(|it| it.bug == bug.as_str());
                 plants.push((plant.ok_or("no such bug")?, true));
             }
             _ => return Err(format!("what is {arg}?").into()),
@@ -115,29 +119,29 @@ fn read(args: &[String]) -> Result<Asked, Trouble> {
     if settings.binary.as_os_str().is_empty() {
         return Err("--program is needed".into());
     }
-    Ok(Asked {
+    Ok(ChaosOptions {
         settings,
         rounds,
-        length,
-        plants,
+        duration: length,
+        mutants: plants,
     })
 }
 
-async fn play(asked: Asked) -> Result<bool, Trouble> {
+async fn run_rounds(asked: ChaosOptions) -> Result<bool, ChaosError> {
     // Only one provider of cryptography is built in; that it is set already is no error.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let folder = tempfile::tempdir()?;
-    let shim = Arc::new(Shim::compile(folder.path())?);
-    if !asked.plants.is_empty() {
-        return play_plants(asked, shim).await;
+    let shim = Arc::new(FsyncShim::compile(folder.path())?);
+    if !asked.mutants.is_empty() {
+        return run_mutants(asked, shim).await;
     }
-    let (mut total, mut sound) = (Tally::new(), true);
+    let (mut total, mut sound) = (EventCounts::new(), true);
     for number in 0..asked.rounds {
         let mut settings = asked.settings.clone();
         settings.seed += number;
         let seed = settings.seed;
         println!("round {}: seed {seed}", number + 1);
-        let played = round(settings, Arc::clone(&shim), asked.length).await;
+        let played = run_round(settings, Arc::clone(&shim), asked.duration).await;
         let played = match played {
             Ok(played) => played,
             Err(trouble) => {
@@ -149,7 +153,7 @@ async fn play(asked: Asked) -> Result<bool, Trouble> {
         for violation in &played.violations {
             println!("seed {seed}: {violation}");
         }
-        if let Some(kept) = played.kept {
+        if let Some(kept) = played.kept_files {
             println!("seed {seed}: what is left is in {}", kept.display());
             sound = false;
         }
@@ -173,15 +177,15 @@ async fn play(asked: Asked) -> Result<bool, Trouble> {
 }
 
 /// All scenes at once: they mostly wait.
-async fn play_plants(asked: Asked, shim: Arc<Shim>) -> Result<bool, Trouble> {
+async fn run_mutants(asked: ChaosOptions, shim: Arc<FsyncShim>) -> Result<bool, ChaosError> {
     let mut sound = true;
-    for some in asked.plants.chunks(4) {
+    for some in asked.mutants.chunks(4) {
         let scenes = some.iter().map(|&(plant, with_bug)| {
-            let settings = Settings {
+            let settings = RoundSettings {
                 ttl_ms: asked.settings.ttl_ms.max(1_500),
                 ..asked.settings.clone()
             };
-            planted(plant, with_bug, settings, Arc::clone(&shim))
+            run_mutant_scenario(plant, with_bug, settings, Arc::clone(&shim))
         });
         let ended = futures_util::future::join_all(scenes).await;
         for ((plant, with_bug), scene) in some.iter().zip(ended) {
@@ -190,7 +194,7 @@ async fn play_plants(asked: Asked, shim: Arc<Shim>) -> Result<bool, Trouble> {
             broken.dedup();
             let with = if *with_bug { "with" } else { "without" };
             println!("{with} {}: breaks {broken:?}", plant.bug);
-            if let Some(kept) = scene.kept {
+            if let Some(kept) = scene.kept_files {
                 sound = false;
                 let violations = scene.violations.iter();
                 violations.for_each(|violation| println!("    {violation}"));

@@ -7,19 +7,19 @@ use thiserror::Error;
 use crate::model::{PLUGIN_VERSION, PluginReport, PluginStatus};
 
 /// Bytes of an answer that are read at all.
-pub const LIMIT: usize = 4 << 20;
+pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
 /// Failures that are kept; the first of them are what the next attempt is told.
-const FAILURES: usize = 1_000;
+const MAX_FAILURES: usize = 1_000;
 
 /// Why an answer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Unusable {
+pub enum PluginReportError {
     /// There is none.
     #[error("it answered nothing on its standard output")]
     Empty,
     /// It is longer than any answer need be.
-    #[error("its answer is longer than {LIMIT} bytes")]
+    #[error("its answer is longer than {MAX_ANSWER_BYTES} bytes")]
     TooLong,
     /// It is not the object that was asked for.
     #[error("its answer is not the report that was asked for: {0}")]
@@ -41,36 +41,36 @@ pub enum Unusable {
 ///
 /// # Errors
 ///
-/// See [`Unusable`].
-pub fn parse(bytes: &[u8]) -> Result<PluginReport, Unusable> {
-    if bytes.len() > LIMIT {
-        return Err(Unusable::TooLong);
+/// See [`PluginReportError`].
+pub fn parse(bytes: &[u8]) -> Result<PluginReport, PluginReportError> {
+    if bytes.len() > MAX_ANSWER_BYTES {
+        return Err(PluginReportError::TooLong);
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Unusable::Empty);
+        return Err(PluginReportError::Empty);
     }
-    let mut report: PluginReport =
-        serde_json::from_slice(bytes).map_err(|error| Unusable::NotAReport(error.to_string()))?;
+    let mut report: PluginReport = serde_json::from_slice(bytes)
+        .map_err(|error| PluginReportError::NotAReport(error.to_string()))?;
     if report.v != PLUGIN_VERSION {
-        return Err(Unusable::Version(report.v));
+        return Err(PluginReportError::Version(report.v));
     }
     let contradiction = match report.status {
-        PluginStatus::Pass => says_failed(&report).map(|found| ("pass", found)),
-        PluginStatus::Fail => says_passed(&report).map(|found| ("fail", found)),
+        PluginStatus::Pass => find_failure_claim(&report).map(|found| ("pass", found)),
+        PluginStatus::Fail => find_success_claim(&report).map(|found| ("fail", found)),
         PluginStatus::Error => None,
     };
     if let Some((status, found)) = contradiction {
-        return Err(Unusable::Contradiction(status, found));
+        return Err(PluginReportError::Contradiction(status, found));
     }
     report.reason = report.reason.filter(|it| !it.trim().is_empty());
     report
         .failures
         .retain(|it| !it.summary.trim().is_empty() || it.id.is_some() || it.file.is_some());
     match (report.status, report.failures.is_empty(), &report.reason) {
-        (PluginStatus::Fail, true, None) => Err(Unusable::Unexplained("fail")),
-        (PluginStatus::Error, _, None) => Err(Unusable::Unexplained("error")),
+        (PluginStatus::Fail, true, None) => Err(PluginReportError::Unexplained("fail")),
+        (PluginStatus::Error, _, None) => Err(PluginReportError::Unexplained("error")),
         _ => {
-            report.failures.truncate(FAILURES);
+            report.failures.truncate(MAX_FAILURES);
             Ok(report)
         }
     }
@@ -121,7 +121,7 @@ const FAILURE_FIELDS: [&str; 21] = [
 
 /// What in an answer says that something failed, beside its status. Fields that the contract does not know are
 /// passed over, but none that would turn the meaning of the answer round.
-fn says_failed(report: &PluginReport) -> Option<String> {
+fn find_failure_claim(report: &PluginReport) -> Option<String> {
     if !report.failures.is_empty() {
         return Some("`failures` is not empty".to_owned());
     }
@@ -144,7 +144,7 @@ fn says_failed(report: &PluginReport) -> Option<String> {
 }
 
 /// What in an answer says that all is well, beside its status.
-fn says_passed(report: &PluginReport) -> Option<String> {
+fn find_success_claim(report: &PluginReport) -> Option<String> {
     let says_passed =
         |name: &str, value: &Value| VERDICTS.contains(&name) && verdict(value) == Some(true);
     find_unknown(report, says_passed)
@@ -200,10 +200,10 @@ mod tests {
             said(r#"{"v":1,"status":"fail","failures":[{"summary":"x"}],"more":2}"#),
             Ok(PluginStatus::Fail)
         );
-        assert_eq!(said(" \n"), Err(Unusable::Empty));
+        assert_eq!(said(" \n"), Err(PluginReportError::Empty));
         assert_eq!(
             said(r#"{"v":2,"status":"pass"}"#),
-            Err(Unusable::Version(2))
+            Err(PluginReportError::Version(2))
         );
         for fields in [
             r#""failures":[{"summary":"x"}]"#,
@@ -219,7 +219,7 @@ mod tests {
         ] {
             let answer = said(&format!(r#"{{"v":1,"status":"pass",{fields}}}"#));
             assert!(
-                matches!(answer, Err(Unusable::Contradiction("pass", _))),
+                matches!(answer, Err(PluginReportError::Contradiction("pass", _))),
                 "{fields}: {answer:?}"
             );
         }
@@ -233,15 +233,15 @@ mod tests {
         }
         assert_eq!(
             said(r#"{"v":1,"status":"fail","reason":" ","failures":[{}]}"#),
-            Err(Unusable::Unexplained("fail"))
+            Err(PluginReportError::Unexplained("fail"))
         );
         assert_eq!(
             said(r#"{"v":1,"status":"error"}"#),
-            Err(Unusable::Unexplained("error"))
+            Err(PluginReportError::Unexplained("error"))
         );
         assert_eq!(
             said(r#"{"v":1,"status":"fail","reason":"x","passed":true}"#),
-            Err(Unusable::Contradiction(
+            Err(PluginReportError::Contradiction(
                 "fail",
                 "`passed` is true".to_owned()
             ))
@@ -256,10 +256,13 @@ mod tests {
             r#"[{"v":1,"status":"pass"}]"#,
         ] {
             assert!(
-                matches!(said(nonsense), Err(Unusable::NotAReport(_))),
+                matches!(said(nonsense), Err(PluginReportError::NotAReport(_))),
                 "{nonsense}"
             );
         }
-        assert_eq!(parse(&vec![b' '; LIMIT + 1]), Err(Unusable::TooLong));
+        assert_eq!(
+            parse(&vec![b' '; MAX_ANSWER_BYTES + 1]),
+            Err(PluginReportError::TooLong)
+        );
     }
 }

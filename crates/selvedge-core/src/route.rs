@@ -12,10 +12,10 @@ use crate::config::nearest;
 use crate::model::{AgentKind, AgentSpec, ComplexityTier, Task};
 
 /// The built-in agent that runs the task's own command.
-pub const SHELL: &str = "shell";
+pub const SHELL_AGENT: &str = "shell";
 
 /// What older clients call the shell in `routing_decision.target_type`.
-const SHELL_OF_OLDER_CLIENTS: &str = "sidecar";
+const LEGACY_SHELL_TARGET: &str = "sidecar";
 
 /// Why no agent could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +48,7 @@ pub fn named_agents(task: &Task) -> impl Iterator<Item = (&'static str, &str)> {
     let decision = task.routing_decision.as_ref();
     let decision = decision.map(|decision| {
         let name = match decision.target_type.trim() {
-            SHELL_OF_OLDER_CLIENTS => SHELL,
+            LEGACY_SHELL_TARGET => SHELL_AGENT,
             name => name,
         };
         ("routing_decision.target_type", name)
@@ -62,7 +62,7 @@ pub fn named_agents(task: &Task) -> impl Iterator<Item = (&'static str, &str)> {
 /// `command`.
 pub fn requested_agent(task: &Task) -> Option<&str> {
     let named = named_agents(task).map(|(_, name)| name).next();
-    named.or_else(|| is_for_the_shell(task).then_some(SHELL))
+    named.or_else(|| is_shell_task(task).then_some(SHELL_AGENT))
 }
 
 /// Chooses the agent: the one that the task goes to, or else `default`.
@@ -75,8 +75,8 @@ pub fn route(
     match find(name, agents) {
         Some(agent) if agent.kind == AgentKind::Shell => with_command(agent, task),
         Some(agent) => Ok(agent),
-        None if name == SHELL => with_command(shell(), task),
-        None => Err(unknown(name, agents)),
+        None if name == SHELL_AGENT => with_command(shell(), task),
+        None => Err(unknown_agent_error(name, agents)),
     }
 }
 
@@ -84,16 +84,16 @@ pub fn route(
 /// (`acp:PROGRAM`).
 pub(crate) fn find(name: &str, agents: &BTreeMap<String, AgentSpec>) -> Option<AgentSpec> {
     let configured = agents.get(name).cloned();
-    configured.or_else(|| acp::named(name, agents))
+    configured.or_else(|| acp::find_acp_agent(name, agents))
 }
 
-fn is_for_the_shell(task: &Task) -> bool {
+fn is_shell_task(task: &Task) -> bool {
     let nothing_to_describe = task.description.trim().is_empty();
-    command(task).is_some()
+    task_command(task).is_some()
         && (nothing_to_describe || task.complexity_tier == Some(ComplexityTier::Trivial))
 }
 
-fn command(task: &Task) -> Option<&str> {
+fn task_command(task: &Task) -> Option<&str> {
     task.command
         .as_deref()
         .filter(|command| !command.trim().is_empty())
@@ -101,7 +101,7 @@ fn command(task: &Task) -> Option<&str> {
 
 fn shell() -> AgentSpec {
     AgentSpec {
-        name: SHELL.to_owned(),
+        name: SHELL_AGENT.to_owned(),
         kind: AgentKind::Shell,
         program: Vec::new(),
         model: None,
@@ -120,7 +120,7 @@ fn shell() -> AgentSpec {
 
 /// The task's command line as the shell's argument. The description is never run.
 fn with_command(agent: AgentSpec, task: &Task) -> Result<AgentSpec, RouteError> {
-    let command = command(task).ok_or(RouteError::NoCommand)?;
+    let command = task_command(task).ok_or(RouteError::NoCommand)?;
     let program = vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()];
     Ok(AgentSpec {
         program,
@@ -129,8 +129,12 @@ fn with_command(agent: AgentSpec, task: &Task) -> Result<AgentSpec, RouteError> 
     })
 }
 
-pub(crate) fn unknown(name: &str, agents: &BTreeMap<String, AgentSpec>) -> RouteError {
-    let mut known: Vec<String> = agents.keys().cloned().chain([SHELL.to_owned()]).collect();
+pub(crate) fn unknown_agent_error(name: &str, agents: &BTreeMap<String, AgentSpec>) -> RouteError {
+    let mut known: Vec<String> = agents
+        .keys()
+        .cloned()
+        .chain([SHELL_AGENT.to_owned()])
+        .collect();
     known.sort();
     known.dedup();
     let nearest =
@@ -204,17 +208,17 @@ mod tests {
         check(&described(Some(ComplexityTier::Complex), None), "claude");
         check(&described(Some(ComplexityTier::Trivial), None), "claude");
         check(&described(None, Some("make")), "claude");
-        check(&trivial, SHELL);
+        check(&trivial, SHELL_AGENT);
         let nothing_else = Task {
             description: " ".into(),
             ..described(None, Some("make"))
         };
-        check(&nothing_else, SHELL);
+        check(&nothing_else, SHELL_AGENT);
         check(&decided("ollama", &trivial), "ollama");
         let described_command = described(None, Some("make"));
-        check(&decided("sidecar", &described_command), SHELL);
-        check(&decided(" sidecar ", &described_command), SHELL);
-        check(&decided(" ", &trivial), SHELL);
+        check(&decided("sidecar", &described_command), SHELL_AGENT);
+        check(&decided(" sidecar ", &described_command), SHELL_AGENT);
+        check(&decided(" ", &trivial), SHELL_AGENT);
         let both = Task {
             agent: Some("aider".into()),
             ..decided("nobody", &trivial)
@@ -227,7 +231,7 @@ mod tests {
         let task = Task {
             description: "rm -rf /".into(),
             command: Some("make 'all of it'".into()),
-            agent: Some(SHELL.into()),
+            agent: Some(SHELL_AGENT.into()),
             ..Task::default()
         };
         let agent = route(&task, &agents(), "claude").unwrap();

@@ -14,7 +14,7 @@
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use selvedge_digest::{Exit, Hints, analyse};
+use selvedge_digest::{CommandStatus, Hints, analyse};
 
 const BYTES: usize = 4 << 20;
 
@@ -77,7 +77,7 @@ fn measure<const N: usize>(criterion: &mut Criterion, group: &str, logs: [(&str,
     for (name, log) in logs {
         group.throughput(Throughput::Bytes(u64::try_from(log.len()).unwrap()));
         group.bench_function(name, |bencher| {
-            bencher.iter(|| analyse(&log, Hints::default(), Exit::Code(1)));
+            bencher.iter(|| analyse(&log, Hints::default(), CommandStatus::Code(1)));
         });
     }
     group.finish();

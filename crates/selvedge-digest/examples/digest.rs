@@ -12,7 +12,7 @@ use std::env;
 use std::fs::File;
 use std::io::{self, Write};
 
-use selvedge_digest::{Budget, Digester, Exit, Hints, LastGreen, formats};
+use selvedge_digest::{CommandStatus, DigestBudget, Digester, Hints, PassingOutput, formats};
 
 fn option(flag: &str, variable: &str) -> Option<String> {
     let mut arguments = env::args().skip_while(|argument| argument != flag);
@@ -30,8 +30,9 @@ fn main() -> io::Result<()> {
     let hints = Hints {
         command: option("--cmd", "DIGEST_CMD"),
     };
-    let exit = option("--exit", "DIGEST_EXIT").map_or(Exit::Unknown, |code| {
-        code.parse().map_or(Exit::Unknown, Exit::Code)
+    let exit = option("--exit", "DIGEST_EXIT").map_or(CommandStatus::Unknown, |code| {
+        code.parse()
+            .map_or(CommandStatus::Unknown, CommandStatus::Code)
     });
     let generic = env::args().any(|argument| argument == "--generic");
     let mut digester = if generic {
@@ -40,12 +41,12 @@ fn main() -> io::Result<()> {
         Digester::new(hints)
     };
     if let Some(path) = option("--last-green", "DIGEST_LAST_GREEN") {
-        let mut passed = LastGreen::default();
+        let mut passed = PassingOutput::default();
         io::copy(&mut File::open(path)?, &mut passed)?;
-        digester = digester.with_last_green(passed);
+        digester = digester.with_passing_output(passed);
     }
     io::copy(&mut io::stdin().lock(), &mut digester)?;
     let analysis = digester.finish(exit);
-    let text = analysis.render(Budget::default()).text;
+    let text = analysis.render(DigestBudget::default()).text;
     io::stdout().write_all(text.as_bytes())
 }

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::budget::Budget;
-use crate::digester::Exit;
-use crate::fallback::{Lines, Passage, rank};
-use crate::findings::Outcomes;
+use crate::budget::DigestBudget;
+use crate::digester::CommandStatus;
+use crate::fallback::{KeptLines, RankedLine, rank};
+use crate::findings::LogFindings;
 use crate::record::{Failure, TestSummary};
 use crate::render;
 
@@ -15,7 +15,7 @@ use crate::render;
 #[non_exhaustive]
 pub struct Analysis {
     /// How the command ended, as the caller said.
-    pub exit: Exit,
+    pub exit: CommandStatus,
     /// The failures that were recognised, the first cause first; bounded.
     pub failures: Vec<Failure>,
     /// How many distinct failures there were, those left out of `failures` included.
@@ -32,21 +32,21 @@ pub struct Analysis {
     pub bytes: u64,
     /// How many lines tell of a failure or a warning, by a known format or by general signals.
     #[serde(skip)]
-    pub(crate) telling: u64,
+    pub(crate) salient_count: u64,
     /// How many unrecognised lines say something of a place in a file.
     #[serde(skip)]
-    pub(crate) placed: u64,
+    pub(crate) located_count: u64,
     /// The log begins as an XML document does.
     #[serde(skip)]
-    pub(crate) document: bool,
+    pub(crate) is_xml: bool,
     /// The whole cleaned log, if it is small.
     #[serde(skip)]
-    pub(crate) whole: Option<String>,
+    pub(crate) whole_log: Option<String>,
     /// The failures are mere warnings: what failed may be told elsewhere.
     pub warnings_only: bool,
     /// The most telling lines that belong to no recognised failure, in the order of the log.
     #[serde(skip)]
-    pub(crate) passages: Vec<Passage>,
+    pub(crate) ranked_lines: Vec<RankedLine>,
 }
 
 /// A rendered digest.
@@ -65,25 +65,25 @@ pub struct Digest {
 
 impl Analysis {
     pub(crate) fn new(
-        exit: Exit,
+        exit: CommandStatus,
         bytes: u64,
         whole: Option<String>,
-        found: Outcomes,
-        lines: Lines,
+        found: LogFindings,
+        lines: KeptLines,
     ) -> Self {
         let (tests, mut notes) = found.runs.finish();
         notes.extend(found.notes);
         if found.flooded {
             notes.push("a flood: only the failures in its first part were counted".to_owned());
         }
-        if found.stood_before > 0 {
-            let number = found.stood_before;
+        if found.suppressed > 0 {
+            let number = found.suppressed;
             let plural = if number == 1 { "" } else { "s" };
             notes.push(format!(
                 "{number} more report{plural} stood in the last output that passed"
             ));
         }
-        let (total, telling, document) = (lines.total, lines.telling, lines.document);
+        let (total, telling, document) = (lines.total, lines.salient_count, lines.is_xml);
         let (passages, placed) = rank(lines, &found.claimed);
         Self {
             exit,
@@ -94,21 +94,21 @@ impl Analysis {
             notes,
             lines: total,
             bytes,
-            telling: telling.max(found.total),
-            placed,
-            document,
-            whole,
+            salient_count: telling.max(found.total),
+            located_count: placed,
+            is_xml: document,
+            whole_log: whole,
             warnings_only: found.warnings_only,
-            passages,
+            ranked_lines: passages,
         }
     }
 
     /// Of failures that were found without a log and without a program that exited.
     #[must_use]
-    pub fn of_failures(failures: Vec<Failure>) -> Self {
+    pub fn from_failures(failures: Vec<Failure>) -> Self {
         let total = u64::try_from(failures.len()).unwrap_or(u64::MAX);
         Self {
-            exit: Exit::Unknown,
+            exit: CommandStatus::Unknown,
             failures_total: total,
             failures,
             tests: None,
@@ -116,18 +116,18 @@ impl Analysis {
             notes: Vec::new(),
             lines: 0,
             bytes: 0,
-            telling: total,
-            placed: 0,
-            document: false,
-            whole: None,
+            salient_count: total,
+            located_count: 0,
+            is_xml: false,
+            whole_log: None,
             warnings_only: false,
-            passages: Vec::new(),
+            ranked_lines: Vec::new(),
         }
     }
 
     /// Fits what was found into the budget.
     #[must_use]
-    pub fn render(&self, budget: Budget<'_>) -> Digest {
+    pub fn render(&self, budget: DigestBudget<'_>) -> Digest {
         render::render(self, budget)
     }
 }
@@ -135,7 +135,7 @@ impl Analysis {
 /// Renders several failed checks within one budget: fair shares, and what one does not need goes
 /// to the others. The digests stand in the order of the analyses.
 #[must_use]
-pub fn render_shared(analyses: &[&Analysis], budget: Budget<'_>) -> Vec<Digest> {
+pub fn render_shared(analyses: &[&Analysis], budget: DigestBudget<'_>) -> Vec<Digest> {
     // What each would take if it had the budget alone: the modest are served first, and whole.
     let mut alone: Vec<(usize, Digest)> = analyses
         .iter()
@@ -150,7 +150,7 @@ pub fn render_shared(analyses: &[&Analysis], budget: Budget<'_>) -> Vec<Digest> 
         if digest.tokens_estimated > share
             && let Some(analysis) = analyses.get(*index)
         {
-            *digest = analysis.render(Budget {
+            *digest = analysis.render(DigestBudget {
                 tokens: share,
                 ..budget
             });

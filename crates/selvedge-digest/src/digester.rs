@@ -7,18 +7,18 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::clean::{Cleaner, Piece, Prefixes, lines};
-use crate::fallback::{Recent, Telling};
+use crate::clean::{CleanPiece, LinePrefixes, LogCleaner, lines};
+use crate::fallback::{RecentLine, SalientLines};
 use crate::findings::Findings;
-use crate::formats::{Claim, Formats};
-use crate::last_green::LastGreen;
-use crate::line::{Line, Signals};
+use crate::formats::{FormatDispatcher, LineClaim};
+use crate::line::{CleanLine, LineSignals};
+use crate::passing_output::PassingOutput;
 use crate::scan::scan;
 
 /// How the command that wrote the log ended. Only this decides between success and failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Exit {
+pub enum CommandStatus {
     /// It ended by itself with this code.
     Code(i32),
     /// A signal ended it.
@@ -29,7 +29,7 @@ pub enum Exit {
     Unknown,
 }
 
-impl Exit {
+impl CommandStatus {
     /// Whether the command ended with code 0.
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
@@ -56,43 +56,43 @@ impl Hints {
 /// Reads a log once, in chunks of any size, in bounded memory. Feed it through [`io::Write`].
 #[derive(Debug)]
 pub struct Digester {
-    cleaner: Cleaner,
-    reader: Reader,
+    cleaner: LogCleaner,
+    reader: LogReader,
     bytes: u64,
 }
 
 impl Digester {
     /// A digester for one log.
     pub fn new(hints: Hints) -> Self {
-        let mut digester = Self::knowing(Formats::all());
-        digester.reader.telling.echo(hints.command);
+        let mut digester = Self::with_dispatcher(FormatDispatcher::all());
+        digester.reader.salient_lines.set_command(hints.command);
         digester
     }
 
     /// A digester that knows no tool and goes by general signals alone, to measure those apart.
     pub fn without_formats() -> Self {
-        Self::knowing(Formats::none())
+        Self::with_dispatcher(FormatDispatcher::none())
     }
 
     /// A digester that knows one of [`formats`](crate::formats()) alone, to try that apart.
     pub fn with_format(name: &str) -> Self {
-        Self::knowing(Formats::only(name))
+        Self::with_dispatcher(FormatDispatcher::only(name))
     }
 
     /// Tells it what the same command printed when it last passed: lines that stood there, too, are
     /// not what failed.
     #[must_use]
-    pub fn with_last_green(mut self, passed: LastGreen) -> Self {
+    pub fn with_passing_output(mut self, passed: PassingOutput) -> Self {
         let passed = Arc::new(passed.finish());
-        self.reader.findings.since(Arc::clone(&passed));
-        self.reader.telling.since(passed);
+        self.reader.findings.set_passing_output(Arc::clone(&passed));
+        self.reader.salient_lines.set_passing_output(passed);
         self
     }
 
-    fn knowing(formats: Formats) -> Self {
+    fn with_dispatcher(formats: FormatDispatcher) -> Self {
         Self {
-            cleaner: Cleaner::default(),
-            reader: Reader::new(formats),
+            cleaner: LogCleaner::default(),
+            reader: LogReader::new(formats),
             bytes: 0,
         }
     }
@@ -101,13 +101,14 @@ impl Digester {
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.bytes = self.bytes.saturating_add(length);
         self.cleaner
-            .feed(bytes, &mut |piece| self.reader.piece(piece));
+            .feed(bytes, &mut |piece| self.reader.read_piece(piece));
     }
 
     /// Ends the log.
     #[must_use]
-    pub fn finish(mut self, exit: Exit) -> Analysis {
-        self.cleaner.finish(&mut |piece| self.reader.piece(piece));
+    pub fn finish(mut self, exit: CommandStatus) -> Analysis {
+        self.cleaner
+            .finish(&mut |piece| self.reader.read_piece(piece));
         self.reader.finish(exit, self.bytes)
     }
 }
@@ -125,7 +126,7 @@ impl io::Write for Digester {
 
 /// Reads a whole log that is already in memory.
 #[must_use]
-pub fn analyse(bytes: &[u8], hints: Hints, exit: Exit) -> Analysis {
+pub fn analyse(bytes: &[u8], hints: Hints, exit: CommandStatus) -> Analysis {
     let mut digester = Digester::new(hints);
     digester.read(bytes);
     digester.finish(exit)
@@ -138,49 +139,50 @@ const HEADING_BYTES: usize = 400;
 
 /// Shows each cleaned line to all that look at lines.
 #[derive(Debug)]
-struct Reader {
-    prefixes: Prefixes,
+struct LogReader {
+    prefixes: LinePrefixes,
     /// How many lines were read.
     number: u64,
     whole: Option<String>,
     /// The last line that was not indented, where it is short enough to be a heading.
     heading: String,
-    formats: Formats,
+    formats: FormatDispatcher,
     findings: Findings,
-    telling: Telling,
+    salient_lines: SalientLines,
 }
 
-impl Reader {
-    fn new(formats: Formats) -> Self {
+impl LogReader {
+    fn new(formats: FormatDispatcher) -> Self {
         Self {
-            prefixes: Prefixes::default(),
+            prefixes: LinePrefixes::default(),
             number: 0,
             whole: Some(String::new()),
             heading: String::new(),
             formats,
             findings: Findings::default(),
-            telling: Telling::default(),
+            salient_lines: SalientLines::default(),
         }
     }
 
-    fn piece(&mut self, piece: Piece<'_>) {
+    fn read_piece(&mut self, piece: CleanPiece<'_>) {
         match piece {
-            Piece::Text(block) => self.block(block),
-            Piece::Part(bytes) => self
-                .formats
-                .part(bytes, self.number + 1, &mut self.findings),
+            CleanPiece::Text(block) => self.read_block(block),
+            CleanPiece::LongLinePart(bytes) => {
+                self.formats
+                    .parse_fragment(bytes, self.number + 1, &mut self.findings)
+            }
         }
     }
 
     /// Reads a block of whole lines.
-    fn block(&mut self, block: &str) {
+    fn read_block(&mut self, block: &str) {
         let first = std::mem::take(&mut self.heading);
         let mut heading = first.as_str();
         let mut found = scan(block);
-        let asked = self.findings.asked();
-        self.prefixes.enter(block);
-        let last = self.telling.begin();
-        let mut recent = Recent::those(&last);
+        let asked = self.findings.capture_options();
+        self.prefixes.begin_block(block);
+        let last = self.salient_lines.begin_block();
+        let mut recent = RecentLine::from_kept(&last);
         recent.reserve(block.len() / 32);
         let mut start = 0;
         for raw in lines(block) {
@@ -189,19 +191,19 @@ impl Reader {
             let end = start + trimmed.len();
             self.number += 1;
             self.keep_whole(text);
-            let passed = self.formats.passed(text, &mut self.findings);
+            let passed = self.formats.parse_passed_test(text, &mut self.findings);
             let signals = if passed {
-                Signals::NONE
+                LineSignals::NONE
             } else {
                 found.signals(end - text.len(), end)
             };
-            let line = Line::new(self.number, text, heading, signals, asked);
+            let line = CleanLine::new(self.number, text, heading, signals, asked);
             let claim = if passed {
-                Claim::Noise
+                LineClaim::Ignore
             } else {
-                self.formats.line(&line, &mut self.findings)
+                self.formats.dispatch_line(&line, &mut self.findings)
             };
-            self.telling.line(&line, claim, &mut recent);
+            self.salient_lines.push_line(&line, claim, &mut recent);
             if line.indent() == 0 && !line.is_blank() {
                 heading = Some(text)
                     .filter(|text| text.len() <= HEADING_BYTES)
@@ -209,7 +211,7 @@ impl Reader {
             }
             start += raw.len() + 1;
         }
-        self.telling.end(&recent);
+        self.salient_lines.end_block(&recent);
         self.heading = heading.to_owned();
     }
 
@@ -224,14 +226,14 @@ impl Reader {
         }
     }
 
-    fn finish(mut self, exit: Exit, bytes: u64) -> Analysis {
+    fn finish(mut self, exit: CommandStatus, bytes: u64) -> Analysis {
         self.formats.finish(&mut self.findings);
         Analysis::new(
             exit,
             bytes,
             self.whole,
             self.findings.finish(),
-            self.telling.finish(),
+            self.salient_lines.finish(),
         )
     }
 }

@@ -5,19 +5,19 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map whose keys are hashed quickly.
-pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
+pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
 
 /// A set whose members are hashed quickly.
-pub(crate) type QuickSet<K> = HashSet<K, BuildHasherDefault<Quick>>;
+pub(crate) type QuickSet<K> = HashSet<K, BuildHasherDefault<QuickHasher>>;
 
 /// Takes eight bytes at a time, by a rotation and a multiplication.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Quick(u64);
+pub(crate) struct QuickHasher(u64);
 
 /// Odd, and its bits are spread evenly: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-impl Hasher for Quick {
+impl Hasher for QuickHasher {
     fn finish(&self) -> u64 {
         // A product's high bits are its best, and a table looks at the low ones, too.
         self.0.rotate_left(26)

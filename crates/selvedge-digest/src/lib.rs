@@ -50,20 +50,22 @@ mod fallback;
 mod findings;
 mod formats;
 mod hash;
-mod last_green;
 mod line;
+mod passing_output;
 mod pattern;
 mod record;
 mod render;
 mod scan;
 
 pub use analysis::{Analysis, Digest, render_shared};
-pub use budget::{Budget, DEFAULT_BUDGET_TOKENS, estimate_tokens};
+pub use budget::{DEFAULT_BUDGET_TOKENS, DigestBudget, estimate_tokens};
 pub use clean::strip_escapes;
-pub use digester::{Digester, Exit, Hints, analyse};
+pub use digester::{CommandStatus, Digester, Hints, analyse};
 pub use formats::formats;
-pub use last_green::LastGreen;
-pub use record::{Failure, FailureKind, SUMMARY_CHARS, Source, TestIds, TestReader, TestSummary};
+pub use passing_output::PassingOutput;
+pub use record::{
+    Failure, FailureKind, FailureSource, SUMMARY_CHARS, TestIds, TestReader, TestSummary,
+};
 
 /// The examples of the README are true.
 #[cfg(doctest)]

@@ -4,7 +4,7 @@ use crate::scan::scan;
 
 /// One cleaned line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct CleanLine<'a> {
     /// Its number in the cleaned log, counted from 1.
     pub(crate) number: u64,
     /// Its text, without trailing space.
@@ -12,29 +12,29 @@ pub(crate) struct Line<'a> {
     /// The last line before it that was not indented.
     pub(crate) heading: &'a str,
     /// What the scan found.
-    pub(crate) signals: Signals,
+    pub(crate) signals: LineSignals,
     /// What is asked of a failure that begins here.
-    pub(crate) asked: Asked,
+    pub(crate) capture: CaptureOptions,
     indent: usize,
 }
 
 /// What is asked of a failure, for texts that nobody will read need not be gathered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct CaptureOptions {
     /// More than what tells it from others.
     pub(crate) texts: bool,
     /// What its first line shares with others.
     pub(crate) heading: bool,
 }
 
-impl<'a> Line<'a> {
+impl<'a> CleanLine<'a> {
     #[inline]
     pub(crate) fn new(
         number: u64,
         text: &'a str,
         heading: &'a str,
-        signals: Signals,
-        asked: Asked,
+        signals: LineSignals,
+        asked: CaptureOptions,
     ) -> Self {
         // Most lines are not indented, or by blanks alone; only the others are decoded.
         let blanks = text.bytes().take_while(|&byte| byte == b' ').count();
@@ -47,18 +47,18 @@ impl<'a> Line<'a> {
             text,
             heading,
             signals,
-            asked,
+            capture: asked,
             indent,
         }
     }
 
     /// What this line says within a wrapping of some format.
-    pub(crate) fn saying<'b>(&self, text: &'b str) -> Line<'b>
+    pub(crate) fn with_text<'b>(&self, text: &'b str) -> CleanLine<'b>
     where
         'a: 'b,
     {
-        let signals = Signals::scan(text);
-        Line::new(self.number, text, self.heading, signals, self.asked)
+        let signals = LineSignals::scan(text);
+        CleanLine::new(self.number, text, self.heading, signals, self.capture)
     }
 
     /// The text without its indentation.
@@ -78,9 +78,9 @@ impl<'a> Line<'a> {
 
 /// The sorts of telling words in a line, as a set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Signals(u16);
+pub(crate) struct LineSignals(u16);
 
-impl Signals {
+impl LineSignals {
     pub(crate) const NONE: Self = Self(0);
     /// error
     pub(crate) const ERROR: Self = Self(1);
@@ -95,25 +95,25 @@ impl Signals {
     /// assert, expected, actual
     pub(crate) const ASSERT: Self = Self(1 << 5);
     /// not found, cannot, undefined, invalid, denied …
-    pub(crate) const TROUBLE: Self = Self(1 << 6);
+    pub(crate) const PROBLEM: Self = Self(1 << 6);
     /// the crosses that test runners draw, and TAP's `not ok`
     pub(crate) const CROSS: Self = Self(1 << 7);
     /// the ticks that test runners draw
     pub(crate) const TICK: Self = Self(1 << 8);
     /// a file and a line: `:12`, `(12`, `line 12`
-    pub(crate) const PLACE: Self = Self(1 << 9);
+    pub(crate) const LOCATION: Self = Self(1 << 9);
     /// exited, exit code
     pub(crate) const EXIT: Self = Self(1 << 10);
 
     /// Everything that speaks of a failure by itself.
-    pub(crate) const BAD: Self = Self(
+    pub(crate) const ANY_FAILURE: Self = Self(
         Self::ERROR.0
             | Self::FAIL.0
             | Self::FATAL.0
             | Self::EXCEPTION.0
             | Self::WARNING.0
             | Self::ASSERT.0
-            | Self::TROUBLE.0
+            | Self::PROBLEM.0
             | Self::CROSS.0,
     );
 
@@ -121,7 +121,7 @@ impl Signals {
     pub(crate) const COUNT: usize = 11;
 
     /// A bit for each sort.
-    pub(crate) fn set(self) -> u64 {
+    pub(crate) fn bits(self) -> u64 {
         u64::from(self.0)
     }
 

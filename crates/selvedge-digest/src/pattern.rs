@@ -8,20 +8,21 @@ use regex::Regex;
 /// Unicode are fifty times as large and take as much longer to build.
 pub(crate) fn pattern(source: &'static str) -> Regex {
     // Each pattern is a constant, compiled by the tests of its module: an invalid one never ships.
-    Regex::new(&ascii(source)).unwrap_or_else(|error| unreachable!("constant pattern: {error}"))
+    Regex::new(&expand_ascii_classes(source))
+        .unwrap_or_else(|error| unreachable!("constant pattern: {error}"))
 }
 
 /// Spells the classes of `source` out in ASCII.
-fn ascii(source: &str) -> String {
+fn expand_ascii_classes(source: &str) -> String {
     let mut out = String::with_capacity(source.len() * 2);
     let mut chars = source.chars();
     let mut in_class = false;
     while let Some(c) = chars.next() {
         match c {
             '\\' => match chars.next() {
-                Some('d') => class(&mut out, in_class, "0-9"),
-                Some('w') => class(&mut out, in_class, "0-9A-Za-z_"),
-                Some('s') => class(&mut out, in_class, " \\t"),
+                Some('d') => push_class(&mut out, in_class, "0-9"),
+                Some('w') => push_class(&mut out, in_class, "0-9A-Za-z_"),
+                Some('s') => push_class(&mut out, in_class, " \\t"),
                 Some('S') => out.push_str("[^ \\t]"),
                 Some('b') => out.push_str("(?-u:\\b)"),
                 Some(other) => out.extend(['\\', other]),
@@ -41,7 +42,7 @@ fn ascii(source: &str) -> String {
     out
 }
 
-fn class(out: &mut String, in_class: bool, members: &str) {
+fn push_class(out: &mut String, in_class: bool, members: &str) {
     if in_class {
         out.push_str(members);
     } else {
@@ -54,7 +55,7 @@ mod tests {
     #[test]
     fn classes_are_spelled_out() {
         assert_eq!(
-            super::ascii(r"^\s*(\d+)[\w.-]\b\."),
+            super::expand_ascii_classes(r"^\s*(\d+)[\w.-]\b\."),
             r"^[ \t]*([0-9]+)[0-9A-Za-z_.-](?-u:\b)\."
         );
         assert!(super::pattern(r"^[^\s:]+\S$").is_match("ünïcode"));

@@ -47,7 +47,7 @@ pub struct Failure {
     /// How often the same failure was reported.
     pub count: u32,
     /// What the record was read from.
-    pub source: Source,
+    pub source: FailureSource,
 }
 
 /// The sort of a [`Failure`]; written as a snake-case string, read leniently.
@@ -147,7 +147,7 @@ impl JsonSchema for FailureKind {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum FailureSource {
     /// A machine format: JSON, JUnit XML, SARIF, TAP.
     Structured,
     /// The text of a tool whose format is known.
@@ -203,19 +203,20 @@ impl TestSummary {
 
     /// Whether `failed_ids` holds every failed test, by the runners' closing lines.
     pub fn names_failed(&self) -> bool {
-        self.failed_ids.are(self.failed) && self.readers.iter().all(|reader| reader.names_failed)
+        self.failed_ids.has_exactly(self.failed)
+            && self.readers.iter().all(|reader| reader.names_failed)
     }
 
     /// Whether the lists hold every test that was executed, by the runners' closing lines.
     pub fn names_executed(&self) -> bool {
         let passed = self.readers.iter().all(|reader| reader.names_passed);
-        passed && self.passed_ids.are(self.passed) && self.names_failed()
+        passed && self.passed_ids.has_exactly(self.passed) && self.names_failed()
     }
 
     /// Whether the lists hold every test, skipped ones included, by the runners' closing lines.
     pub fn names_all(&self) -> bool {
         let skipped = self.readers.iter().all(|reader| reader.names_skipped);
-        skipped && self.skipped_ids.are(self.skipped) && self.names_executed()
+        skipped && self.skipped_ids.has_exactly(self.skipped) && self.names_executed()
     }
 }
 
@@ -252,12 +253,12 @@ impl TestIds {
     pub const MAX_BYTES: usize = 2 << 20;
 
     /// Whether every id that was seen is listed.
-    pub fn is_whole(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.omitted == 0
     }
 
     /// Whether the list is whole and holds this many ids.
-    fn are(&self, count: u64) -> bool {
-        self.is_whole() && u64::try_from(self.ids.len()).is_ok_and(|listed| listed == count)
+    fn has_exactly(&self, count: u64) -> bool {
+        self.is_complete() && u64::try_from(self.ids.len()).is_ok_and(|listed| listed == count)
     }
 }

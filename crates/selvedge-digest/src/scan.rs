@@ -9,28 +9,28 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
 
-use crate::line::Signals;
+use crate::line::LineSignals;
 
 /// Where a telling word stands, and what sort it is of.
-pub(crate) type Word = (Range<usize>, Signals);
+pub(crate) type SignalWord = (Range<usize>, LineSignals);
 
 /// The telling words in a stretch of text.
-pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = Word> {
-    WORDS.find_iter(text).map(named)
+pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = SignalWord> {
+    WORDS.find_iter(text).map(to_signal_word)
 }
 
-fn named(word: Match) -> Word {
+fn to_signal_word(word: Match) -> SignalWord {
     let (_, signals) = TABLE[word.pattern().as_usize()];
     (word.range(), signals)
 }
 
 /// Scans a block of lines.
-pub(crate) fn scan(block: &str) -> Scan<'_> {
-    Scan {
+pub(crate) fn scan(block: &str) -> SignalScan<'_> {
+    SignalScan {
         text: block.as_bytes(),
         end: 0,
         word: NO_WORD,
-        place: usize::MAX,
+        next_location: usize::MAX,
     }
 }
 
@@ -39,30 +39,30 @@ pub(crate) fn scan(block: &str) -> Scan<'_> {
 const STRETCH: usize = 4 << 10;
 
 /// What comes after the last word.
-const NO_WORD: Word = (usize::MAX..usize::MAX, Signals::NONE);
+const NO_WORD: SignalWord = (usize::MAX..usize::MAX, LineSignals::NONE);
 
 /// What tells in a block, found while its lines are asked for.
-pub(crate) struct Scan<'a> {
+pub(crate) struct SignalScan<'a> {
     text: &'a [u8],
     /// Where the stretch ends that is searched; it is one of whole lines.
     end: usize,
     /// The first word of the stretch that was not asked for yet.
-    word: Word,
+    word: SignalWord,
     /// Where the first such colon or parenthesis stands before a digit.
-    place: usize,
+    next_location: usize,
 }
 
-impl Scan<'_> {
+impl SignalScan<'_> {
     /// What stands between these bytes of the block; to be asked for line after line, but for those
     /// of which it is known already.
     #[inline]
-    pub(crate) fn signals(&mut self, start: usize, end: usize) -> Signals {
+    pub(crate) fn signals(&mut self, start: usize, end: usize) -> LineSignals {
         if self.end < end {
             self.end = self.end_of_stretch(end);
             self.word = self.word_from(start);
-            self.place = self.place_from(start);
+            self.next_location = self.location_from(start);
         }
-        let mut found = Signals::NONE;
+        let mut found = LineSignals::NONE;
         while self.word.0.start < end {
             let (word, signals) = &self.word;
             if start <= word.start && word.end <= end {
@@ -70,12 +70,12 @@ impl Scan<'_> {
             }
             self.word = self.word_from(word.end.max(start));
         }
-        if self.place < start {
-            self.place = self.place_from(start);
+        if self.next_location < start {
+            self.next_location = self.location_from(start);
         }
         // The digit, too, is to stand within.
-        if self.place.saturating_add(1) < end {
-            found = found.with(Signals::PLACE);
+        if self.next_location.saturating_add(1) < end {
+            found = found.with(LineSignals::LOCATION);
         }
         found
     }
@@ -87,14 +87,14 @@ impl Scan<'_> {
         memchr::memchr(b'\n', rest).map_or(self.text.len(), |newline| least + newline)
     }
 
-    fn word_from(&self, start: usize) -> Word {
+    fn word_from(&self, start: usize) -> SignalWord {
         let rest = Input::new(self.text).span(start..self.end);
-        WORDS.find(rest).map_or(NO_WORD, named)
+        WORDS.find(rest).map_or(NO_WORD, to_signal_word)
     }
 
-    fn place_from(&self, start: usize) -> usize {
+    fn location_from(&self, start: usize) -> usize {
         let rest = self.text.get(start..self.end).unwrap_or_default();
-        place(rest).saturating_add(start)
+        find_location(rest).saturating_add(start)
     }
 }
 
@@ -104,107 +104,107 @@ const LANES: usize = 32;
 const FEW: usize = 8;
 
 /// Where the first colon or parenthesis stands before a digit; beyond all text if there is none.
-fn place(text: &[u8]) -> usize {
+fn find_location(text: &[u8]) -> usize {
     let (Some((_, marks)), Some((_, digits))) = (text.split_last(), text.split_first()) else {
         return usize::MAX;
     };
-    let from = without::<LANES>(marks, digits);
+    let from = bytes_without_location::<LANES>(marks, digits);
     let (marks, digits) = (&marks[from..], &digits[from..]);
-    let near = without::<FEW>(marks, digits);
+    let near = bytes_without_location::<FEW>(marks, digits);
     let mut rest = marks[near..].iter().zip(&digits[near..]);
-    rest.position(|(&mark, &digit)| is_place(mark, digit) != 0)
+    rest.position(|(&mark, &digit)| is_location(mark, digit) != 0)
         .map_or(usize::MAX, |at| from + near + at)
 }
 
 /// How many bytes at the beginning are without a place, in steps of so many.
-fn without<const STEP: usize>(marks: &[u8], digits: &[u8]) -> usize {
+fn bytes_without_location<const STEP: usize>(marks: &[u8], digits: &[u8]) -> usize {
     let (marks, _) = marks.as_chunks::<STEP>();
     let (digits, _) = digits.as_chunks::<STEP>();
     let steps = marks.iter().zip(digits);
     STEP * steps
-        .take_while(|(marks, digits)| !place_in(*marks, *digits))
+        .take_while(|(marks, digits)| !contains_location(*marks, *digits))
         .count()
 }
 
-fn place_in(marks: &[u8], digits: &[u8]) -> bool {
+fn contains_location(marks: &[u8], digits: &[u8]) -> bool {
     let pairs = marks.iter().zip(digits);
-    pairs.fold(0, |found, (&mark, &digit)| found | is_place(mark, digit)) != 0
+    pairs.fold(0, |found, (&mark, &digit)| found | is_location(mark, digit)) != 0
 }
 
 /// One if it is a place, without a branch.
 #[inline]
-fn is_place(mark: u8, digit: u8) -> u8 {
+fn is_location(mark: u8, digit: u8) -> u8 {
     let marked = u8::from(mark == b':') | u8::from(mark == b'(');
     marked & u8::from(digit.wrapping_sub(b'0') < 10)
 }
 
 /// Stems rather than words, so that one pattern stands for both cases of a first letter. None is
 /// shorter than four bytes: the scan looks at four at a time, and short ones would make it stumble.
-const TABLE: [(&str, Signals); 64] = [
-    ("rror", Signals::ERROR),
-    ("RROR", Signals::ERROR),
-    ("fail", Signals::FAIL),
-    ("Fail", Signals::FAIL),
-    ("FAIL", Signals::FAIL),
-    ("UNEXPECTED", Signals::FAIL),
-    ("fatal", Signals::FATAL),
-    ("Fatal", Signals::FATAL),
-    ("FATAL", Signals::FATAL),
-    ("panic", Signals::FATAL),
-    ("bort", Signals::FATAL),
-    ("illed", Signals::FATAL),
-    ("egmentation", Signals::FATAL),
-    ("SIGS", Signals::FATAL),
-    ("SIGA", Signals::FATAL),
-    ("SIGK", Signals::FATAL),
-    ("SIGT", Signals::FATAL),
-    ("SIGI", Signals::FATAL),
-    ("ore dumped", Signals::FATAL),
-    ("CRASH", Signals::FATAL),
-    ("xception", Signals::EXCEPTION),
-    ("raceback", Signals::EXCEPTION),
-    ("warn", Signals::WARNING),
-    ("Warn", Signals::WARNING),
-    ("WARN", Signals::WARNING),
-    ("everity", Signals::WARNING),
-    (": *W,", Signals::WARNING),
-    (": *E,", Signals::ERROR),
-    ("ssert", Signals::ASSERT),
-    ("xpected", Signals::ASSERT),
-    ("actual", Signals::ASSERT),
-    ("ot found", Signals::TROUBLE),
-    ("annot", Signals::TROUBLE),
-    ("an't", Signals::TROUBLE),
-    ("ould not", Signals::TROUBLE),
-    ("nable to", Signals::TROUBLE),
-    ("ndefined", Signals::TROUBLE),
-    ("nvalid", Signals::TROUBLE),
-    ("issing", Signals::TROUBLE),
-    ("enied", Signals::TROUBLE),
-    ("Is a directory", Signals::TROUBLE),
-    ("efused", Signals::TROUBLE),
-    ("imeout", Signals::TROUBLE),
-    ("imed out", Signals::TROUBLE),
-    ("o such", Signals::TROUBLE),
-    ("onflict", Signals::TROUBLE),
-    ("iolation", Signals::TROUBLE),
-    ("ejected", Signals::TROUBLE),
-    ("nresolved", Signals::TROUBLE),
-    ("xceeded", Signals::TROUBLE),
-    ("ffense", Signals::TROUBLE),
-    ("not ok", Signals::CROSS),
-    ("✗ ", Signals::CROSS),
-    ("✘ ", Signals::CROSS),
-    ("✖ ", Signals::CROSS),
-    ("✕ ", Signals::CROSS),
-    (" × ", Signals::CROSS),
-    (", line ", Signals::PLACE),
-    (" at line", Signals::PLACE),
-    ("✓ ", Signals::TICK),
-    ("✔ ", Signals::TICK),
-    ("xited", Signals::EXIT),
-    ("exit code", Signals::EXIT),
-    ("exit status", Signals::EXIT),
+const TABLE: [(&str, LineSignals); 64] = [
+    ("rror", LineSignals::ERROR),
+    ("RROR", LineSignals::ERROR),
+    ("fail", LineSignals::FAIL),
+    ("Fail", LineSignals::FAIL),
+    ("FAIL", LineSignals::FAIL),
+    ("UNEXPECTED", LineSignals::FAIL),
+    ("fatal", LineSignals::FATAL),
+    ("Fatal", LineSignals::FATAL),
+    ("FATAL", LineSignals::FATAL),
+    ("panic", LineSignals::FATAL),
+    ("bort", LineSignals::FATAL),
+    ("illed", LineSignals::FATAL),
+    ("egmentation", LineSignals::FATAL),
+    ("SIGS", LineSignals::FATAL),
+    ("SIGA", LineSignals::FATAL),
+    ("SIGK", LineSignals::FATAL),
+    ("SIGT", LineSignals::FATAL),
+    ("SIGI", LineSignals::FATAL),
+    ("ore dumped", LineSignals::FATAL),
+    ("CRASH", LineSignals::FATAL),
+    ("xception", LineSignals::EXCEPTION),
+    ("raceback", LineSignals::EXCEPTION),
+    ("warn", LineSignals::WARNING),
+    ("Warn", LineSignals::WARNING),
+    ("WARN", LineSignals::WARNING),
+    ("everity", LineSignals::WARNING),
+    (": *W,", LineSignals::WARNING),
+    (": *E,", LineSignals::ERROR),
+    ("ssert", LineSignals::ASSERT),
+    ("xpected", LineSignals::ASSERT),
+    ("actual", LineSignals::ASSERT),
+    ("ot found", LineSignals::PROBLEM),
+    ("annot", LineSignals::PROBLEM),
+    ("an't", LineSignals::PROBLEM),
+    ("ould not", LineSignals::PROBLEM),
+    ("nable to", LineSignals::PROBLEM),
+    ("ndefined", LineSignals::PROBLEM),
+    ("nvalid", LineSignals::PROBLEM),
+    ("issing", LineSignals::PROBLEM),
+    ("enied", LineSignals::PROBLEM),
+    ("Is a directory", LineSignals::PROBLEM),
+    ("efused", LineSignals::PROBLEM),
+    ("imeout", LineSignals::PROBLEM),
+    ("imed out", LineSignals::PROBLEM),
+    ("o such", LineSignals::PROBLEM),
+    ("onflict", LineSignals::PROBLEM),
+    ("iolation", LineSignals::PROBLEM),
+    ("ejected", LineSignals::PROBLEM),
+    ("nresolved", LineSignals::PROBLEM),
+    ("xceeded", LineSignals::PROBLEM),
+    ("ffense", LineSignals::PROBLEM),
+    ("not ok", LineSignals::CROSS),
+    ("✗ ", LineSignals::CROSS),
+    ("✘ ", LineSignals::CROSS),
+    ("✖ ", LineSignals::CROSS),
+    ("✕ ", LineSignals::CROSS),
+    (" × ", LineSignals::CROSS),
+    (", line ", LineSignals::LOCATION),
+    (" at line", LineSignals::LOCATION),
+    ("✓ ", LineSignals::TICK),
+    ("✔ ", LineSignals::TICK),
+    ("xited", LineSignals::EXIT),
+    ("exit code", LineSignals::EXIT),
+    ("exit status", LineSignals::EXIT),
 ];
 
 static WORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     /// The bounds of each line of a text.
-    fn signals(text: &str) -> Vec<Signals> {
+    fn signals(text: &str) -> Vec<LineSignals> {
         let mut scan = scan(text);
         let mut start = 0;
         let ends = text.split('\n').map(|line| {
@@ -237,8 +237,18 @@ mod tests {
         for filler in 0..70 {
             let text = format!("{}\n{plain}a.c:7\nerror:\n8 is (9", "x".repeat(filler));
             let found = signals(&text);
-            let told: Vec<_> = found.into_iter().filter(|s| *s != Signals::NONE).collect();
-            assert_eq!(told, [Signals::PLACE, Signals::ERROR, Signals::PLACE]);
+            let told: Vec<_> = found
+                .into_iter()
+                .filter(|s| *s != LineSignals::NONE)
+                .collect();
+            assert_eq!(
+                told,
+                [
+                    LineSignals::LOCATION,
+                    LineSignals::ERROR,
+                    LineSignals::LOCATION
+                ]
+            );
         }
     }
 
@@ -261,9 +271,12 @@ mod tests {
     #[test]
     fn what_stands_in_a_prefix_is_no_signal() {
         let signals = |start, end| scan("error a:1 x").signals(start, end);
-        assert_eq!(signals(0, 11), Signals::ERROR.with(Signals::PLACE));
-        assert_eq!(signals(2, 11), Signals::PLACE);
-        assert_eq!(signals(8, 11), Signals::NONE);
-        assert_eq!(signals(2, 8), Signals::NONE);
+        assert_eq!(
+            signals(0, 11),
+            LineSignals::ERROR.with(LineSignals::LOCATION)
+        );
+        assert_eq!(signals(2, 11), LineSignals::LOCATION);
+        assert_eq!(signals(8, 11), LineSignals::NONE);
+        assert_eq!(signals(2, 8), LineSignals::NONE);
     }
 }

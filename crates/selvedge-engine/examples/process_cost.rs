@@ -7,8 +7,10 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use selvedge_engine::process::capture::{Plan, StreamPlan};
-use selvedge_engine::process::{self, Command, Ended, How, Limits, Session, Supervisor};
+use selvedge_engine::process::capture::{CapturePlan, StreamPlan};
+use selvedge_engine::process::{
+    self, EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, Supervisor,
+};
 use tokio_util::sync::CancellationToken;
 
 const SESSIONS: u32 = 300;
@@ -34,7 +36,7 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     });
     let bare = bare.await?;
     let supervised = median(|| async {
-        let _ = session(&["/bin/true"], Plan::default()).await?;
+        let _ = session(&["/bin/true"], CapturePlan::default()).await?;
         Ok(())
     });
     let supervised = supervised.await?;
@@ -52,9 +54,9 @@ async fn measure() -> Result<(), Box<dyn Error>> {
         ("to nowhere", StreamPlan::default()),
         ("to a file", StreamPlan::to_file(dir.path().join("out"))),
     ] {
-        let plan = Plan {
+        let plan = CapturePlan {
             stdout: plan,
-            ..Plan::default()
+            ..CapturePlan::default()
         };
         let ended = session(&[own, "__flood"], plan).await?;
         let speed = ended.stdout.bytes as f64 / ended.wall.as_secs_f64() / 1e9;
@@ -67,16 +69,22 @@ async fn measure() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-async fn session(argv: &[&str], plan: Plan) -> Result<Ended, Box<dyn Error>> {
+async fn session(argv: &[&str], plan: CapturePlan) -> Result<SessionExit, Box<dyn Error>> {
     let mut supervisor = Supervisor::this_program();
     if let Some(program) = std::env::args_os().nth(1) {
         supervisor.program = program.into();
     }
-    let command = Command::new(argv.iter().map(Into::into).collect(), "/", "cost.1");
+    let command = SessionCommand::new(argv.iter().map(Into::into).collect(), "/", "cost.1");
     let prepared = Session::prepare(&supervisor, &command).await?;
-    let ended = process::run(prepared, Limits::default(), plan, &CancellationToken::new()).await;
-    match ended.how {
-        How::Exited(0) => Ok(ended),
+    let ended = process::run(
+        prepared,
+        SessionTimeouts::default(),
+        plan,
+        &CancellationToken::new(),
+    )
+    .await;
+    match ended.reason {
+        EndReason::Exited(0) => Ok(ended),
         how => Err(format!("{how:?}").into()),
     }
 }

@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use selvedge_core::model::{CheckStatus, Cost};
-use selvedge_core::redact::{Redactor, Stream};
+use selvedge_core::redact::{RedactionStream, Redactor};
 
 /// One thing that just happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,59 +68,64 @@ pub enum Activity {
 /// Where activities go. Must not block: drop what cannot be taken.
 pub trait Progress: Send + Sync {
     /// Takes one activity.
-    fn activity(&self, activity: Activity);
+    fn on_activity(&self, activity: Activity);
 }
 
 /// Takes every activity and keeps none.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Quiet;
+pub struct NullProgress;
 
-impl Progress for Quiet {
-    fn activity(&self, _: Activity) {}
+impl Progress for NullProgress {
+    fn on_activity(&self, _: Activity) {}
 }
 
 /// Passes every activity on without secrets. What an agent says comes piece by piece, so the end of a
 /// piece that may be the beginning of a secret is held back until something else happens.
-pub struct Redacted<'a> {
-    to: &'a dyn Progress,
+pub struct RedactingProgress<'a> {
+    inner: &'a dyn Progress,
     redactor: &'a Redactor,
-    said: Mutex<Stream>,
+    text_stream: Mutex<RedactionStream>,
 }
 
-impl std::fmt::Debug for Redacted<'_> {
+impl std::fmt::Debug for RedactingProgress<'_> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Redacted").finish_non_exhaustive()
     }
 }
 
-impl<'a> Redacted<'a> {
+impl<'a> RedactingProgress<'a> {
     /// What is passed on to `to`.
     pub fn new(to: &'a dyn Progress, redactor: &'a Redactor) -> Self {
         Self {
-            to,
+            inner: to,
             redactor,
-            said: Mutex::new(redactor.stream()),
+            text_stream: Mutex::new(redactor.stream()),
         }
     }
 
     fn text(&self, text: String) -> String {
-        match self.redactor.text(&text) {
+        match self.redactor.redact_text(&text) {
             std::borrow::Cow::Borrowed(_) => text,
             std::borrow::Cow::Owned(redacted) => redacted,
         }
     }
 
     /// What of an agent's words can be said now.
-    fn say(&self, decide: impl FnOnce(&mut Stream) -> Vec<u8>) {
-        let said = decide(&mut self.said.lock().unwrap_or_else(PoisonError::into_inner));
+    fn redact_text(&self, decide: impl FnOnce(&mut RedactionStream) -> Vec<u8>) {
+        let said = decide(
+            &mut self
+                .text_stream
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
         if !said.is_empty() {
             let text = String::from_utf8_lossy(&said).into_owned();
-            self.to.activity(Activity::Text(text));
+            self.inner.on_activity(Activity::Text(text));
         }
     }
 
-    fn say_the_rest(&self) {
-        self.say(|stream| {
+    fn flush_text(&self) {
+        self.redact_text(|stream| {
             let mut rest = Vec::new();
             stream.finish(&mut rest);
             rest
@@ -128,16 +133,16 @@ impl<'a> Redacted<'a> {
     }
 }
 
-impl Progress for Redacted<'_> {
-    fn activity(&self, activity: Activity) {
+impl Progress for RedactingProgress<'_> {
+    fn on_activity(&self, activity: Activity) {
         if let Activity::Text(text) = activity {
-            return self.say(|stream| {
+            return self.redact_text(|stream| {
                 let mut room = Vec::new();
                 stream.push(text.as_bytes(), &mut room).to_vec()
             });
         }
-        self.say_the_rest();
-        self.to.activity(match activity {
+        self.flush_text();
+        self.inner.on_activity(match activity {
             Activity::ToolStarted { name, subject } => Activity::ToolStarted {
                 name,
                 subject: self.text(subject),
@@ -170,8 +175,8 @@ impl Progress for Redacted<'_> {
     }
 }
 
-impl Drop for Redacted<'_> {
+impl Drop for RedactingProgress<'_> {
     fn drop(&mut self) {
-        self.say_the_rest();
+        self.flush_text();
     }
 }

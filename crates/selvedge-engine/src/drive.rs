@@ -5,29 +5,29 @@
 //! about what was paid for.
 
 use selvedge_core::machine::{
-    Control, IllegalInput, Input, Pending, Phase, Run, State, decide, evolve,
+    IllegalInputError, Input, JournalState, PendingEffect, Phase, Run, RunControl, decide, evolve,
 };
-use selvedge_core::model::{ENVELOPE_VERSION, Envelope, Event, Once, RunId, Timestamp};
-use selvedge_core::redact::Unredactable;
+use selvedge_core::model::{ENVELOPE_VERSION, Envelope, Event, RetryPolicy, RunId, Timestamp};
+use selvedge_core::redact::RedactError;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::{Progress, Redacted};
-use crate::effects::Site;
-use crate::sink::{Appended, EventSink, SinkError};
+use crate::activity::{Progress, RedactingProgress};
+use crate::effects::RunContext;
+use crate::sink::{AppendResult, EventSink, SinkError};
 
 /// Why a run could not be driven to where it would have stopped by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// The input does not fit the run.
     #[error(transparent)]
-    Illegal(#[from] IllegalInput),
+    IllegalInput(#[from] IllegalInputError),
     /// Nothing can be journalled; everything that ran has been ended.
     #[error("cannot write the journal: {0}")]
     Journal(#[from] SinkError),
     /// A secret cannot be taken out of what is to be journalled.
     #[error(transparent)]
-    Unredactable(#[from] Unredactable),
+    Redact(#[from] RedactError),
     /// Somebody else has taken the run over; everything that ran has been ended.
     #[error("another program has taken this run over")]
     Fenced,
@@ -35,7 +35,7 @@ pub enum DriveError {
 
 /// A wish to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopRequest {
     /// For now: the run can be resumed.
     Suspend(String),
     /// For good.
@@ -45,7 +45,7 @@ pub enum Stop {
 /// Who watches a run: its activities, and its events once they are durable.
 pub trait Observer: Progress {
     /// Takes an event, and the run as it is with it.
-    fn event(&self, envelope: &Envelope, run: &Run);
+    fn on_event(&self, envelope: &Envelope, run: &Run);
 }
 
 /// What drives a run.
@@ -53,13 +53,13 @@ pub struct Driver<'a> {
     /// Where its events go.
     pub sink: &'a dyn EventSink,
     /// Where its effects take place.
-    pub site: &'a Site,
+    pub context: &'a RunContext,
     /// Who watches.
     pub observer: &'a dyn Observer,
     /// The time.
     pub now: fn() -> Timestamp,
     /// Wishes to stop.
-    pub stop: watch::Receiver<Option<Stop>>,
+    pub stop: watch::Receiver<Option<StopRequest>>,
 }
 
 impl Driver<'_> {
@@ -72,17 +72,21 @@ impl Driver<'_> {
     pub async fn drive(
         &mut self,
         run_id: RunId,
-        state: State,
+        state: JournalState,
         first: Input,
-    ) -> Result<State, DriveError> {
+    ) -> Result<JournalState, DriveError> {
         let mut state = self.step(run_id, state, first).await?;
-        while let Some(run) = state.run.as_ref().filter(|run| goes_on(run)) {
-            let input = match (run.control, self.wish(run), run.pending.first().cloned()) {
+        while let Some(run) = state.run.as_ref().filter(|run| is_in_progress(run)) {
+            let input = match (
+                run.control,
+                self.requested_stop(run),
+                run.pending.first().cloned(),
+            ) {
                 // Nothing runs between two steps, so a stop that was asked for takes place.
-                (Control::Suspending | Control::Cancelling, ..) => Some(Input::Settled),
+                (RunControl::Suspending | RunControl::Cancelling, ..) => Some(Input::Settled),
                 (_, Some(stop), _) => Some(stop),
                 (_, None, Some(pending)) => {
-                    let (after, input) = self.carry_out(run_id, state, &pending).await?;
+                    let (after, input) = self.run_effect(run_id, state, &pending).await?;
                     state = after;
                     input
                 }
@@ -94,27 +98,27 @@ impl Driver<'_> {
         }
         let is_over = |run: &Run| run.phase() == Phase::Finished;
         if state.run.as_ref().is_some_and(is_over) {
-            self.site.clear_away().await;
+            self.context.remove_temporary_files().await;
         }
         Ok(state)
     }
 
     /// Carries out one effect, and passes a wish to stop on to it when one comes meanwhile.
-    async fn carry_out(
+    async fn run_effect(
         &mut self,
         run_id: RunId,
-        mut state: State,
-        pending: &Pending,
-    ) -> Result<(State, Option<Input>), DriveError> {
+        mut state: JournalState,
+        pending: &PendingEffect,
+    ) -> Result<(JournalState, Option<Input>), DriveError> {
         let Some(run) = state.run.clone() else {
             return Ok((state, None));
         };
         let cancel = CancellationToken::new();
         // Whatever ends this function early ends the effect with it.
         let _end_with_us = cancel.clone().drop_guard();
-        let (site, now) = (self.site, (self.now)());
-        let observer = &Redacted::new(self.observer, site.agents.redactor());
-        let effect = site.carry_out(&run, pending, now, observer, &cancel);
+        let (site, now) = (self.context, (self.now)());
+        let observer = &RedactingProgress::new(self.observer, site.agents.redactor());
+        let effect = site.run_effect(&run, pending, now, observer, &cancel);
         tokio::pin!(effect);
         loop {
             tokio::select! {
@@ -127,7 +131,7 @@ impl Driver<'_> {
                     }
                 }
             }
-            if let Some(input) = self.wish(state.run.as_ref().unwrap_or(&run)) {
+            if let Some(input) = self.requested_stop(state.run.as_ref().unwrap_or(&run)) {
                 state = self.step(run_id, state, input).await?;
                 cancel.cancel();
             }
@@ -135,10 +139,10 @@ impl Driver<'_> {
     }
 
     /// The input that the latest wish amounts to, unless the run knows of it already.
-    fn wish(&self, run: &Run) -> Option<Input> {
+    fn requested_stop(&self, run: &Run) -> Option<Input> {
         match (self.stop.borrow().clone()?, run.control) {
-            (Stop::Suspend(reason), Control::Running) => Some(Input::Suspend { reason }),
-            (Stop::Cancel(reason), Control::Running | Control::Suspending) => {
+            (StopRequest::Suspend(reason), RunControl::Running) => Some(Input::Suspend { reason }),
+            (StopRequest::Cancel(reason), RunControl::Running | RunControl::Suspending) => {
                 Some(Input::Cancel { reason })
             }
             _ => None,
@@ -146,12 +150,17 @@ impl Driver<'_> {
     }
 
     /// Decides, appends, evolves.
-    async fn step(&self, run_id: RunId, state: State, input: Input) -> Result<State, DriveError> {
+    async fn step(
+        &self,
+        run_id: RunId,
+        state: JournalState,
+        input: Input,
+    ) -> Result<JournalState, DriveError> {
         let at = (self.now)();
         let expected_seq = state.seq;
         let mut next = state.clone();
         let mut appended = Vec::new();
-        let mut fold = |next: &mut State, events: Vec<Event>| {
+        let mut fold = |next: &mut JournalState, events: Vec<Event>| {
             for event in events {
                 let seq = next.seq + 1;
                 let envelope = Envelope {
@@ -167,16 +176,16 @@ impl Driver<'_> {
         };
         let events = self.redacted(decide(&state, input)?)?;
         fold(&mut next, events);
-        if let Some(effect) = self.to_be_started(&next) {
+        if let Some(effect) = self.next_paid_effect(&next) {
             let events = self.redacted(decide(&next, Input::Start { effect: effect.id })?)?;
             fold(&mut next, events);
         }
         match self.sink.append(expected_seq, appended.clone()).await? {
-            Appended::Fenced => Err(DriveError::Fenced),
-            Appended::Committed => {
+            AppendResult::Fenced => Err(DriveError::Fenced),
+            AppendResult::Committed => {
                 if let Some(run) = &next.run {
                     for envelope in &appended {
-                        self.observer.event(envelope, run);
+                        self.observer.on_event(envelope, run);
                     }
                 }
                 Ok(next)
@@ -186,24 +195,24 @@ impl Driver<'_> {
 
     /// What is journalled, and with it all that is folded from the journal: later prompts, reports, what
     /// is sent.
-    fn redacted(&self, events: Vec<Event>) -> Result<Vec<Event>, Unredactable> {
-        let redactor = self.site.agents.redactor();
+    fn redacted(&self, events: Vec<Event>) -> Result<Vec<Event>, RedactError> {
+        let redactor = self.context.agents.redactor();
         events
             .into_iter()
-            .map(|event| redactor.event(event))
+            .map(|event| redactor.redact_event(event))
             .collect()
     }
 
     /// The effect that costs money and will be carried out next, if it is not journalled as started yet.
-    fn to_be_started(&self, state: &State) -> Option<Pending> {
-        let run = state.run.as_ref().filter(|run| goes_on(run))?;
-        let free = run.control == Control::Running && self.wish(run).is_none();
+    fn next_paid_effect(&self, state: &JournalState) -> Option<PendingEffect> {
+        let run = state.run.as_ref().filter(|run| is_in_progress(run))?;
+        let free = run.control == RunControl::Running && self.requested_stop(run).is_none();
         let next = run.pending.first().filter(|_| free)?;
-        (next.kind.once() != Once::Repeat && !next.started).then(|| next.clone())
+        (next.kind.retry_policy() != RetryPolicy::Idempotent && !next.started).then(|| next.clone())
     }
 }
 
-fn goes_on(run: &Run) -> bool {
-    run.control != Control::Suspended
+fn is_in_progress(run: &Run) -> bool {
+    run.control != RunControl::Suspended
         && !matches!(run.phase(), Phase::Finished | Phase::AwaitingReview)
 }

@@ -3,49 +3,51 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use selvedge_core::guard::{BadGlob, Protection};
-use selvedge_core::machine::{Input, Pending, Run};
+use selvedge_core::guard::{GlobError, Protection};
+use selvedge_core::machine::{Input, PendingEffect, Run};
 use selvedge_core::model::{
-    Baseline, CheckStatus, EffectId, EffectKind, GateReport, Report, Sandbox, SessionLimits,
-    SessionOutcome, SessionStatus, SnapshotMoment, Step, Timestamp, TreeId, Unkept,
+    Baseline, CheckStatus, EffectId, EffectKind, ExcludedContent, GateReport, Report,
+    SandboxReport, SessionLimits, SessionOutcome, SessionStatus, SnapshotReason, Step, Timestamp,
+    TreeId,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::Progress;
-use crate::agents::env::{for_checks, ours};
-use crate::agents::{Role, SessionRequest, agent_for};
-use crate::checks::CheckAborted;
+use crate::agents::env::{check_env, host_env};
+use crate::agents::{SessionRequest, SessionRole, agent_for};
+use crate::checks::CheckError;
+use crate::excluded_files;
 use crate::gates::{
-    BaselineRun, Gate, OpenRoom, Place, Remembered, Rooms, Setup, Trees, Verification,
-    compose_base, remove_room, verify,
+    BaselineCache, BaselineRun, DependencyInstaller, JudgeGate, OpenVerificationRoom, Verification,
+    VerificationContext, VerificationRoomSlot, VerificationTrees, compose_base,
+    remove_verification_room, verify,
 };
 use crate::process::Supervisor;
-use crate::sandbox::{Steering, held};
+use crate::sandbox::{GitConfigSnapshot, verified_restrictions};
 use crate::tools;
-use crate::unkept;
-use crate::workspace::{self, Room, Workspace, WorkspaceError};
+use crate::workspace::{self, VerificationRoom, Workspace, WorkspaceError};
 
 /// The file in the run's directory that is there once dependencies were installed in the clone.
-const SET_UP: &str = "set-up";
+const SETUP_MARKER: &str = "set-up";
 
 /// Where a run's effects take place.
 #[derive(Debug, Clone)]
-pub struct Site {
+pub struct RunContext {
     /// The run's own directory: prompts, transcripts, outputs. Exists, outside the workspace.
     pub run_dir: PathBuf,
     /// Snapshots of the workspace; absent when the run takes none.
     pub workspace: Option<Workspace>,
     /// Where it is remembered what checks said of trees; shared by all runs, made when missing.
-    pub remembered: PathBuf,
+    pub baseline_cache: PathBuf,
     /// The verification room of the run.
-    pub rooms: Rooms,
+    pub verification_rooms: VerificationRoomSlot,
     /// How to start an agent's processes.
     pub agents: Supervisor,
     /// How to start a check's: never by a supervisor that an agent could have got hold of.
     pub checks: Supervisor,
 }
 
-impl Site {
+impl RunContext {
     /// The lock that is held for as long as anything of the run's process trees lives.
     pub fn lock(&self) -> PathBuf {
         self.run_dir.join("processes.lock")
@@ -53,10 +55,10 @@ impl Site {
 
     /// Carries out one effect. No answer means that it was stopped before it had one; it stays
     /// pending.
-    pub(crate) async fn carry_out(
+    pub(crate) async fn run_effect(
         &self,
         run: &Run,
-        pending: &Pending,
+        pending: &PendingEffect,
         now: Timestamp,
         progress: &dyn Progress,
         cancel: &CancellationToken,
@@ -64,15 +66,16 @@ impl Site {
         let effect = pending.id;
         match &pending.kind {
             EffectKind::Snapshot { moment } => {
-                if *moment == SnapshotMoment::Start
-                    && let Err(aborted) = Box::pin(self.set_up(run, progress, cancel)).await
+                if *moment == SnapshotReason::Start
+                    && let Err(aborted) =
+                        Box::pin(self.install_dependencies(run, progress, cancel)).await
                 {
                     return aborted_input(effect, aborted);
                 }
-                Some(self.snapshot(run, effect, *moment).await)
+                Some(self.take_snapshot(run, effect, *moment).await)
             }
-            EffectKind::Restore { tree } => Some(self.restore(effect, tree.clone()).await),
-            EffectKind::Baseline => match self.baseline(run, progress, cancel).await {
+            EffectKind::Restore { tree } => Some(self.restore_snapshot(effect, tree.clone()).await),
+            EffectKind::Baseline => match self.take_baseline(run, progress, cancel).await {
                 Ok(baseline) => Some(Input::BaselineTaken {
                     effect,
                     baseline: Box::new(baseline),
@@ -87,7 +90,7 @@ impl Site {
                         outcome: failed,
                     });
                 }
-                let outcome = self.execute(run, *run_number, progress, cancel).await;
+                let outcome = self.run_session(run, *run_number, progress, cancel).await;
                 Some(Input::SessionEnded {
                     effect,
                     outcome: Box::new(outcome),
@@ -105,7 +108,10 @@ impl Site {
                 }
             }
             EffectKind::Judge { run_number, tier } => {
-                match self.judge(run, *run_number, *tier, progress, cancel).await {
+                match self
+                    .run_judges(run, *run_number, *tier, progress, cancel)
+                    .await
+                {
                     Ok(gate) => Some(Input::Judged {
                         effect,
                         gate: Box::new(gate),
@@ -123,20 +129,20 @@ impl Site {
         now: Timestamp,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<Report, CheckAborted> {
-        let room = self.open_room(run, false, progress).await?;
+    ) -> Result<Report, CheckError> {
+        let room = self.open_verification_room(run, false, progress).await?;
         if room.is_none() {
-            tools::expect_changes_by_checks(&self.run_dir);
+            tools::mark_outdated(&self.run_dir);
         }
         let verification = self.verification(run, run_number, room, now);
         verify(&verification, progress, cancel).await
     }
 
     /// Removes what only a run that goes on needs.
-    pub(crate) async fn clear_away(&self) {
+    pub(crate) async fn remove_temporary_files(&self) {
         let run_dir = self.run_dir.clone();
         let remove = move |workspace: &Workspace| {
-            remove_room(workspace, &run_dir);
+            remove_verification_room(workspace, &run_dir);
             Ok(())
         };
         // A run without snapshots has no room.
@@ -145,16 +151,16 @@ impl Site {
 
     /// The room that the run's checks are run in; none where they run in the workspace. `is_untouched` says whether no
     /// agent has run in the workspace yet.
-    async fn open_room(
+    async fn open_verification_room(
         &self,
         run: &Run,
         is_untouched: bool,
         progress: &dyn Progress,
-    ) -> Result<Option<OpenRoom>, CheckAborted> {
+    ) -> Result<Option<OpenVerificationRoom>, CheckError> {
         let (Some(workspace), Some(start)) = (&self.workspace, &run.start_tree) else {
             return Ok(None);
         };
-        let rooms = &self.rooms;
+        let rooms = &self.verification_rooms;
         rooms
             .open(
                 workspace,
@@ -167,70 +173,71 @@ impl Site {
             .await
     }
 
-    async fn judge(
+    async fn run_judges(
         &self,
         run: &Run,
         run_number: u32,
         tier: u8,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<GateReport, CheckAborted> {
+    ) -> Result<GateReport, CheckError> {
         let attempt = run.attempt(run_number);
         let judged = attempt.and_then(|attempt| Some((attempt, attempt.report.as_ref()?)));
         let (Some(judging), Some((attempt, report))) = (&run.spec.judging, judged) else {
             let error = format!("nobody is to judge attempt {run_number}");
-            return Err(CheckAborted::Infrastructure(error));
+            return Err(CheckError::Infrastructure(error));
         };
         let trees = run.start_tree.clone().zip(attempt.tree.clone());
         let trees = self.workspace.clone().zip(trees);
-        let gate = Gate {
+        let gate = JudgeGate {
             task: &run.spec.description,
             criteria: run.spec.acceptance_criteria.as_deref(),
             report,
             session: attempt.session.as_ref(),
-            trees: trees
-                .map(|(workspace, (start, judged))| Trees::in_place(workspace, judged, start)),
+            trees: trees.map(|(workspace, (start, judged))| {
+                VerificationTrees::in_place(workspace, judged, start)
+            }),
             tier,
             judging,
-            left: run.left(),
+            remaining_budget: run.remaining_budget(),
             limits: run.spec.limits,
             run_dir: &self.run_dir,
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
             supervisor: &self.checks,
         };
-        gate.ask(progress, cancel).await
+        gate.run_judges(progress, cancel).await
     }
 
     /// Installs dependencies in a fresh clone, before its first tree is kept, and again where the run goes on in
     /// another clone.
-    async fn set_up(
+    async fn install_dependencies(
         &self,
         run: &Run,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<(), CheckAborted> {
-        let (setup, done) = (&run.spec.setup, self.run_dir.join(SET_UP));
+    ) -> Result<(), CheckError> {
+        let (setup, done) = (&run.spec.setup, self.run_dir.join(SETUP_MARKER));
         // A later subtask of a plan finds what was installed for the first one.
         let is_needed = setup.in_clone && !setup.run.is_empty() && run.spec.test_base.is_none();
         if !is_needed || done.exists() {
             return Ok(());
         }
-        let place = Place {
+        let place = VerificationContext {
             workspace: run.spec.workspace.clone(),
-            files: run.spec.workspace.clone(),
+            files_root: run.spec.workspace.clone(),
             run_dir: self.run_dir.clone(),
             tag: format!("{}.start", run.run_id),
-            outputs: "start".to_owned(),
-            last_green: Vec::new(),
+            output_prefix: "start".to_owned(),
+            passing_outputs: Vec::new(),
             lock: self.lock(),
             supervisor: self.checks.clone(),
             is_baseline: true,
             setup: run.spec.setup.clone(),
         };
-        let setup = Setup {
-            place: &place,
-            room: None,
+        let setup = DependencyInstaller {
+            context: &place,
+            verification_room: None,
             progress,
             cancel,
         };
@@ -240,7 +247,7 @@ impl Site {
         Ok(())
     }
 
-    async fn snapshot(&self, run: &Run, effect: EffectId, moment: SnapshotMoment) -> Input {
+    async fn take_snapshot(&self, run: &Run, effect: EffectId, moment: SnapshotReason) -> Input {
         let name = snapshot_name(run, moment);
         let run_dir = self.run_dir.clone();
         let taken = self
@@ -248,14 +255,18 @@ impl Site {
                 let snapshot = workspace.snapshot_kept(&name)?;
                 let (mut unkept, mut changed_tools) = (None, None);
                 match moment {
-                    SnapshotMoment::Start => {
-                        unkept = unkept::watch(workspace.dir(), &snapshot.left_out, &run_dir);
-                        tools::note_start(workspace, &snapshot, &run_dir)?;
+                    SnapshotReason::Start => {
+                        unkept = excluded_files::record_excluded(
+                            workspace.dir(),
+                            &snapshot.excluded,
+                            &run_dir,
+                        );
+                        tools::record_initial(workspace, &snapshot, &run_dir)?;
                     }
-                    SnapshotMoment::After => {
+                    SnapshotReason::After => {
                         changed_tools = tools::find_changes(workspace, &snapshot, &run_dir)?;
                     }
-                    SnapshotMoment::Rescue => {}
+                    SnapshotReason::Backup => {}
                 }
                 Ok((snapshot, unkept, changed_tools))
             })
@@ -268,7 +279,7 @@ impl Site {
             Ok((snapshot, unkept, changed_tools)) => Input::Snapshotted {
                 effect,
                 tree: TreeId::new(snapshot.tree.as_str()),
-                left_out: snapshot.left_out.total,
+                left_out: snapshot.excluded.total,
                 unkept: unkept.map(Box::new),
                 changed_tools: changed_tools.map(Box::new),
             },
@@ -282,27 +293,28 @@ impl Site {
         cancel: &CancellationToken,
     ) -> Result<(), Box<SessionOutcome>> {
         let failed = |status, error| Err(Box::new(SessionOutcome::failed(status, error)));
-        let prepared = match self.set_up(run, progress, cancel).await {
+        let prepared = match self.install_dependencies(run, progress, cancel).await {
             // What is built in the workspace by now was not built by an agent.
-            Ok(()) if run.attempts.len() == 1 => {
-                self.open_room(run, true, progress).await.map(drop)
-            }
+            Ok(()) if run.attempts.len() == 1 => self
+                .open_verification_room(run, true, progress)
+                .await
+                .map(drop),
             done => done,
         };
         match prepared {
             Ok(()) => {}
-            Err(error @ CheckAborted::Cancelled) => {
+            Err(error @ CheckError::Cancelled) => {
                 return failed(SessionStatus::Cancelled, error.to_string());
             }
-            Err(CheckAborted::Infrastructure(error)) => {
+            Err(CheckError::Infrastructure(error)) => {
                 return failed(SessionStatus::Infra, error);
             }
         }
         let expected = match self.workspace {
-            Some(_) => self.with_workspace(Room::expect_agent).await,
+            Some(_) => self.with_workspace(VerificationRoom::record_agent).await,
             None => Ok(()),
         };
-        match expected.and(self.renew_tools(run).await) {
+        match expected.and(self.refresh_tool_manifest(run).await) {
             Ok(()) => Ok(()),
             Err(error) => failed(
                 SessionStatus::Infra,
@@ -312,7 +324,7 @@ impl Site {
     }
 
     /// Notes the installed tools again where checks have run since they were noted.
-    async fn renew_tools(&self, run: &Run) -> Result<(), String> {
+    async fn refresh_tool_manifest(&self, run: &Run) -> Result<(), String> {
         let run_dir = self.run_dir.clone();
         if self.workspace.is_none() || !tools::is_outdated(&run_dir) {
             return Ok(());
@@ -320,15 +332,15 @@ impl Site {
         let baseline = run.baseline.clone();
         self.with_workspace(move |workspace| {
             let written = baseline.as_ref().map(|it| it.written_files.as_slice());
-            tools::renew(workspace, &run_dir, written)
+            tools::refresh_manifest(workspace, &run_dir, written)
         })
         .await
     }
 
-    async fn restore(&self, effect: EffectId, tree: TreeId) -> Input {
+    async fn restore_snapshot(&self, effect: EffectId, tree: TreeId) -> Input {
         let restored = self
             .with_workspace(move |workspace| {
-                workspace.restore(&workspace::TreeId::parse(tree.as_str())?)
+                workspace.restore(&workspace::SnapshotId::parse(tree.as_str())?)
             })
             .await;
         match restored {
@@ -338,7 +350,7 @@ impl Site {
             },
             Ok(restored) => Input::Restored {
                 effect,
-                replaced: Some(TreeId::new(restored.kept_back.as_str())),
+                replaced: Some(TreeId::new(restored.backup_tree.as_str())),
             },
         }
     }
@@ -355,7 +367,7 @@ impl Site {
             .map_err(|error| error.to_string())
     }
 
-    async fn execute(
+    async fn run_session(
         &self,
         run: &Run,
         run_number: u32,
@@ -366,7 +378,7 @@ impl Site {
             let error = format!("attempt {run_number} was never begun");
             return SessionOutcome::failed(SessionStatus::Infra, error);
         };
-        let left = run.left_for_attempt();
+        let left = run.remaining_for_attempt();
         let limits = run.spec.limits;
         let wall_ms = left.wall_ms.unwrap_or(u64::MAX).min(limits.wall_ms);
         let agent = run.spec.agent_of(attempt.retry);
@@ -374,13 +386,13 @@ impl Site {
             agent: agent.clone(),
             prompt: attempt.prompt.clone(),
             previous_output: run
-                .reported()
+                .verified_attempts()
                 .next_back()
                 .and_then(|(before, _)| before.session.as_ref())
                 .map(|session| session.text.clone()),
             run_number,
-            role: Role::Worker,
-            files: format!("attempt-{run_number}"),
+            role: SessionRole::Implementer,
+            file_prefix: format!("attempt-{run_number}"),
             workspace: run.spec.workspace.clone(),
             limits: SessionLimits {
                 wall_ms,
@@ -394,18 +406,21 @@ impl Site {
             lock: self.lock(),
             supervisor: self.agents.clone(),
         };
-        if let Some(walls) = self.agents.walls().cloned() {
+        if let Some(walls) = self.agents.sandbox().cloned() {
             // Without them the agent's session makes what it needs.
             let _ = tokio::task::spawn_blocking(move || walls.prepare_caches()).await;
         }
-        let before = Steering::note(&run.spec.workspace);
+        let before = GitConfigSnapshot::capture(&run.spec.workspace);
         let outcome = agent_for(agent).run(&request, progress, cancel).await;
         let outcome = SessionOutcome {
-            sandbox: Some(Sandbox {
-                put_back: before.put_back(),
-                ..held(&self.agents)
+            sandbox: Some(SandboxReport {
+                put_back: before.restore(),
+                ..verified_restrictions(&self.agents)
             }),
-            deleted_unkept: self.deleted_unkept(&run.spec.workspace).await.map(Box::new),
+            deleted_unkept: self
+                .find_deleted_excluded(&run.spec.workspace)
+                .await
+                .map(Box::new),
             ..outcome
         };
         let by_cap = wall_ms < limits.wall_ms && outcome.duration_ms >= wall_ms;
@@ -422,26 +437,26 @@ impl Site {
     }
 
     /// What is gone of that which no snapshot keeps.
-    async fn deleted_unkept(&self, workspace: &Path) -> Option<Unkept> {
+    async fn find_deleted_excluded(&self, workspace: &Path) -> Option<ExcludedContent> {
         let (workspace, run_dir) = (workspace.to_owned(), self.run_dir.clone());
-        let looked = move || unkept::find_deleted(&workspace, &run_dir);
+        let looked = move || excluded_files::find_deleted(&workspace, &run_dir);
         tokio::task::spawn_blocking(looked).await.ok().flatten()
     }
 
-    async fn baseline(
+    async fn take_baseline(
         &self,
         run: &Run,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<Baseline, CheckAborted> {
+    ) -> Result<Baseline, CheckError> {
         let room = self
-            .open_room(run, run.attempts.is_empty(), progress)
+            .open_verification_room(run, run.attempts.is_empty(), progress)
             .await?;
         let trees = self.workspace.clone().zip(run.start_tree.clone());
-        let mut trees =
-            trees.map(|(workspace, start)| Trees::in_place(workspace, start.clone(), start));
+        let mut trees = trees
+            .map(|(workspace, start)| VerificationTrees::in_place(workspace, start.clone(), start));
         if let (Some(trees), Some(open)) = (&mut trees, &room) {
-            open.go_to(trees);
+            open.retarget_trees(trees);
         }
         let composed = match (&trees, &run.spec.test_base) {
             (Some(trees), Some(test_base)) => {
@@ -452,27 +467,27 @@ impl Site {
             _ => None,
         };
         if let (Some(Err(_)), Some(trees)) = (&composed, &trees) {
-            trees.settle(&trees.start).await?;
+            trees.ensure_tree(&trees.start).await?;
         }
         let composed = composed.transpose()?;
         if room.is_none() {
-            tools::expect_changes_by_checks(&self.run_dir);
+            tools::mark_outdated(&self.run_dir);
         }
         let baseline = BaselineRun {
-            place: Place {
+            context: VerificationContext {
                 workspace: run.spec.workspace.clone(),
-                files: match &room {
+                files_root: match &room {
                     Some(open) => open.tree().to_owned(),
                     None => run.spec.workspace.clone(),
                 },
                 run_dir: self.run_dir.clone(),
                 tag: format!("{}.baseline", run.run_id),
-                outputs: "baseline".to_owned(),
-                last_green: Vec::new(),
+                output_prefix: "baseline".to_owned(),
+                passing_outputs: Vec::new(),
                 lock: self.lock(),
                 supervisor: room
                     .as_ref()
-                    .map_or_else(|| self.checks.clone(), OpenRoom::supervisor),
+                    .map_or_else(|| self.checks.clone(), OpenVerificationRoom::supervisor),
                 is_baseline: true,
                 setup: run.spec.setup.clone(),
             },
@@ -481,14 +496,14 @@ impl Site {
             start: trees
                 .as_ref()
                 .map(|trees| (trees, composed.as_ref().unwrap_or(&trees.start))),
-            remembered: Remembered::at(
-                self.remembered.clone(),
-                for_checks(self.checks.shown(), &ours()),
+            cache: BaselineCache::new(
+                self.baseline_cache.clone(),
+                check_env(self.checks.env_allowlist(), &host_env()),
             ),
         };
-        let taken = baseline.take(progress, cancel).await;
+        let taken = baseline.run_or_reuse(progress, cancel).await;
         if let (Some(_), Some(trees)) = (&composed, &trees) {
-            trees.settle(&trees.start).await?;
+            trees.ensure_tree(&trees.start).await?;
         }
         taken
     }
@@ -497,7 +512,7 @@ impl Site {
         &self,
         run: &Run,
         run_number: u32,
-        room: Option<OpenRoom>,
+        room: Option<OpenVerificationRoom>,
         now: Timestamp,
     ) -> Verification {
         let judged = run
@@ -513,15 +528,15 @@ impl Site {
             plan: run.spec.verification.clone(),
             limit: Duration::from_millis(run.spec.verification_timeout_ms),
             workspace: run.spec.workspace.clone(),
-            room,
+            verification_room: room,
             run_dir: self.run_dir.clone(),
             tag: format!("{}.{run_number}", run.run_id),
             lock: self.lock(),
             supervisor: self.checks.clone(),
-            since: None,
+            base_trees: None,
             trees: match trees {
                 (Some(workspace), Some(judged), Some(start)) => {
-                    Some(Trees::in_place(workspace, judged, start))
+                    Some(VerificationTrees::in_place(workspace, judged, start))
                 }
                 _ => None,
             },
@@ -533,7 +548,7 @@ impl Site {
                 .and_then(|attempt| attempt.session.clone())
                 .filter(|_| run.spec.tool_calls),
             task: run.spec.description.clone(),
-            began: run.created_at,
+            run_started_at: run.created_at,
             baseline: run.spec.steps().iter().enumerate().map(before).collect(),
             known_failures: run.spec.known_failures.clone(),
             test_base: run.spec.test_base.clone(),
@@ -548,16 +563,16 @@ impl Site {
             allow: run.spec.allow.clone(),
             expect_test_changes: run.spec.expect_test_changes.clone(),
             rerun_failed: run.spec.rerun_failed,
-            last_green: self.last_green(run),
+            passing_outputs: self.passing_outputs(run),
             started_at: now,
         }
     }
 
     /// For each check, the output that it had when it last passed.
-    fn last_green(&self, run: &Run) -> Vec<Option<PathBuf>> {
+    fn passing_outputs(&self, run: &Run) -> Vec<Option<PathBuf>> {
         let mut last: Vec<Option<PathBuf>> = Vec::new();
         let before = run.baseline.iter().map(|baseline| &baseline.checks);
-        let attempts = run.reported().map(|(_, report)| &report.checks);
+        let attempts = run.verified_attempts().map(|(_, report)| &report.checks);
         for checks in before.chain(attempts) {
             last.resize(last.len().max(checks.len()), None);
             for (known, check) in last.iter_mut().zip(checks) {
@@ -571,25 +586,25 @@ impl Site {
     }
 }
 
-fn protection(run: &Run) -> Result<Protection, BadGlob> {
+fn protection(run: &Run) -> Result<Protection, GlobError> {
     let spec = &run.spec;
     Protection::new(&spec.protect, &spec.allow)
 }
 
 /// No answer when it was stopped: the effect stays pending.
-fn aborted_input(effect: EffectId, aborted: CheckAborted) -> Option<Input> {
+fn aborted_input(effect: EffectId, aborted: CheckError) -> Option<Input> {
     match aborted {
-        CheckAborted::Cancelled => None,
-        CheckAborted::Infrastructure(error) => Some(Input::Failed { effect, error }),
+        CheckError::Cancelled => None,
+        CheckError::Infrastructure(error) => Some(Input::Failed { effect, error }),
     }
 }
 
 /// The name under which a tree is kept: unique within the shadow directory, which many runs share.
-fn snapshot_name(run: &Run, moment: SnapshotMoment) -> String {
+fn snapshot_name(run: &Run, moment: SnapshotReason) -> String {
     let run_id = run.run_id;
     match moment {
-        SnapshotMoment::Start => format!("{run_id}/start"),
-        SnapshotMoment::After => format!("{run_id}/{}", run.attempts.len()),
-        SnapshotMoment::Rescue => format!("{run_id}/rescued-{}", run.rescued.len() + 1),
+        SnapshotReason::Start => format!("{run_id}/start"),
+        SnapshotReason::After => format!("{run_id}/{}", run.attempts.len()),
+        SnapshotReason::Backup => format!("{run_id}/rescued-{}", run.backup_trees.len() + 1),
     }
 }

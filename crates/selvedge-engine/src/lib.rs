@@ -1,7 +1,7 @@
 //! Does what Selvedge's state machine asks for: runs agents, checks their work, keeps trees.
 //!
 //! The policy is in `selvedge-core`; this crate acts on the world and answers with what it
-//! observed. It never knows where events are stored: [`Driver`] takes an [`EventSink`].
+//! observed. It never knows where events are stored: [`SarifDriver`] takes an [`EventSink`].
 
 pub mod activity;
 pub mod agents;
@@ -14,12 +14,15 @@ pub mod workspace;
 
 mod drive;
 mod effects;
+mod excluded_files;
 mod gates;
 mod sink;
 mod tools;
-mod unkept;
 
-pub use drive::{DriveError, Driver, Observer, Stop};
-pub use effects::Site;
-pub use gates::{Gate, OpenRoom, Rooms, Since, Trees, Verification, verify};
-pub use sink::{Appended, EventSink, SinkError};
+pub use drive::{DriveError, Driver, Observer, StopRequest};
+pub use effects::RunContext;
+pub use gates::{
+    BaseRevision, JudgeGate, OpenVerificationRoom, Verification, VerificationRoomSlot,
+    VerificationTrees, verify,
+};
+pub use sink::{AppendResult, EventSink, SinkError};

@@ -6,7 +6,7 @@ use selvedge_core::model::Envelope;
 /// What became of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a fenced writer has lost the run and must stop"]
-pub enum Appended {
+pub enum AppendResult {
     /// All events are durable.
     Committed,
     /// Somebody else has taken the run over: end everything, journal nothing more.
@@ -26,5 +26,5 @@ pub trait EventSink: Send + Sync {
         &self,
         expected_seq: u64,
         events: Vec<Envelope>,
-    ) -> BoxFuture<'_, Result<Appended, SinkError>>;
+    ) -> BoxFuture<'_, Result<AppendResult, SinkError>>;
 }

@@ -9,44 +9,44 @@ use selvedge_core::model::ToolFolderChanges;
 use crate::workspace::{Snapshot, ToolChanges, ToolManifest, Workspace, WorkspaceError};
 
 /// Where the run's directory keeps the manifest.
-const MANIFEST: &str = "tools";
+const MANIFEST_FILE: &str = "tools";
 /// Where it keeps the paths that agents of this run have changed.
-const CHANGED: &str = "tools-changed.json";
+const CHANGED_PATHS_FILE: &str = "tools-changed.json";
 /// The file that is there while the manifest may lack what checks have written.
-const OUTDATED: &str = "tools-outdated";
+const OUTDATED_MARKER: &str = "tools-outdated";
 
 /// Notes the tool folders as they are when a run begins.
-pub(crate) fn note_start(
+pub(crate) fn record_initial(
     workspace: &Workspace,
     snapshot: &Snapshot,
     run_dir: &Path,
 ) -> Result<(), WorkspaceError> {
-    let manifest = workspace.note_tools(&snapshot.tool_folders)?;
-    manifest.save(&run_dir.join(MANIFEST))
+    let manifest = workspace.update_tool_manifest(&snapshot.tool_folders)?;
+    manifest.save(&run_dir.join(MANIFEST_FILE))
 }
 
 /// Takes note that checks begin to run: what they write in tool folders is no agent's change.
-pub(crate) fn expect_changes_by_checks(run_dir: &Path) {
+pub(crate) fn mark_outdated(run_dir: &Path) {
     // Without it their writes are taken for an agent's, and a person decides.
-    let _ = fs::write(run_dir.join(OUTDATED), "");
+    let _ = fs::write(run_dir.join(OUTDATED_MARKER), "");
 }
 
 /// Whether the manifest is to be renewed before an agent begins.
 pub(crate) fn is_outdated(run_dir: &Path) -> bool {
-    run_dir.join(OUTDATED).exists() || !run_dir.join(MANIFEST).exists()
+    run_dir.join(OUTDATED_MARKER).exists() || !run_dir.join(MANIFEST_FILE).exists()
 }
 
 /// Notes the tool folders again before a session. Once an agent has run, only what checks write by themselves is
 /// noted: the files in `written`, or without a baseline all that no agent has changed.
-pub(crate) fn renew(
+pub(crate) fn refresh_manifest(
     workspace: &Workspace,
     run_dir: &Path,
     written: Option<&[String]>,
 ) -> Result<(), WorkspaceError> {
-    let path = run_dir.join(MANIFEST);
+    let path = run_dir.join(MANIFEST_FILE);
     let earlier = ToolManifest::load(&path).unwrap_or_default();
-    let now = workspace.note_tools(&workspace.tool_folders()?)?;
-    let manifest = match (fs::read(run_dir.join(CHANGED)), written) {
+    let now = workspace.update_tool_manifest(&workspace.tool_folders()?)?;
+    let manifest = match (fs::read(run_dir.join(CHANGED_PATHS_FILE)), written) {
         (Err(_), _) => now,
         (Ok(_), Some(written)) => {
             let written: Vec<PathBuf> = written.iter().map(PathBuf::from).collect();
@@ -59,7 +59,7 @@ pub(crate) fn renew(
     };
     manifest.save(&path)?;
     // One that stays makes the next call do this again.
-    let _ = fs::remove_file(run_dir.join(OUTDATED));
+    let _ = fs::remove_file(run_dir.join(OUTDATED_MARKER));
     Ok(())
 }
 
@@ -69,27 +69,27 @@ pub(crate) fn find_changes(
     snapshot: &Snapshot,
     run_dir: &Path,
 ) -> Result<Option<ToolFolderChanges>, WorkspaceError> {
-    let Some(manifest) = ToolManifest::load(&run_dir.join(MANIFEST)) else {
+    let Some(manifest) = ToolManifest::load(&run_dir.join(MANIFEST_FILE)) else {
         return Ok(None);
     };
     let dir = workspace.dir();
     let changes = manifest
         .find_changes(dir, &snapshot.tool_folders)
         .remove_caches(dir);
-    let path = run_dir.join(CHANGED);
+    let path = run_dir.join(CHANGED_PATHS_FILE);
     let list = serde_json::to_vec(&changes.files).unwrap_or_default();
     fs::write(&path, list).map_err(|error| WorkspaceError::io("write", &path, error))?;
-    Ok(describe(&changes))
+    Ok(describe_changes(&changes))
 }
 
-fn describe(changes: &ToolChanges) -> Option<ToolFolderChanges> {
+fn describe_changes(changes: &ToolChanges) -> Option<ToolFolderChanges> {
     let name = |path: &PathBuf| path.to_string_lossy().into_owned();
     (!changes.files.is_empty()).then(|| ToolFolderChanges {
         files: changes.files.len() as u64,
         listed: changes
             .files
             .iter()
-            .take(ToolFolderChanges::LISTED)
+            .take(ToolFolderChanges::MAX_LISTED)
             .map(name)
             .collect(),
         folders: changes.folders.iter().map(name).collect(),

@@ -1,15 +1,15 @@
 //! A task as a `selvedge` command line, to be pasted into a POSIX shell and to ask for the same again. What no
 //! option says goes along as the task itself, in JSON: nothing is left out silently.
 
-use selvedge_core::config::AGENT_OF_FLAG;
-use selvedge_core::model::{Deliver, RunSpec, Step, StepKind, Task, VerificationPlan};
+use selvedge_core::config::FLAG_AGENT_NAME;
+use selvedge_core::model::{DeliveryMode, RunSpec, Step, StepKind, Task, VerificationPlan};
 
 /// A command line of these words, each as the shell has to read it.
 pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:@%+=,".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
         word.to_owned()
@@ -19,7 +19,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Words, where there is a value.
-fn option(words: &mut Vec<String>, name: &str, value: Option<impl ToString>) {
+fn push_option(words: &mut Vec<String>, name: &str, value: Option<impl ToString>) {
     words.extend(
         value
             .into_iter()
@@ -27,7 +27,7 @@ fn option(words: &mut Vec<String>, name: &str, value: Option<impl ToString>) {
     );
 }
 
-fn line(words: &[String]) -> String {
+fn join_words(words: &[String]) -> String {
     command(words.iter().map(String::as_str))
 }
 
@@ -36,16 +36,16 @@ fn is_plain(step: &Step) -> bool {
     *step == Step::new(StepKind::Command, step.target.clone())
 }
 
-fn checks(words: &mut Vec<String>, steps: &[Step]) {
+fn push_checks(words: &mut Vec<String>, steps: &[Step]) {
     for step in steps {
-        option(words, "--check", Some(&step.target));
+        push_option(words, "--check", Some(&step.target));
     }
 }
 
-const fn deliver(deliver: Deliver) -> &'static str {
+const fn deliver(deliver: DeliveryMode) -> &'static str {
     match deliver {
-        Deliver::Patch => "patch",
-        Deliver::Branch => "branch",
+        DeliveryMode::Patch => "patch",
+        DeliveryMode::Branch => "branch",
     }
 }
 
@@ -58,22 +58,22 @@ pub fn run_again(spec: &RunSpec) -> String {
         spec.description.clone(),
     ];
     let program = &spec.agent.program;
-    if spec.agent.name == AGENT_OF_FLAG {
+    if spec.agent.name == FLAG_AGENT_NAME {
         let program = command(program.iter().map(String::as_str));
-        option(&mut words, "--agent-cmd", Some(program));
+        push_option(&mut words, "--agent-cmd", Some(program));
     } else {
-        option(&mut words, "--agent", Some(&spec.agent.name));
+        push_option(&mut words, "--agent", Some(&spec.agent.name));
     }
     if let VerificationPlan::Steps { steps } = &spec.verification
         && steps.iter().all(is_plain)
     {
-        checks(&mut words, steps);
+        push_checks(&mut words, steps);
     }
-    option(&mut words, "--retries", Some(spec.max_verification_retries));
+    push_option(&mut words, "--retries", Some(spec.max_verification_retries));
     let tiers = spec.judging.iter().flat_map(|judging| &judging.tiers);
-    option(&mut words, "--tier", tiers.max());
+    push_option(&mut words, "--tier", tiers.max());
     let place = spec.workspace.display().to_string();
-    format!("{} && {}", command(["cd", &place]), line(&words))
+    format!("{} && {}", command(["cd", &place]), join_words(&words))
 }
 
 /// Hands the same task to a hub again.
@@ -104,21 +104,21 @@ pub fn submit_again(task: &Task) -> String {
         return format!("selvedge submit --file - <<'TASK'\n{json}\nTASK");
     }
     words.push(task.description);
-    option(&mut words, "--repo", task.repository);
-    option(&mut words, "--rev", task.revision);
-    option(&mut words, "--workspace", task.workspace);
-    option(&mut words, "--deliver", task.deliver.map(deliver));
-    option(&mut words, "--agent", task.agent);
-    checks(&mut words, steps.unwrap_or_default());
-    option(&mut words, "--retries", task.max_verification_retries);
-    option(&mut words, "--tier", task.verification_tier);
-    option(
+    push_option(&mut words, "--repo", task.repository);
+    push_option(&mut words, "--rev", task.revision);
+    push_option(&mut words, "--workspace", task.workspace);
+    push_option(&mut words, "--deliver", task.deliver.map(deliver));
+    push_option(&mut words, "--agent", task.agent);
+    push_checks(&mut words, steps.unwrap_or_default());
+    push_option(&mut words, "--retries", task.max_verification_retries);
+    push_option(&mut words, "--tier", task.verification_tier);
+    push_option(
         &mut words,
         "--labels",
         Some(task.labels.join(",")).filter(|it| !it.is_empty()),
     );
-    option(&mut words, "--priority", task.priority);
-    line(&words)
+    push_option(&mut words, "--priority", task.priority);
+    join_words(&words)
 }
 
 #[cfg(test)]

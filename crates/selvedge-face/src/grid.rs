@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use selvedge_core::format::{duration, gate_result};
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{CheckMarks, CheckReport, CheckStatus, GateReport};
-use selvedge_core::words::{duration, gate_result};
 
-use crate::text::line;
+use crate::text::single_line;
 
 /// One look at a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell {
+pub struct GridCell {
     /// `pass`, `fail`, `flaky` …: a class of the stylesheet.
     pub class: &'static str,
     /// One sign.
@@ -23,46 +23,46 @@ pub struct Cell {
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct GridRow {
     /// What people call it.
     pub label: String,
     /// Before the agent began, where that was looked at, then one for each attempt; nothing where it
     /// did not run.
-    pub cells: Vec<Option<Cell>>,
+    pub cells: Vec<Option<GridCell>>,
 }
 
 /// All of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Grid {
+pub struct CheckGrid {
     /// Whether the first column is the one before the agent began.
     pub baseline: bool,
     /// The numbers of the attempts.
     pub attempts: Vec<u32>,
     /// In the order of the plan; checks that joined later come last.
-    pub rows: Vec<Row>,
+    pub rows: Vec<GridRow>,
 }
 
-impl Grid {
+impl CheckGrid {
     /// Of a run as it stands.
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let baseline = run.baseline.as_ref().map(|it| it.checks.as_slice());
         let reports = run.attempts.iter();
         let reports = reports.map(|it| it.report.as_ref().map_or(&[][..], |it| &it.checks));
         let columns: Vec<&[CheckReport]> = baseline.into_iter().chain(reports).collect();
         let mut names: Vec<(&str, &str)> = Vec::new();
         for check in columns.iter().copied().flatten() {
-            let name = name(check);
+            let name = check_name(check);
             if !names.contains(&name) {
                 names.push(name);
             }
         }
         let row = |wanted: (&str, &str)| {
             let look = |column: &&[CheckReport]| {
-                let found = column.iter().find(|check| name(check) == wanted);
-                found.map(Cell::of)
+                let found = column.iter().find(|check| check_name(check) == wanted);
+                found.map(GridCell::from_check)
             };
-            Row {
-                label: line(wanted.1, 80),
+            GridRow {
+                label: single_line(wanted.1, 80),
                 cells: columns.iter().map(look).collect(),
             }
         };
@@ -70,35 +70,37 @@ impl Grid {
         Self {
             baseline: baseline.is_some(),
             attempts: run.attempts.iter().map(|it| it.run_number).collect(),
-            rows: checks.chain(tiers(run)).collect(),
+            rows: checks.chain(tier_rows(run)).collect(),
         }
     }
 }
 
 /// A row for each tier above the checks that was asked.
-fn tiers(run: &Run) -> impl Iterator<Item = Row> {
+fn tier_rows(run: &Run) -> impl Iterator<Item = GridRow> {
     let gates = run.attempts.iter().flat_map(Attempt::gates);
     let tiers: BTreeSet<u8> = gates.map(|gate| gate.tier).collect();
     tiers.into_iter().map(|tier| {
         let before = run.baseline.iter().map(|_| None);
         let attempts = run.attempts.iter().map(|attempt| {
             let mut gates = attempt.gates().iter();
-            gates.find(|gate| gate.tier == tier).map(Cell::of_gate)
+            gates
+                .find(|gate| gate.tier == tier)
+                .map(GridCell::from_gate)
         });
-        Row {
+        GridRow {
             label: format!("tier {tier}"),
             cells: before.chain(attempts).collect(),
         }
     })
 }
 
-fn name(check: &CheckReport) -> (&str, &str) {
+fn check_name(check: &CheckReport) -> (&str, &str) {
     (&check.target, check.label())
 }
 
-impl Cell {
+impl GridCell {
     /// Of one look.
-    pub fn of(check: &CheckReport) -> Self {
+    pub fn from_check(check: &CheckReport) -> Self {
         let (class, sign, status) = match check.status {
             CheckStatus::Pass => ("pass", "✓", "passed"),
             CheckStatus::Fail => ("fail", "✗", "failed"),
@@ -122,7 +124,7 @@ impl Cell {
     }
 
     /// From a tier above the checks.
-    pub fn of_gate(gate: &GateReport) -> Self {
+    pub fn from_gate(gate: &GateReport) -> Self {
         let (class, sign) = match (gate.passed, &gate.error) {
             (Some(true), _) => ("pass", "✓"),
             (Some(false), _) => ("fail", "✗"),

@@ -7,12 +7,12 @@
 //! construction), the charts (SVG), one stylesheet and one small script. Nothing comes from another
 //! host. All text of agents, checks and repositories is foreign, and becomes markup in [`text`] only.
 
-pub mod changes;
+pub mod backend;
 pub mod charts;
 pub mod command;
+pub mod diff;
 pub mod grid;
 mod pages;
-pub mod reading;
 pub mod stats;
 pub mod text;
 pub mod web;

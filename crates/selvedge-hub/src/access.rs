@@ -8,30 +8,30 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use selvedge_core::fleet::Scope;
-use selvedge_store::hub::Identity;
+use selvedge_core::protocol::Scope;
+use selvedge_store::hub::ApiToken;
 use tokio::time::timeout;
 
 use crate::auth;
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
 
 /// Who asks; in every request that a scope guards.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller(pub(crate) Identity);
+pub(crate) struct Caller(pub(crate) ApiToken);
 
 /// Exact names only, and a time for everything: outermost, for all routes.
-pub(crate) async fn addressed(
+pub(crate) async fn check_host(
     State(hub): State<Arc<Hub>>,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Err(refused) = named(&hub, request.headers()) {
+    if let Err(refused) = verify_host_headers(&hub, request.headers()) {
         return refused.into_response();
     }
     match timeout(hub.settings.patience, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Refused::new(
+        Err(_) => ApiError::new(
             StatusCode::REQUEST_TIMEOUT,
             "timeout",
             "the request took too long",
@@ -40,7 +40,7 @@ pub(crate) async fn addressed(
     }
 }
 
-fn named(hub: &Hub, headers: &HeaderMap) -> Result<(), Refused> {
+fn verify_host_headers(hub: &Hub, headers: &HeaderMap) -> Result<(), ApiError> {
     let host = headers
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
@@ -53,7 +53,7 @@ fn named(hub: &Hub, headers: &HeaderMap) -> Result<(), Refused> {
     match host {
         Some(host) if known(host) => {}
         _ => {
-            return Err(Refused::new(
+            return Err(ApiError::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "host",
                 "this hub is not known by that name: `--host` names those that it answers to",
@@ -76,7 +76,7 @@ fn named(hub: &Hub, headers: &HeaderMap) -> Result<(), Refused> {
     if own {
         return Ok(());
     }
-    Err(Refused::new(
+    Err(ApiError::new(
         StatusCode::FORBIDDEN,
         "origin",
         "pages of another origin may not use this hub",
@@ -84,7 +84,7 @@ fn named(hub: &Hub, headers: &HeaderMap) -> Result<(), Refused> {
 }
 
 /// Lets through who may do what needs one of these scopes.
-pub(crate) async fn guarded(
+pub(crate) async fn require_scope(
     hub: Arc<Hub>,
     scopes: &'static [Scope],
     mut request: Request,
@@ -94,7 +94,7 @@ pub(crate) async fn guarded(
         .extensions()
         .get::<ConnectInfo<SocketAddr>>()
         .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |info| info.0.ip());
-    match admit(&hub, scopes, request.headers(), from).await {
+    match authenticate(&hub, scopes, request.headers(), from).await {
         Ok(identity) => {
             request.extensions_mut().insert(Caller(identity));
             next.run(request).await
@@ -103,31 +103,34 @@ pub(crate) async fn guarded(
     }
 }
 
-async fn admit(
+async fn authenticate(
     hub: &Hub,
     scopes: &[Scope],
     headers: &HeaderMap,
     from: IpAddr,
-) -> Result<Identity, Refused> {
-    let secret = bearer(headers)
+) -> Result<ApiToken, ApiError> {
+    let secret = bearer_token(headers)
         .ok_or_else(|| unauthorized("a token is needed: `Authorization: Bearer …`"))?;
     let identity = hub.identify(secret, from).await?;
-    if !hub.limits.request(identity.token_id) {
-        return Err(too_many("this token asks too often"));
+    if !hub.limits.allow_request(identity.token_id) {
+        return Err(too_many_requests("this token asks too often"));
     }
-    if !scopes.iter().any(|scope| auth::may(&identity, *scope)) {
+    if !scopes
+        .iter()
+        .any(|scope| auth::has_scope(&identity, *scope))
+    {
         let words: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
-        return Err(Refused::new(
+        return Err(ApiError::new(
             StatusCode::FORBIDDEN,
             "scope",
             format!("this token lacks the scope `{}`", words.join("` or `")),
         ));
     }
-    hub.used(identity.token_id).await;
+    hub.record_token_use(identity.token_id).await;
     Ok(identity)
 }
 
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, secret) = value.split_once(' ')?;
     scheme
@@ -135,25 +138,29 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
         .then_some(secret.trim())
 }
 
-fn unauthorized(detail: &str) -> Refused {
-    Refused::new(StatusCode::UNAUTHORIZED, "token", detail)
+fn unauthorized(detail: &str) -> ApiError {
+    ApiError::new(StatusCode::UNAUTHORIZED, "token", detail)
 }
 
-fn too_many(detail: &str) -> Refused {
-    Refused::new(StatusCode::TOO_MANY_REQUESTS, "rate", detail)
+fn too_many_requests(detail: &str) -> ApiError {
+    ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate", detail)
 }
 
 impl Hub {
     /// Whose secret this is, as long as it is neither revoked nor expired.
-    pub(crate) async fn identify(&self, secret: &str, from: IpAddr) -> Result<Identity, Refused> {
+    pub(crate) async fn identify(&self, secret: &str, from: IpAddr) -> Result<ApiToken, ApiError> {
         // First: who has a token is not kept out by those who guess from the same address, or proxy.
-        if let Some(identity) = self.store.by_hash(auth::hash(secret)).await? {
+        if let Some(identity) = self
+            .store
+            .find_token_by_hash(auth::hash_secret(secret))
+            .await?
+        {
             return Ok(identity);
         }
-        if !self.limits.may_guess(from) {
-            return Err(too_many("too many wrong tokens from this address"));
+        if !self.limits.allow_guess(from) {
+            return Err(too_many_requests("too many wrong tokens from this address"));
         }
-        self.limits.guessed(from);
+        self.limits.record_wrong_guess(from);
         Err(unauthorized(
             "this token is not known, was revoked, or has expired",
         ))
@@ -161,8 +168,8 @@ impl Hub {
 
     /// Whose secret this is and whether they may do what needs `scope`: for pages, whose cookie holds
     /// a token.
-    pub async fn check(&self, secret: &str, scope: Scope, from: IpAddr) -> Option<Identity> {
+    pub async fn authorize(&self, secret: &str, scope: Scope, from: IpAddr) -> Option<ApiToken> {
         let identity = self.identify(secret, from).await.ok()?;
-        auth::may(&identity, scope).then_some(identity)
+        auth::has_scope(&identity, scope).then_some(identity)
     }
 }

@@ -1,39 +1,39 @@
 //! Tokens: making them, and who is behind one. A secret is shown once and kept as a hash; it is
 //! random enough that a plain SHA-256 cannot be turned round.
 
-use selvedge_core::fleet::Scope;
-use selvedge_store::hub::{Identity, NewIdentity};
+use selvedge_core::protocol::Scope;
+use selvedge_store::hub::{ApiToken, NewApiToken};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// What every secret begins with, so that scanners know one that was committed by mistake.
-const PREFIX: &str = "slv_";
+const SECRET_PREFIX: &str = "slv_";
 /// Characters of a secret that are kept for people to know it again.
-const SHOWN: usize = 10;
+const VISIBLE_PREFIX_CHARS: usize = 10;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// A new token.
 #[derive(Debug, Clone)]
-pub struct Minted {
+pub struct GeneratedToken {
     /// Shown once.
     pub secret: String,
     /// Kept.
-    pub identity: NewIdentity,
+    pub identity: NewApiToken,
 }
 
 /// Makes a token that lasts for so many milliseconds, or until it is revoked.
-pub fn mint(
+pub fn generate_token(
     name: &str,
     tenant: &str,
     scopes: &[Scope],
     lasts_ms: Option<i64>,
-) -> Result<Minted, getrandom::Error> {
+) -> Result<GeneratedToken, getrandom::Error> {
     let mut random = [0u8; 40];
     getrandom::fill(&mut random)?;
     let letters = random.map(|byte| char::from(ALPHABET[usize::from(byte % 64)]));
-    let secret: String = PREFIX.chars().chain(letters).collect();
-    Ok(Minted {
-        identity: NewIdentity {
+    let secret: String = SECRET_PREFIX.chars().chain(letters).collect();
+    Ok(GeneratedToken {
+        identity: NewApiToken {
             token_id: Uuid::now_v7(),
             name: name.to_owned(),
             tenant: tenant.to_owned(),
@@ -41,8 +41,8 @@ pub fn mint(
                 .iter()
                 .map(|scope| scope.as_str().to_owned())
                 .collect(),
-            prefix: secret.chars().take(SHOWN).collect(),
-            hash: hash(&secret),
+            prefix: secret.chars().take(VISIBLE_PREFIX_CHARS).collect(),
+            hash: hash_secret(&secret),
             lasts_ms,
         },
         secret,
@@ -50,13 +50,13 @@ pub fn mint(
 }
 
 /// What of a secret is kept.
-pub(crate) fn hash(secret: &str) -> [u8; 32] {
+pub(crate) fn hash_secret(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
 /// Whether somebody may do what needs a scope. An `admin` may do everything but be a worker: what
 /// runs on machines is told apart from what people decide.
-pub(crate) fn may(identity: &Identity, scope: Scope) -> bool {
+pub(crate) fn has_scope(identity: &ApiToken, scope: Scope) -> bool {
     let has = |scope: Scope| identity.scopes.iter().any(|word| word == scope.as_str());
     match scope {
         Scope::Worker => has(Scope::Worker),
@@ -72,12 +72,12 @@ mod tests {
 
     #[test]
     fn secrets_are_random_and_only_their_hash_is_kept() {
-        let one = mint("ci", "default", &[Scope::Submit], None).unwrap();
-        let two = mint("ci", "default", &[Scope::Submit], None).unwrap();
+        let one = generate_token("ci", "default", &[Scope::Submit], None).unwrap();
+        let two = generate_token("ci", "default", &[Scope::Submit], None).unwrap();
         assert_ne!(one.secret, two.secret);
-        assert_eq!(one.secret.len(), PREFIX.len() + 40);
-        assert_eq!(one.identity.hash, hash(&one.secret));
+        assert_eq!(one.secret.len(), SECRET_PREFIX.len() + 40);
+        assert_eq!(one.identity.hash, hash_secret(&one.secret));
         assert!(one.secret.starts_with(&one.identity.prefix));
-        assert_eq!(one.identity.prefix.len(), SHOWN);
+        assert_eq!(one.identity.prefix.len(), VISIBLE_PREFIX_CHARS);
     }
 }

@@ -4,30 +4,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::fleet::{AssignedReview, HubMessage, Lease, TaskAssign};
 use selvedge_core::model::Task;
+use selvedge_core::protocol::{AssignedReview, HubMessage, LeaseToken, TaskAssign};
 use selvedge_store::fault;
-use selvedge_store::hub::{Change, Granted};
+use selvedge_store::hub::{Assignment, TaskChange};
 use tokio::time::timeout;
 
 use crate::hub::Hub;
 
 /// How often it looks although nobody said that there is something.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Gives out tasks for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     loop {
         // Either way it is time to look.
-        let _ = timeout(LOOK_EVERY, hub.wake.notified()).await;
-        let wants = hub.sessions.wants(hub.settings.timing.ttl());
+        let _ = timeout(POLL_INTERVAL, hub.wake.notified()).await;
+        let wants = hub.sessions.poll_requests(hub.settings.timing.ttl());
         if wants.is_empty() {
             continue;
         }
-        match hub.store.grant(wants).await {
+        match hub.store.assign_tasks(wants).await {
             Ok(granted) => {
                 if !granted.is_empty() {
-                    fault::reached("hub.grant.committed");
+                    fault::failpoint("hub.grant.committed");
                 }
                 for granted in granted {
                     offer(&hub, granted).await;
@@ -35,20 +35,20 @@ pub(crate) async fn run(hub: Arc<Hub>) {
             }
             Err(error) => {
                 tracing::error!(%error, "cannot give tasks out");
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
     }
 }
 
-async fn offer(hub: &Hub, granted: Granted) {
+async fn offer(hub: &Hub, granted: Assignment) {
     let row = &granted.row;
-    let lease = Lease {
+    let lease = LeaseToken {
         task_id: row.task_id,
         lease_epoch: granted.fence.epoch,
         lease_token: granted.fence.token.clone(),
     };
-    let key = lease.key();
+    let key = lease.id();
     let task: Task = match serde_json::from_str(&granted.body) {
         Ok(task) => task,
         Err(error) => {
@@ -61,7 +61,7 @@ async fn offer(hub: &Hub, granted: Granted) {
         lease,
         ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
         task,
-        last_run_number: row.lease.last_run,
+        last_run_number: row.lease.last_attempt,
         last_event_seq: row.event_seq,
         infra_losses: row.lease.losses,
         // Of a task that is assigned, the last decision was to send it back.
@@ -73,13 +73,13 @@ async fn offer(hub: &Hub, granted: Granted) {
     };
     let message = HubMessage::TaskAssign(Box::new(assign));
     if hub.sessions.offer(&granted.worker, key, message) {
-        fault::reached("hub.offer.sent");
-        hub.changed(row.task_id);
+        fault::failpoint("hub.offer.sent");
+        hub.notify_changed(row.task_id);
         return;
     }
     // It never heard of it.
     let epoch = granted.fence.epoch;
-    if let Err(error) = hub.change(row.task_id, Change::Forget { epoch }).await {
+    if let Err(error) = hub.change(row.task_id, TaskChange::Forget { epoch }).await {
         tracing::warn!(%error, task = %row.task_id, "an offer that nobody heard stands until it expires");
     }
 }

@@ -3,14 +3,14 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use selvedge_core::fleet::{FieldError, Problem};
+use selvedge_core::protocol::{FieldError, Problem};
 use selvedge_store::hub::HubStoreError;
 
 /// A problem on its way out.
 #[derive(Debug, Clone)]
-pub(crate) struct Refused(Problem);
+pub(crate) struct ApiError(Problem);
 
-impl Refused {
+impl ApiError {
     pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
         Self(Problem {
             kind: format!("urn:selvedge:problem:{kind}"),
@@ -65,7 +65,7 @@ impl Refused {
     }
 }
 
-impl From<HubStoreError> for Refused {
+impl From<HubStoreError> for ApiError {
     fn from(error: HubStoreError) -> Self {
         tracing::error!(%error, "the store failed");
         let full = matches!(error, HubStoreError::DiskFull);
@@ -82,7 +82,7 @@ impl From<HubStoreError> for Refused {
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::BAD_REQUEST);
         let body = serde_json::to_vec(&self.0).unwrap_or_default();

@@ -1,32 +1,36 @@
 //! The result of a task: as its worker handed it in, with what was decided about the task since then.
 
-use selvedge_core::fleet::TaskResult;
-use selvedge_core::lease::Lease;
+use selvedge_core::lease::LeaseState;
 use selvedge_core::model::Outcome;
+use selvedge_core::protocol::TaskResult;
 use selvedge_store::hub::{HubStoreError, TaskView};
 use serde_json::{Value, json};
 
 use crate::hub::Hub;
 
 /// The result as JSON; none before the first, and none of a task that goes on after a review.
-pub(crate) async fn body(hub: &Hub, view: &TaskView) -> Result<Option<String>, HubStoreError> {
+pub(crate) async fn load_body(hub: &Hub, view: &TaskView) -> Result<Option<String>, HubStoreError> {
     let lease = &view.row.lease;
     if lease.completion.is_none() {
         return Ok(None);
     }
     let handed_in = hub.store().result(view.row.task_id).await?;
-    Ok(handed_in.map(|result| current(result.body, lease, view.row.reason.as_deref())))
+    Ok(handed_in
+        .map(|result| apply_later_decisions(result.body, lease, view.row.reason.as_deref())))
 }
 
 /// The same, read; none where another program's worker handed in something else.
-pub(crate) async fn read(hub: &Hub, view: &TaskView) -> Result<Option<TaskResult>, HubStoreError> {
-    let body = body(hub, view).await?;
+pub(crate) async fn load_result(
+    hub: &Hub,
+    view: &TaskView,
+) -> Result<Option<TaskResult>, HubStoreError> {
+    let body = load_body(hub, view).await?;
     Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
 }
 
 /// Invariant: a result and its task agree. What a worker handed in stays word for word unless a person's
 /// review or cancellation decided otherwise.
-fn current(body: String, lease: &Lease, reason: Option<&str>) -> String {
+fn apply_later_decisions(body: String, lease: &LeaseState, reason: Option<&str>) -> String {
     let Some(outcome) = lease.outcome else {
         return body;
     };

@@ -1,24 +1,24 @@
 //! A person's decision, as the run's own journal records it: the journal of the task that is awaiting
 //! review is folded, decided by the machine and appended, so that whoever reads the journal sees how it ended.
 
-use selvedge_core::fleet::TaskState;
-use selvedge_core::lease::{Refusal, Review};
-use selvedge_core::machine::{Input, State, decide};
+use selvedge_core::lease::{LeaseError, ReviewAction};
+use selvedge_core::machine::{Input, JournalState, decide};
 use selvedge_core::model::{
     ENVELOPE_VERSION, Envelope, Event, ReviewRecord, ReviewTarget, RunId, Timestamp,
 };
-use selvedge_store::hub::{Change, TaskRow};
+use selvedge_core::protocol::TaskState;
+use selvedge_store::hub::{TaskChange, TaskRecord};
 use serde_json::Value;
 
-use crate::facts;
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
+use crate::run_stats;
 
 /// What a reviewer asks for.
 #[derive(Debug)]
 pub(crate) struct ReviewOrder {
     /// What they decide.
-    pub(crate) review: Review,
+    pub(crate) review: ReviewAction,
     /// The name of their token.
     pub(crate) by: String,
     /// The name that they gave, where they gave another one.
@@ -30,18 +30,18 @@ pub(crate) struct ReviewOrder {
 }
 
 /// The work that a person has to decide on, while the task awaits review.
-pub(crate) async fn target(hub: &Hub, row: &TaskRow) -> Option<ReviewTarget> {
+pub(crate) async fn target(hub: &Hub, row: &TaskRecord) -> Option<ReviewTarget> {
     if row.lease.state != TaskState::NeedsReview {
         return None;
     }
-    let state = facts::state(hub, row.task_id).await.ok();
+    let state = run_stats::load_state(hub, row.task_id).await.ok();
     Some(target_of(row, state.as_ref()))
 }
 
-fn target_of(row: &TaskRow, state: Option<&State>) -> ReviewTarget {
+fn target_of(row: &TaskRecord, state: Option<&JournalState>) -> ReviewTarget {
     let run = state.and_then(|state| state.run.as_ref());
     ReviewTarget {
-        attempt: Some(row.lease.last_run),
+        attempt: Some(row.lease.last_attempt),
         tree: run.and_then(|run| run.review_target()?.tree),
     }
 }
@@ -50,20 +50,20 @@ fn target_of(row: &TaskRow, state: Option<&State>) -> ReviewTarget {
 /// named; the store applies the change only while exactly that is still awaiting review.
 pub(crate) async fn change(
     hub: &Hub,
-    row: &TaskRow,
+    row: &TaskRecord,
     order: ReviewOrder,
-) -> Result<Change, Refused> {
-    let conflict = |why: &dyn std::fmt::Display| Refused::conflict(why.to_string());
+) -> Result<TaskChange, ApiError> {
+    let conflict = |why: &dyn std::fmt::Display| ApiError::conflict(why.to_string());
     if row.lease.state != TaskState::NeedsReview {
-        return Err(conflict(&Refusal::NotAwaitingReview(row.lease.state)));
+        return Err(conflict(&LeaseError::NotAwaitingReview(row.lease.state)));
     }
     // What a later release wrote cannot be folded here: the decision is in the hub's log alone.
-    let state = facts::state(hub, row.task_id).await.ok();
+    let state = run_stats::load_state(hub, row.task_id).await.ok();
     let target = target_of(row, state.as_ref());
     target
         .check(&order.named)
         .map_err(|stale| conflict(&stale))?;
-    let accepted = order.review == Review::Accept;
+    let accepted = order.review == ReviewAction::Accept;
     let record = ReviewRecord {
         accepted,
         by: order.by,
@@ -72,7 +72,7 @@ pub(crate) async fn change(
         target,
     };
     // A task that waits without a run of its own (another program's worker) is decided all the same.
-    let waits = |state: &&State| {
+    let waits = |state: &&JournalState| {
         let run = state.run.as_ref();
         state.unknown.is_empty() && run.is_some_and(|run| run.review.is_some())
     };
@@ -82,21 +82,21 @@ pub(crate) async fn change(
             let input = Input::Review {
                 named: ReviewTarget::default(),
                 accepted,
-                retry: order.review == Review::Retry,
+                retry: order.review == ReviewAction::Retry,
                 by: record.by.clone(),
                 stated_by: record.stated_by.clone(),
                 reason: record.reason.clone(),
             };
             let events = decide(state, input).map_err(|illegal| conflict(&illegal))?;
             // Another attempt is the next worker's to begin; here it is only refused where none is left.
-            if order.review == Review::Retry {
+            if order.review == ReviewAction::Retry {
                 Vec::new()
             } else {
-                enveloped(hub, row, events).await?
+                wrap_events(hub, row, events).await?
             }
         }
     };
-    Ok(Change::Review {
+    Ok(TaskChange::Review {
         review: order.review,
         record,
         epoch: row.lease.epoch,
@@ -105,7 +105,11 @@ pub(crate) async fn change(
     })
 }
 
-async fn enveloped(hub: &Hub, row: &TaskRow, events: Vec<Event>) -> Result<Vec<Value>, Refused> {
+async fn wrap_events(
+    hub: &Hub,
+    row: &TaskRecord,
+    events: Vec<Event>,
+) -> Result<Vec<Value>, ApiError> {
     let now = hub.store.now().await?;
     let at = Timestamp::from_millisecond(now).unwrap_or(Timestamp::UNIX_EPOCH);
     let enveloped = (row.event_seq + 1..)
@@ -114,7 +118,7 @@ async fn enveloped(hub: &Hub, row: &TaskRow, events: Vec<Event>) -> Result<Vec<V
     Ok(enveloped.collect())
 }
 
-fn envelope(row: &TaskRow, seq: u64, at: Timestamp, event: Event) -> Value {
+fn envelope(row: &TaskRecord, seq: u64, at: Timestamp, event: Event) -> Value {
     let envelope = Envelope {
         v: ENVELOPE_VERSION,
         run_id: RunId::from(row.task_id),

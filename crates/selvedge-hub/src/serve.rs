@@ -25,20 +25,20 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 
 use crate::hub::Hub;
-use crate::{dispatch, facts, neighbours, plans, sweep};
+use crate::{dispatch, peers, plans, reaper, run_stats};
 
 /// Headers of a request, and bytes of its head.
-const HEADERS: usize = 64;
-const HEAD: usize = 32 * 1024;
+const MAX_HEADERS: usize = 64;
+const MAX_HEAD_BYTES: usize = 32 * 1024;
 
 /// A hub at work.
 #[derive(Debug)]
-pub struct Running {
+pub struct HubServerHandle {
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
 }
 
-impl Running {
+impl HubServerHandle {
     /// Stops: no new connections, and what is open ends. What was acknowledged is in the store.
     pub async fn stop(self) {
         // Whoever listened may be gone already.
@@ -56,18 +56,18 @@ pub fn run(
     router: Router,
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-) -> Running {
+) -> HubServerHandle {
     let (stop, stopping) = watch::channel(false);
     let tasks = vec![
         tokio::spawn(accept(Arc::clone(hub), router, listener, tls, stopping)),
         tokio::spawn(dispatch::run(Arc::clone(hub))),
-        tokio::spawn(sweep::run(Arc::clone(hub))),
-        tokio::spawn(sweep::forget(Arc::clone(hub))),
+        tokio::spawn(reaper::run(Arc::clone(hub))),
+        tokio::spawn(reaper::purge_expired(Arc::clone(hub))),
         tokio::spawn(plans::run(Arc::clone(hub))),
-        tokio::spawn(facts::run(Arc::clone(hub))),
-        tokio::spawn(neighbours::run(Arc::clone(hub))),
+        tokio::spawn(run_stats::run(Arc::clone(hub))),
+        tokio::spawn(peers::run(Arc::clone(hub))),
     ];
-    Running { stop, tasks }
+    HubServerHandle { stop, tasks }
 }
 
 async fn accept(
@@ -136,8 +136,8 @@ async fn connection(
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
-        .max_headers(HEADERS)
-        .max_buf_size(HEAD)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     tokio::pin!(serving);

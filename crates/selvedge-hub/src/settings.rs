@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use selvedge_core::fleet::Timing;
-use selvedge_core::lease::Rules;
+use selvedge_core::lease::LeaseRules;
 use selvedge_core::model::{AgentKind, Budget, StepKind};
+use selvedge_core::protocol::LeaseTiming;
 
 /// What a task gets that says nothing itself, and what it may ask for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Defaults {
+pub struct TaskDefaults {
     /// Attempts beyond the first.
     pub max_verification_retries: u32,
     /// 1 to 3.
@@ -21,7 +21,7 @@ pub struct Defaults {
     pub checks: Vec<StepKind>,
 }
 
-impl Default for Defaults {
+impl Default for TaskDefaults {
     fn default() -> Self {
         let built_in = AgentKind::ALL.map(|kind| kind.name().to_owned());
         Self {
@@ -46,9 +46,9 @@ pub struct HubSettings {
     /// What it calls itself to workers.
     pub name: String,
     /// How long leases last.
-    pub timing: Timing,
+    pub timing: LeaseTiming,
     /// What tasks get and may ask for.
-    pub defaults: Defaults,
+    pub defaults: TaskDefaults,
     /// Names under which it may be asked for (`Host`), with ports where a client names one.
     pub hosts: Vec<String>,
     /// Whether browsers reach it over TLS, here or at a proxy.
@@ -64,15 +64,15 @@ pub struct HubSettings {
     /// How long a client may take over its head, or its body.
     pub patience: Duration,
     /// How long journals, files and blobs of finished tasks stay.
-    pub keep: Duration,
+    pub retention: Duration,
 }
 
 impl Default for HubSettings {
     fn default() -> Self {
         Self {
             name: "hub".to_owned(),
-            timing: Timing::default(),
-            defaults: Defaults::default(),
+            timing: LeaseTiming::default(),
+            defaults: TaskDefaults::default(),
             hosts: Vec::new(),
             https: false,
             body_limit: 1024 * 1024,
@@ -80,21 +80,21 @@ impl Default for HubSettings {
             connections: 4_096,
             requests_per_second: 500,
             patience: Duration::from_secs(20),
-            keep: Duration::from_hours(30 * 24),
+            retention: Duration::from_hours(30 * 24),
         }
     }
 }
 
 impl HubSettings {
     /// The periods of leases as the store keeps them.
-    pub fn rules(&self) -> Rules {
+    pub fn rules(&self) -> LeaseRules {
         let millis = |period: Duration| i64::try_from(period.as_millis()).unwrap_or(i64::MAX / 4);
         let ttl_ms = millis(self.timing.ttl());
-        Rules {
+        LeaseRules {
             ttl_ms,
-            grace_ms: millis(self.timing.give_away_after()) - ttl_ms,
-            offer_ms: millis(self.timing.offer_for()),
-            ..Rules::default()
+            grace_ms: millis(self.timing.reassign_after()) - ttl_ms,
+            offer_ms: millis(self.timing.offer_timeout()),
+            ..LeaseRules::default()
         }
     }
 }

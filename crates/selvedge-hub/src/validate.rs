@@ -7,51 +7,51 @@ mod tests;
 
 use selvedge_core::config::nearest;
 use selvedge_core::crossing::ExpectedChanges;
-use selvedge_core::fleet::{FieldError, OWN_LABELS};
 use selvedge_core::model::{ComplexityTier, Task};
-use selvedge_core::route::{SHELL, named_agents, requested_agent};
+use selvedge_core::protocol::{FieldError, RESERVED_LABEL_PREFIX};
+use selvedge_core::route::{SHELL_AGENT, named_agents, requested_agent};
 use serde_json::Value;
 
-use crate::problem::Refused;
-use crate::settings::Defaults;
+use crate::problem::ApiError;
+use crate::settings::TaskDefaults;
 
 /// No more than this, whatever is asked for.
-const MOST_RETRIES: u64 = 5;
+const MAX_RETRIES: u64 = 5;
 /// Bytes of one text of a task.
-const LONGEST: usize = 256 * 1024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Checks, labels, outputs of one task.
-const MOST: usize = 200;
+const MAX_ITEMS: usize = 200;
 /// Unknown fields that a submission's answer names; beyond them it gives their number.
-const MOST_UNKNOWN: usize = 20;
+const MAX_UNKNOWN_FIELDS: usize = 20;
 /// Characters of an unknown field's path in a warning.
-const LONGEST_PATH: usize = 100;
+const MAX_PATH_CHARS: usize = 100;
 
 /// A task that may be taken in, and what was changed about it.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct ValidatedTask {
     pub(crate) task: Task,
     pub(crate) warnings: Vec<String>,
 }
 
 /// Reads and checks a task, and fills in what the hub says where the task says nothing.
-pub(crate) fn task(body: &[u8], defaults: &Defaults) -> Result<Checked, Refused> {
+pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask, ApiError> {
     let mut value: Value = serde_json::from_slice(body).map_err(|error| {
-        Refused::bad_request(format!("the body is no JSON that can be read: {error}"))
+        ApiError::bad_request(format!("the body is no JSON that can be read: {error}"))
     })?;
     let Value::Object(fields) = &mut value else {
-        return Err(Refused::bad_request(
+        return Err(ApiError::bad_request(
             "the body must be a JSON object: a task",
         ));
     };
     let mut warnings = Vec::new();
     let mut errors = Vec::new();
     if let Some(retries) = fields.get_mut("max_verification_retries") {
-        cap("max_verification_retries", retries, &mut warnings);
+        cap_retries("max_verification_retries", retries, &mut warnings);
     }
     if let Some(subtasks) = fields.get_mut("subtasks") {
         for (index, retries) in subtasks::retries(subtasks) {
             let field = format!("subtasks.{index}.max_verification_retries");
-            cap(&field, retries, &mut warnings);
+            cap_retries(&field, retries, &mut warnings);
         }
     }
     let mut unknown = Vec::new();
@@ -61,24 +61,24 @@ pub(crate) fn task(body: &[u8], defaults: &Defaults) -> Result<Checked, Refused>
         Ok(task) => task,
         Err(error) => {
             let field = error.path().to_string();
-            return Err(Refused::field(&field, error.into_inner().to_string()));
+            return Err(ApiError::field(&field, error.into_inner().to_string()));
         }
     };
     warnings.extend(unknown_fields(&unknown));
     check(&task, defaults, &mut errors);
     if !errors.is_empty() {
-        return Err(Refused::fields(errors));
+        return Err(ApiError::fields(errors));
     }
-    fill(&mut task, defaults);
-    Ok(Checked { task, warnings })
+    apply_defaults(&mut task, defaults);
+    Ok(ValidatedTask { task, warnings })
 }
 
-fn cap(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
-    if let Some(asked) = retries.as_u64().filter(|asked| *asked > MOST_RETRIES) {
+fn cap_retries(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
+    if let Some(asked) = retries.as_u64().filter(|asked| *asked > MAX_RETRIES) {
         warnings.push(format!(
-            "{field}: {asked} is more than the cap of {MOST_RETRIES}, which holds"
+            "{field}: {asked} is more than the cap of {MAX_RETRIES}, which holds"
         ));
-        *retries = Value::from(MOST_RETRIES);
+        *retries = Value::from(MAX_RETRIES);
     }
 }
 
@@ -86,13 +86,17 @@ fn cap(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
 fn unknown_fields(paths: &[String]) -> Vec<String> {
     let warning = |path: &String| {
         // What may be absent has a `?` of its own in the path.
-        let path: String = path.replace(".?", "").chars().take(LONGEST_PATH).collect();
+        let path: String = path
+            .replace(".?", "")
+            .chars()
+            .take(MAX_PATH_CHARS)
+            .collect();
         format!("{path}: unknown field, ignored")
     };
-    let mut warnings: Vec<String> = paths.iter().take(MOST_UNKNOWN).map(warning).collect();
+    let mut warnings: Vec<String> = paths.iter().take(MAX_UNKNOWN_FIELDS).map(warning).collect();
     if let Some(more) = paths
         .len()
-        .checked_sub(MOST_UNKNOWN)
+        .checked_sub(MAX_UNKNOWN_FIELDS)
         .filter(|more| *more > 0)
     {
         warnings.push(format!("{more} more unknown fields, ignored"));
@@ -100,7 +104,7 @@ fn unknown_fields(paths: &[String]) -> Vec<String> {
     warnings
 }
 
-fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
+fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
     let mut wrong = |field: &str, detail: String| {
         errors.push(FieldError {
             field: field.to_owned(),
@@ -125,10 +129,12 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
             "a trivial task is run by the shell, and needs a `command`".to_owned(),
         );
     }
-    if requested == Some(SHELL) && !shell && task.subtasks.is_empty() {
+    if requested == Some(SHELL_AGENT) && !shell && task.subtasks.is_empty() {
         wrong(
             "command",
-            format!("the agent `{SHELL}` runs the task's `command`, which is missing or empty"),
+            format!(
+                "the agent `{SHELL_AGENT}` runs the task's `command`, which is missing or empty"
+            ),
         );
     }
     if task.part_of.is_some() {
@@ -153,11 +159,11 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
         }
     }
     let is_named = named_agents(task).next().is_some();
-    if requested == Some(SHELL) && !is_named && !is_allowed(SHELL) {
+    if requested == Some(SHELL_AGENT) && !is_named && !is_allowed(SHELL_AGENT) {
         let all = defaults.agents.join(", ");
         wrong(
             "command",
-            format!("would be run by the agent `{SHELL}`; allowed are {all}"),
+            format!("would be run by the agent `{SHELL_AGENT}`; allowed are {all}"),
         );
     }
     if task
@@ -198,17 +204,20 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
         ("expected_outputs", task.expected_outputs.len()),
         ("expect_test_changes", task.expect_test_changes.len()),
     ] {
-        if count > MOST {
-            wrong(field, format!("{count} are more than {MOST}"));
+        if count > MAX_ITEMS {
+            wrong(field, format!("{count} are more than {MAX_ITEMS}"));
         }
     }
     if let Err(bad) = ExpectedChanges::check(&task.expect_test_changes) {
         wrong("expect_test_changes", bad.to_string());
     }
-    if task.description.len() > LONGEST {
+    if task.description.len() > MAX_TEXT_BYTES {
         wrong(
             "description",
-            format!("{} bytes are more than {LONGEST}", task.description.len()),
+            format!(
+                "{} bytes are more than {MAX_TEXT_BYTES}",
+                task.description.len()
+            ),
         );
     }
     let odd =
@@ -219,12 +228,16 @@ fn check(task: &Task, defaults: &Defaults, errors: &mut Vec<FieldError>) {
             format!("{label:?} is no label: 1 to 100 characters, none of control"),
         );
     }
-    if let Some(label) = task.labels.iter().find(|it| it.starts_with(OWN_LABELS)) {
+    if let Some(label) = task
+        .labels
+        .iter()
+        .find(|it| it.starts_with(RESERVED_LABEL_PREFIX))
+    {
         wrong("labels", format!("{label:?} is a label of the hub's own"));
     }
 }
 
-fn fill(task: &mut Task, defaults: &Defaults) {
+fn apply_defaults(task: &mut Task, defaults: &TaskDefaults) {
     task.max_verification_retries
         .get_or_insert(defaults.max_verification_retries);
     if task.verification_tier.is_none() {

@@ -13,10 +13,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use selvedge_core::fleet::{CostEntry, Entry as Header, Lease};
-use selvedge_core::model::{Closing, Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
+use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
+use selvedge_core::protocol::{CostEntry, EntryHeader, LeaseToken};
 use selvedge_store::hub::{
-    Answer, Change, Entry, Granted, HubStore, NewTask, PostgresHub, Settings, SqliteHub, Step, Want,
+    Assignment, ChangeAnswer, EntryKind, HubStore, NewTask, PollRequest, PostgresHub, SqliteHub,
+    StoreSettings, StreamEntry, TaskChange,
 };
 use selvedge_testkit::Postgres;
 use tokio::task::JoinSet;
@@ -37,14 +38,14 @@ async fn main() {
         let directory = tempfile::tempdir_in(".").unwrap();
         let path = directory.path().join("hub.db");
         println!("SQLite, synchronous=FULL, {clients} clients, {tasks} tasks");
-        let store = Arc::new(SqliteHub::open(&path, Settings::default()).unwrap());
+        let store = Arc::new(SqliteHub::open(&path, StoreSettings::default()).unwrap());
         measured(store, clients, tasks).await;
     }
     if only("sqlite") {
         let server = Postgres::durable_in(&std::env::current_dir().unwrap());
-        let url = server.database();
+        let url = server.create_database();
         println!("PostgreSQL, fsync=on, {clients} clients, {tasks} tasks");
-        let store = PostgresHub::open(&url, None, Settings::default()).await;
+        let store = PostgresHub::open(&url, None, StoreSettings::default()).await;
         measured(Arc::new(store.unwrap()), clients, tasks).await;
     }
 }
@@ -79,13 +80,13 @@ async fn measured(store: Arc<dyn HubStore>, clients: usize, tasks: usize) {
 async fn work(store: &dyn HubStore, worker: &str) -> usize {
     let mut done = 0;
     loop {
-        let want = Want {
+        let want = PollRequest {
             worker: worker.to_owned(),
             labels: Vec::new(),
             slots: BATCH,
-            not: Vec::new(),
+            excluded: Vec::new(),
         };
-        let granted = store.grant(vec![want]).await.unwrap();
+        let granted = store.assign_tasks(vec![want]).await.unwrap();
         if granted.is_empty() {
             return done;
         }
@@ -96,23 +97,23 @@ async fn work(store: &dyn HubStore, worker: &str) -> usize {
 }
 
 /// One task, each step after the answer to the one before.
-async fn carry_out(store: &dyn HubStore, granted: &Granted) {
+async fn carry_out(store: &dyn HubStore, granted: &Assignment) {
     for (seq, step) in (1..).zip(steps()) {
         let change = entry(granted, seq, step);
         let verdict = store.change(granted.row.task_id, change).await;
-        assert_eq!(verdict.unwrap().unwrap().answer, Answer::Done);
+        assert_eq!(verdict.unwrap().unwrap().answer, ChangeAnswer::Applied);
     }
 }
 
-fn steps() -> [Step; 3] {
+fn steps() -> [EntryKind; 3] {
     [
-        Step::Begin(1),
-        Step::Close {
+        EntryKind::Begin(1),
+        EntryKind::Close {
             run_number: 1,
-            closing: Closing::Report,
+            end: AttemptEnd::Report,
             report: Some(r#"{"status":"pass","summary":{"total":1,"passed":1}}"#.to_owned()),
         },
-        Step::Complete {
+        EntryKind::Complete {
             completion_id: "once".to_owned(),
             outcome: Outcome::Verified,
             reason: String::new(),
@@ -121,13 +122,13 @@ fn steps() -> [Step; 3] {
     ]
 }
 
-fn entry(granted: &Granted, seq: u64, step: Step) -> Change {
-    let lease = Lease {
+fn entry(granted: &Assignment, seq: u64, step: EntryKind) -> TaskChange {
+    let lease = LeaseToken {
         task_id: granted.row.task_id,
         lease_epoch: granted.fence.epoch,
         lease_token: granted.fence.token.clone(),
     };
-    let mut header = Header::new(lease, seq);
+    let mut header = EntryHeader::new(lease, seq);
     if seq == 2 {
         header.costs = vec![CostEntry {
             run_number: 1,
@@ -140,7 +141,7 @@ fn entry(granted: &Granted, seq: u64, step: Step) -> Change {
             model: None,
         }];
     }
-    Change::Entry(Box::new(Entry { header, step }))
+    TaskChange::Entry(Box::new(StreamEntry { header, step }))
 }
 
 fn task(number: usize) -> NewTask {

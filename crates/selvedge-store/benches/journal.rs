@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use selvedge_core::model::{Envelope, Event, RunId, Timestamp};
-use selvedge_store::{Appended, Journal, RunFilter, SqliteJournal};
+use selvedge_store::{AppendOutcome, Journal, RunFilter, SqliteJournal};
 use serde_json::json;
 
 const RUNS: u32 = 10_000;
@@ -81,7 +81,7 @@ fn append(journal: &SqliteJournal, run: RunId, last: u64, events: Vec<Event>) {
     let appended = journal
         .append(run, last, &batch(run, last, events))
         .expect("appended");
-    assert_eq!(appended, Appended::Committed);
+    assert_eq!(appended, AppendOutcome::Committed);
 }
 
 fn bare_sync(directory: &Path) -> Duration {

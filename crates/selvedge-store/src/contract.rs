@@ -1,5 +1,5 @@
 //! What every implementation of [`Journal`] must keep, as tests that know nothing of what is
-//! behind it. An implementation's tests name a [`Backend`] and run the lot:
+//! behind it. An implementation's tests name a [`JournalBackend`] and run the lot:
 //!
 //! ```text
 //! selvedge_store::journal_contract!(|| InMyDatabase::fresh());
@@ -40,7 +40,7 @@ pub use random::any_batches_read_back_as_they_were;
 use crate::journal::Journal;
 
 /// Where journals of one kind come from. Every value stands for one journal, empty at first.
-pub trait Backend: Sync {
+pub trait JournalBackend: Sync {
     /// The implementation under test.
     type Journal: Journal;
 
@@ -49,7 +49,7 @@ pub trait Backend: Sync {
     fn open(&self) -> Self::Journal;
 }
 
-/// Makes a `#[test]` of every property. The argument is a function that returns a [`Backend`] with
+/// Makes a `#[test]` of every property. The argument is a function that returns a [`JournalBackend`] with
 /// an empty journal.
 #[macro_export]
 macro_rules! journal_contract {

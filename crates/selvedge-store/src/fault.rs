@@ -6,7 +6,7 @@
 //! point, `SELVEDGE_PLANT=BUG` plants a bug, `SELVEDGE_TRACE=FILE` collects the trace, and nobody
 //! dies any more once the file `SELVEDGE_CALM` is there.
 
-/// Every point, by the name with which [`reached`] is called there.
+/// Every point, by the name with which [`failpoint`] is called there.
 pub const POINTS: &[&str] = &[
     "hub.start.opened",
     "hub.submit.committed",
@@ -45,9 +45,9 @@ pub const POINTS: &[&str] = &[
     "worker.fenced",
 ];
 
-/// Every bug that [`planted`] is asked about: one for each invariant, in their order, and one that only
+/// Every bug that [`is_mutant_active`] is asked about: one for each invariant, in their order, and one that only
 /// shows when unsynced writes are lost.
-pub const PLANTS: &[&str] = &[
+pub const MUTANTS: &[&str] = &[
     "forget_keys",
     "forget_requeued",
     "double_grant",
@@ -65,7 +65,7 @@ pub const PLANTS: &[&str] = &[
 
 /// A marked point is passed.
 #[inline]
-pub fn reached(point: &'static str) {
+pub fn failpoint(point: &'static str) {
     #[cfg(feature = "faults")]
     at_work::reached(point);
     #[cfg(not(feature = "faults"))]
@@ -74,7 +74,7 @@ pub fn reached(point: &'static str) {
 
 /// Whether a bug is planted: never, without the feature.
 #[inline]
-pub fn planted(bug: &'static str) -> bool {
+pub fn is_mutant_active(bug: &'static str) -> bool {
     #[cfg(feature = "faults")]
     return at_work::planted(bug);
     #[cfg(not(feature = "faults"))]
@@ -86,7 +86,7 @@ pub fn planted(bug: &'static str) -> bool {
 
 /// Tells the tests what this process knows: a JSON object.
 #[inline]
-pub fn note(told: impl FnOnce() -> serde_json::Value) {
+pub fn trace(told: impl FnOnce() -> serde_json::Value) {
     #[cfg(feature = "faults")]
     at_work::note(told());
     #[cfg(not(feature = "faults"))]
@@ -95,7 +95,7 @@ pub fn note(told: impl FnOnce() -> serde_json::Value) {
 
 /// The same, to be told later: nothing, without the feature.
 #[inline]
-pub fn drafted(told: impl FnOnce() -> serde_json::Value) -> Option<serde_json::Value> {
+pub fn draft_trace(told: impl FnOnce() -> serde_json::Value) -> Option<serde_json::Value> {
     cfg!(feature = "faults").then(told)
 }
 
@@ -110,19 +110,19 @@ mod at_work {
     use rustix::time::{ClockId, clock_gettime};
     use serde_json::Value;
 
-    struct Armed {
+    struct ArmedFailpoint {
         point: String,
-        passings_left: AtomicU64,
+        hits_left: AtomicU64,
     }
 
-    fn armed() -> Option<&'static Armed> {
-        static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
+    fn armed() -> Option<&'static ArmedFailpoint> {
+        static ARMED: OnceLock<Option<ArmedFailpoint>> = OnceLock::new();
         let read = || {
             let told = std::env::var("SELVEDGE_FAULT").ok()?;
             let (point, nth) = told.rsplit_once(':')?;
-            Some(Armed {
+            Some(ArmedFailpoint {
                 point: point.to_owned(),
-                passings_left: AtomicU64::new(nth.parse().ok()?),
+                hits_left: AtomicU64::new(nth.parse().ok()?),
             })
         };
         ARMED.get_or_init(read).as_ref()
@@ -134,7 +134,7 @@ mod at_work {
             return;
         };
         let calm = || std::env::var_os("SELVEDGE_CALM").is_some_and(|it| Path::new(&it).exists());
-        if armed.passings_left.fetch_sub(1, Ordering::SeqCst) == 1 && !calm() {
+        if armed.hits_left.fetch_sub(1, Ordering::SeqCst) == 1 && !calm() {
             note(serde_json::json!({"what": "died", "point": point}));
             std::process::abort();
         }
@@ -142,7 +142,7 @@ mod at_work {
 
     pub(super) fn planted(bug: &'static str) -> bool {
         static PLANTED: OnceLock<Option<String>> = OnceLock::new();
-        debug_assert!(super::PLANTS.contains(&bug), "{bug}");
+        debug_assert!(super::MUTANTS.contains(&bug), "{bug}");
         let planted = PLANTED.get_or_init(|| std::env::var("SELVEDGE_PLANT").ok());
         planted.as_deref() == Some(bug)
     }

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use selvedge_core::model::{Envelope, RunId, TaskId};
 
 use crate::error::StoreError;
-use crate::run_name::Found;
+use crate::run_name::RunMatch;
 use crate::summary::RunSummary;
 
 /// What became of an [`append`](Journal::append).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a fenced writer has lost the run and must stop"]
-pub enum Appended {
+pub enum AppendOutcome {
     /// All events are durable.
     Committed,
     /// Nothing was written: the journal is not where the writer believes it to be, because another
@@ -44,7 +44,7 @@ pub trait Journal {
         run: RunId,
         expected_seq: u64,
         events: &[Envelope],
-    ) -> Result<Appended, StoreError>;
+    ) -> Result<AppendOutcome, StoreError>;
 
     /// At most `limit` of a run's events after `after_seq`, in order.
     fn page(&self, run: RunId, after_seq: u64, limit: usize) -> Result<Vec<Envelope>, StoreError>;
@@ -63,7 +63,7 @@ pub trait Journal {
 
     /// Which run a person means: a whole id, at least four hexadecimal digits from its start or
     /// its end (hyphens and case do not matter), or `last` or `@` for the newest.
-    fn find(&self, name: &str) -> Result<Found, StoreError>;
+    fn find(&self, name: &str) -> Result<RunMatch, StoreError>;
 
     /// Makes all summaries anew from the events, which alone are the truth.
     fn rebuild(&self) -> Result<(), StoreError>;
@@ -75,42 +75,42 @@ pub trait Journal {
 
     /// A run's events after `after_seq`, a page at a time: for journals of any length. No lock is
     /// held between two pages, and events appended meanwhile are seen.
-    fn events(&self, run: RunId, after_seq: u64) -> Events<'_, Self> {
-        Events {
+    fn events(&self, run: RunId, after_seq: u64) -> EventIter<'_, Self> {
+        EventIter {
             journal: self,
             run,
             after_seq,
             page: Vec::new().into_iter(),
-            over: false,
+            is_done: false,
         }
     }
 }
 
 /// An iterator over a run's events; see [`Journal::events`]. It ends after its first error.
 #[derive(Debug)]
-pub struct Events<'a, J: ?Sized> {
+pub struct EventIter<'a, J: ?Sized> {
     journal: &'a J,
     run: RunId,
     after_seq: u64,
     page: std::vec::IntoIter<Envelope>,
-    over: bool,
+    is_done: bool,
 }
 
 /// Events read at once: enough to make the query's cost vanish, few enough to bound the memory.
-const PAGE: usize = 128;
+const PAGE_EVENTS: usize = 128;
 
-impl<J: Journal + ?Sized> Iterator for Events<'_, J> {
+impl<J: Journal + ?Sized> Iterator for EventIter<'_, J> {
     type Item = Result<Envelope, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.page.len() == 0 && !self.over {
-            match self.journal.page(self.run, self.after_seq, PAGE) {
+        if self.page.len() == 0 && !self.is_done {
+            match self.journal.page(self.run, self.after_seq, PAGE_EVENTS) {
                 Ok(page) => {
-                    self.over = page.len() < PAGE;
+                    self.is_done = page.len() < PAGE_EVENTS;
                     self.page = page.into_iter();
                 }
                 Err(error) => {
-                    self.over = true;
+                    self.is_done = true;
                     return Some(Err(error));
                 }
             }
@@ -122,7 +122,7 @@ impl<J: Journal + ?Sized> Iterator for Events<'_, J> {
 }
 
 /// Refuses events that do not follow `expected_seq`, or belong to another run.
-pub(crate) fn in_sequence(
+pub(crate) fn check_sequence(
     run: RunId,
     expected_seq: u64,
     events: &[Envelope],

@@ -16,8 +16,8 @@ mod sqlite;
 mod summary;
 
 pub use error::StoreError;
-pub use journal::{Appended, Events, Journal, RunFilter};
+pub use journal::{AppendOutcome, EventIter, Journal, RunFilter};
 pub use outbox::{HeldTask, Outbox, OutboxEntry};
-pub use run_name::Found;
+pub use run_name::RunMatch;
 pub use sqlite::SqliteJournal;
-pub use summary::{RunSummary, Standing, TaskHead};
+pub use summary::{RunStatus, RunSummary, TaskHead};

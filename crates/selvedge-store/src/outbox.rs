@@ -9,15 +9,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use selvedge_core::fleet::LeaseKey;
 use selvedge_core::model::{Envelope, TaskId};
+use selvedge_core::protocol::LeaseId;
 
 use crate::error::StoreError;
 
 const FILE: &str = "outbox.db";
 const SCHEMA: &str = include_str!("outbox/schema.sql");
 const FORMAT: usize = 1;
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A worker's outbox; it belongs to one process.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Outbox {
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join(FILE);
         let db = Connection::open(&path)?;
-        db.busy_timeout(PATIENCE)?;
+        db.busy_timeout(BUSY_TIMEOUT)?;
         db.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;",
         )?;
@@ -81,9 +81,9 @@ impl Outbox {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn take(&self, key: LeaseKey, assign: &str) -> Result<(), StoreError> {
+    pub fn add_task(&self, key: LeaseId, assign: &str) -> Result<(), StoreError> {
         let transaction = self.begin()?;
-        forget(&transaction, key.task_id)?;
+        delete_task(&transaction, key.task_id)?;
         transaction.execute(
             "INSERT INTO held (task_id, lease_epoch, assign) VALUES (?1, ?2, ?3)",
             params![key.task_id.to_string(), key.lease_epoch, assign],
@@ -116,7 +116,7 @@ impl Outbox {
     /// See [`StoreError`].
     pub fn append(
         &self,
-        key: LeaseKey,
+        key: LeaseId,
         after: u64,
         events: &[String],
         entries: &[OutboxEntry],
@@ -179,7 +179,7 @@ impl Outbox {
     /// See [`StoreError`].
     pub fn entries(
         &self,
-        key: LeaseKey,
+        key: LeaseId,
         seq: u64,
         limit: usize,
     ) -> Result<Vec<OutboxEntry>, StoreError> {
@@ -204,7 +204,7 @@ impl Outbox {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn acknowledged(&self, key: LeaseKey, seq: u64) -> Result<(), StoreError> {
+    pub fn mark_acknowledged(&self, key: LeaseId, seq: u64) -> Result<(), StoreError> {
         self.db.execute(
             "DELETE FROM entry WHERE task_id = ?1 AND lease_epoch = ?2 AND seq <= ?3",
             params![key.task_id.to_string(), key.lease_epoch, seq],
@@ -216,9 +216,9 @@ impl Outbox {
     ///
     /// # Errors
     /// See [`StoreError`].
-    pub fn forget(&self, task: TaskId) -> Result<(), StoreError> {
+    pub fn remove_task(&self, task: TaskId) -> Result<(), StoreError> {
         let transaction = self.begin()?;
-        forget(&transaction, task)?;
+        delete_task(&transaction, task)?;
         Ok(transaction.commit()?)
     }
 
@@ -230,7 +230,7 @@ impl Outbox {
     }
 }
 
-fn forget(db: &Connection, task: TaskId) -> Result<(), StoreError> {
+fn delete_task(db: &Connection, task: TaskId) -> Result<(), StoreError> {
     for table in ["held", "event", "entry"] {
         db.execute(
             &format!("DELETE FROM {table} WHERE task_id = ?1"),
@@ -264,8 +264,8 @@ fn insert_events(
 mod tests {
     use super::*;
 
-    fn key(epoch: u64) -> LeaseKey {
-        LeaseKey {
+    fn key(epoch: u64) -> LeaseId {
+        LeaseId {
             task_id: "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap(),
             lease_epoch: epoch,
         }
@@ -283,7 +283,7 @@ mod tests {
     fn an_entry_goes_only_when_it_is_acknowledged() {
         let directory = tempfile::tempdir().unwrap();
         let outbox = Outbox::open(directory.path()).unwrap();
-        outbox.take(key(1), "{}").unwrap();
+        outbox.add_task(key(1), "{}").unwrap();
         assert!(
             outbox
                 .append(key(1), 0, &[], &[entry(1), entry(2), entry(3)], 1)
@@ -293,7 +293,7 @@ mod tests {
         let outbox = Outbox::open(directory.path()).unwrap();
         assert_eq!(outbox.held().unwrap()[0].last_seq, 3);
         assert_eq!(outbox.entries(key(1), 1, 9).unwrap().len(), 3);
-        outbox.acknowledged(key(1), 2).unwrap();
+        outbox.mark_acknowledged(key(1), 2).unwrap();
         assert_eq!(outbox.entries(key(1), 1, 9).unwrap(), [entry(3)]);
         assert_eq!(outbox.entries(key(2), 1, 9).unwrap(), []);
     }
@@ -302,17 +302,17 @@ mod tests {
     fn what_does_not_follow_or_is_of_an_older_grant_is_not_written() {
         let directory = tempfile::tempdir().unwrap();
         let outbox = Outbox::open(directory.path()).unwrap();
-        outbox.take(key(1), "{}").unwrap();
+        outbox.add_task(key(1), "{}").unwrap();
         let one = ["{}".to_owned()];
         assert!(outbox.append(key(1), 0, &one, &[entry(1)], 0).unwrap());
         assert!(!outbox.append(key(1), 0, &one, &[entry(2)], 0).unwrap());
-        outbox.take(key(2), "{}").unwrap();
+        outbox.add_task(key(2), "{}").unwrap();
         assert!(!outbox.append(key(1), 1, &one, &[entry(2)], 0).unwrap());
         assert!(
             outbox.append(key(2), 0, &one, &[entry(1)], 0).unwrap(),
             "a new grant begins anew"
         );
-        outbox.forget(key(2).task_id).unwrap();
+        outbox.remove_task(key(2).task_id).unwrap();
         assert_eq!(outbox.held().unwrap(), []);
     }
 }

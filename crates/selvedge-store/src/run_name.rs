@@ -4,7 +4,7 @@ use selvedge_core::model::RunId;
 
 /// What a name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum RunMatch {
     /// This run, and no other.
     Run(RunId),
     /// Several; the newest ten of them, newest first.
@@ -13,12 +13,12 @@ pub enum Found {
     Nothing,
 }
 
-impl Found {
+impl RunMatch {
     /// How many candidates an ambiguous name lists.
-    pub(crate) const CANDIDATES: usize = 10;
+    pub(crate) const MAX_CANDIDATES: usize = 10;
 
     /// From the runs that a name fits, newest first.
-    pub(crate) fn among(runs: Vec<RunId>) -> Self {
+    pub(crate) fn from_candidates(runs: Vec<RunId>) -> Self {
         match runs.as_slice() {
             [] => Self::Nothing,
             [run] => Self::Run(*run),

@@ -15,8 +15,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use selvedge_core::model::{Envelope, RunId};
 
 use crate::error::StoreError;
-use crate::journal::{Appended, Journal, RunFilter, in_sequence};
-use crate::run_name::{Found, RunName};
+use crate::journal::{AppendOutcome, Journal, RunFilter, check_sequence};
+use crate::run_name::{RunMatch, RunName};
 use crate::summary::RunSummary;
 
 /// A journal in a file `journal.db`.
@@ -29,15 +29,15 @@ impl SqliteJournal {
     /// Opens the journal of a state directory, and makes both, for this user alone, if need be.
     pub fn open(state_directory: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            db: open::to_write(state_directory)?,
+            db: open::open_for_writing(state_directory)?,
         })
     }
 
     /// Opens the journal only to look at it: nothing is made, and a journal of an older format is
-    /// left to whoever writes next ([`StoreError::Missing`] where there is none).
+    /// left to whoever writes next ([`StoreError::ProgramNotFoundError`] where there is none).
     pub fn open_to_read(state_directory: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            db: open::to_read(state_directory)?,
+            db: open::open_for_reading(state_directory)?,
         })
     }
 
@@ -53,7 +53,7 @@ impl SqliteJournal {
 
 impl Drop for SqliteJournal {
     fn drop(&mut self) {
-        log::fold_if_long(&self.db);
+        log::checkpoint_if_long(&self.db);
     }
 }
 
@@ -63,20 +63,20 @@ impl Journal for SqliteJournal {
         run: RunId,
         expected_seq: u64,
         events: &[Envelope],
-    ) -> Result<Appended, StoreError> {
-        in_sequence(run, expected_seq, events)?;
+    ) -> Result<AppendOutcome, StoreError> {
+        check_sequence(run, expected_seq, events)?;
         let encoded = events::encode(events)?;
         let transaction = self.begin()?;
         let actual_seq = events::last_seq(&transaction, run)?;
         if actual_seq != expected_seq {
-            return Ok(Appended::Fenced { actual_seq });
+            return Ok(AppendOutcome::Fenced { actual_seq });
         }
         events::insert(&transaction, &encoded)?;
         if let Some(summary) = summarise(&transaction, run, expected_seq, events)? {
-            runs::put(&transaction, &summary)?;
+            runs::upsert(&transaction, &summary)?;
         }
         transaction.commit()?;
-        Ok(Appended::Committed)
+        Ok(AppendOutcome::Committed)
     }
 
     fn page(&self, run: RunId, after_seq: u64, limit: usize) -> Result<Vec<Envelope>, StoreError> {
@@ -96,12 +96,12 @@ impl Journal for SqliteJournal {
         runs::get(&self.db, run)
     }
 
-    fn find(&self, name: &str) -> Result<Found, StoreError> {
-        Ok(Found::among(match RunName::parse(name) {
+    fn find(&self, name: &str) -> Result<RunMatch, StoreError> {
+        Ok(RunMatch::from_candidates(match RunName::parse(name) {
             None => Vec::new(),
             Some(RunName::Newest) => runs::newest(&self.db)?.into_iter().collect(),
             Some(RunName::Fragment { start, end }) => {
-                runs::with_fragment(&self.db, &start, &end, Found::CANDIDATES)?
+                runs::with_fragment(&self.db, &start, &end, RunMatch::MAX_CANDIDATES)?
             }
         }))
     }
@@ -111,7 +111,7 @@ impl Journal for SqliteJournal {
         transaction.execute("DELETE FROM run", [])?;
         for run in events::runs(&transaction)? {
             if let Some(summary) = fold(&transaction, run)? {
-                runs::put(&transaction, &summary)?;
+                runs::upsert(&transaction, &summary)?;
             }
         }
         Ok(transaction.commit()?)
@@ -126,7 +126,7 @@ fn summarise(
     events: &[Envelope],
 ) -> Result<Option<RunSummary>, StoreError> {
     let (mut summary, rest) = match events.split_first() {
-        Some((first, rest)) if expected_seq == 0 => (RunSummary::begin(first), rest),
+        Some((first, rest)) if expected_seq == 0 => (RunSummary::from_first_event(first), rest),
         _ => match runs::get(db, run)? {
             Some(summary) if summary.last_seq == expected_seq => (summary, events),
             // Derived data that is missing or behind is made anew, not trusted.
@@ -134,7 +134,7 @@ fn summarise(
         },
     };
     for envelope in rest {
-        summary.follow(envelope);
+        summary.apply_event(envelope);
     }
     Ok(Some(summary))
 }
@@ -142,9 +142,9 @@ fn summarise(
 /// The run's summary from all of its events.
 fn fold(db: &Connection, run: RunId) -> Result<Option<RunSummary>, StoreError> {
     let mut summary: Option<RunSummary> = None;
-    events::each(db, run, |envelope| match &mut summary {
-        None => summary = Some(RunSummary::begin(&envelope)),
-        Some(summary) => summary.follow(&envelope),
+    events::for_each_event(db, run, |envelope| match &mut summary {
+        None => summary = Some(RunSummary::from_first_event(&envelope)),
+        Some(summary) => summary.apply_event(&envelope),
     })?;
     Ok(summary)
 }
@@ -195,7 +195,10 @@ mod tests {
         let journal = SqliteJournal::open(directory.path()).unwrap();
         let small = batch(1, 1, "small");
         let run = small[0].run_id;
-        assert_eq!(journal.append(run, 0, &small).unwrap(), Appended::Committed);
+        assert_eq!(
+            journal.append(run, 0, &small).unwrap(),
+            AppendOutcome::Committed
+        );
         let pages: i64 = journal
             .db
             .pragma_query_value(None, "page_count", |r| r.get(0))
@@ -214,7 +217,10 @@ mod tests {
             .db
             .pragma_update(None, "max_page_count", i32::MAX)
             .unwrap();
-        assert_eq!(journal.append(run, 1, &large).unwrap(), Appended::Committed);
+        assert_eq!(
+            journal.append(run, 1, &large).unwrap(),
+            AppendOutcome::Committed
+        );
     }
 
     #[test]
@@ -232,10 +238,14 @@ mod tests {
             let run = large[0].run_id;
             assert_eq!(
                 journal.append(run, seq - 1, &large).unwrap(),
-                Appended::Committed
+                AppendOutcome::Committed
             );
             drop(journal);
-            assert!(log() <= log::LONG, "{} after {seq} programs", log());
+            assert!(
+                log() <= log::LONG_LOG_BYTES,
+                "{} after {seq} programs",
+                log()
+            );
             longest = longest.max(log());
         }
         assert_ne!(longest, 0);

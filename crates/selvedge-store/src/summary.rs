@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use selvedge_core::model::{
-    Closing, Cost, Envelope, Event, Outcome, PartOf, PlanSpec, RunId, RunSpec, TaskId, Timestamp,
+    AttemptEnd, Cost, Envelope, Event, Outcome, ParentPlan, PlanSpec, RunId, RunSpec, TaskId,
+    Timestamp,
 };
 use serde::Serialize;
 
@@ -12,7 +13,7 @@ use serde::Serialize;
 /// not the journal's to say: the run's lock says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "standing")]
-pub enum Standing {
+pub enum RunStatus {
     /// Under way, or cut off without a word.
     Open,
     /// Stopped for now, in order.
@@ -33,7 +34,7 @@ pub struct TaskHead {
     pub task_id: TaskId,
     /// Directory of the work.
     pub workspace: PathBuf,
-    /// The first line of the description that says anything, cut to [`TaskHead::DESCRIPTION`]
+    /// The first line of the description that says anything, cut to [`TaskHead::MAX_DESCRIPTION_CHARS`]
     /// characters.
     pub description: String,
     /// The agent's name; of a plan `plan`.
@@ -41,7 +42,7 @@ pub struct TaskHead {
     /// Attempts that may be charged; of a plan its subtasks.
     pub max_attempts: u32,
     /// The plan that it is a part of.
-    pub part_of: Option<PartOf>,
+    pub part_of: Option<ParentPlan>,
 }
 
 /// One run in a list.
@@ -62,7 +63,7 @@ pub struct RunSummary {
     pub attempts: u32,
     /// How it stands.
     #[serde(flatten)]
-    pub standing: Standing,
+    pub standing: RunStatus,
     /// What its sessions have cost so far.
     pub cost: Cost,
     /// Whether a session was started whose end, and cost, is not known yet.
@@ -72,7 +73,7 @@ pub struct RunSummary {
 
 impl TaskHead {
     /// Longest description in a list, in characters.
-    pub const DESCRIPTION: usize = 120;
+    pub const MAX_DESCRIPTION_CHARS: usize = 120;
 
     fn of(spec: &RunSpec) -> Self {
         Self {
@@ -100,12 +101,12 @@ impl TaskHead {
 fn first_line(description: &str) -> String {
     let mut lines = description.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(TaskHead::DESCRIPTION).collect()
+    line.chars().take(TaskHead::MAX_DESCRIPTION_CHARS).collect()
 }
 
 impl RunSummary {
     /// The summary of a run whose first event this is.
-    pub fn begin(first: &Envelope) -> Self {
+    pub fn from_first_event(first: &Envelope) -> Self {
         let mut summary = Self {
             run_id: first.run_id,
             last_seq: first.seq,
@@ -113,16 +114,16 @@ impl RunSummary {
             updated_at: first.at,
             task: None,
             attempts: 0,
-            standing: Standing::Open,
+            standing: RunStatus::Open,
             cost: Cost::ZERO,
             session_open: false,
         };
-        summary.follow(first);
+        summary.apply_event(first);
         summary
     }
 
     /// Takes the run's next event into account.
-    pub fn follow(&mut self, next: &Envelope) {
+    pub fn apply_event(&mut self, next: &Envelope) {
         self.last_seq = next.seq;
         self.updated_at = next.at;
         match &next.event {
@@ -151,7 +152,7 @@ impl RunSummary {
                 self.cost = self.cost + gate.cost();
             }
             Event::AttemptClosed {
-                closing: Closing::Interrupted,
+                closing: AttemptEnd::Interrupted,
                 ..
             } if self.session_open => {
                 // It was cut off and nobody knows what it had cost by then: the sum stays as a
@@ -159,11 +160,11 @@ impl RunSummary {
                 self.session_open = false;
                 self.cost = self.cost + Cost::UNKNOWN;
             }
-            Event::Suspended => self.standing = Standing::Suspended,
-            Event::ReviewRequested { .. } => self.standing = Standing::AwaitingReview,
-            Event::Resumed { .. } | Event::Reviewed { .. } => self.standing = Standing::Open,
+            Event::Suspended => self.standing = RunStatus::Suspended,
+            Event::ReviewRequested { .. } => self.standing = RunStatus::AwaitingReview,
+            Event::Resumed { .. } | Event::Reviewed { .. } => self.standing = RunStatus::Open,
             Event::RunFinished { outcome } => {
-                self.standing = Standing::Finished { outcome: *outcome }
+                self.standing = RunStatus::Finished { outcome: *outcome }
             }
             _ => {}
         }

@@ -4,25 +4,25 @@
 //! the branches of an `#if` open and close differently, or macros hold brackets that do not match,
 //! even that is not certain.
 
-use crate::position::fault;
-use crate::{Fault, Verdict};
+use crate::position::error_at_offset;
+use crate::{SyntaxError, SyntaxVerdict};
 
-pub(crate) fn parse(_: &str, text: &str) -> Verdict {
-    let mut reader = Reader::new(text);
+pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
+    let mut reader = BracketScanner::new(text);
     match reader.read() {
-        Ok(()) => Verdict::Parses,
+        Ok(()) => SyntaxVerdict::Parses,
         // Files that others include in pieces include nothing themselves.
         Err(fault) if !reader.includes => {
-            Verdict::Unsure(fault, "it may be a piece of another file")
+            SyntaxVerdict::Unsure(fault, "it may be a piece of another file")
         }
         Err(fault) if reader.doubtful => {
-            Verdict::Unsure(fault, "its preprocessor decides which brackets count")
+            SyntaxVerdict::Unsure(fault, "its preprocessor decides which brackets count")
         }
-        Err(fault) => Verdict::Broken(fault),
+        Err(fault) => SyntaxVerdict::Broken(fault),
     }
 }
 
-struct Reader<'a> {
+struct BracketScanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -36,7 +36,7 @@ struct Reader<'a> {
     doubtful: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BracketScanner<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self) -> Result<(), Fault> {
+    fn read(&mut self) -> Result<(), SyntaxError> {
         let mut line_begins = true;
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
@@ -62,31 +62,35 @@ impl<'a> Reader<'a> {
                     self.at += 1;
                     continue;
                 }
-                b'/' if self.starts(b"//") => self.skip_line(),
-                b'/' if self.starts(b"/*") => {
-                    self.comment()?;
+                b'/' if self.starts_with(b"//") => self.skip_line(),
+                b'/' if self.starts_with(b"/*") => {
+                    self.skip_comment()?;
                     continue;
                 }
-                b'#' if line_begins => self.directive()?,
-                b'"' => self.string()?,
-                b'\'' => self.character(),
-                b'(' => self.opens(b')'),
-                b'[' => self.opens(b']'),
-                b'{' => self.opens(b'}'),
-                b')' | b']' | b'}' => self.closes(byte)?,
-                _ if byte.is_ascii_alphanumeric() || byte == b'_' => self.word(),
+                b'#' if line_begins => self.read_directive()?,
+                b'"' => self.skip_string()?,
+                b'\'' => self.skip_character(),
+                b'(' => self.open_bracket(b')'),
+                b'[' => self.open_bracket(b']'),
+                b'{' => self.open_bracket(b'}'),
+                b')' | b']' | b'}' => self.close_bracket(byte)?,
+                _ if byte.is_ascii_alphanumeric() || byte == b'_' => self.skip_word(),
                 _ => self.at += 1,
             }
             line_begins = false;
         }
         if let Some((start, _)) = self.conditions.first() {
-            return Err(fault(self.text, *start, "this `#if` has no `#endif`"));
+            return Err(error_at_offset(
+                self.text,
+                *start,
+                "this `#if` has no `#endif`",
+            ));
         }
         match self.open.pop() {
             None => Ok(()),
             Some((_, start)) => {
                 let bracket = char::from(self.bytes.get(start).copied().unwrap_or(b'{'));
-                Err(fault(
+                Err(error_at_offset(
                     self.text,
                     start,
                     format!("`{bracket}` is never closed"),
@@ -95,46 +99,53 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn starts(&self, words: &[u8]) -> bool {
+    fn starts_with(&self, words: &[u8]) -> bool {
         self.bytes
             .get(self.at..)
             .is_some_and(|rest| rest.starts_with(words))
     }
 
-    fn opens(&mut self, close: u8) {
+    fn open_bracket(&mut self, close: u8) {
         self.open.push((close, self.at));
         self.at += 1;
     }
 
-    fn closes(&mut self, close: u8) -> Result<(), Fault> {
+    fn close_bracket(&mut self, close: u8) -> Result<(), SyntaxError> {
         match self.open.pop() {
             Some((expected, _)) if expected == close => {
                 self.at += 1;
                 Ok(())
             }
             Some((expected, start)) => {
-                let (line, expected) = (fault(self.text, start, "").line, char::from(expected));
+                let (line, expected) = (
+                    error_at_offset(self.text, start, "").line,
+                    char::from(expected),
+                );
                 let message = format!(
                     "`{}` where `{expected}` of line {line} is due",
                     char::from(close)
                 );
-                Err(fault(self.text, self.at, message))
+                Err(error_at_offset(self.text, self.at, message))
             }
             None => {
                 let message = format!("`{}` closes nothing", char::from(close));
-                Err(fault(self.text, self.at, message))
+                Err(error_at_offset(self.text, self.at, message))
             }
         }
     }
 
-    fn comment(&mut self) -> Result<(), Fault> {
+    fn skip_comment(&mut self) -> Result<(), SyntaxError> {
         let rest = self.text.get(self.at + 2..).unwrap_or_default();
         match rest.find("*/") {
             Some(end) => {
                 self.at += end + 4;
                 Ok(())
             }
-            None => Err(fault(self.text, self.at, "this comment never ends")),
+            None => Err(error_at_offset(
+                self.text,
+                self.at,
+                "this comment never ends",
+            )),
         }
     }
 
@@ -143,7 +154,7 @@ impl<'a> Reader<'a> {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
                 b'\n' => return,
-                b'\\' if self.starts(b"\\\r\n") => self.at += 3,
+                b'\\' if self.starts_with(b"\\\r\n") => self.at += 3,
                 b'\\' => self.at += 2,
                 _ => self.at += 1,
             }
@@ -151,7 +162,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string ends on its line, but for raw ones.
-    fn string(&mut self) -> Result<(), Fault> {
+    fn skip_string(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
         self.at += 1;
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -160,17 +171,17 @@ impl<'a> Reader<'a> {
                     self.at += 1;
                     return Ok(());
                 }
-                b'\\' if self.starts(b"\\\r\n") => self.at += 3,
+                b'\\' if self.starts_with(b"\\\r\n") => self.at += 3,
                 b'\\' => self.at += 2,
                 b'\n' => break,
                 _ => self.at += 1,
             }
         }
-        Err(fault(self.text, start, "this string never ends"))
+        Err(error_at_offset(self.text, start, "this string never ends"))
     }
 
     /// A character; an apostrophe that begins none is let be: inside `#if 0` there may be prose.
-    fn character(&mut self) {
+    fn skip_character(&mut self) {
         let end = self.bytes.get(self.at + 1..).unwrap_or_default();
         let mut length = 0;
         while let Some(&byte) = end.get(length) {
@@ -189,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A name or a number, with its apostrophes; or the prefix of a raw string.
-    fn word(&mut self) {
+    fn skip_word(&mut self) {
         let start = self.at;
         while let Some(&byte) = self.bytes.get(self.at) {
             let is_number = self.bytes.get(start).is_some_and(u8::is_ascii_digit);
@@ -203,13 +214,13 @@ impl<'a> Reader<'a> {
         let word = self.text.get(start..self.at).unwrap_or_default();
         if word.ends_with('R')
             && matches!(word, "R" | "LR" | "uR" | "UR" | "u8R")
-            && self.starts(b"\"")
+            && self.starts_with(b"\"")
         {
-            self.raw_string();
+            self.skip_raw_string();
         }
     }
 
-    fn raw_string(&mut self) {
+    fn skip_raw_string(&mut self) {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         let Some((delimiter, body)) = rest.split_once('(') else {
             return;
@@ -224,9 +235,9 @@ impl<'a> Reader<'a> {
     }
 
     /// A line of the preprocessor: conditions are followed, everything else in it is let be.
-    fn directive(&mut self) -> Result<(), Fault> {
+    fn read_directive(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
-        self.directive_line();
+        self.skip_directive_line();
         let line = self.text.get(start + 1..self.at).unwrap_or_default();
         let word: String = line
             .trim_start()
@@ -242,7 +253,7 @@ impl<'a> Reader<'a> {
                     self.open.truncate(*before);
                 }
                 None => {
-                    return Err(fault(
+                    return Err(error_at_offset(
                         self.text,
                         start,
                         format!("`#{word}` without an `#if`"),
@@ -251,7 +262,13 @@ impl<'a> Reader<'a> {
             },
             "endif" => match self.conditions.pop() {
                 Some((_, before)) => self.doubtful |= self.open.len() != before,
-                None => return Err(fault(self.text, start, "`#endif` without an `#if`")),
+                None => {
+                    return Err(error_at_offset(
+                        self.text,
+                        start,
+                        "`#endif` without an `#if`",
+                    ));
+                }
             },
             "include" | "import" => self.includes = true,
             "define" => {
@@ -264,18 +281,18 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// As [`Reader::skip_line`], but a comment may go on beyond the line.
-    fn directive_line(&mut self) {
+    /// As [`BracketScanner::skip_line`], but a comment may go on beyond the line.
+    fn skip_directive_line(&mut self) {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
                 b'\n' => return,
-                b'/' if self.starts(b"/*") => {
-                    if self.comment().is_err() {
+                b'/' if self.starts_with(b"/*") => {
+                    if self.skip_comment().is_err() {
                         self.at = self.bytes.len();
                     }
                 }
-                b'/' if self.starts(b"//") => return self.skip_line(),
-                b'\\' if self.starts(b"\\\r\n") => self.at += 3,
+                b'/' if self.starts_with(b"//") => return self.skip_line(),
+                b'\\' if self.starts_with(b"\\\r\n") => self.at += 3,
                 b'\\' => self.at += 2,
                 _ => self.at += 1,
             }

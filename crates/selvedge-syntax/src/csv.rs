@@ -3,39 +3,39 @@
 
 use csv_core::{ReadRecordResult, Reader};
 
-use crate::Verdict;
-use crate::position::at;
+use crate::SyntaxVerdict;
+use crate::position::error_at;
 
-pub(crate) fn parse(_: &str, text: &str) -> Verdict {
-    let mut rows = Rows::default();
+pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
+    let mut rows = RowLengths::default();
     if let Some(line) = rows.read(text) {
-        let fault = at(line, 1, "a quoted field is never closed");
+        let fault = error_at(line, 1, "a quoted field is never closed");
         // Comments, and quotes that are no more than text, have quotes of their own.
         return if text.contains("\"\n") || text.contains("\"\r") || text.contains("\",") {
-            Verdict::Broken(fault)
+            SyntaxVerdict::Broken(fault)
         } else {
-            Verdict::Unsure(fault, "its quotes may mean nothing")
+            SyntaxVerdict::Unsure(fault, "its quotes may mean nothing")
         };
     }
     match rows.ragged {
-        None => Verdict::Parses,
+        None => SyntaxVerdict::Parses,
         Some((line, fields)) => {
             let message = format!("{fields} fields, but {} in the first row", rows.first);
-            Verdict::Unsure(at(line, 1, message), "rows may be of unequal length")
+            SyntaxVerdict::Unsure(error_at(line, 1, message), "rows may be of unequal length")
         }
     }
 }
 
 /// What is seen of the rows.
 #[derive(Default)]
-struct Rows {
+struct RowLengths {
     /// Fields of the first row.
     first: usize,
     /// The line of the first row that has another number of fields, and how many.
     ragged: Option<(usize, usize)>,
 }
 
-impl Rows {
+impl RowLengths {
     /// Reads all rows; the line of the last one, if the text ends within a quoted field of it.
     fn read(&mut self, text: &str) -> Option<usize> {
         let mut reader = Reader::new();
@@ -52,7 +52,7 @@ impl Rows {
             match result {
                 ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {}
                 ReadRecordResult::Record => {
-                    self.row(line, fields);
+                    self.record_row(line, fields);
                     (line, fields) = (usize::try_from(reader.line()).unwrap_or(1), 0);
                 }
                 ReadRecordResult::InputEmpty | ReadRecordResult::End => break,
@@ -63,7 +63,7 @@ impl Rows {
         (result == ReadRecordResult::InputEmpty).then_some(line)
     }
 
-    fn row(&mut self, line: usize, fields: usize) {
+    fn record_row(&mut self, line: usize, fields: usize) {
         if self.first == 0 {
             self.first = fields;
         } else if fields != self.first && self.ragged.is_none() {

@@ -13,7 +13,7 @@ pub(crate) fn merge(before: &str, after: &str) -> Option<String> {
     if !before.contains(PROMPT) && !after.contains(PROMPT) {
         return Some(after.to_owned());
     }
-    let (old, new) = (Docstrings::read(before), Docstrings::read(after));
+    let (old, new) = (Docstrings::parse(before), Docstrings::parse(after));
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for (path, range) in &new.texts {
         let now = &after[range.clone()];
@@ -69,7 +69,7 @@ struct Docstrings<'a> {
 }
 
 impl<'a> Docstrings<'a> {
-    fn read(text: &'a str) -> Self {
+    fn parse(text: &'a str) -> Self {
         let mut found = Self::default();
         let mut seen = BTreeSet::new();
         // Headers of definitions: how far they are indented, and their paths.

@@ -8,11 +8,11 @@ use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{ParseOptions, parse_to_value};
 use serde::de::IgnoredAny;
 
-use crate::position::{at, fault};
-use crate::{Fault, Verdict};
+use crate::position::{error_at, error_at_offset};
+use crate::{SyntaxError, SyntaxVerdict};
 
 /// Read by programs that take nothing but JSON.
-const STRICT: [&str; 6] = [
+const STRICT_JSON_NAMES: [&str; 6] = [
     "package.json",
     "package-lock.json",
     "composer.json",
@@ -22,7 +22,7 @@ const STRICT: [&str; 6] = [
 ];
 
 /// Ends of names whose readers take comments and trailing commas.
-const WITH_COMMENTS: [&str; 13] = [
+const COMMENTED_JSON_SUFFIXES: [&str; 13] = [
     ".jsonc",
     ".code-workspace",
     ".code-snippets",
@@ -39,90 +39,94 @@ const WITH_COMMENTS: [&str; 13] = [
 ];
 
 /// Of those, the ones whose readers take JSON5.
-const JSON5: [&str; 1] = [".babelrc"];
+const JSON5_SUFFIXES: [&str; 1] = [".babelrc"];
 
 /// Folders of editors, and names that begin like this.
-const EDITORS: [&str; 2] = [".vscode/", ".devcontainer/"];
-const CONFIGURATIONS: [&str; 2] = ["tsconfig", "jsconfig"];
+const EDITOR_FOLDERS: [&str; 2] = [".vscode/", ".devcontainer/"];
+const CONFIG_NAME_PREFIXES: [&str; 2] = ["tsconfig", "jsconfig"];
 
-pub(crate) fn parse(name: &str, text: &str) -> Verdict {
-    let Err(error) = strict(text) else {
-        return Verdict::Parses;
+pub(crate) fn parse(name: &str, text: &str) -> SyntaxVerdict {
+    let Err(error) = parse_strict(text) else {
+        return SyntaxVerdict::Parses;
     };
     let file = name.rsplit('/').next().unwrap_or(name);
     let ending = file.rsplit('.').next().unwrap_or_default();
-    let is_strict = STRICT.contains(&file) || ending == "ipynb";
-    let takes_comments = WITH_COMMENTS.iter().any(|end| file.ends_with(end))
-        || CONFIGURATIONS.iter().any(|start| file.starts_with(start))
-        || EDITORS.iter().any(|folder| name.contains(folder));
+    let is_strict = STRICT_JSON_NAMES.contains(&file) || ending == "ipynb";
+    let takes_comments = COMMENTED_JSON_SUFFIXES
+        .iter()
+        .any(|end| file.ends_with(end))
+        || CONFIG_NAME_PREFIXES
+            .iter()
+            .any(|start| file.starts_with(start))
+        || EDITOR_FOLDERS.iter().any(|folder| name.contains(folder));
     if takes_comments {
-        let is_json5 = JSON5.contains(&file);
-        return match lenient(text, is_json5) {
-            Ok(()) => Verdict::Parses,
-            Err(error) => judged(text, error),
+        let is_json5 = JSON5_SUFFIXES.contains(&file);
+        return match parse_lenient(text, is_json5) {
+            Ok(()) => SyntaxVerdict::Parses,
+            Err(error) => to_verdict(text, error),
         };
     }
-    if !is_strict && has_comments(text) && lenient(text, false).is_ok() {
-        return Verdict::Parses;
+    if !is_strict && has_comments(text) && parse_lenient(text, false).is_ok() {
+        return SyntaxVerdict::Parses;
     }
     if is_strict {
-        return judged(text, error);
+        return to_verdict(text, error);
     }
     if text.trim().is_empty() {
-        return Verdict::Unsure(error.0, "it is empty");
+        return SyntaxVerdict::Unsure(error.0, "it is empty");
     }
-    if values(text) > 1 {
-        return Verdict::Unsure(error.0, "it holds several values one after the other");
+    if count_values(text) > 1 {
+        return SyntaxVerdict::Unsure(error.0, "it holds several values one after the other");
     }
-    judged(text, error)
+    to_verdict(text, error)
 }
 
 /// One value a line; or values of several lines each, one after the other.
-pub(crate) fn parse_lines(_: &str, text: &str) -> Verdict {
+pub(crate) fn parse_lines(_: &str, text: &str) -> SyntaxVerdict {
     for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
             continue;
         }
-        if let Err((error, _)) = strict(line) {
+        if let Err((error, _)) = parse_strict(line) {
             let column = error.column.unwrap_or(1);
             let column = usize::try_from(column).unwrap_or(1);
-            let error = at(index + 1, column, &error.message);
-            return if values(text) > 1 {
-                Verdict::Unsure(error, "its values are not one a line")
+            let error = error_at(index + 1, column, &error.message);
+            return if count_values(text) > 1 {
+                SyntaxVerdict::Unsure(error, "its values are not one a line")
             } else {
-                Verdict::Broken(error)
+                SyntaxVerdict::Broken(error)
             };
         }
     }
-    Verdict::Parses
+    SyntaxVerdict::Parses
 }
 
 /// An error, and whether it is only that the parser goes no deeper.
-type Refused = (Fault, bool);
+type JsonParseError = (SyntaxError, bool);
 
-fn judged(text: &str, (fault, too_deep): Refused) -> Verdict {
+fn to_verdict(text: &str, (fault, too_deep): JsonParseError) -> SyntaxVerdict {
     if too_deep {
-        Verdict::Unsure(fault, "it is nested more deeply than the parser goes")
-    } else if has_numbers_of_python(text) {
-        Verdict::Unsure(fault, "it may be read by what takes NaN and Infinity")
+        SyntaxVerdict::Unsure(fault, "it is nested more deeply than the parser goes")
+    } else if has_python_numbers(text) {
+        SyntaxVerdict::Unsure(fault, "it may be read by what takes NaN and Infinity")
     } else {
-        Verdict::Broken(fault)
+        SyntaxVerdict::Broken(fault)
     }
 }
 
-fn strict(text: &str) -> Result<(), Refused> {
+fn parse_strict(text: &str) -> Result<(), JsonParseError> {
     serde_json::from_str::<IgnoredAny>(text)
         .map(drop)
         .map_err(|error| {
             let said = error.to_string();
             let words = said.split(" at line ").next().unwrap_or_default();
             let too_deep = words.starts_with("recursion limit");
-            (at(error.line(), error.column(), words), too_deep)
+            (error_at(error.line(), error.column(), words), too_deep)
         })
 }
 
 /// With comments and trailing commas; and with all that JSON5 takes besides.
-fn lenient(text: &str, json5: bool) -> Result<(), Refused> {
+fn parse_lenient(text: &str, json5: bool) -> Result<(), JsonParseError> {
     let options = ParseOptions {
         allow_comments: true,
         allow_loose_object_property_names: json5,
@@ -138,7 +142,7 @@ fn lenient(text: &str, json5: bool) -> Result<(), Refused> {
     parse_to_value(text, &options).map(drop).map_err(|error| {
         let too_deep = matches!(error.kind(), ParseErrorKind::NestingDepthExceeded);
         (
-            fault(text, error.range().start, error.kind().to_string()),
+            error_at_offset(text, error.range().start, error.kind().to_string()),
             too_deep,
         )
     })
@@ -160,7 +164,7 @@ fn has_comments(text: &str) -> bool {
 }
 
 /// How many whole values follow one another, if nothing else stands between them.
-fn values(text: &str) -> usize {
+fn count_values(text: &str) -> usize {
     let stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     stream
         .map(Result::ok)
@@ -168,31 +172,37 @@ fn values(text: &str) -> usize {
         .map_or(0, |values| values.len())
 }
 
-fn has_numbers_of_python(text: &str) -> bool {
+fn has_python_numbers(text: &str) -> bool {
     let finite = text
         .replace("-Infinity", "0")
         .replace("Infinity", "0")
         .replace("NaN", "0");
-    finite.len() != text.len() && strict(&finite).is_ok()
+    finite.len() != text.len() && parse_strict(&finite).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn line(verdict: Verdict) -> Option<u32> {
+    fn line(verdict: SyntaxVerdict) -> Option<u32> {
         match verdict {
-            Verdict::Broken(fault) => Some(fault.line),
-            Verdict::Parses | Verdict::Unsure(..) => None,
+            SyntaxVerdict::Broken(fault) => Some(fault.line),
+            SyntaxVerdict::Parses | SyntaxVerdict::Unsure(..) => None,
         }
     }
 
     #[test]
     fn comments_are_taken_where_their_readers_take_them() {
         let commented = "{\n  // why\n  \"a\": [1, 2,],\n}";
-        assert_eq!(parse("tsconfig.base.json", commented), Verdict::Parses);
-        assert_eq!(parse(".vscode/settings.json", commented), Verdict::Parses);
-        assert_eq!(parse("data.json", commented), Verdict::Parses);
+        assert_eq!(
+            parse("tsconfig.base.json", commented),
+            SyntaxVerdict::Parses
+        );
+        assert_eq!(
+            parse(".vscode/settings.json", commented),
+            SyntaxVerdict::Parses
+        );
+        assert_eq!(parse("data.json", commented), SyntaxVerdict::Parses);
         assert_eq!(line(parse("web/package.json", commented)), Some(2));
         assert_eq!(line(parse("data.json", "{\"a\": \"//\",\n}")), Some(2));
         assert_eq!(
@@ -203,22 +213,25 @@ mod tests {
 
     #[test]
     fn what_is_not_certain_is_not_said() {
-        let unsure = |text: &str| matches!(parse("data.json", text), Verdict::Unsure(..));
+        let unsure = |text: &str| matches!(parse("data.json", text), SyntaxVerdict::Unsure(..));
         assert!(unsure("{\"a\": NaN}"));
         assert!(unsure("{}\n{}\n"));
         let deep = "[".repeat(600) + &"]".repeat(600);
-        assert_eq!(parse("data.json", &deep), Verdict::Parses);
+        assert_eq!(parse("data.json", &deep), SyntaxVerdict::Parses);
         assert!(matches!(
             parse("tsconfig.json", &format!("// why\n{deep}")),
-            Verdict::Unsure(..)
+            SyntaxVerdict::Unsure(..)
         ));
         assert_eq!(line(parse("data.json", "{'a': 1}")), Some(1));
     }
 
     #[test]
     fn lines_are_told_apart() {
-        assert_eq!(parse_lines("", "{}\n\n[1]\n"), Verdict::Parses);
+        assert_eq!(parse_lines("", "{}\n\n[1]\n"), SyntaxVerdict::Parses);
         assert_eq!(line(parse_lines("", "{}\n[1,\n{}\n")), Some(2));
-        assert!(matches!(parse_lines("", "{\n}\n{}\n"), Verdict::Unsure(..)));
+        assert!(matches!(
+            parse_lines("", "{\n}\n{}\n"),
+            SyntaxVerdict::Unsure(..)
+        ));
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// A language that can be looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Language {
+pub enum FileLanguage {
     /// JSON, and JSON with comments where its readers take it.
     Json,
     /// One JSON value a line.
@@ -43,7 +43,7 @@ pub enum Language {
     Cpp,
 }
 
-impl Language {
+impl FileLanguage {
     /// All of them.
     pub const ALL: [Self; 18] = [
         Self::Json,
@@ -91,7 +91,7 @@ impl Language {
     }
 
     /// The ending that files of it get where their own name must not be used.
-    pub const fn ending(self) -> &'static str {
+    pub const fn extension(self) -> &'static str {
         match self {
             Self::Json => "json",
             Self::JsonLines => "jsonl",
@@ -131,99 +131,99 @@ impl Language {
 
 /// Endings of names. What is ambiguous (`.h` is C, C++ or Objective-C; `.ts` may be a translation or
 /// a video) is told apart by what is in the file.
-const ENDINGS: &[(&str, Language)] = &[
-    ("json", Language::Json),
-    ("jsonc", Language::Json),
-    ("webmanifest", Language::Json),
-    ("geojson", Language::Json),
-    ("ipynb", Language::Json),
-    ("code-workspace", Language::Json),
-    ("jsonl", Language::JsonLines),
-    ("ndjson", Language::JsonLines),
-    ("yaml", Language::Yaml),
-    ("yml", Language::Yaml),
-    ("toml", Language::Toml),
-    ("xml", Language::Xml),
-    ("svg", Language::Xml),
-    ("xsd", Language::Xml),
-    ("xsl", Language::Xml),
-    ("xslt", Language::Xml),
-    ("wsdl", Language::Xml),
-    ("plist", Language::Xml),
-    ("pom", Language::Xml),
-    ("csproj", Language::Xml),
-    ("vbproj", Language::Xml),
-    ("fsproj", Language::Xml),
-    ("props", Language::Xml),
-    ("targets", Language::Xml),
-    ("resx", Language::Xml),
-    ("nuspec", Language::Xml),
-    ("csv", Language::Csv),
-    ("sql", Language::Sql),
-    ("py", Language::Python),
-    ("pyi", Language::Python),
-    ("pyw", Language::Python),
-    ("js", Language::JavaScript),
-    ("mjs", Language::JavaScript),
-    ("cjs", Language::JavaScript),
-    ("jsx", Language::JavaScript),
-    ("ts", Language::TypeScript),
-    ("mts", Language::TypeScript),
-    ("cts", Language::TypeScript),
-    ("tsx", Language::TypeScript),
-    ("rs", Language::Rust),
-    ("go", Language::Go),
-    ("sh", Language::Shell),
-    ("bash", Language::Shell),
-    ("rb", Language::Ruby),
-    ("rake", Language::Ruby),
-    ("gemspec", Language::Ruby),
-    ("php", Language::Php),
-    ("java", Language::Java),
-    ("c", Language::C),
-    ("h", Language::Cpp),
-    ("cc", Language::Cpp),
-    ("cpp", Language::Cpp),
-    ("cxx", Language::Cpp),
-    ("hpp", Language::Cpp),
-    ("hh", Language::Cpp),
-    ("hxx", Language::Cpp),
+const ENDINGS: &[(&str, FileLanguage)] = &[
+    ("json", FileLanguage::Json),
+    ("jsonc", FileLanguage::Json),
+    ("webmanifest", FileLanguage::Json),
+    ("geojson", FileLanguage::Json),
+    ("ipynb", FileLanguage::Json),
+    ("code-workspace", FileLanguage::Json),
+    ("jsonl", FileLanguage::JsonLines),
+    ("ndjson", FileLanguage::JsonLines),
+    ("yaml", FileLanguage::Yaml),
+    ("yml", FileLanguage::Yaml),
+    ("toml", FileLanguage::Toml),
+    ("xml", FileLanguage::Xml),
+    ("svg", FileLanguage::Xml),
+    ("xsd", FileLanguage::Xml),
+    ("xsl", FileLanguage::Xml),
+    ("xslt", FileLanguage::Xml),
+    ("wsdl", FileLanguage::Xml),
+    ("plist", FileLanguage::Xml),
+    ("pom", FileLanguage::Xml),
+    ("csproj", FileLanguage::Xml),
+    ("vbproj", FileLanguage::Xml),
+    ("fsproj", FileLanguage::Xml),
+    ("props", FileLanguage::Xml),
+    ("targets", FileLanguage::Xml),
+    ("resx", FileLanguage::Xml),
+    ("nuspec", FileLanguage::Xml),
+    ("csv", FileLanguage::Csv),
+    ("sql", FileLanguage::Sql),
+    ("py", FileLanguage::Python),
+    ("pyi", FileLanguage::Python),
+    ("pyw", FileLanguage::Python),
+    ("js", FileLanguage::JavaScript),
+    ("mjs", FileLanguage::JavaScript),
+    ("cjs", FileLanguage::JavaScript),
+    ("jsx", FileLanguage::JavaScript),
+    ("ts", FileLanguage::TypeScript),
+    ("mts", FileLanguage::TypeScript),
+    ("cts", FileLanguage::TypeScript),
+    ("tsx", FileLanguage::TypeScript),
+    ("rs", FileLanguage::Rust),
+    ("go", FileLanguage::Go),
+    ("sh", FileLanguage::Shell),
+    ("bash", FileLanguage::Shell),
+    ("rb", FileLanguage::Ruby),
+    ("rake", FileLanguage::Ruby),
+    ("gemspec", FileLanguage::Ruby),
+    ("php", FileLanguage::Php),
+    ("java", FileLanguage::Java),
+    ("c", FileLanguage::C),
+    ("h", FileLanguage::Cpp),
+    ("cc", FileLanguage::Cpp),
+    ("cpp", FileLanguage::Cpp),
+    ("cxx", FileLanguage::Cpp),
+    ("hpp", FileLanguage::Cpp),
+    ("hh", FileLanguage::Cpp),
+    ("hxx", FileLanguage::Cpp),
 ];
 
 /// Whole names.
-const NAMES: &[(&str, Language)] = &[
-    (".babelrc", Language::Json),
-    (".clang-format", Language::Yaml),
-    (".clang-tidy", Language::Yaml),
-    (".swcrc", Language::Json),
-    ("Cargo.lock", Language::Toml),
-    ("Gemfile", Language::Ruby),
-    ("Pipfile", Language::Toml),
-    ("Pipfile.lock", Language::Json),
-    ("Rakefile", Language::Ruby),
-    ("composer.lock", Language::Json),
-    ("flake.lock", Language::Json),
-    ("pdm.lock", Language::Toml),
-    ("poetry.lock", Language::Toml),
-    ("uv.lock", Language::Toml),
+const NAMES: &[(&str, FileLanguage)] = &[
+    (".babelrc", FileLanguage::Json),
+    (".clang-format", FileLanguage::Yaml),
+    (".clang-tidy", FileLanguage::Yaml),
+    (".swcrc", FileLanguage::Json),
+    ("Cargo.lock", FileLanguage::Toml),
+    ("Gemfile", FileLanguage::Ruby),
+    ("Pipfile", FileLanguage::Toml),
+    ("Pipfile.lock", FileLanguage::Json),
+    ("Rakefile", FileLanguage::Ruby),
+    ("composer.lock", FileLanguage::Json),
+    ("flake.lock", FileLanguage::Json),
+    ("pdm.lock", FileLanguage::Toml),
+    ("poetry.lock", FileLanguage::Toml),
+    ("uv.lock", FileLanguage::Toml),
 ];
 
 /// Programs that a first line (`#!`) may name.
-const INTERPRETERS: &[(&str, Language)] = &[
-    ("sh", Language::Shell),
-    ("bash", Language::Shell),
-    ("dash", Language::Shell),
-    ("node", Language::JavaScript),
-    ("ruby", Language::Ruby),
-    ("php", Language::Php),
-    ("python3", Language::Python),
+const INTERPRETERS: &[(&str, FileLanguage)] = &[
+    ("sh", FileLanguage::Shell),
+    ("bash", FileLanguage::Shell),
+    ("dash", FileLanguage::Shell),
+    ("node", FileLanguage::JavaScript),
+    ("ruby", FileLanguage::Ruby),
+    ("php", FileLanguage::Php),
+    ("python3", FileLanguage::Python),
 ];
 
 /// The language of a file, by its path and the beginning of its bytes; none where it is none that
 /// can be looked at, or where that is not certain.
-pub fn language_of(path: &Path, head: &[u8]) -> Option<Language> {
+pub fn language_of(path: &Path, head: &[u8]) -> Option<FileLanguage> {
     let name = &*path.file_name()?.to_string_lossy();
-    let listed = |table: &[(&str, Language)], word: &str| {
+    let listed = |table: &[(&str, FileLanguage)], word: &str| {
         let found = table.iter().find(|(known, _)| *known == word);
         found.map(|(_, language)| *language)
     };
@@ -239,20 +239,20 @@ pub fn language_of(path: &Path, head: &[u8]) -> Option<Language> {
     match (by_name, interpreter) {
         // A name says what a file is for, its first line what runs it: a `.sh` for zsh is none of
         // ours, and a `.py` may be of Python 2.
-        (Some(Language::Shell | Language::Python | Language::Ruby), Some(_)) => by_line,
-        (Some(language), _) => Some(language).filter(|it| is_what_it_seems(*it, head)),
+        (Some(FileLanguage::Shell | FileLanguage::Python | FileLanguage::Ruby), Some(_)) => by_line,
+        (Some(language), _) => Some(language).filter(|it| matches_content(*it, head)),
         (None, _) if ending.is_none() => by_line,
         (None, _) => None,
     }
 }
 
-fn is_what_it_seems(language: Language, head: &[u8]) -> bool {
+fn matches_content(language: FileLanguage, head: &[u8]) -> bool {
     let start = head.trim_ascii_start();
     match language {
         // Translations of Qt, and video.
-        Language::TypeScript => !start.starts_with(b"<?xml") && !head.contains(&0),
+        FileLanguage::TypeScript => !start.starts_with(b"<?xml") && !head.contains(&0),
         // Property lists may be binary or of an old form.
-        Language::Xml => start.starts_with(b"<") || start.starts_with(b"\xef\xbb\xbf<"),
+        FileLanguage::Xml => start.starts_with(b"<") || start.starts_with(b"\xef\xbb\xbf<"),
         _ => true,
     }
 }
@@ -291,13 +291,16 @@ mod tests {
     #[test]
     fn names_and_first_lines_tell_the_language() {
         let of = |path: &str, head: &str| language_of(Path::new(path), head.as_bytes());
-        assert_eq!(of("a/tsconfig.json", ""), Some(Language::Json));
-        assert_eq!(of("a/B.YML", ""), Some(Language::Yaml));
+        assert_eq!(of("a/tsconfig.json", ""), Some(FileLanguage::Json));
+        assert_eq!(of("a/B.YML", ""), Some(FileLanguage::Yaml));
         assert_eq!(
             of("bin/tool", "#!/usr/bin/env -S python3.12 -u\n"),
-            Some(Language::Python)
+            Some(FileLanguage::Python)
         );
-        assert_eq!(of("bin/tool", "#!/bin/bash -e\n"), Some(Language::Shell));
+        assert_eq!(
+            of("bin/tool", "#!/bin/bash -e\n"),
+            Some(FileLanguage::Shell)
+        );
         assert_eq!(
             of("deploy.sh", "#!/usr/bin/env zsh\n"),
             None,

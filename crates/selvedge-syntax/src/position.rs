@@ -1,12 +1,12 @@
 //! From the offset of an error to the line and column that people look for.
 
-use crate::Fault;
+use crate::SyntaxError;
 
 /// Longest message, in characters.
 const MESSAGE_CHARS: usize = 200;
 
 /// A fault at a byte of the text; one beyond its end is at its end.
-pub(crate) fn fault(text: &str, offset: usize, message: impl AsRef<str>) -> Fault {
+pub(crate) fn error_at_offset(text: &str, offset: usize, message: impl AsRef<str>) -> SyntaxError {
     let mut end = offset.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -15,19 +15,19 @@ pub(crate) fn fault(text: &str, offset: usize, message: impl AsRef<str>) -> Faul
     let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
     let column = before[start..].chars().count() + 1;
-    at(line, column, message)
+    error_at(line, column, message)
 }
 
 /// A fault at a line and a column that are counted from 1.
-pub(crate) fn at(line: usize, column: usize, message: impl AsRef<str>) -> Fault {
-    Fault {
-        line: narrow(line),
-        column: Some(narrow(column)),
+pub(crate) fn error_at(line: usize, column: usize, message: impl AsRef<str>) -> SyntaxError {
+    SyntaxError {
+        line: saturate_to_u32(line),
+        column: Some(saturate_to_u32(column)),
         message: one_line(message.as_ref()),
     }
 }
 
-fn narrow(number: usize) -> u32 {
+fn saturate_to_u32(number: usize) -> u32 {
     u32::try_from(number.max(1)).unwrap_or(u32::MAX)
 }
 

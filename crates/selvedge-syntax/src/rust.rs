@@ -1,15 +1,15 @@
 //! Rust.
 
-use crate::Verdict;
-use crate::position::at;
+use crate::SyntaxVerdict;
+use crate::position::error_at;
 
-pub(crate) fn parse(_: &str, text: &str) -> Verdict {
+pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     let parsed = syn::parse_file(text);
     let verdict = match parsed {
-        Ok(_) => Verdict::Parses,
+        Ok(_) => SyntaxVerdict::Parses,
         Err(error) => {
             let start = error.span().start();
-            Verdict::Broken(at(start.line, start.column + 1, error.to_string()))
+            SyntaxVerdict::Broken(error_at(start.line, start.column + 1, error.to_string()))
         }
     };
     // The texts of all files would be kept for the sake of their spans.

@@ -4,16 +4,16 @@
 //! documentation. They are found in the stream of tokens, without parsing expressions, so that no macro and no depth
 //! of nesting matters.
 
-mod moved;
-mod selected;
+mod moved_tests;
+mod selected_tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
 
-pub use moved::{MovedExamples, MovedTests, SourceVersions, find_moved_tests};
-pub use selected::with_attempts_tests;
+pub use moved_tests::{MovedExamples, MovedTests, SourceVersions, find_moved_tests};
+pub use selected_tests::merge_selected_tests;
 
 use crate::docstrings;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
@@ -49,7 +49,7 @@ pub fn split_tests(
     let before = before.unwrap_or_default();
     let merged = match ending {
         "rs" => merge(before, after, moved),
-        "py" => match text(before).zip(text(after)) {
+        "py" => match decode_source(before).zip(decode_source(after)) {
             Some((before, after)) => docstrings::merge(before, after),
             None => return SplitTests::Same,
         },
@@ -65,15 +65,15 @@ pub fn split_tests(
 }
 
 fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
-    let (before, after) = (text(before)?, text(after)?);
-    let old = Source::read(before)?;
-    let new = Source::read(after)?;
+    let (before, after) = (decode_source(before)?, decode_source(after)?);
+    let old = SourceTests::parse(before)?;
+    let new = SourceTests::parse(after)?;
     if old.tests_of(before) == new.tests_of(after) && old.examples == new.examples {
         return Some(after.to_owned());
     }
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for (path, module) in &new.modules {
-        let empty = Module::default();
+        let empty = ModuleTests::default();
         let original = old.modules.get(path).unwrap_or(&empty);
         if original.texts(before) == module.texts(after) {
             continue;
@@ -92,7 +92,7 @@ fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
                 .map(|range| (range.clone(), String::new())),
         );
     }
-    let is_lost = |(path, module): (&String, &Module)| {
+    let is_lost = |(path, module): (&String, &ModuleTests)| {
         !module.tests.is_empty() && !new.modules.contains_key(path)
     };
     if old.modules.iter().any(is_lost) {
@@ -102,7 +102,7 @@ fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
         let original = match old.examples.get(item) {
             Some(original) => Some(original.text.as_str()),
             None if old.items.contains(item) => None,
-            None => moved.of(item),
+            None => moved.for_item(item),
         };
         if original.is_some_and(|original| original == example.text) {
             continue;
@@ -111,11 +111,11 @@ fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
         let text = original.unwrap_or_default().to_owned();
         edits.push((example.range.clone(), text));
     }
-    let merged = apply(after, edits)?;
+    let merged = apply_edits(after, edits)?;
     merged.parse::<TokenStream>().is_ok().then_some(merged)
 }
 
-fn text(bytes: &[u8]) -> Option<&str> {
+fn decode_source(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
     // The lexer leaves it out, and the positions of all else with it.
     let has_mark = text.starts_with('\u{feff}');
@@ -123,7 +123,7 @@ fn text(bytes: &[u8]) -> Option<&str> {
 }
 
 /// Replaces ranges that do not overlap; the text of an empty range goes before what begins there.
-fn apply(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<String> {
+fn apply_edits(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<String> {
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     let mut merged = String::with_capacity(text.len());
     let mut end = 0;
@@ -142,17 +142,17 @@ fn apply(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<String> {
 
 /// Where the tests of a source are.
 #[derive(Debug, Default)]
-struct Source {
+struct SourceTests {
     /// By the path of the module within the file.
-    modules: BTreeMap<String, Module>,
+    modules: BTreeMap<String, ModuleTests>,
     /// The paths of all items that are not tests.
     items: BTreeSet<String>,
     /// Documentation that holds examples, by the path of its item.
-    examples: BTreeMap<String, Example>,
+    examples: BTreeMap<String, DocExample>,
 }
 
 #[derive(Debug, Default)]
-struct Module {
+struct ModuleTests {
     /// Items that are compiled for tests only.
     tests: Vec<Range<usize>>,
     /// Where another item can be added.
@@ -160,19 +160,19 @@ struct Module {
 }
 
 #[derive(Debug)]
-struct Example {
+struct DocExample {
     range: Range<usize>,
     text: String,
 }
 
 /// Where an example is does not matter.
-impl PartialEq for Example {
+impl PartialEq for DocExample {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
     }
 }
 
-impl Module {
+impl ModuleTests {
     fn texts<'t>(&self, source: &'t str) -> Vec<&'t str> {
         let texts = self
             .tests
@@ -182,8 +182,8 @@ impl Module {
     }
 }
 
-impl Source {
-    fn read(text: &str) -> Option<Self> {
+impl SourceTests {
+    fn parse(text: &str) -> Option<Self> {
         let stream: TokenStream = text.parse().ok()?;
         let mut source = Self::default();
         source.read_items(text, "", stream, text.len(), 0)?;
@@ -208,13 +208,13 @@ impl Source {
         end: usize,
         depth: usize,
     ) -> Option<()> {
-        let mut module = Module {
+        let mut module = ModuleTests {
             tests: Vec::new(),
             end,
         };
         let mut tokens = stream.into_iter().peekable();
         while tokens.peek().is_some() {
-            let item = Item::read(text, &mut tokens)?;
+            let item = RustItem::parse(text, &mut tokens)?;
             if item.is_test {
                 module.tests.push(item.range);
                 continue;
@@ -224,7 +224,7 @@ impl Source {
             if let Some(range) = item.docs {
                 let docs = text.get(range.clone())?;
                 if docs.contains("```") {
-                    let example = Example {
+                    let example = DocExample {
                         range,
                         text: docs.to_owned(),
                     };
@@ -242,7 +242,7 @@ impl Source {
 }
 
 /// One item of a module, or of an `impl` or `trait`.
-struct Item {
+struct RustItem {
     range: Range<usize>,
     /// Its head, without attributes.
     name: String,
@@ -253,8 +253,8 @@ struct Item {
     body: Option<Group>,
 }
 
-impl Item {
-    fn read(
+impl RustItem {
+    fn parse(
         text: &str,
         tokens: &mut std::iter::Peekable<impl Iterator<Item = TokenTree>>,
     ) -> Option<Self> {
@@ -292,7 +292,7 @@ impl Item {
                     }
                 }
                 TokenTree::Punct(punct) if punct.as_char() == ';' => {
-                    return Some(item.named(text, head));
+                    return Some(item.with_name(text, head));
                 }
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
                     let first = words
@@ -307,7 +307,7 @@ impl Item {
                     if matches!(first, "mod" | "impl" | "trait") {
                         item.body = Some(group);
                     }
-                    return Some(item.named(text, head));
+                    return Some(item.with_name(text, head));
                 }
                 token => {
                     head = Some(head.map_or(span.start, |head| head.start)..span.end);
@@ -320,10 +320,10 @@ impl Item {
             }
         }
         // What follows the last item: attributes of nothing, or a macro's own syntax.
-        Some(item.named(text, head)).filter(|_| !is_inner)
+        Some(item.with_name(text, head)).filter(|_| !is_inner)
     }
 
-    fn named(mut self, text: &str, head: Option<Range<usize>>) -> Self {
+    fn with_name(mut self, text: &str, head: Option<Range<usize>>) -> Self {
         let head = head.and_then(|head| text.get(head)).unwrap_or_default();
         self.name = head.split_whitespace().collect::<Vec<_>>().join(" ");
         self
@@ -355,7 +355,7 @@ impl Item {
             _ => None,
         });
         let is_cfg =
-            name == "cfg" && conditions.is_some_and(|conditions| names_test(conditions, 0));
+            name == "cfg" && conditions.is_some_and(|conditions| is_test_condition(conditions, 0));
         let is_test_function = matches!(
             name.as_str(),
             "test" | "bench" | "rstest" | "test_case" | "quickcheck"
@@ -377,7 +377,7 @@ fn is_modifier(word: &str) -> bool {
 }
 
 /// Whether a condition holds in tests: `test`, and not `not(test)`.
-fn names_test(conditions: TokenStream, depth: usize) -> bool {
+fn is_test_condition(conditions: TokenStream, depth: usize) -> bool {
     let mut is_negated = false;
     for token in conditions {
         match token {
@@ -388,7 +388,9 @@ fn names_test(conditions: TokenStream, depth: usize) -> bool {
                 is_negated = name == "not";
             }
             TokenTree::Group(group)
-                if !is_negated && depth < MAX_DEPTH && names_test(group.stream(), depth + 1) =>
+                if !is_negated
+                    && depth < MAX_DEPTH
+                    && is_test_condition(group.stream(), depth + 1) =>
             {
                 return true;
             }

@@ -10,13 +10,13 @@ use sqlparser::dialect::{
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
-use crate::position::at;
-use crate::{Fault, Verdict};
+use crate::position::error_at;
+use crate::{SyntaxError, SyntaxVerdict};
 
-const NOT_CERTAIN: &str = "no dialect that is known here reads it";
+const UNKNOWN_DIALECT: &str = "no dialect that is known here reads it";
 
 /// How statements begin that all dialects write alike, but for clauses of their own.
-const PLAIN: [&str; 7] = [
+const PLAIN_STATEMENTS: [&str; 7] = [
     "select",
     "with",
     "insert",
@@ -27,7 +27,7 @@ const PLAIN: [&str; 7] = [
 ];
 
 /// Words of scripts that are more than SQL: of clients, of migrations, of stored programs.
-const MORE_THAN_SQL: [&str; 12] = [
+const NON_SQL_MARKERS: [&str; 12] = [
     "delimiter",
     "\n\\",
     "\ngo\n",
@@ -42,7 +42,7 @@ const MORE_THAN_SQL: [&str; 12] = [
     "package",
 ];
 
-pub(crate) fn parse(_: &str, text: &str) -> Verdict {
+pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     let dialects: [&dyn Dialect; 14] = [
         &GenericDialect {},
         &PostgreSqlDialect {},
@@ -59,14 +59,14 @@ pub(crate) fn parse(_: &str, text: &str) -> Verdict {
         &DatabricksDialect {},
         &AnsiDialect {},
     ];
-    let mut furthest: Option<Stop> = None;
+    let mut furthest: Option<DialectError> = None;
     for dialect in dialects {
-        match read(dialect, text) {
-            Ok(()) => return Verdict::Parses,
+        match parse_dialect(dialect, text) {
+            Ok(()) => return SyntaxVerdict::Parses,
             Err(stop) => {
                 if furthest
                     .as_ref()
-                    .is_none_or(|known| known.place() < stop.place())
+                    .is_none_or(|known| known.position() < stop.position())
                 {
                     furthest = Some(stop);
                 }
@@ -74,23 +74,23 @@ pub(crate) fn parse(_: &str, text: &str) -> Verdict {
         }
     }
     match furthest {
-        None => Verdict::Parses,
-        Some(stop) if stop.is_certain(text) => Verdict::Broken(stop.fault),
-        Some(stop) => Verdict::Unsure(stop.fault, NOT_CERTAIN),
+        None => SyntaxVerdict::Parses,
+        Some(stop) if stop.is_certain(text) => SyntaxVerdict::Broken(stop.fault),
+        Some(stop) => SyntaxVerdict::Unsure(stop.fault, UNKNOWN_DIALECT),
     }
 }
 
 /// Where a dialect goes no further.
-struct Stop {
-    fault: Fault,
+struct DialectError {
+    fault: SyntaxError,
     /// Where the statement begins.
     statement: Location,
     /// What is met there; none where the text cannot even be cut into tokens.
     found: Option<Token>,
 }
 
-impl Stop {
-    fn place(&self) -> (u32, Option<u32>) {
+impl DialectError {
+    fn position(&self) -> (u32, Option<u32>) {
         (self.fault.line, self.fault.column)
     }
 
@@ -115,8 +115,10 @@ impl Stop {
             && self.is_outside_brackets(text);
         stray
             && !option
-            && PLAIN.iter().any(|words| start.starts_with(words))
-            && !MORE_THAN_SQL.iter().any(|words| whole.contains(words))
+            && PLAIN_STATEMENTS
+                .iter()
+                .any(|words| start.starts_with(words))
+            && !NON_SQL_MARKERS.iter().any(|words| whole.contains(words))
     }
 
     /// Whether every bracket that the statement opened is closed where it stops.
@@ -141,10 +143,10 @@ impl Stop {
     }
 }
 
-fn read(dialect: &dyn Dialect, text: &str) -> Result<(), Stop> {
+fn parse_dialect(dialect: &dyn Dialect, text: &str) -> Result<(), DialectError> {
     let tokens = Tokenizer::new(dialect, text).tokenize_with_location();
-    let tokens = tokens.map_err(|error| Stop {
-        fault: stop(error.location, &error.message),
+    let tokens = tokens.map_err(|error| DialectError {
+        fault: error_at_location(error.location, &error.message),
         statement: error.location,
         found: None,
     })?;
@@ -163,12 +165,17 @@ fn read(dialect: &dyn Dialect, text: &str) -> Result<(), Stop> {
             Ok(_) if matches!(next.token, Token::SemiColon | Token::EOF) => continue,
             Ok(_) => format!("expected the end of the statement, found {}", next.token),
         };
-        return Err(met(&message, next.span.start, next.token, statement));
+        return Err(dialect_error(
+            &message,
+            next.span.start,
+            next.token,
+            statement,
+        ));
     }
 }
 
 /// The parser may have gone back after the error; its message says where it met it.
-fn met(message: &str, next: Location, found: Token, statement: Location) -> Stop {
+fn dialect_error(message: &str, next: Location, found: Token, statement: Location) -> DialectError {
     let message = message.trim_start_matches("sql parser error: ");
     let (words, place) = message.split_once(" at Line: ").unwrap_or((message, ""));
     let place = place.split_once(", Column: ").and_then(|(line, column)| {
@@ -185,16 +192,16 @@ fn met(message: &str, next: Location, found: Token, statement: Location) -> Stop
         Some(other) => Token::make_word(other, None),
         None => found,
     };
-    Stop {
-        fault: stop(place.unwrap_or(next), words),
+    DialectError {
+        fault: error_at_location(place.unwrap_or(next), words),
         statement,
         found: Some(found),
     }
 }
 
-fn stop(place: Location, message: &str) -> Fault {
+fn error_at_location(place: Location, message: &str) -> SyntaxError {
     let narrow = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    at(narrow(place.line), narrow(place.column), message)
+    error_at(narrow(place.line), narrow(place.column), message)
 }
 
 #[cfg(test)]
@@ -205,10 +212,10 @@ mod tests {
     fn what_only_some_system_reads_behind_the_columns_is_no_fault() {
         let said = |text| parse("a.sql", text);
         let options = "CREATE TABLE t (\n  a INTEGER PRIMARY KEY\n) STRICT, WITHOUT ROWID;\n";
-        assert!(!matches!(said(options), Verdict::Broken(_)));
+        assert!(!matches!(said(options), SyntaxVerdict::Broken(_)));
         let doubled = "CREATE TABLE t (\n  a INTEGER,,\n  b INTEGER\n);\n";
-        assert!(matches!(said(doubled), Verdict::Broken(_)));
+        assert!(matches!(said(doubled), SyntaxVerdict::Broken(_)));
         let open = "CREATE TABLE t (a INTEGER;\n";
-        assert!(matches!(said(open), Verdict::Broken(_)));
+        assert!(matches!(said(open), SyntaxVerdict::Broken(_)));
     }
 }

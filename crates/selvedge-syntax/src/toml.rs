@@ -2,19 +2,19 @@
 
 use toml::de::DeTable;
 
-use crate::Verdict;
-use crate::position::fault;
+use crate::SyntaxVerdict;
+use crate::position::error_at_offset;
 
-pub(crate) fn parse(_: &str, text: &str) -> Verdict {
+pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     match DeTable::parse(text) {
-        Ok(_) => Verdict::Parses,
+        Ok(_) => SyntaxVerdict::Parses,
         Err(error) => {
             let offset = error.span().map_or(0, |span| span.start);
-            let fault = fault(text, offset, error.message());
+            let fault = error_at_offset(text, offset, error.message());
             if error.message().contains("recursion limit") {
-                Verdict::Unsure(fault, "it is nested more deeply than the parser goes")
+                SyntaxVerdict::Unsure(fault, "it is nested more deeply than the parser goes")
             } else {
-                Verdict::Broken(fault)
+                SyntaxVerdict::Broken(fault)
             }
         }
     }

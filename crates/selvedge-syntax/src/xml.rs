@@ -6,22 +6,22 @@ use quick_xml::Reader;
 use quick_xml::errors::Error;
 use quick_xml::events::Event;
 
-use crate::Verdict;
-use crate::position::fault;
+use crate::SyntaxVerdict;
+use crate::position::error_at_offset;
 
-pub(crate) fn parse(_: &str, text: &str) -> Verdict {
+pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     let mut reader = Reader::from_str(text);
     let mut open: Vec<(String, usize)> = Vec::new();
     loop {
         let start = usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX);
         let event = match reader.read_event() {
             Ok(event) => event,
-            Err(error) => return Verdict::Broken(of(text, &reader, &error)),
+            Err(error) => return SyntaxVerdict::Broken(reader_error(text, &reader, &error)),
         };
         match &event {
             Event::Start(tag) | Event::Empty(tag) => {
                 if let Some(error) = tag.attributes().find_map(Result::err) {
-                    return Verdict::Broken(fault(text, start, error.to_string()));
+                    return SyntaxVerdict::Broken(error_at_offset(text, start, error.to_string()));
                 }
                 if matches!(event, Event::Start(_)) {
                     let name = tag.name().as_ref().to_owned();
@@ -34,14 +34,16 @@ pub(crate) fn parse(_: &str, text: &str) -> Verdict {
         }
     }
     match open.pop() {
-        None => Verdict::Parses,
-        Some((name, start)) => {
-            Verdict::Broken(fault(text, start, format!("`<{name}>` is never closed")))
-        }
+        None => SyntaxVerdict::Parses,
+        Some((name, start)) => SyntaxVerdict::Broken(error_at_offset(
+            text,
+            start,
+            format!("`<{name}>` is never closed"),
+        )),
     }
 }
 
-fn of(text: &str, reader: &Reader<&[u8]>, error: &Error) -> crate::Fault {
+fn reader_error(text: &str, reader: &Reader<&[u8]>, error: &Error) -> crate::SyntaxError {
     let offset = usize::try_from(reader.error_position()).unwrap_or(usize::MAX);
-    fault(text, offset, error.to_string())
+    error_at_offset(text, offset, error.to_string())
 }

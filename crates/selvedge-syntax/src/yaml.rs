@@ -3,23 +3,23 @@
 
 use saphyr_parser::Parser;
 
-use crate::Verdict;
-use crate::position::at;
+use crate::SyntaxVerdict;
+use crate::position::error_at;
 
 /// What only the newer version of YAML demands; most readers are of the older one.
-const OF_VERSION_1_2: &str = "missing explicit document end marker";
+const YAML_1_2_ONLY: &str = "missing explicit document end marker";
 
-pub(crate) fn parse(_: &str, text: &str) -> Verdict {
+pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     let error = Parser::new_from_str(text).find_map(Result::err);
     match error {
-        None => Verdict::Parses,
+        None => SyntaxVerdict::Parses,
         Some(error) => {
             let marker = error.marker();
-            let fault = at(marker.line(), marker.col() + 1, error.info());
-            if error.info().starts_with(OF_VERSION_1_2) {
-                Verdict::Unsure(fault, "YAML 1.1 takes it")
+            let fault = error_at(marker.line(), marker.col() + 1, error.info());
+            if error.info().starts_with(YAML_1_2_ONLY) {
+                SyntaxVerdict::Unsure(fault, "YAML 1.1 takes it")
             } else {
-                Verdict::Broken(fault)
+                SyntaxVerdict::Broken(fault)
             }
         }
     }

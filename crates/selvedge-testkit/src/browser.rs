@@ -2,31 +2,31 @@
 //! in WebDriver. Small: what the tests of the dashboard need, and no more.
 
 mod keys;
-mod wire;
+mod webdriver;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use self::wire::Wire;
-use crate::test_env::{Child, TestEnv};
+use self::webdriver::WebDriverSession;
+use crate::test_env::{SpawnedProgram, TestEnv};
 
-pub use keys::Key;
+pub use keys::BrowserKey;
 
 /// How long anything on a page may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One browser with one window. It ends with the environment.
 #[derive(Debug)]
 pub struct Browser {
-    wire: Wire,
-    _driver: Child,
+    wire: WebDriverSession,
+    _driver: SpawnedProgram,
 }
 
 /// Where a text stands that is waited for, or an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tab(String);
+pub struct BrowserTab(String);
 
 impl Browser {
     /// Starts one. A machine without chromium and chromedriver fails the test: it never skips.
@@ -36,8 +36,8 @@ impl Browser {
             .prefix("chromium-")
             .tempdir_in(env.root());
         let profile = profile.expect("a profile").keep();
-        let (driver, port) = drive(env);
-        let wire = Wire::connect(port, &capabilities(&profile));
+        let (driver, port) = start_driver(env);
+        let wire = WebDriverSession::connect(port, &capabilities(&profile));
         Self {
             wire,
             _driver: driver,
@@ -46,18 +46,18 @@ impl Browser {
 
     /// Opens an address, and waits until the page and its script are there.
     #[track_caller]
-    pub fn go(&self, address: &str) {
+    pub fn open_url(&self, address: &str) {
         self.wire.post("url", &json!({ "url": address }));
     }
 
     /// The address of the page.
     pub fn address(&self) -> String {
-        text(&self.wire.get("url"))
+        value_text(&self.wire.get("url"))
     }
 
     /// Runs a function's body on the page; `arguments` are its arguments.
     #[track_caller]
-    pub fn script(&self, body: &str, arguments: &[Value]) -> Value {
+    pub fn run_script(&self, body: &str, arguments: &[Value]) -> Value {
         let call = json!({ "script": body, "args": arguments });
         self.wire.post("execute/sync", &call)
     }
@@ -73,7 +73,7 @@ impl Browser {
             != Ok(Value::Bool(true))
         {
             assert!(
-                start.elapsed() < PATIENCE,
+                start.elapsed() < WAIT_TIMEOUT,
                 "never so: {expression}\non {}:\n{}",
                 self.address(),
                 self.text("body")
@@ -94,20 +94,20 @@ impl Browser {
     /// The text of an element as it is seen; empty where there is none.
     pub fn text(&self, selector: &str) -> String {
         let body = "return document.querySelector(arguments[0])?.innerText ?? ''";
-        text(&self.script(body, &[json!(selector)]))
+        value_text(&self.run_script(body, &[json!(selector)]))
     }
 
     /// How many elements there are.
-    pub fn count(&self, selector: &str) -> u64 {
+    pub fn count_elements(&self, selector: &str) -> u64 {
         let body = "return document.querySelectorAll(arguments[0]).length";
-        let count = self.script(body, &[json!(selector)]);
+        let count = self.run_script(body, &[json!(selector)]);
         count.as_u64().expect("a number")
     }
 
     /// Clicks an element as a person does.
     #[track_caller]
     pub fn click(&self, selector: &str) {
-        let element = self.element(selector);
+        let element = self.find_element(selector);
         self.wire
             .post(&format!("element/{element}/click"), &json!({}));
     }
@@ -115,13 +115,13 @@ impl Browser {
     /// Types into an element.
     #[track_caller]
     pub fn type_into(&self, selector: &str, what: &str) {
-        let element = self.element(selector);
+        let element = self.find_element(selector);
         let typed = json!({ "text": what });
         self.wire.post(&format!("element/{element}/value"), &typed);
     }
 
     /// Presses keys one after the other, wherever the focus is.
-    pub fn press(&self, keys: &[Key]) {
+    pub fn press_keys(&self, keys: &[BrowserKey]) {
         let strokes = keys.iter().flat_map(|key| {
             let value = key.value();
             ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": value }))
@@ -134,15 +134,15 @@ impl Browser {
     /// What the window shows, as PNG.
     pub fn screenshot(&self, whole_page: bool) -> Vec<u8> {
         let shown = json!({ "format": "png", "captureBeyondViewport": whole_page });
-        let shot = self.devtools("Page.captureScreenshot", &shown);
-        wire::base64(shot["data"].as_str().expect("a picture"))
+        let shot = self.send_devtools_command("Page.captureScreenshot", &shown);
+        webdriver::decode_base64(shot["data"].as_str().expect("a picture"))
     }
 
     /// Whether the reader prefers dark pages.
-    pub fn prefer_dark(&self, dark: bool) {
+    pub fn set_dark_mode(&self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
         let feature = json!({ "name": "prefers-color-scheme", "value": value });
-        self.devtools(
+        self.send_devtools_command(
             "Emulation.setEmulatedMedia",
             &json!({ "features": [feature] }),
         );
@@ -153,29 +153,29 @@ impl Browser {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone,
         });
-        self.devtools("Emulation.setDeviceMetricsOverride", &size);
+        self.send_devtools_command("Emulation.setDeviceMetricsOverride", &size);
     }
 
     /// All addresses that were asked for since the last call, whatever for.
-    pub fn requested(&self) -> Vec<String> {
+    pub fn take_requested_urls(&self) -> Vec<String> {
         let log = self.wire.post("se/log", &json!({ "type": "performance" }));
         let entries = log.as_array().cloned().unwrap_or_default();
         let requests = entries.iter().filter_map(|entry| {
             let message: Value = serde_json::from_str(entry["message"].as_str()?).ok()?;
             let message = &message["message"];
             let sent = message["method"] == "Network.requestWillBeSent";
-            sent.then(|| text(&message["params"]["request"]["url"]))
+            sent.then(|| value_text(&message["params"]["request"]["url"]))
         });
         requests.collect()
     }
 
     /// What the page complained of since the last call.
-    pub fn complaints(&self) -> Vec<String> {
+    pub fn take_page_errors(&self) -> Vec<String> {
         let log = self.wire.post("se/log", &json!({ "type": "browser" }));
         let entries = log.as_array().cloned().unwrap_or_default();
         entries
             .iter()
-            .map(|entry| text(&entry["message"]))
+            .map(|entry| value_text(&entry["message"]))
             .collect()
     }
 
@@ -189,48 +189,48 @@ impl Browser {
     }
 
     /// Opens another tab, and looks at it.
-    pub fn open_tab(&self) -> Tab {
+    pub fn open_tab(&self) -> BrowserTab {
         let new = self.wire.post("window/new", &json!({ "type": "tab" }));
-        let tab = Tab(text(&new["handle"]));
-        self.look_at(&tab);
+        let tab = BrowserTab(value_text(&new["handle"]));
+        self.switch_to_tab(&tab);
         tab
     }
 
     /// The tab that is looked at.
-    pub fn tab(&self) -> Tab {
-        Tab(text(&self.wire.get("window")))
+    pub fn current_tab(&self) -> BrowserTab {
+        BrowserTab(value_text(&self.wire.get("window")))
     }
 
     /// Looks at a tab.
-    pub fn look_at(&self, tab: &Tab) {
+    pub fn switch_to_tab(&self, tab: &BrowserTab) {
         self.wire.post("window", &json!({ "handle": tab.0 }));
     }
 
-    fn devtools(&self, command: &str, parameters: &Value) -> Value {
+    fn send_devtools_command(&self, command: &str, parameters: &Value) -> Value {
         let call = json!({ "cmd": command, "params": parameters });
         self.wire.post("goog/cdp/execute", &call)
     }
 
     #[track_caller]
-    fn element(&self, selector: &str) -> String {
+    fn find_element(&self, selector: &str) -> String {
         let find = json!({ "using": "css selector", "value": selector });
         let found = self.wire.post("element", &find);
         let named = found.as_object().and_then(|it| it.values().next());
-        text(named.expect("an element"))
+        value_text(named.expect("an element"))
     }
 }
 
 /// A driver, and its port. It takes a free one of IPv6, and ends where that of IPv4 is taken.
 #[track_caller]
-fn drive(env: &TestEnv) -> (Child, u16) {
+fn start_driver(env: &TestEnv) -> (SpawnedProgram, u16) {
     let said = "was started successfully on port ";
     for _ in 0..10 {
         let driver = env
             .command("chromedriver")
             .args(["--port=0", "--log-level=SEVERE"])
-            .patience(Duration::from_mins(5))
+            .timeout(Duration::from_mins(5))
             .spawn();
-        if !driver.says_on_stdout(said) {
+        if !driver.try_wait_for_stdout(said) {
             continue;
         }
         driver.wait_for_stdout(".\n");
@@ -243,7 +243,7 @@ fn drive(env: &TestEnv) -> (Child, u16) {
     panic!("chromedriver finds no port")
 }
 
-fn text(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 

@@ -7,13 +7,13 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 
 /// An authority in a folder: its certificate, and a server's with its key, all in PEM.
 #[derive(Debug)]
-pub struct Authority {
+pub struct TestCa {
     directory: PathBuf,
 }
 
-impl Authority {
+impl TestCa {
     /// A fresh one, and a certificate from it for a server of these names (or addresses).
-    pub fn certifying(directory: &Path, names: &[&str]) -> Self {
+    pub fn with_server_certificate(directory: &Path, names: &[&str]) -> Self {
         let mut own = CertificateParams::default();
         own.distinguished_name
             .push(DnType::CommonName, "an authority of a test");
@@ -31,9 +31,9 @@ impl Authority {
         };
         fs::create_dir_all(directory).expect("a folder for certificates");
         for (path, text) in [
-            (made.roots(), authority.pem()),
-            (made.chain(), server.pem()),
-            (made.key(), server_key.serialize_pem()),
+            (made.ca_certificate_path(), authority.pem()),
+            (made.server_certificate_path(), server.pem()),
+            (made.server_key_path(), server_key.serialize_pem()),
         ] {
             fs::write(path, text).expect("a certificate is written");
         }
@@ -41,17 +41,17 @@ impl Authority {
     }
 
     /// The authority's own certificate: what whoever trusts it is given.
-    pub fn roots(&self) -> PathBuf {
+    pub fn ca_certificate_path(&self) -> PathBuf {
         self.directory.join("authority.pem")
     }
 
     /// The server's certificate.
-    pub fn chain(&self) -> PathBuf {
+    pub fn server_certificate_path(&self) -> PathBuf {
         self.directory.join("server.pem")
     }
 
     /// The server's key.
-    pub fn key(&self) -> PathBuf {
+    pub fn server_key_path(&self) -> PathBuf {
         self.directory.join("server.key")
     }
 }

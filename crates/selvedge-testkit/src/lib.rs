@@ -34,19 +34,22 @@
 
 mod browser;
 mod certificates;
-mod intrusion;
 mod model_server;
-mod optional;
+mod optional_programs;
 mod postgres;
+mod process_attacks;
 mod scripted_acp;
 mod test_env;
-mod watched;
+mod watched_value;
 
-pub use browser::{Browser, Key, Tab};
-pub use certificates::Authority;
-pub use intrusion::intrude;
-pub use model_server::{Answer, Fault, ModelServer, Request, Script, ToolCall, Turn, Usage};
-pub use optional::is_available;
+pub use browser::{Browser, BrowserKey, BrowserTab};
+pub use certificates::TestCa;
+pub use model_server::{
+    ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedToolCall, ScriptedTurn,
+    TurnFault, TurnUsage,
+};
+pub use optional_programs::is_available;
 pub use postgres::Postgres;
-pub use scripted_acp::ScriptedAcp;
-pub use test_env::{Child, Invocation, Output, Process, TestEnv};
+pub use process_attacks::attack_process;
+pub use scripted_acp::ScriptedAcpAgent;
+pub use test_env::{CommandOutput, Invocation, RunningProcess, SpawnedProgram, TestEnv};

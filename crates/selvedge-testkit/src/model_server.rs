@@ -25,34 +25,34 @@ use axum::response::Response;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-pub use request::{Answer, Request};
-pub use script::{Fault, Script, ToolCall, Turn, Usage};
+pub use request::{RecordedRequest, ReplySource};
+pub use script::{ModelScript, ScriptedToolCall, ScriptedTurn, TurnFault, TurnUsage};
 
-use crate::watched::{PATIENCE, Watched};
-use reply::Reply;
-use sessions::Sessions;
+use crate::watched_value::{WAIT_TIMEOUT, WatchedValue};
+use reply::ServerReply;
+use sessions::ScriptedSessions;
 
 /// A running scripted model server; stops when dropped, and whatever hangs on it ends then.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
-    record: Arc<Watched<Record>>,
+    record: Arc<WatchedValue<ModelServerState>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// All that the server knows: the script with its bookkeeping, and what was asked so far.
 #[derive(Debug)]
-struct Record {
-    sessions: Sessions,
-    requests: Vec<Request>,
+struct ModelServerState {
+    sessions: ScriptedSessions,
+    requests: Vec<RecordedRequest>,
 }
 
 impl ModelServer {
     /// Serves `script` on a free port of the loopback interface.
-    pub fn start(script: impl Into<Script>) -> Self {
-        let sessions = Sessions::new(script.into());
-        let record = Arc::new(Watched::new(Record {
+    pub fn start(script: impl Into<ModelScript>) -> Self {
+        let sessions = ScriptedSessions::new(script.into());
+        let record = Arc::new(WatchedValue::new(ModelServerState {
             sessions,
             requests: Vec::new(),
         }));
@@ -61,7 +61,7 @@ impl ModelServer {
             .local_addr()
             .expect("a bound socket has an address");
         let (stop, stopped) = oneshot::channel();
-        let router = app(Arc::clone(&record));
+        let router = build_router(Arc::clone(&record));
         let thread = std::thread::spawn(move || serve(listener, router, stopped));
         Self {
             address,
@@ -78,12 +78,12 @@ impl ModelServer {
     }
 
     /// Every request so far, in the order of arrival.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.record.get().requests.clone()
     }
 
     /// The requests of one session's main conversation, counted from 1.
-    pub fn requests_of(&self, session: usize) -> Vec<Request> {
+    pub fn requests_of(&self, session: usize) -> Vec<RecordedRequest> {
         let mut requests = self.requests();
         requests.retain(|request| request.session() == Some(session));
         requests
@@ -92,7 +92,7 @@ impl ModelServer {
     /// The first prompt of each session, in the order in which the sessions opened.
     pub fn prompts(&self) -> Vec<String> {
         let sessions = (1..).map(|number| self.requests_of(number));
-        let firsts = sessions.map_while(|requests| requests.first().map(Request::prompt));
+        let firsts = sessions.map_while(|requests| requests.first().map(RecordedRequest::prompt));
         firsts.collect()
     }
 
@@ -103,7 +103,7 @@ impl ModelServer {
 
     /// Waits for the request with this index, counted from 0 in the order of arrival; `None` when
     /// `patience` ran out first.
-    pub fn wait_for_request(&self, index: usize, patience: Duration) -> Option<Request> {
+    pub fn wait_for_request(&self, index: usize, patience: Duration) -> Option<RecordedRequest> {
         self.record
             .wait_for(patience, |record| record.requests.get(index).cloned())
     }
@@ -111,9 +111,9 @@ impl ModelServer {
     /// Waits until this turn (both counted from 1) has been asked for: the moment for a test to
     /// kill the client, or to look at it.
     #[track_caller]
-    pub fn wait_for_turn(&self, session: usize, turn: usize) -> Request {
-        let asked = self.record.wait_for(PATIENCE, |record| {
-            let wanted = Answer::Turn { session, turn };
+    pub fn wait_for_turn(&self, session: usize, turn: usize) -> RecordedRequest {
+        let asked = self.record.wait_for(WAIT_TIMEOUT, |record| {
+            let wanted = ReplySource::Turn { session, turn };
             record
                 .requests
                 .iter()
@@ -159,23 +159,23 @@ fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) 
     });
 }
 
-fn app(record: Arc<Watched<Record>>) -> Router {
+fn build_router(record: Arc<WatchedValue<ModelServerState>>) -> Router {
     // No limit to a body: how large a prompt is, is what some tests want to see.
     let unlimited = DefaultBodyLimit::disable();
     Router::new()
-        .fallback(answer)
+        .fallback(handle_request)
         .layer(unlimited)
         .with_state(record)
 }
 
-async fn answer(
-    State(record): State<Arc<Watched<Record>>>,
+async fn handle_request(
+    State(record): State<Arc<WatchedValue<ModelServerState>>>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let request = Request {
+    let request = RecordedRequest {
         method: method.to_string(),
         path: uri.path().to_owned(),
         query: uri.query().unwrap_or_default().to_owned(),
@@ -189,23 +189,23 @@ async fn answer(
             })
             .collect(),
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
-        answer: Answer::NoSuchPath,
+        answer: ReplySource::NoSuchPath,
     };
     let reply = record.update(|record| record.answer(request));
     reply.into_response().await
 }
 
-impl Record {
-    fn answer(&mut self, mut request: Request) -> Reply {
+impl ModelServerState {
+    fn answer(&mut self, mut request: RecordedRequest) -> ServerReply {
         let (answer, reply) = match (request.method.as_str(), request.path.as_str()) {
-            ("GET" | "HEAD", "/") => (Answer::Side, Reply::text("Ollama is running")),
+            ("GET" | "HEAD", "/") => (ReplySource::Side, ServerReply::text("Ollama is running")),
             (_, path) if openai::is_path(path) => openai::answer(&request, &mut self.sessions),
             ("POST", path) if gemini::is_path(path) => gemini::answer(&request, &mut self.sessions),
             ("POST", path) if path.starts_with("/v1/") => {
                 anthropic::answer(&request, &mut self.sessions)
             }
             (_, path) if path.starts_with("/api/") => ollama::answer(&request, &mut self.sessions),
-            _ => (Answer::NoSuchPath, Reply::no_such_path()),
+            _ => (ReplySource::NoSuchPath, ServerReply::path_not_found()),
         };
         request.answer = answer;
         self.requests.push(request);

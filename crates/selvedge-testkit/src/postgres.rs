@@ -14,13 +14,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::certificates::Authority;
+use crate::certificates::TestCa;
 
 /// Whom the server runs as when root asks, who may not.
-const NOBODY: &str = "nobody";
+const SERVER_USER: &str = "nobody";
 /// What it is to write to the disk before it answers, for tests that only stop the server, never the
 /// machine: nothing waits for the disk.
-const QUICK: [&str; 2] = ["-c", "fsync=off"];
+const NO_FSYNC_OPTIONS: [&str; 2] = ["-c", "fsync=off"];
 
 static SHARED: OnceLock<Postgres> = OnceLock::new();
 
@@ -33,9 +33,9 @@ pub struct Postgres {
     /// The port at which it takes encrypted connections, if it does.
     port: Option<u16>,
     databases: AtomicU64,
-    told: AtomicU64,
+    command_count: AtomicU64,
     // Ends it when this goes.
-    warden: Child,
+    watchdog: Child,
 }
 
 impl Postgres {
@@ -44,7 +44,7 @@ impl Postgres {
     #[must_use]
     #[track_caller]
     pub fn is_available() -> bool {
-        crate::is_available("PostgreSQL", &programs())
+        crate::is_available("PostgreSQL", &find_programs())
     }
 
     /// The server that all tests of this process share.
@@ -54,21 +54,21 @@ impl Postgres {
 
     /// A server for one test, which may stop it and start it again.
     pub fn start() -> Self {
-        Self::with(std::env::temp_dir().as_path(), false, None)
+        Self::create(std::env::temp_dir().as_path(), false, None)
     }
 
     /// One that takes encrypted connections besides, on loopback, under a certificate of this authority.
-    pub fn encrypted(authority: &Authority) -> Self {
-        Self::with(std::env::temp_dir().as_path(), false, Some(authority))
+    pub fn with_tls(authority: &TestCa) -> Self {
+        Self::create(std::env::temp_dir().as_path(), false, Some(authority))
     }
 
     /// One that writes through to the disk below this folder, as servers do.
     pub fn durable_in(parent: &Path) -> Self {
-        Self::with(parent, true, None)
+        Self::create(parent, true, None)
     }
 
-    fn with(parent: &Path, durable: bool, authority: Option<&Authority>) -> Self {
-        let programs = programs().unwrap_or_else(|why| panic!("{why}"));
+    fn create(parent: &Path, durable: bool, authority: Option<&TestCa>) -> Self {
+        let programs = find_programs().unwrap_or_else(|why| panic!("{why}"));
         let directory = tempfile::Builder::new()
             .prefix("selvedge-pg-")
             .tempdir_in(parent)
@@ -77,19 +77,19 @@ impl Postgres {
         let directory = directory.keep();
         fs::set_permissions(&directory, Permissions::from_mode(0o700)).expect("permissions");
         if rustix::process::geteuid().is_root() {
-            let (user, group) = nobody();
+            let (user, group) = server_user_ids();
             chown(&directory, Some(user), Some(group)).expect("the folder given to `nobody`");
         }
         let server = Self {
-            warden: warden(&directory, &programs),
+            watchdog: spawn_watchdog(&directory, &programs),
             directory,
             programs,
             durable,
             port: authority.map(|_| free_port()),
             databases: AtomicU64::new(0),
-            told: AtomicU64::new(0),
+            command_count: AtomicU64::new(0),
         };
-        let data = server.data();
+        let data = server.data_dir();
         server.run("initdb", |command| {
             command
                 .args(["--username=selvedge", "--auth=trust", "--encoding=UTF8"])
@@ -97,39 +97,39 @@ impl Postgres {
                 .arg(&data);
         });
         if let Some(authority) = authority {
-            server.keep("server.pem", &authority.chain());
-            server.keep("server.key", &authority.key());
+            server.copy_private_file("server.pem", &authority.server_certificate_path());
+            server.copy_private_file("server.key", &authority.server_key_path());
         }
-        server.start_again();
+        server.restart();
         server
     }
 
     /// A file that the server, and nobody else, may read.
-    fn keep(&self, name: &str, from: &Path) {
+    fn copy_private_file(&self, name: &str, from: &Path) {
         let path = self.directory.join(name);
         fs::copy(from, &path).expect("a copy for the server");
         fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("permissions");
         if rustix::process::geteuid().is_root() {
-            let (user, group) = nobody();
+            let (user, group) = server_user_ids();
             chown(&path, Some(user), Some(group)).expect("the file given to `nobody`");
         }
     }
 
-    fn data(&self) -> PathBuf {
+    fn data_dir(&self) -> PathBuf {
         self.directory.join("data")
     }
 
     /// Ends it at once, as a crash would: nothing is written down, nobody is told.
-    pub fn stop_now(&self) {
+    pub fn stop_immediately(&self) {
         self.run("pg_ctl", |command| {
-            let data = self.data();
+            let data = self.data_dir();
             command.args(["stop", "-m", "immediate", "-D"]).arg(data);
         });
     }
 
     /// Starts it, and waits until it answers.
-    pub fn start_again(&self) {
-        let (data, log) = (self.data(), self.directory.join("log"));
+    pub fn restart(&self) {
+        let (data, log) = (self.data_dir(), self.directory.join("log"));
         let mut options = vec![
             "-c".to_owned(),
             format!(
@@ -153,7 +153,7 @@ impl Postgres {
             }
         }
         if !self.durable {
-            options.extend(QUICK.map(str::to_owned));
+            options.extend(NO_FSYNC_OPTIONS.map(str::to_owned));
         }
         self.run("pg_ctl", |command| {
             command
@@ -167,7 +167,7 @@ impl Postgres {
     }
 
     /// A fresh database, as `postgres://…` says where it is.
-    pub fn database(&self) -> String {
+    pub fn create_database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.run("createdb", |command| {
             if let Some(port) = self.port {
@@ -194,13 +194,13 @@ impl Postgres {
 
     /// The address of its own database over the network, by a name of this machine; for one that takes
     /// encrypted connections.
-    pub fn url_at(&self, host: &str) -> String {
+    pub fn network_url(&self, host: &str) -> String {
         let port = self.port.expect("a server that listens");
         format!("postgres://selvedge@{host}:{port}/postgres")
     }
 
     /// What a statement answers, as lines of text.
-    pub fn sql(&self, url: &str, statement: &str) -> String {
+    pub fn run_sql(&self, url: &str, statement: &str) -> String {
         self.run("psql", |command| {
             command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url]);
             command.args(["-c", statement]);
@@ -208,10 +208,10 @@ impl Postgres {
     }
 
     fn run(&self, program: &str, arguments: impl FnOnce(&mut Command)) -> String {
-        let mut command = as_whom(&self.programs.join(program));
+        let mut command = command_as_server_user(&self.programs.join(program));
         command.current_dir(&self.directory);
         // pg_ctl leaves the server with its own output: a pipe would never end.
-        let number = self.told.fetch_add(1, Ordering::Relaxed);
+        let number = self.command_count.fetch_add(1, Ordering::Relaxed);
         let told = self.directory.join(format!("told-{number}"));
         let output = fs::File::create(&told).expect("a file for what a program says");
         command.stdin(Stdio::null());
@@ -230,20 +230,20 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         // Its input ends, so it ends the server.
-        drop(self.warden.stdin.take());
-        let _ = self.warden.wait();
+        drop(self.watchdog.stdin.take());
+        let _ = self.watchdog.wait();
     }
 }
 
 /// A shell that waits until its input ends, and then ends the server and removes the folder.
-fn warden(directory: &Path, programs: &Path) -> Child {
+fn spawn_watchdog(directory: &Path, programs: &Path) -> Child {
     let script = r#"
         trap '' INT TERM HUP
         read -r _
         "$1/pg_ctl" stop -m immediate -D "$0/data" >/dev/null 2>&1
         rm -rf "$0"
     "#;
-    let mut command = as_whom(Path::new("sh"));
+    let mut command = command_as_server_user(Path::new("sh"));
     command
         .arg("-c")
         .arg(script)
@@ -265,10 +265,10 @@ fn free_port() -> u16 {
 }
 
 /// A program as the user that a server may run as.
-fn as_whom(program: &Path) -> Command {
+fn command_as_server_user(program: &Path) -> Command {
     let mut command = if rustix::process::geteuid().is_root() {
         let mut command = Command::new("setpriv");
-        let (user, group) = nobody();
+        let (user, group) = server_user_ids();
         command
             .arg(format!("--reuid={user}"))
             .arg(format!("--regid={group}"))
@@ -289,20 +289,20 @@ fn as_whom(program: &Path) -> Command {
     command
 }
 
-fn nobody() -> (u32, u32) {
+fn server_user_ids() -> (u32, u32) {
     let users = fs::read_to_string("/etc/passwd").expect("/etc/passwd");
     let entry = users.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
         let user = fields.nth(1)?.parse().ok()?;
         let group = fields.next()?.parse().ok()?;
-        (name == NOBODY).then_some((user, group))
+        (name == SERVER_USER).then_some((user, group))
     });
     entry.expect("a user `nobody`, for the server does not run as root")
 }
 
 /// The folder with the server's programs: on the path, or the newest of Debian's.
-fn programs() -> Result<PathBuf, &'static str> {
+fn find_programs() -> Result<PathBuf, &'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();

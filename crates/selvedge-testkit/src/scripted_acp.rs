@@ -10,11 +10,11 @@ const PROGRAM: &str = include_str!("scripted_acp/agent.py");
 
 /// The agent, with its script and its log in a folder.
 #[derive(Debug)]
-pub struct ScriptedAcp {
+pub struct ScriptedAcpAgent {
     folder: PathBuf,
 }
 
-impl ScriptedAcp {
+impl ScriptedAcpAgent {
     /// Writes program and script into a folder. The script is a list of sessions, each a list of steps;
     /// what steps there are the program says.
     pub fn write(folder: &Path, sessions: &Value) -> Self {
@@ -34,7 +34,7 @@ impl ScriptedAcp {
     }
 
     /// What it was told, of one kind: `prompt`, `initialize`, `new`, `set`, `cancelled`.
-    pub fn told(&self, kind: &str) -> Vec<Value> {
+    pub fn received(&self, kind: &str) -> Vec<Value> {
         let of_kind = |(name, value): (String, Value)| (name == kind).then_some(value);
         self.log().into_iter().filter_map(of_kind).collect()
     }

@@ -15,10 +15,10 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-pub use child::Child;
+pub use child::SpawnedProgram;
 pub use invocation::Invocation;
-pub use output::Output;
-pub use process_tree::Process;
+pub use output::CommandOutput;
+pub use process_tree::RunningProcess;
 
 /// Author and date are fixed, so that the same files make the same commit everywhere.
 const GIT_CONFIG: &str = "\
@@ -48,12 +48,12 @@ pub struct TestEnv {
 impl TestEnv {
     /// A fresh environment for the program `binary`: `TestEnv::new(env!("CARGO_BIN_EXE_selvedge"))`.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
-        Self::below(&std::env::temp_dir(), binary)
+        Self::new_in(&std::env::temp_dir(), binary)
     }
 
     /// One that lies below `folder`: for programs that trust nothing in a folder that anybody may write
     /// to, as that for temporary files is.
-    pub fn below(folder: &Path, binary: impl Into<PathBuf>) -> Self {
+    pub fn new_in(folder: &Path, binary: impl Into<PathBuf>) -> Self {
         let directory = tempfile::Builder::new()
             .prefix("selvedge-test-")
             .tempdir_in(folder)
@@ -77,7 +77,7 @@ impl TestEnv {
     /// Puts what the program under test runs behind walls, which it is not otherwise: most tests look
     /// at what agents and checks leave outside of the workspace.
     #[must_use]
-    pub fn behind(mut self, backend: &'static str) -> Self {
+    pub fn with_sandbox(mut self, backend: &'static str) -> Self {
         self.sandbox = backend;
         self
     }
@@ -87,9 +87,9 @@ impl TestEnv {
         &self.root
     }
 
-    /// Where commands run unless told otherwise: empty until [`TestEnv::repo`] or
+    /// Where commands run unless told otherwise: empty until [`TestEnv::create_repo`] or
     /// [`TestEnv::write`] fills it.
-    pub fn work(&self) -> PathBuf {
+    pub fn work_dir(&self) -> PathBuf {
         self.root.join("work")
     }
 
@@ -110,11 +110,11 @@ impl TestEnv {
 
     /// Makes the work directory a git repository with one commit, of what [`TestEnv::write`] has
     /// put there before and of a README.
-    pub fn repo(&self) -> PathBuf {
+    pub fn create_repo(&self) -> PathBuf {
         self.write("README", "A small repository.\n");
         self.git(["init", "--quiet"]);
         self.commit("Begin");
-        self.work()
+        self.work_dir()
     }
 
     /// Commits everything in the work directory.
@@ -135,7 +135,7 @@ impl TestEnv {
 
     /// Writes a file, with the directories above it; relative paths start in the work directory.
     pub fn write(&self, path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.work().join(path);
+        let path = self.work_dir().join(path);
         fs::create_dir_all(path.parent().expect("a path to a file"))
             .expect("the directories above");
         fs::write(&path, contents).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -145,7 +145,7 @@ impl TestEnv {
     /// Reads a file as text; relative paths start in the work directory.
     #[track_caller]
     pub fn read(&self, path: impl AsRef<Path>) -> String {
-        let path = self.work().join(path);
+        let path = self.work_dir().join(path);
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
@@ -155,7 +155,7 @@ impl TestEnv {
     }
 
     /// The program under test, running beside the test.
-    pub fn spawn<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Child {
+    pub fn spawn<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> SpawnedProgram {
         self.selvedge(args).spawn()
     }
 
@@ -164,7 +164,7 @@ impl TestEnv {
         let mut command = Command::new(program);
         command
             .env_clear()
-            .current_dir(self.work())
+            .current_dir(self.work_dir())
             .stdin(Stdio::null());
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.envs([
@@ -191,7 +191,7 @@ impl TestEnv {
     /// The processes that live in this environment now, however they were started: by whom they
     /// were spawned does not matter, only that their working directory or their environment lies
     /// in it. Linux only; empty elsewhere.
-    pub fn processes(&self) -> Vec<Process> {
+    pub fn processes(&self) -> Vec<RunningProcess> {
         process_tree::processes_in(&self.root)
     }
 
@@ -204,6 +204,6 @@ impl TestEnv {
 
 impl Drop for TestEnv {
     fn drop(&mut self) {
-        process_tree::end_all_in(&self.root);
+        process_tree::kill_all_in(&self.root);
     }
 }

@@ -3,10 +3,10 @@
 mod agents;
 mod attest;
 mod checks;
+mod dashboard;
 mod fleet;
 mod hub;
-mod known;
-mod look;
+mod known_failures;
 mod reports;
 mod review;
 mod run;
@@ -17,21 +17,21 @@ use std::path::PathBuf;
 use checks::CheckArgs;
 use clap::{Args, Parser, Subcommand};
 
-use crate::fleet::HubArgs;
-use crate::output::Format;
+use crate::hub_client::HubArgs;
+use crate::output::OutputFormat;
 
 pub(crate) use agents::{ClaudeStopArgs, HookCommand, McpArgs};
 pub(crate) use attest::AttestCommand;
+pub(crate) use dashboard::{StatsArgs, UiArgs};
 pub(crate) use fleet::{
     CancelArgs, DeliverTo, RetryArgs, SubmitArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
 pub(crate) use hub::ServeArgs;
-pub(crate) use known::{KnownArgs, KnownFailuresArgs};
-pub(crate) use look::{StatsArgs, UiArgs};
-pub(crate) use reports::{Host, ReportArgs};
+pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
+pub(crate) use reports::{CodeHost, ReportArgs};
 pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
-pub(crate) use tokens::{ScopeWord, TokensArgs, TokensCommand};
+pub(crate) use tokens::{ScopeArg, TokensArgs, TokensCommand};
 
 /// Runs a coding agent, has independent checks judge its work, and tries again with a short digest
 /// of what failed.
@@ -43,7 +43,7 @@ pub(crate) use tokens::{ScopeWord, TokensArgs, TokensCommand};
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 const AFTER_HELP: &str = "\
@@ -61,7 +61,7 @@ Exit codes of `run`, `resume`, `demo` and `verify`:
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Run an agent on a task until independent checks pass.
     Run(Box<RunArgs>),
     /// See the loop at work on a small repository made for it.
@@ -139,7 +139,7 @@ pub(crate) struct DemoArgs {
     pub(crate) dir: Option<PathBuf>,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
 }
 
 /// `selvedge init`
@@ -216,7 +216,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) dir: Option<PathBuf>,
     /// How to speak; `json` prints the report.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// What to write for others.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
@@ -274,7 +274,7 @@ pub(crate) struct ListArgs {
     pub(crate) limit: usize,
     /// How to speak; `jsonl` prints a run a line.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Which hub; without one the runs of this machine are meant.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
@@ -314,7 +314,7 @@ pub(crate) struct ShowArgs {
     pub(crate) transcript: bool,
     /// How to speak; `jsonl` prints the events.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// What to write for others.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
@@ -331,7 +331,7 @@ pub(crate) struct ResumeArgs {
     pub(crate) run: Option<String>,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// What to write for others.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 
 use selvedge_core::model::exit_code;
 
-use crate::output::{plain, style};
+use crate::output::{sanitize_text, style};
 
 /// An error on its way to the person.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct CliError {
     message: String,
     hints: Vec<String>,
     /// Already rendered, with its own layout.
-    rendered: bool,
+    is_rendered: bool,
 }
 
 impl Display for CliError {
@@ -30,7 +30,7 @@ impl CliError {
             code,
             message: message.to_string(),
             hints: Vec::new(),
-            rendered: false,
+            is_rendered: false,
         }
     }
 
@@ -45,9 +45,9 @@ impl CliError {
     }
 
     /// A usage error that is laid out already.
-    pub(crate) fn rendered(message: impl Display) -> Self {
+    pub(crate) fn prerendered(message: impl Display) -> Self {
         Self {
-            rendered: true,
+            is_rendered: true,
             ..Self::usage(message)
         }
     }
@@ -61,28 +61,32 @@ impl CliError {
 
     /// Says where.
     #[must_use]
-    pub(crate) fn within(mut self, place: impl Display) -> Self {
-        if !self.rendered {
+    pub(crate) fn with_location(mut self, place: impl Display) -> Self {
+        if !self.is_rendered {
             self.message = format!("{place}: {}", self.message);
         }
         self
     }
 
     /// All of it as plain text, for readers that are no terminal.
-    pub(crate) fn plainly(&self) -> String {
+    pub(crate) fn to_plain_text(&self) -> String {
         let hints = self.hints.iter().map(|hint| format!("\nhint: {hint}"));
-        plain(&(self.message.clone() + &hints.collect::<String>()))
+        sanitize_text(&(self.message.clone() + &hints.collect::<String>()))
     }
 
     /// Prints it to standard error.
     pub(crate) fn print(&self) {
-        if self.rendered {
+        if self.is_rendered {
             errln!("{}", self.message);
         } else {
-            errln!("{} {}", style::error("error:"), plain(&self.message));
+            errln!(
+                "{} {}",
+                style::error("error:"),
+                sanitize_text(&self.message)
+            );
         }
         for hint in &self.hints {
-            errln!("  {} {}", style::dim("hint:"), plain(hint));
+            errln!("  {} {}", style::dim("hint:"), sanitize_text(hint));
         }
     }
 }

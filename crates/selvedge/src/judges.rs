@@ -2,22 +2,22 @@
 
 use std::path::Path;
 
-use selvedge_core::config::Resolved;
+use selvedge_core::config::ResolvedConfig;
 use selvedge_core::gate::choose;
-use selvedge_core::model::{AgentSpec, Judging};
-use selvedge_engine::agents::preflight;
+use selvedge_core::model::{AgentSpec, JudgingSpec};
+use selvedge_engine::agents::check_program;
 
 use crate::error::CliError;
 
 /// Who judges, for a tier above the checks. Refused before any money is spent if nobody could.
-pub(crate) fn judging(
+pub(crate) fn resolve_judging(
     tier: u8,
-    settings: &Resolved,
+    settings: &ResolvedConfig,
     worker: &AgentSpec,
     dir: &Path,
     snapshots: bool,
-) -> Result<Option<Judging>, CliError> {
-    let tiers = tiers(tier, settings)?;
+) -> Result<Option<JudgingSpec>, CliError> {
+    let tiers = tiers_above_checks(tier, settings)?;
     if tiers.is_empty() {
         return Ok(None);
     }
@@ -32,12 +32,12 @@ pub(crate) fn judging(
         .iter()
         .filter(|_| !settings.sandbox.agents_in_image())
     {
-        if let Err(missing) = preflight(judge, dir) {
+        if let Err(missing) = check_program(judge, dir) {
             return Err(CliError::usage(missing)
                 .hint("or name another judge of your [agents]: --judge NAME"));
         }
     }
-    Ok(Some(Judging {
+    Ok(Some(JudgingSpec {
         tiers,
         judges,
         votes: settings.votes,
@@ -47,7 +47,7 @@ pub(crate) fn judging(
 
 /// The tiers above the checks that this one stands for. One that may not be asked is never passed over
 /// in silence: the verdict would be worth less than what was asked for.
-fn tiers(tier: u8, settings: &Resolved) -> Result<Vec<u8>, CliError> {
+fn tiers_above_checks(tier: u8, settings: &ResolvedConfig) -> Result<Vec<u8>, CliError> {
     let switched_off = |tier: u8| {
         CliError::usage(format!("tier {tier} is switched off")).hint(format!(
             "`judging.tier{tier}_enabled` says so; or ask for a lower --tier"
@@ -66,7 +66,7 @@ fn tiers(tier: u8, settings: &Resolved) -> Result<Vec<u8>, CliError> {
 }
 
 /// What judging an attempt takes, said before it begins.
-pub(crate) fn who_judges(judging: &Judging) -> String {
+pub(crate) fn describe_judging(judging: &JudgingSpec) -> String {
     let named = judging.judges.iter().map(|judge| match &judge.model {
         None => format!("`{}`", judge.name),
         Some(model) => format!("`{}` ({model})", judge.name),

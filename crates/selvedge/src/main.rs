@@ -13,19 +13,19 @@ mod cli;
 mod commands;
 mod demo;
 mod error;
-mod fleet;
-mod freeze;
 mod hook;
+mod hub_client;
 mod init;
 mod judges;
 mod launch;
 mod local;
 mod output;
+mod resolve;
+mod sandbox_setup;
 mod scripted_agent;
 mod secrets;
 mod settings;
 mod ui;
-mod walls;
 mod worker;
 
 use std::ffi::OsString;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Some("__wall-probe") => {
             return selvedge_engine::sandbox::probe_face(args.get(2..).unwrap_or_default());
         }
-        Some("__parse") => return selvedge_engine::syntax::face(),
+        Some("__parse") => return selvedge_engine::syntax::run_parser(),
         Some("__agent") => return scripted_agent::main(args.get(2..).unwrap_or_default()),
         _ => {}
     }
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
             } else {
                 out!("{}", text.ansi());
             }
-            return ExitCode::from(final_exit_code(code_of(&error, &args)));
+            return ExitCode::from(final_exit_code(usage_exit_code(&error, &args)));
         }
     };
     let code = match commands::run(cli.command) {
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 
 /// The exit code of a command line that cannot be understood. For a hook 2 would mean "hold the agent
 /// back", which a slip in somebody's settings must not.
-fn code_of(error: &clap::Error, args: &[OsString]) -> u8 {
+fn usage_exit_code(error: &clap::Error, args: &[OsString]) -> u8 {
     match u8::try_from(error.exit_code()) {
         Ok(0) => 0,
         _ if args.get(1).is_some_and(|arg| arg == "hook") => 1,

@@ -9,53 +9,61 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use selvedge_core::model::{AgentSpec, EnvironmentSpec, RunSpec, Task};
-use selvedge_core::redact::{Redactor, SHORTEST, Secret, is_secret_name, is_worth_redacting};
-use selvedge_engine::agents::env::{Environment, ours};
+use selvedge_core::redact::{
+    MIN_SECRET_BYTES, Redactor, Secret, is_secret_name, is_worth_redacting,
+};
+use selvedge_engine::agents::env::{EnvironmentMap, host_env};
 use selvedge_engine::process::Supervisor;
 
-use crate::commands::notice;
+use crate::commands::print_notice;
 use crate::error::CliError;
 
 /// A git configuration longer than this names no remotes.
-const LONGEST_CONFIG: u64 = 1 << 20;
+const MAX_GIT_CONFIG_BYTES: u64 = 1 << 20;
 
 /// What is redacted of a run.
-pub(crate) fn of_run(spec: &RunSpec) -> Redactor {
-    let mut secrets = of_environment(&spec.environment, &ours());
-    secrets.extend(spec.agents().flat_map(|agent| of_agent(agent, &ours())));
-    secrets.extend(of_remotes(&spec.workspace));
+pub(crate) fn run_redactor(spec: &RunSpec) -> Redactor {
+    let mut secrets = environment_secrets(&spec.environment, &host_env());
+    secrets.extend(
+        spec.agents()
+            .flat_map(|agent| agent_secrets(agent, &host_env())),
+    );
+    secrets.extend(remote_secrets(&spec.workspace));
     Redactor::new(&secrets)
 }
 
 /// What is redacted where checks run without an agent.
-pub(crate) fn of_checks(environment: &EnvironmentSpec, dir: &Path) -> Redactor {
-    let mut secrets = of_environment(environment, &ours());
-    secrets.extend(of_remotes(dir));
+pub(crate) fn checks_redactor(environment: &EnvironmentSpec, dir: &Path) -> Redactor {
+    let mut secrets = environment_secrets(environment, &host_env());
+    secrets.extend(remote_secrets(dir));
     Redactor::new(&secrets)
 }
 
 /// What is redacted where there are no settings.
-pub(crate) fn of_ours() -> Redactor {
-    Redactor::new(&of_environment(&EnvironmentSpec::default(), &ours()))
+pub(crate) fn host_redactor() -> Redactor {
+    Redactor::new(&environment_secrets(
+        &EnvironmentSpec::default(),
+        &host_env(),
+    ))
 }
 
 /// What starts the processes of checks.
-pub(crate) fn supervisor_of_checks(environment: &EnvironmentSpec, dir: &Path) -> Supervisor {
+pub(crate) fn checks_supervisor(environment: &EnvironmentSpec, dir: &Path) -> Supervisor {
     Supervisor::this_program()
-        .redacting(of_checks(environment, dir))
-        .showing(&environment.checks)
+        .with_redactor(checks_redactor(environment, dir))
+        .with_env_allowlist(&environment.checks)
 }
 
 /// Refuses a run whose commands hold a secret: they are executed as they are, and the journal would
 /// keep it.
-pub(crate) fn refuse(spec: &RunSpec) -> Result<(), CliError> {
+pub(crate) fn reject_secrets_in_commands(spec: &RunSpec) -> Result<(), CliError> {
     let executed = RunSpec {
         description: String::new(),
         acceptance_criteria: None,
         ..spec.clone()
     };
     let executed = serde_json::to_string(&executed).map_err(CliError::infrastructure)?;
-    match of_run(spec).value_in(&executed) {
+    match run_redactor(spec).find_known_value(&executed) {
         None => Ok(()),
         Some(name) => Err(CliError::usage(format!(
             "the value of {name} stands in a command, a check or an agent's settings, where the journal would keep it"
@@ -66,36 +74,39 @@ pub(crate) fn refuse(spec: &RunSpec) -> Result<(), CliError> {
 
 /// A task as it may go to a hub, which keeps it and shows it: what is said to an agent is redacted, which
 /// is told; what is executed as it is may hold no value of a secret.
-pub(crate) fn for_a_hub(task: &Task) -> Result<Task, CliError> {
-    let redactor = of_ours();
+pub(crate) fn redact_for_hub(task: &Task) -> Result<Task, CliError> {
+    let redactor = host_redactor();
     let mut told = task.clone();
     let criteria = told.acceptance_criteria.iter_mut();
     let mut redacted = false;
     for words in std::iter::once(&mut told.description).chain(criteria) {
-        if let Cow::Owned(clean) = redactor.text(words) {
+        if let Cow::Owned(clean) = redactor.redact_text(words) {
             *words = clean;
             redacted = true;
         }
     }
     let sent = serde_json::to_string(&told).map_err(CliError::infrastructure)?;
-    if let Some(name) = redactor.value_in(&sent) {
+    if let Some(name) = redactor.find_known_value(&sent) {
         return Err(CliError::usage(format!(
             "the value of {name} stands in the task, and the hub would keep it"
         ))
         .hint("name the variable instead: workers show a check what `environment.checks` of theirs names"));
     }
     if redacted {
-        notice("a secret in the task's words is sent as [redacted:…]: agents are told no secrets");
+        print_notice(
+            "a secret in the task's words is sent as [redacted:…]: agents are told no secrets",
+        );
     }
     Ok(told)
 }
 
 /// Our variables that hold secrets: by their names, or because settings say so.
-fn of_environment(spec: &EnvironmentSpec, ours: &Environment) -> Vec<Secret> {
+fn environment_secrets(spec: &EnvironmentSpec, ours: &EnvironmentMap) -> Vec<Secret> {
     let named = |name: &str| spec.secrets.iter().any(|it| it == name);
     let is_secret = |name: &str, value: &OsStr| {
         let value = value.as_bytes();
-        named(name) && value.len() >= SHORTEST || is_secret_name(name) && is_worth_redacting(value)
+        named(name) && value.len() >= MIN_SECRET_BYTES
+            || is_secret_name(name) && is_worth_redacting(value)
     };
     let variables = ours.iter().filter_map(|(name, value)| {
         let name = name.to_str()?;
@@ -105,7 +116,7 @@ fn of_environment(spec: &EnvironmentSpec, ours: &Environment) -> Vec<Secret> {
 }
 
 /// What an agent is handed: by name, or written out under a name that says what it is.
-fn of_agent(agent: &AgentSpec, ours: &Environment) -> Vec<Secret> {
+fn agent_secrets(agent: &AgentSpec, ours: &EnvironmentMap) -> Vec<Secret> {
     let sources = agent.env_from.values();
     let handed = sources.filter_map(|source| {
         let value = ours.get(OsStr::new(source))?.as_bytes();
@@ -119,9 +130,9 @@ fn of_agent(agent: &AgentSpec, ours: &Environment) -> Vec<Secret> {
 }
 
 /// The passwords in the addresses of a repository's remotes.
-fn of_remotes(dir: &Path) -> Vec<Secret> {
+fn remote_secrets(dir: &Path) -> Vec<Secret> {
     let config = dir.join(".git/config");
-    let is_small = std::fs::metadata(&config).is_ok_and(|it| it.len() <= LONGEST_CONFIG);
+    let is_small = std::fs::metadata(&config).is_ok_and(|it| it.len() <= MAX_GIT_CONFIG_BYTES);
     let Some(Ok(text)) = is_small.then(|| std::fs::read_to_string(&config)) else {
         return Vec::new();
     };
@@ -136,8 +147,8 @@ fn of_remotes(dir: &Path) -> Vec<Secret> {
 
 /// Our variables that are named like secrets, and whether their values are redacted: an ordinary word or
 /// a path would be found in too many other places.
-pub(crate) fn named_like_secrets() -> Vec<(String, bool)> {
-    let ours = ours();
+pub(crate) fn secret_like_variables() -> Vec<(String, bool)> {
+    let ours = host_env();
     let names = ours.iter().filter_map(|(name, value)| {
         let name = name.to_str().filter(|name| is_secret_name(name))?;
         Some((name.to_owned(), is_worth_redacting(value.as_bytes())))
@@ -147,24 +158,27 @@ pub(crate) fn named_like_secrets() -> Vec<(String, bool)> {
 
 /// Redacts what is written, one message a call.
 #[derive(Debug, Clone)]
-pub(crate) struct Redacting<W> {
-    to: W,
+pub(crate) struct RedactingWriter<W> {
+    inner: W,
     redactor: Redactor,
 }
 
-impl<W> Redacting<W> {
+impl<W> RedactingWriter<W> {
     pub(crate) fn new(to: W, redactor: Redactor) -> Self {
-        Self { to, redactor }
+        Self {
+            inner: to,
+            redactor,
+        }
     }
 }
 
-impl<W: Write> Write for Redacting<W> {
+impl<W: Write> Write for RedactingWriter<W> {
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
-        self.to.write_all(&self.redactor.bytes(message))?;
+        self.inner.write_all(&self.redactor.redact_bytes(message))?;
         Ok(message.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
+        self.inner.flush()
     }
 }

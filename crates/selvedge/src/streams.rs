@@ -57,13 +57,13 @@ pub(crate) fn write_output(bytes: &[u8]) -> bool {
 /// The way of [`out!`] and [`outln!`].
 pub(crate) fn print_output(text: Arguments<'_>) -> bool {
     let choice = AutoStream::choice(&io::stdout());
-    write_output(&rendered(choice, text))
+    write_output(&render_text(choice, text))
 }
 
 /// The way of [`err!`] and [`errln!`]. What cannot be written is lost: there is nowhere to report it.
 pub(crate) fn print_error(text: Arguments<'_>) {
     let choice = AutoStream::choice(&io::stderr());
-    let _ = io::stderr().lock().write_all(&rendered(choice, text));
+    let _ = io::stderr().lock().write_all(&render_text(choice, text));
 }
 
 /// Whether standard output failed, other than by a reader that has gone away.
@@ -82,7 +82,7 @@ pub(crate) fn final_exit_code(code: u8) -> u8 {
     }
 }
 
-fn rendered(choice: ColorChoice, text: Arguments<'_>) -> Vec<u8> {
+fn render_text(choice: ColorChoice, text: Arguments<'_>) -> Vec<u8> {
     let mut stream = AutoStream::new(Vec::new(), choice);
     // Memory takes everything.
     let _ = stream.write_fmt(text);

@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use selvedge_core::model::RunResult;
 
-use super::Table;
-use super::selvedge::Selvedge;
-use super::timing::{medians, time};
-use crate::Done;
+use super::BenchTable;
+use super::bench_program::BenchProgram;
+use super::timing::{medians, time_command};
+use crate::XtaskResult;
 
 const ROUNDS: usize = 15;
 const RETRIES: u32 = 5;
 pub(super) const FILES: u32 = 2_000;
 
-pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
-    let plain = selvedge.plain()?;
-    let [all, first, bare] = measured(selvedge, &plain, "/bin/true")?;
+pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskResult {
+    let plain = selvedge.plain_directory()?;
+    let [all, first, bare] = measure_in(selvedge, &plain, "/bin/true")?;
     let bar = Duration::from_millis(5);
-    table.over("an attempt", all.saturating_sub(first) / RETRIES, bare, bar);
+    table.add_overhead("an attempt", all.saturating_sub(first) / RETRIES, bare, bar);
 
     let repository = selvedge.repository("repository", FILES)?;
     // Each attempt must change the tree, or the run is stuck and stops; the last tree stays, for
@@ -31,27 +31,28 @@ pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
         repository.join("selvedge.toml"),
         "[workspace]\non_exhausted = \"last\"\n",
     )?;
-    let [all, first, bare] = measured(selvedge, &repository, "/bin/sh -c 'echo . >> changed.txt'")?;
+    let [all, first, bare] =
+        measure_in(selvedge, &repository, "/bin/sh -c 'echo . >> changed.txt'")?;
     let what = format!("an attempt with snapshots of {FILES} files");
     let bar = Duration::from_millis(100);
-    table.over(&what, all.saturating_sub(first) / RETRIES, bare, bar);
+    table.add_overhead(&what, all.saturating_sub(first) / RETRIES, bare, bar);
     Ok(())
 }
 
 /// A run of six attempts, a run of one, and one turn of the bare loop.
-fn measured(selvedge: &Selvedge, dir: &Path, agent: &str) -> Done<[Duration; 3]> {
-    prove_attempts(selvedge.run(dir, agent, "/bin/false", RETRIES))?;
-    let run = |retries| time(selvedge.run(dir, agent, "/bin/false", retries), 1);
+fn measure_in(selvedge: &BenchProgram, dir: &Path, agent: &str) -> XtaskResult<[Duration; 3]> {
+    ensure_attempts_made(selvedge.run(dir, agent, "/bin/false", RETRIES))?;
+    let run = |retries| time_command(selvedge.run(dir, agent, "/bin/false", retries), 1);
     medians(
         ROUNDS,
         [&mut || run(RETRIES), &mut || run(0), &mut || {
-            bare(dir, agent)
+            bare_loop(dir, agent)
         }],
     )
 }
 
 /// A run that stopped early would look fast.
-fn prove_attempts(mut run: Command) -> Done {
+fn ensure_attempts_made(mut run: Command) -> XtaskResult {
     let output = run
         .args(["--format", "json"])
         .stdout(Stdio::piped())
@@ -65,7 +66,7 @@ fn prove_attempts(mut run: Command) -> Done {
     }
 }
 
-fn bare(dir: &Path, agent: &str) -> Done<Duration> {
+fn bare_loop(dir: &Path, agent: &str) -> XtaskResult<Duration> {
     let mut file = File::create(dir.with_extension("synced"))?;
     let start = Instant::now();
     for _ in 0..RETRIES {
@@ -78,7 +79,7 @@ fn bare(dir: &Path, agent: &str) -> Done<Duration> {
     Ok(start.elapsed() / RETRIES)
 }
 
-fn spawn(program: &str, dir: &Path) -> Done {
+fn spawn(program: &str, dir: &Path) -> XtaskResult {
     let (program, script) = program.split_once(" -c ").unwrap_or((program, ""));
     let mut command = Command::new(program);
     if !script.is_empty() {

@@ -6,12 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-use super::digest::reading;
-use super::logs::{self, Log};
-use super::selvedge::Selvedge;
-use super::timing::{medians, time};
-use super::{Size, Table, memory};
-use crate::Done;
+use super::bench_program::BenchProgram;
+use super::digest::with_stdin;
+use super::logs::{self, SyntheticLog};
+use super::timing::{medians, time_command};
+use super::{BenchSize, BenchTable, memory};
+use crate::XtaskResult;
 
 const ROUNDS: usize = 3;
 /// The lengths of the logs whose times are compared.
@@ -21,22 +21,30 @@ const TWICE: u32 = 2 * MEGABYTES;
 const GROWTH: f64 = 2.5;
 
 /// The most that any kind of log takes, each fed through a pipe, so that no disk need hold it.
-pub(super) fn memory(selvedge: &Selvedge, size: Size, table: &mut Table) -> Done {
+pub(super) fn measure_memory(
+    selvedge: &BenchProgram,
+    size: BenchSize,
+    table: &mut BenchTable,
+) -> XtaskResult {
     let mut most = (0, "");
-    for log in logs::ALL.iter().chain(&logs::HOSTILE) {
-        let kib = resident(selvedge, log, size.gigabytes() * 1000)?;
+    for log in logs::ORDINARY_LOGS.iter().chain(&logs::HOSTILE_LOGS) {
+        let kib = peak_kib(selvedge, log, size.gigabytes() * 1000)?;
         println!("memory of a digest of {}: {kib} KiB", log.what);
         most = most.max((kib, log.what));
     }
     let (kib, what) = most;
-    let kinds = logs::ALL.len() + logs::HOSTILE.len();
+    let kinds = logs::ORDINARY_LOGS.len() + logs::HOSTILE_LOGS.len();
     let note = format!("the most of {kinds} kinds, each through a pipe: {what}");
     let row = format!("memory of a digest of {} GB", size.gigabytes());
-    table.memory(&row, kib, &note, 32);
+    table.add_memory(&row, kib, &note, 32);
     Ok(())
 }
 
-fn resident(selvedge: &Selvedge, log: &'static Log, megabytes: u32) -> Done<u64> {
+fn peak_kib(
+    selvedge: &BenchProgram,
+    log: &'static SyntheticLog,
+    megabytes: u32,
+) -> XtaskResult<u64> {
     let mut child = selvedge
         .command(&log.args())
         .stdin(Stdio::piped())
@@ -47,20 +55,24 @@ fn resident(selvedge: &Selvedge, log: &'static Log, megabytes: u32) -> Done<u64>
         log.write(&mut pipe, megabytes)?;
         pipe.flush()
     });
-    let peak = memory::peak(&mut child)?;
+    let peak = memory::measure_peak(&mut child)?;
     writer.join().map_err(|_| "the log's writer panicked")??;
     Ok(peak.own_kib)
 }
 
 /// How much longer twice as much takes of what is hostile.
-pub(super) fn growth(selvedge: &Selvedge, path: &Path, table: &mut Table) -> Done {
+pub(super) fn measure_growth(
+    selvedge: &BenchProgram,
+    path: &Path,
+    table: &mut BenchTable,
+) -> XtaskResult {
     let twice = path.with_extension("twice");
     let (mut slowest, mut most) = (0.0_f64, (0.0_f64, ""));
-    for log in &logs::HOSTILE {
+    for log in &logs::HOSTILE_LOGS {
         for (path, megabytes) in [(path, MEGABYTES), (&twice, TWICE)] {
             log.write(&mut BufWriter::new(File::create(path)?), megabytes)?;
         }
-        let digest = |path| time(reading(selvedge.command(&log.args()), path)?, 0);
+        let digest = |path| time_command(with_stdin(selvedge.command(&log.args()), path)?, 0);
         let [half, whole] = medians(ROUNDS, [&mut || digest(path), &mut || digest(&twice)])?;
         let ratio = whole.as_secs_f64() / half.as_secs_f64();
         println!("{TWICE} MB of {}: {whole:.1?}, ×{ratio:.2}", log.what);
@@ -70,7 +82,7 @@ pub(super) fn growth(selvedge: &Selvedge, path: &Path, table: &mut Table) -> Don
         }
     }
     let what = format!("digest of {TWICE} MB of what is hostile, at most {slowest:.1} s");
-    table.growth(
+    table.add_growth(
         &what,
         most.0,
         &format!("{MEGABYTES} MB of it: {}", most.1),

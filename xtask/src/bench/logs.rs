@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 /// A kind of log.
-pub(super) struct Log {
+pub(super) struct SyntheticLog {
     /// What the table calls it.
     pub(super) what: &'static str,
     /// The command that would print it, and how it exits.
@@ -16,9 +16,9 @@ pub(super) struct Log {
     pub(super) bar: f64,
 }
 
-pub(super) static ALL: [Log; 3] = [PASSING_TESTS, FAILING_TESTS, COMPILE_ERRORS];
+pub(super) static ORDINARY_LOGS: [SyntheticLog; 3] = [PASSING_TESTS, FAILING_TESTS, COMPILE_ERRORS];
 
-const PASSING_TESTS: Log = Log {
+const PASSING_TESTS: SyntheticLog = SyntheticLog {
     what: "passing tests (cargo test)",
     command: "cargo test",
     exit: "0",
@@ -33,7 +33,7 @@ const PASSING_TESTS: Log = Log {
     bar: 500.0,
 };
 
-const FAILING_TESTS: Log = Log {
+const FAILING_TESTS: SyntheticLog = SyntheticLog {
     what: "failing tests (pytest)",
     command: "pytest",
     exit: "1",
@@ -58,7 +58,7 @@ const FAILING_TESTS: Log = Log {
     bar: 100.0,
 };
 
-const COMPILE_ERRORS: Log = Log {
+const COMPILE_ERRORS: SyntheticLog = SyntheticLog {
     what: "compile errors (cargo build)",
     command: "cargo build",
     exit: "101",
@@ -77,24 +77,28 @@ const COMPILE_ERRORS: Log = Log {
 };
 
 /// What was made to hurt whoever reads it, said over and over.
-pub(super) static HOSTILE: [Log; 7] = [
-    hostile("one line", "", |_| "one long line, ".to_owned()),
-    hostile("one telling line", "", |n| format!("error at a.c:{n}, ")),
-    hostile("one short error", "", |_| "error: x\n".to_owned()),
-    hostile("short errors, numbered", "", |n| {
+pub(super) static HOSTILE_LOGS: [SyntheticLog; 7] = [
+    hostile_log("one line", "", |_| "one long line, ".to_owned()),
+    hostile_log("one telling line", "", |n| format!("error at a.c:{n}, ")),
+    hostile_log("one short error", "", |_| "error: x\n".to_owned()),
+    hostile_log("short errors, numbered", "", |n| {
         format!("e{n}: error: {n}\n")
     }),
-    hostile("escapes within escapes", "", |_| {
+    hostile_log("escapes within escapes", "", |_| {
         "\x1b[3\x1b]0;\x1b[31m".to_owned()
     }),
-    hostile("JSON that never closes", "{\"a\":", |_| {
+    hostile_log("JSON that never closes", "{\"a\":", |_| {
         "[{\"error\":\"x\",\"b\":".to_owned()
     }),
-    hostile("progress bars", "", |n| format!("{n}%\r")),
+    hostile_log("progress bars", "", |n| format!("{n}%\r")),
 ];
 
-const fn hostile(what: &'static str, head: &'static str, part: fn(u32) -> String) -> Log {
-    Log {
+const fn hostile_log(
+    what: &'static str,
+    head: &'static str,
+    part: fn(u32) -> String,
+) -> SyntheticLog {
+    SyntheticLog {
         what,
         command: "make",
         exit: "2",
@@ -105,7 +109,7 @@ const fn hostile(what: &'static str, head: &'static str, part: fn(u32) -> String
     }
 }
 
-impl Log {
+impl SyntheticLog {
     /// The arguments of `selvedge` that digest it.
     pub(super) fn args(&self) -> [&'static str; 5] {
         ["digest", "--cmd", self.command, "--exit", self.exit]

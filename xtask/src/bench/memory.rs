@@ -7,36 +7,40 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
-use super::selvedge::Selvedge;
-use super::table::megabytes;
-use super::{Size, Table};
-use crate::Done;
+use super::bench_program::BenchProgram;
+use super::table::format_megabytes;
+use super::{BenchSize, BenchTable};
+use crate::XtaskResult;
 
-const PAUSE: Duration = Duration::from_millis(10);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 
-pub(super) fn measure(selvedge: &Selvedge, size: Size, table: &mut Table) -> Done {
-    let plain = selvedge.plain()?;
+pub(super) fn measure(
+    selvedge: &BenchProgram,
+    size: BenchSize,
+    table: &mut BenchTable,
+) -> XtaskResult {
+    let plain = selvedge.plain_directory()?;
     let gigabytes = size.gigabytes();
     let print = format!("yes 'and one more line of output' | head -c {gigabytes}000000000");
     let agent = format!("/bin/sh -c \"{print}\"");
     let mut command = selvedge.run(&plain, &agent, &format!("{print}; exit 1"), 0);
     let mut child = command.args(["--verification-timeout", "10m"]).spawn()?;
-    let peak = peak(&mut child)?;
+    let peak = measure_peak(&mut child)?;
     if peak.code != Some(1) {
         return Err(format!("the flooded run ended with {:?}, not 1", peak.code).into());
     }
     let note = format!(
         "its processes together; the program alone {}, its largest supervisor alone {}",
-        megabytes(peak.own_kib),
-        megabytes(peak.supervisor_kib)
+        format_megabytes(peak.own_kib),
+        format_megabytes(peak.supervisor_kib)
     );
     let what = format!("memory of a run: agent and check print {gigabytes} GB each");
-    table.memory(&what, peak.together_kib, &note, 30);
+    table.add_memory(&what, peak.together_kib, &note, 30);
     Ok(())
 }
 
 /// What a process held at most, and its largest supervisor; and all of them at one moment.
-pub(super) struct Peak {
+pub(super) struct PeakMemory {
     pub(super) own_kib: u64,
     supervisor_kib: u64,
     together_kib: u64,
@@ -44,7 +48,7 @@ pub(super) struct Peak {
 }
 
 /// Watches until the child ends.
-pub(super) fn peak(child: &mut Child) -> Done<Peak> {
+pub(super) fn measure_peak(child: &mut Child) -> XtaskResult<PeakMemory> {
     let mut peaks: BTreeMap<u32, u64> = BTreeMap::new();
     let pid = child.id();
     let mut together_kib = 0;
@@ -60,26 +64,26 @@ pub(super) fn peak(child: &mut Child) -> Done<Peak> {
         if let Some(status) = child.try_wait()? {
             let own_kib = peaks.remove(&pid).ok_or("the process was never seen")?;
             let supervisor_kib = peaks.into_values().max().unwrap_or_default();
-            return Ok(Peak {
+            return Ok(PeakMemory {
                 own_kib,
                 supervisor_kib,
                 together_kib,
                 code: status.code(),
             });
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(SAMPLE_INTERVAL);
     }
 }
 
 fn high_water(pid: u32) -> Option<u64> {
-    kib(&format!("/proc/{pid}/status"), "VmHWM:")
+    read_kib(&format!("/proc/{pid}/status"), "VmHWM:")
 }
 
 fn proportional(pid: u32) -> Option<u64> {
-    kib(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
+    read_kib(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
 }
 
-fn kib(file: &str, name: &str) -> Option<u64> {
+fn read_kib(file: &str, name: &str) -> Option<u64> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches(" kB").parse().ok()

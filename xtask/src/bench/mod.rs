@@ -3,36 +3,36 @@
 //! what `docs/performance.md` shows; nothing here passes or fails, a person reads it.
 
 mod attempts;
-mod changed;
+mod bench_program;
+mod changed_files;
 mod digest;
+mod first_pass;
 mod floods;
-mod green;
 mod logs;
 mod memory;
-mod selvedge;
+mod sandbox;
 mod start;
 pub(crate) mod table;
 mod timing;
-mod walls;
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::Done;
-use crate::workspace::Metadata;
-use selvedge::Selvedge;
-use table::Table;
+use crate::XtaskResult;
+use crate::workspace::CargoMetadata;
+use bench_program::BenchProgram;
+use table::BenchTable;
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Size {
+enum BenchSize {
     /// A few minutes.
     Usual,
     /// Floods of 10 GB.
     Long,
 }
 
-impl Size {
+impl BenchSize {
     /// How much a flood brings.
     fn gigabytes(self) -> u32 {
         match self {
@@ -43,8 +43,8 @@ impl Size {
 }
 
 /// What to measure, and on what.
-struct Wish<'a> {
-    size: Size,
+struct BenchOptions<'a> {
+    size: BenchSize,
     /// Another build's program.
     program: Option<&'a str>,
     /// One part of the table only.
@@ -52,9 +52,9 @@ struct Wish<'a> {
 }
 
 /// One part of the table.
-type Part = fn(&Selvedge, Size, &mut Table) -> Done;
+type BenchPart = fn(&BenchProgram, BenchSize, &mut BenchTable) -> XtaskResult;
 
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, BenchPart); 7] = [
     ("start", |selvedge, _, table| {
         start::measure(selvedge, table)
     }),
@@ -62,22 +62,22 @@ const PARTS: [(&str, Part); 7] = [
         attempts::measure(selvedge, table)
     }),
     ("changed", |selvedge, _, table| {
-        changed::measure(selvedge, table)
+        changed_files::measure(selvedge, table)
     }),
     ("green", |selvedge, _, table| {
-        green::measure(selvedge, table)
+        first_pass::measure(selvedge, table)
     }),
     ("walls", |selvedge, _, table| {
-        walls::measure(selvedge, table)
+        sandbox::measure(selvedge, table)
     }),
     ("digest", digest::measure),
     ("memory", memory::measure),
 ];
 
-impl<'a> Wish<'a> {
-    fn parse(mut args: &[&'a str]) -> Done<Self> {
+impl<'a> BenchOptions<'a> {
+    fn parse(mut args: &[&'a str]) -> XtaskResult<Self> {
         let mut wish = Self {
-            size: Size::Usual,
+            size: BenchSize::Usual,
             program: None,
             part: None,
         };
@@ -85,7 +85,7 @@ impl<'a> Wish<'a> {
             args = match args {
                 [] => return Ok(wish),
                 ["--long", rest @ ..] => {
-                    wish.size = Size::Long;
+                    wish.size = BenchSize::Long;
                     rest
                 }
                 ["--program", path, rest @ ..] => {
@@ -106,18 +106,20 @@ impl<'a> Wish<'a> {
 }
 
 /// Prints the table.
-pub(crate) fn run(args: &[&str]) -> Done {
-    let wish = Wish::parse(args)?;
-    let folder = Metadata::own()?.target_directory.join("bench");
+pub(crate) fn run(args: &[&str]) -> XtaskResult {
+    let wish = BenchOptions::parse(args)?;
+    let folder = CargoMetadata::workspace_only()?
+        .target_directory
+        .join("bench");
     std::fs::create_dir_all(&folder)?;
     // On the disk that is built on: a temporary directory may be in memory, where syncs are free.
     let scratch = tempfile::tempdir_in(folder)?;
     let selvedge = match wish.program {
-        Some(program) => Selvedge::at(program.as_ref(), scratch.path())?,
-        None => Selvedge::build(scratch.path())?,
+        Some(program) => BenchProgram::with_program(program.as_ref(), scratch.path())?,
+        None => BenchProgram::build(scratch.path())?,
     };
-    println!("{}", table::machine());
-    let mut table = Table::default();
+    println!("{}", table::describe_machine());
+    let mut table = BenchTable::default();
     for (name, part) in PARTS {
         if wish.part.is_none_or(|wanted| wanted == name) {
             part(&selvedge, wish.size, &mut table)?;
@@ -131,7 +133,7 @@ pub(crate) fn run(args: &[&str]) -> Done {
 pub(crate) const STAMP: &str = "__stamp";
 
 /// Writes what time it is, in nanoseconds.
-pub(crate) fn stamp(path: impl AsRef<Path>) -> Done {
+pub(crate) fn write_stamp(path: impl AsRef<Path>) -> XtaskResult {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     Ok(std::fs::write(path, now.as_nanos().to_string())?)
 }

@@ -5,22 +5,22 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::selvedge::Selvedge;
-use super::timing::{medians, time};
-use super::{STAMP, Table};
-use crate::Done;
+use super::bench_program::BenchProgram;
+use super::timing::{medians, time_command};
+use super::{BenchTable, STAMP};
+use crate::XtaskResult;
 
 const ROUNDS: usize = 50;
 
-pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
+pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskResult {
     let [version, bare] = medians(
         ROUNDS,
         [
-            &mut || time(selvedge.command(&["--version"]), 0),
-            &mut || time(Command::new("/bin/true"), 0),
+            &mut || time_command(selvedge.command(&["--version"]), 0),
+            &mut || time_command(Command::new("/bin/true"), 0),
         ],
     )?;
-    table.within(
+    table.add_duration(
         "`selvedge --version`",
         version,
         bare,
@@ -28,30 +28,30 @@ pub(super) fn measure(selvedge: &Selvedge, table: &mut Table) -> Done {
     );
 
     let empty = selvedge.repository("empty", 0)?;
-    let plain = selvedge.plain()?;
-    let clock = Clock::new(&selvedge.directory("clock")?)?;
+    let plain = selvedge.plain_directory()?;
+    let clock = AgentStartClock::new(&selvedge.directory("clock")?)?;
     let [in_repository, in_plain, bare] = medians(
         ROUNDS,
         [
-            &mut || clock.until_stamped(selvedge.run(&empty, &clock.agent(), "true", 0)),
-            &mut || clock.until_stamped(selvedge.run(&plain, &clock.agent(), "true", 0)),
-            &mut || clock.until_stamped(clock.bare()),
+            &mut || clock.time_to_agent(selvedge.run(&empty, &clock.agent(), "true", 0)),
+            &mut || clock.time_to_agent(selvedge.run(&plain, &clock.agent(), "true", 0)),
+            &mut || clock.time_to_agent(clock.bare()),
         ],
     )?;
     let bar = Duration::from_millis(30);
-    table.within("start to agent, empty repository", in_repository, bare, bar);
-    table.within("start to agent, snapshots off", in_plain, bare, bar);
+    table.add_duration("start to agent, empty repository", in_repository, bare, bar);
+    table.add_duration("start to agent, snapshots off", in_plain, bare, bar);
     Ok(())
 }
 
 /// An agent that says when it began, by writing a file.
-struct Clock {
+struct AgentStartClock {
     program: String,
     file: String,
 }
 
-impl Clock {
-    fn new(folder: &Path) -> Done<Self> {
+impl AgentStartClock {
+    fn new(folder: &Path) -> XtaskResult<Self> {
         let program = std::env::current_exe()?.to_string_lossy().into_owned();
         let file = folder.join("stamp").to_string_lossy().into_owned();
         Ok(Self { program, file })
@@ -68,9 +68,9 @@ impl Clock {
     }
 
     /// From now until the agent that the command runs has begun.
-    fn until_stamped(&self, command: Command) -> Done<Duration> {
+    fn time_to_agent(&self, command: Command) -> XtaskResult<Duration> {
         let start = SystemTime::now().duration_since(UNIX_EPOCH)?;
-        time(command, 0)?;
+        time_command(command, 0)?;
         let stamp: u64 = std::fs::read_to_string(&self.file)?.parse()?;
         Ok(Duration::from_nanos(stamp).saturating_sub(start))
     }

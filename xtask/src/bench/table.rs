@@ -5,101 +5,120 @@ use std::time::Duration;
 
 /// Rows in the order they were measured.
 #[derive(Debug, Default)]
-pub(super) struct Table(Vec<Row>);
+pub(super) struct BenchTable(Vec<BenchRow>);
 
 #[derive(Debug)]
-struct Row {
+struct BenchRow {
     what: String,
     measured: String,
     against: String,
     bar: String,
-    held: bool,
+    is_met: bool,
 }
 
-impl Table {
+impl BenchTable {
     /// What is measured may take so much longer than the bare minimum.
-    pub(super) fn over(&mut self, what: &str, measured: Duration, bare: Duration, bar: Duration) {
+    pub(super) fn add_overhead(
+        &mut self,
+        what: &str,
+        measured: Duration,
+        bare: Duration,
+        bar: Duration,
+    ) {
         let more = measured.saturating_sub(bare);
         let ratio = measured.as_secs_f64() / bare.as_secs_f64();
-        self.add(Row {
+        self.add(BenchRow {
             what: what.to_owned(),
-            measured: millis(measured),
-            against: format!("{} bare: {} more, ×{ratio:.1}", millis(bare), millis(more)),
-            bar: format!("≤ {} more", millis(bar)),
-            held: more <= bar,
+            measured: format_millis(measured),
+            against: format!(
+                "{} bare: {} more, ×{ratio:.1}",
+                format_millis(bare),
+                format_millis(more)
+            ),
+            bar: format!("≤ {} more", format_millis(bar)),
+            is_met: more <= bar,
         });
     }
 
     /// What is measured may take so long.
-    pub(super) fn within(&mut self, what: &str, measured: Duration, bare: Duration, bar: Duration) {
+    pub(super) fn add_duration(
+        &mut self,
+        what: &str,
+        measured: Duration,
+        bare: Duration,
+        bar: Duration,
+    ) {
         let ratio = measured.as_secs_f64() / bare.as_secs_f64();
-        self.add(Row {
+        self.add(BenchRow {
             what: what.to_owned(),
-            measured: millis(measured),
-            against: format!("{} bare: ×{ratio:.1}", millis(bare)),
-            bar: format!("≤ {}", millis(bar)),
-            held: measured <= bar,
+            measured: format_millis(measured),
+            against: format!("{} bare: ×{ratio:.1}", format_millis(bare)),
+            bar: format!("≤ {}", format_millis(bar)),
+            is_met: measured <= bar,
         });
     }
 
     /// What is measured may take so many hundredths more than its parts.
-    pub(super) fn share(&mut self, what: &str, measured: Duration, parts: Duration, bar: u32) {
+    pub(super) fn add_share(&mut self, what: &str, measured: Duration, parts: Duration, bar: u32) {
         let more = (measured.as_secs_f64() / parts.as_secs_f64() - 1.0) * 100.0;
-        self.add(Row {
+        self.add(BenchRow {
             what: what.to_owned(),
-            measured: millis(measured),
-            against: format!("{} for its parts alone: {more:.1} % more", millis(parts)),
+            measured: format_millis(measured),
+            against: format!(
+                "{} for its parts alone: {more:.1} % more",
+                format_millis(parts)
+            ),
             bar: format!("≤ {bar} % more"),
-            held: more <= f64::from(bar),
+            is_met: more <= f64::from(bar),
         });
     }
 
     /// So many megabytes a second at least.
-    pub(super) fn speed(&mut self, what: &str, measured: f64, against: f64, bar: f64) {
-        self.add(Row {
+    pub(super) fn add_speed(&mut self, what: &str, measured: f64, against: f64, bar: f64) {
+        self.add(BenchRow {
             what: what.to_owned(),
             measured: format!("{measured:.0} MB/s"),
             against: format!("{against:.0} MB/s for `wc -l`: ×{:.2}", measured / against),
             bar: format!("≥ {bar:.0} MB/s"),
-            held: measured >= bar,
+            is_met: measured >= bar,
         });
     }
 
     /// So many bytes at most.
-    pub(super) fn memory(&mut self, what: &str, kib: u64, note: &str, bar_mb: u64) {
-        self.add(Row {
+    pub(super) fn add_memory(&mut self, what: &str, kib: u64, note: &str, bar_mb: u64) {
+        self.add(BenchRow {
             what: what.to_owned(),
-            measured: megabytes(kib),
+            measured: format_megabytes(kib),
             against: note.to_owned(),
             bar: format!("≤ {bar_mb} MB"),
-            held: kib * 1024 <= bar_mb * 1_000_000,
+            is_met: kib * 1024 <= bar_mb * 1_000_000,
         });
     }
 
     /// Twice as much may take so many times as long.
-    pub(super) fn growth(&mut self, what: &str, ratio: f64, against: &str, bar: f64) {
-        self.add(Row {
+    pub(super) fn add_growth(&mut self, what: &str, ratio: f64, against: &str, bar: f64) {
+        self.add(BenchRow {
             what: what.to_owned(),
             measured: format!("×{ratio:.2}"),
             against: against.to_owned(),
             bar: format!("≤ ×{bar}"),
-            held: ratio <= bar,
+            is_met: ratio <= bar,
         });
     }
 
-    fn add(&mut self, row: Row) {
+    fn add(&mut self, row: BenchRow) {
         println!("measured: {}: {} ({})", row.what, row.measured, row.against);
         self.0.push(row);
     }
 }
 
-impl fmt::Display for Table {
+impl fmt::Display for BenchTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "| what | measured | against | bar | held |")?;
         writeln!(f, "|---|---|---|---|---|")?;
         for row in &self.0 {
-            let held = if row.held { "yes" } else { "**no**" };
-            let Row {
+            let held = if row.is_met { "yes" } else { "**no**" };
+            let BenchRow {
                 what,
                 measured,
                 against,
@@ -112,17 +131,17 @@ impl fmt::Display for Table {
     }
 }
 
-fn millis(time: Duration) -> String {
+fn format_millis(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
-pub(super) fn megabytes(kib: u64) -> String {
+pub(super) fn format_megabytes(kib: u64) -> String {
     let tenths = kib * 1024 / 100_000;
     format!("{}.{} MB", tenths / 10, tenths % 10)
 }
 
 /// What this was measured on.
-pub(crate) fn machine() -> String {
+pub(crate) fn describe_machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let processors = read("/proc/cpuinfo");
     let model = processors

@@ -3,16 +3,16 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::Done;
+use crate::XtaskResult;
 
 /// A thing to be timed.
-pub(super) type Timed<'a> = &'a mut dyn FnMut() -> Done<Duration>;
+pub(super) type TimedRun<'a> = &'a mut dyn FnMut() -> XtaskResult<Duration>;
 
 /// The median of each, all measured in turn `rounds` times after one round that does not count.
 pub(super) fn medians<const N: usize>(
     rounds: usize,
-    mut timed: [Timed<'_>; N],
-) -> Done<[Duration; N]> {
+    mut timed: [TimedRun<'_>; N],
+) -> XtaskResult<[Duration; N]> {
     let mut times: [Vec<Duration>; N] = std::array::from_fn(|_| Vec::with_capacity(rounds));
     for round in 0..=rounds {
         for (times, timed) in times.iter_mut().zip(&mut timed) {
@@ -31,7 +31,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 /// From before the command is spawned until it has ended with this exit code.
-pub(super) fn time(mut command: Command, code: i32) -> Done<Duration> {
+pub(super) fn time_command(mut command: Command, code: i32) -> XtaskResult<Duration> {
     let start = Instant::now();
     let status = command.status()?;
     let time = start.elapsed();

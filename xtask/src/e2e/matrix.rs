@@ -18,11 +18,11 @@ const SCENARIOS: [(&str, &str); 8] = [
 
 /// What came of each scenario that an agent was played in.
 #[derive(Debug, Default)]
-pub(super) struct Matrix(BTreeMap<(String, String), bool>);
+pub(super) struct AgentMatrix(BTreeMap<(String, String), bool>);
 
-impl Matrix {
+impl AgentMatrix {
     /// Takes one line of the test runner's.
-    pub(super) fn line(&mut self, line: &str) {
+    pub(super) fn read_line(&mut self, line: &str) {
         let Some((name, outcome)) = line
             .strip_prefix("test agents::")
             .and_then(|rest| rest.split_once(" ... "))
@@ -36,7 +36,7 @@ impl Matrix {
     }
 
     /// As a table in Markdown; nothing where no agent was played.
-    pub(super) fn table(&self) -> Option<String> {
+    pub(super) fn to_markdown(&self) -> Option<String> {
         let agents: BTreeSet<_> = self.0.keys().map(|(agent, _)| agent).collect();
         let heads = SCENARIOS.map(|(_, title)| title).join(" | ");
         let mut table = format!(
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_names_of_tests_become_a_table() {
-        let mut matrix = Matrix::default();
+        let mut matrix = AgentMatrix::default();
         for line in [
             "running 9 tests",
             "test agents::codex::success ... ok",
@@ -70,15 +70,15 @@ mod tests {
             "test agents::mini_swe::success ... ok",
             "test reports::success ... ok",
         ] {
-            matrix.line(line);
+            matrix.read_line(line);
         }
-        let table = matrix.table().unwrap();
+        let table = matrix.to_markdown().unwrap();
         let rows: Vec<_> = table.lines().skip(2).collect();
         let expect = [
             "| `codex` | ✓ | – | – | – | – | – | ✗ | – |",
             "| `mini-swe` | ✓ | – | – | – | – | – | – | – |",
         ];
         assert_eq!(rows, expect);
-        assert_eq!(Matrix::default().table(), None);
+        assert_eq!(AgentMatrix::default().to_markdown(), None);
     }
 }

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::Files;
-use crate::Done;
+use super::GeneratedFiles;
+use crate::XtaskResult;
 use crate::program::{self, cargo};
-use crate::workspace::Metadata;
+use crate::workspace::CargoMetadata;
 
 const FOLDER: &str = "docs/generated";
 const SHELLS: [(&str, &str); 3] = [
@@ -17,24 +17,27 @@ const SHELLS: [(&str, &str); 3] = [
     ("zsh", "_selvedge"),
 ];
 
-pub(super) fn all() -> Done<Files> {
-    let selvedge = Selvedge::build()?;
-    let mut files = Files::new();
-    files.insert(format!("{FOLDER}/selvedge.1"), selvedge.say(&["man"])?);
+pub(super) fn generate_command_line() -> XtaskResult<GeneratedFiles> {
+    let selvedge = SelvedgeBinary::build()?;
+    let mut files = GeneratedFiles::new();
+    files.insert(
+        format!("{FOLDER}/selvedge.1"),
+        selvedge.capture_output(&["man"])?,
+    );
     for (shell, file) in SHELLS {
         files.insert(
             format!("{FOLDER}/{file}"),
-            selvedge.say(&["completions", shell])?,
+            selvedge.capture_output(&["completions", shell])?,
         );
     }
     files.insert(format!("{FOLDER}/cli.md"), reference(&selvedge)?);
     Ok(files)
 }
 
-struct Selvedge(PathBuf);
+struct SelvedgeBinary(PathBuf);
 
-impl Selvedge {
-    fn build() -> Done<Self> {
+impl SelvedgeBinary {
+    fn build() -> XtaskResult<Self> {
         program::run(&mut cargo([
             "build",
             "--quiet",
@@ -43,39 +46,41 @@ impl Selvedge {
             "selvedge",
         ]))?;
         Ok(Self(
-            Metadata::own()?.target_directory.join("debug/selvedge"),
+            CargoMetadata::workspace_only()?
+                .target_directory
+                .join("debug/selvedge"),
         ))
     }
 
     /// In an environment of its own, so that no setting and no terminal shows through.
-    fn say(&self, args: &[&str]) -> Done<String> {
+    fn capture_output(&self, args: &[&str]) -> XtaskResult<String> {
         let mut command = Command::new(&self.0);
-        let text = program::read(command.args(args).env_clear().env("COLUMNS", "100"))?;
+        let text = program::capture_output(command.args(args).env_clear().env("COLUMNS", "100"))?;
         let lines = text.lines().map(str::trim_end).collect::<Vec<_>>();
         Ok(lines.join("\n") + "\n")
     }
 }
 
-fn reference(selvedge: &Selvedge) -> Done<String> {
+fn reference(selvedge: &SelvedgeBinary) -> XtaskResult<String> {
     let mut page = "# The command line\n\nGenerated from `selvedge help`.\n".to_owned();
     let mut open: Vec<Vec<String>> = vec![Vec::new()];
     while let Some(words) = open.pop() {
         let mut args: Vec<&str> = words.iter().map(String::as_str).collect();
         args.push("--help");
-        let help = selvedge.say(&args)?;
+        let help = selvedge.capture_output(&args)?;
         let title = [&["selvedge".to_owned()], words.as_slice()]
             .concat()
             .join(" ");
         let help_of_it = help.trim_end();
         writeln!(page, "\n## `{title}`\n\n```text\n{help_of_it}\n```")?;
-        let below = commands(&help).into_iter().rev();
+        let below = listed_commands(&help).into_iter().rev();
         open.extend(below.map(|word| [words.as_slice(), &[word.to_owned()]].concat()));
     }
     Ok(page)
 }
 
 /// The commands that a help lists.
-fn commands(help: &str) -> Vec<&str> {
+fn listed_commands(help: &str) -> Vec<&str> {
     help.lines()
         .skip_while(|line| *line != "Commands:")
         .skip(1)
@@ -94,7 +99,7 @@ mod tests {
     fn a_help_lists_its_commands() {
         let help = "Does it.\n\nCommands:\n  run   Runs,\n        on two lines\n  show  Shows\n  \
                     help  Prints this\n\nOptions:\n  -h, --help  Print help\n";
-        assert_eq!(commands(help), ["run", "show"]);
-        assert!(commands("Usage: x\n").is_empty());
+        assert_eq!(listed_commands(help), ["run", "show"]);
+        assert!(listed_commands("Usage: x\n").is_empty());
     }
 }

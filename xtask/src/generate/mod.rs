@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::{Done, workspace};
+use crate::{XtaskResult, workspace};
 
 /// The folders that hold generated files and nothing else.
 const FOLDERS: [&str; 2] = ["docs/schemas", "docs/generated"];
 
 /// A folder's files: by their path from the root, what they hold.
-type Files = BTreeMap<String, String>;
+type GeneratedFiles = BTreeMap<String, String>;
 
 /// Writes them all, and removes what is no longer made.
-pub(crate) fn write() -> Done {
-    let files = made()?;
-    for path in committed()?
+pub(crate) fn write() -> XtaskResult {
+    let files = generate_files()?;
+    for path in read_committed()?
         .keys()
         .filter(|path| !files.contains_key(*path))
     {
@@ -41,9 +41,9 @@ pub(crate) fn write() -> Done {
 }
 
 /// Compares: what is committed must be what would be written.
-pub(crate) fn check() -> Done {
-    let (made, committed) = (made()?, committed()?);
-    let stale = stale(&made, &committed);
+pub(crate) fn check() -> XtaskResult {
+    let (made, committed) = (generate_files()?, read_committed()?);
+    let stale = stale_files(&made, &committed);
     if stale.is_empty() {
         Ok(())
     } else {
@@ -55,16 +55,16 @@ pub(crate) fn check() -> Done {
     }
 }
 
-fn made() -> Done<Files> {
-    let mut files = schemas::all()?;
-    files.extend(command_line::all()?);
+fn generate_files() -> XtaskResult<GeneratedFiles> {
+    let mut files = schemas::generate_schemas()?;
+    files.extend(command_line::generate_command_line()?);
     let document = serde_json::to_string_pretty(&selvedge_hub::openapi())?;
     files.insert("docs/generated/openapi.json".to_owned(), document + "\n");
     Ok(files)
 }
 
-fn committed() -> Done<Files> {
-    let mut files = Files::new();
+fn read_committed() -> XtaskResult<GeneratedFiles> {
+    let mut files = GeneratedFiles::new();
     for folder in FOLDERS {
         let path = workspace::root().join(folder);
         if !path.exists() {
@@ -73,13 +73,13 @@ fn committed() -> Done<Files> {
         for entry in std::fs::read_dir(path)? {
             let path = entry?.path();
             let text = std::fs::read_to_string(&path)?;
-            files.insert(format!("{folder}/{}", name(&path)), text);
+            files.insert(format!("{folder}/{}", file_name(&path)), text);
         }
     }
     Ok(files)
 }
 
-fn name(path: &Path) -> String {
+fn file_name(path: &Path) -> String {
     path.file_name()
         .map(OsStr::to_string_lossy)
         .unwrap_or_default()
@@ -87,7 +87,7 @@ fn name(path: &Path) -> String {
 }
 
 /// Files that differ, are missing, or are there for no reason.
-fn stale<'a>(made: &'a Files, committed: &'a Files) -> Vec<&'a str> {
+fn stale_files<'a>(made: &'a GeneratedFiles, committed: &'a GeneratedFiles) -> Vec<&'a str> {
     let differ = made
         .iter()
         .filter(|(path, text)| committed.get(*path) != Some(*text));
@@ -101,7 +101,7 @@ fn stale<'a>(made: &'a Files, committed: &'a Files) -> Vec<&'a str> {
 mod tests {
     use super::*;
 
-    fn files(files: &[(&str, &str)]) -> Files {
+    fn files(files: &[(&str, &str)]) -> GeneratedFiles {
         files
             .iter()
             .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
@@ -112,14 +112,14 @@ mod tests {
     fn what_differs_is_missing_or_left_over_is_stale() {
         let made = files(&[("a", "1"), ("b", "2"), ("c", "3")]);
         let committed = files(&[("a", "1"), ("b", "old"), ("d", "4")]);
-        assert_eq!(stale(&made, &committed), ["b", "c", "d"]);
-        assert!(stale(&made, &made).is_empty());
+        assert_eq!(stale_files(&made, &committed), ["b", "c", "d"]);
+        assert!(stale_files(&made, &made).is_empty());
     }
 
     #[test]
     fn the_committed_schemas_are_those_of_the_types() {
-        let committed = committed().unwrap();
-        for (path, text) in schemas::all().unwrap() {
+        let committed = read_committed().unwrap();
+        for (path, text) in schemas::generate_schemas().unwrap() {
             let said = "run `cargo xtask generate`";
             assert_eq!(committed.get(&path), Some(&text), "{path} is stale: {said}");
         }

@@ -1,27 +1,27 @@
 //! JSON Schemas of what Selvedge reads and writes, from the types that do it.
 
 use schemars::{JsonSchema, schema_for};
-use selvedge_core::fleet::{HubMessage, TaskRow, WorkerMessage};
 use selvedge_core::model::{
     Envelope, PlanResult, PluginReport, PluginRequest, Report, RunResult, Task,
 };
+use selvedge_core::protocol::{HubMessage, TaskRow, WorkerMessage};
 use serde_json::Value;
 
-use super::Files;
-use crate::Done;
+use super::GeneratedFiles;
+use crate::XtaskResult;
 
-pub(super) fn all() -> Done<Files> {
+pub(super) fn generate_schemas() -> XtaskResult<GeneratedFiles> {
     let schemas = [
-        ("task", of::<Task>()),
-        ("report", of::<Report>()),
-        ("result", of::<RunResult>()),
-        ("plan-result", of::<PlanResult>()),
-        ("envelope", of::<Envelope>()),
-        ("plugin-request", of::<PluginRequest>()),
-        ("plugin-report", of::<PluginReport>()),
-        ("worker-message", of::<WorkerMessage>()),
-        ("hub-message", of::<HubMessage>()),
-        ("task-row", of::<TaskRow>()),
+        ("task", schema_of::<Task>()),
+        ("report", schema_of::<Report>()),
+        ("result", schema_of::<RunResult>()),
+        ("plan-result", schema_of::<PlanResult>()),
+        ("envelope", schema_of::<Envelope>()),
+        ("plugin-request", schema_of::<PluginRequest>()),
+        ("plugin-report", schema_of::<PluginReport>()),
+        ("worker-message", schema_of::<WorkerMessage>()),
+        ("hub-message", schema_of::<HubMessage>()),
+        ("task-row", schema_of::<TaskRow>()),
         ("config", selvedge_core::config::json_schema()),
     ];
     let files = schemas.into_iter().map(|(name, schema)| {
@@ -31,6 +31,6 @@ pub(super) fn all() -> Done<Files> {
     files.collect()
 }
 
-fn of<T: JsonSchema>() -> Value {
+fn schema_of<T: JsonSchema>() -> Value {
     schema_for!(T).to_value()
 }

@@ -2,8 +2,8 @@
 //! `deny.toml` says the same to `cargo deny`; a test holds the two together.
 
 use super::or_error;
-use crate::Done;
-use crate::workspace::Metadata;
+use crate::XtaskResult;
+use crate::workspace::CargoMetadata;
 
 /// The permissive ones. Copyleft stays out, weak copyleft too: one binary holds everything.
 const ALLOWED: &[&str] = &[
@@ -21,8 +21,8 @@ const ALLOWED: &[&str] = &[
     "Zlib",
 ];
 
-pub(crate) fn run() -> Done {
-    let metadata = Metadata::whole()?;
+pub(crate) fn run() -> XtaskResult {
+    let metadata = CargoMetadata::with_dependencies()?;
     let offences: Vec<String> = metadata
         .packages
         .iter()
@@ -42,32 +42,32 @@ fn is_allowed(expression: &str) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
     let mut rest = words.as_slice();
-    any(&mut rest) && rest.is_empty()
+    parse_or(&mut rest) && rest.is_empty()
 }
 
-fn any(words: &mut &[&str]) -> bool {
-    let mut allowed = all(words);
+fn parse_or(words: &mut &[&str]) -> bool {
+    let mut allowed = parse_and(words);
     while let ["OR", rest @ ..] = *words {
         *words = rest;
-        allowed |= all(words);
+        allowed |= parse_and(words);
     }
     allowed
 }
 
-fn all(words: &mut &[&str]) -> bool {
-    let mut allowed = one(words);
+fn parse_and(words: &mut &[&str]) -> bool {
+    let mut allowed = parse_term(words);
     while let ["AND", rest @ ..] = *words {
         *words = rest;
-        allowed &= one(words);
+        allowed &= parse_term(words);
     }
     allowed
 }
 
-fn one(words: &mut &[&str]) -> bool {
+fn parse_term(words: &mut &[&str]) -> bool {
     match *words {
         ["(", rest @ ..] => {
             *words = rest;
-            let allowed = any(words);
+            let allowed = parse_or(words);
             if let [")", rest @ ..] = *words {
                 *words = rest;
                 return allowed;

@@ -1,31 +1,33 @@
-//! The rules of the house that no other tool knows: how a file opens and how long it may be, names
-//! that say nothing, what must not be written down, and which crate may know which.
+//! Rules that no other tool checks: names of types, text that must not be in the repository, and dependencies between
+//! crates.
 //!
 //! They run as tests, so that `cargo test --workspace` holds them; `cargo xtask tidy` says the same
 //! without waiting for the other tests.
 
-mod directions;
-mod length;
+mod dependencies;
 pub(crate) mod licences;
+mod names;
 mod sources;
 mod text;
 
-use crate::Done;
-use crate::workspace::Metadata;
-use sources::Source;
+use crate::XtaskResult;
+use crate::workspace::CargoMetadata;
+use sources::RepositoryFile;
 
 /// Every rule, on the tree as it is.
-pub(crate) fn run() -> Done {
-    let sources = sources::all()?;
-    let mut offences = length::check(&sources)?;
+pub(crate) fn run() -> XtaskResult {
+    let sources = sources::read_all()?;
+    let mut offences = names::check(&sources);
     offences.extend(sources.iter().flat_map(text::check));
-    offences.extend(directions::check(&Metadata::own()?));
-    offences.extend(directions::check_purity(&Metadata::whole()?));
+    offences.extend(dependencies::check(&CargoMetadata::workspace_only()?));
+    offences.extend(dependencies::check_purity(
+        &CargoMetadata::with_dependencies()?,
+    ));
     or_error(&offences)
 }
 
 /// No offence is success.
-fn or_error(offences: &[String]) -> Done {
+fn or_error(offences: &[String]) -> XtaskResult {
     if offences.is_empty() {
         Ok(())
     } else {

@@ -3,25 +3,25 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::Done;
+use crate::XtaskResult;
 use crate::workspace;
 
 /// A file, by its path from the root and its text.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct RepositoryFile {
     /// With `/` between its parts.
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-impl Source {
+impl RepositoryFile {
     pub(crate) fn is_rust(&self) -> bool {
         Path::new(&self.path).extension() == Some(OsStr::new("rs"))
     }
 }
 
 /// Every file that is text and not ignored, in the order of their paths.
-pub(crate) fn all() -> Done<Vec<Source>> {
+pub(crate) fn read_all() -> XtaskResult<Vec<RepositoryFile>> {
     let root = workspace::root();
     let walk = ignore::WalkBuilder::new(root)
         .standard_filters(false)
@@ -39,7 +39,7 @@ pub(crate) fn all() -> Done<Vec<Source>> {
         }
         let path: PathBuf = entry.path().strip_prefix(root)?.to_owned();
         if let Ok(text) = String::from_utf8(std::fs::read(entry.path())?) {
-            sources.push(Source {
+            sources.push(RepositoryFile {
                 path: path.to_string_lossy().into_owned(),
                 text,
             });

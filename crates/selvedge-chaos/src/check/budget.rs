@@ -1,17 +1,17 @@
 //! 9: the verification budget that is spent is the number of completed verification runs; crashes
 //! neither consume nor refund it.
 
-use crate::history::{History, Task};
+use crate::history::{History, ObservedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     for (id, task) in &history.tasks {
         found.extend(
-            of_task(task, history)
+            check_task(task, history)
                 .into_iter()
                 .map(|what| format!("{id}: {what}")),
         );
-        let submitted = history.submit_of(task);
+        let submitted = history.submission_of(task);
         if let Some(submit) = submitted.filter(|it| it.max_attempts != task.max_attempts) {
             found.push(format!(
                 "{id}: may have {} attempts, and was given {}",
@@ -22,9 +22,9 @@ pub(super) fn check(history: &History) -> Vec<String> {
     found
 }
 
-fn of_task(task: &Task, history: &History) -> Vec<String> {
+fn check_task(task: &ObservedTask, history: &History) -> Vec<String> {
     let mut found = Vec::new();
-    let closed = |run: &&crate::history::Run| run.closing.as_deref() == Some("report");
+    let closed = |run: &&crate::history::ObservedAttempt| run.closing.as_deref() == Some("report");
     let completed = task.runs.iter().filter(closed).count();
     let spent = usize::try_from(task.reports_counted).unwrap_or(usize::MAX);
     let most = usize::try_from(task.max_attempts).unwrap_or(usize::MAX);
@@ -37,15 +37,15 @@ fn of_task(task: &Task, history: &History) -> Vec<String> {
         found.push(format!("{spent} reports are charged, of {most}"));
     }
     let is_plan = history
-        .submit_of(task)
-        .is_some_and(|submit| submit.parts > 0);
+        .submission_of(task)
+        .is_some_and(|submit| submit.subtask_count > 0);
     if task.outcome.as_deref() == Some("max_retries_exhausted") && spent != most && !is_plan {
         found.push(format!("its attempts are used up after {spent} of {most}"));
     }
     let counted = task.completion.as_ref();
     let result = counted.and_then(|id| task.results.iter().find(|(of, _)| of == id));
     let told = result.and_then(|(_, body)| body["verification_attempts"].as_u64());
-    let of_parts = history.parts(task);
+    let of_parts = history.subtasks_of(task);
     let of_parts = of_parts
         .values()
         .map(|part| u64::from(part.reports_counted));

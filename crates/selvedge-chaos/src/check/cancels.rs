@@ -2,10 +2,10 @@
 
 use selvedge_core::lease::LeaseEvent;
 
-use crate::history::{History, Traced};
+use crate::history::{History, TraceEvent};
 
 /// What a step of priority is worth in waiting, in milliseconds.
-const STEP_MS: i64 = 600_000;
+const PRIORITY_STEP_MS: i64 = 600_000;
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
@@ -22,17 +22,20 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 _ => {}
             }
         }
-        let acknowledged = history.cancels.iter().any(|cancel| &cancel.task == id);
+        let acknowledged = history
+            .cancellations
+            .iter()
+            .any(|cancel| &cancel.task == id);
         if acknowledged && !cancelled {
             found.push(format!("{id}: a cancel was acknowledged, and is not known"));
         }
-        if task.rank != task.created_at - i64::from(task.priority) * STEP_MS {
+        if task.rank != task.created_at - i64::from(task.priority) * PRIORITY_STEP_MS {
             found.push(format!(
                 "{id}: priority {} is not its place in the queue",
                 task.priority
             ));
         }
-        let submitted = history.submit_of(task);
+        let submitted = history.submission_of(task);
         if let Some(submit) = submitted.filter(|submit| submit.priority != task.priority) {
             found.push(format!(
                 "{id}: has priority {}, not {}",
@@ -40,24 +43,24 @@ pub(super) fn check(history: &History) -> Vec<String> {
             ));
         }
     }
-    for (worker, tasks) in &history.held_in_the_end {
+    for (worker, tasks) in &history.final_holdings {
         if !tasks.is_empty() {
             found.push(format!("{worker} still has slots taken by {tasks:?}"));
         }
     }
-    found.extend(crowded(history));
+    found.extend(overcommitted_workers(history));
     found
 }
 
 /// A worker at more tasks than it has slots for.
-fn crowded(history: &History) -> Vec<String> {
+fn overcommitted_workers(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     let mut at_work: Vec<(i32, &str, u64)> = Vec::new();
     for trace in &history.traces {
         let key = (trace.pid, trace.task.as_str(), trace.epoch);
-        match trace.what {
-            Traced::DriveBegan => at_work.push(key),
-            Traced::DriveEnded => at_work.retain(|it| *it != key),
+        match trace.event {
+            TraceEvent::DriveBegan => at_work.push(key),
+            TraceEvent::DriveEnded => at_work.retain(|it| *it != key),
             _ => continue,
         }
         let crowd = at_work.iter().filter(|(pid, ..)| *pid == trace.pid).count();

@@ -1,15 +1,15 @@
 //! 10: the total cost is the sum over distinct calls, and that is the provider's own ledger. A call whose
 //! price nobody could tell the hub stands there as unknown.
 
-use crate::history::{Call, History, Task};
+use crate::history::{History, ObservedTask, ProviderCall};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     for (id, task) in &history.tasks {
         for run in &task.runs {
             // An agent that nobody had begun is another invariant's.
-            let holder = task.starter(run.number);
-            let ours = |call: &&Call| {
+            let holder = task.holder_at_run(run.number);
+            let ours = |call: &&ProviderCall| {
                 &call.task == id && call.run == run.number && Some(call.worker.as_str()) == holder
             };
             let charged: u64 = history
@@ -34,7 +34,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             }
         }
         found.extend(
-            unattributed(task)
+            unattributed_costs(task)
                 .into_iter()
                 .map(|what| format!("{id}: {what}")),
         );
@@ -42,7 +42,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     found
 }
 
-fn unattributed(task: &Task) -> Vec<String> {
+fn unattributed_costs(task: &ObservedTask) -> Vec<String> {
     let runs: Vec<u32> = task.runs.iter().map(|run| run.number).collect();
     let strays = task.costs.iter().filter(|cost| !runs.contains(&cost.run));
     strays

@@ -1,6 +1,6 @@
 //! 2: every task reaches a terminal state once faults stop; a plan after its subtasks, and as they did.
 
-use crate::history::{History, Task};
+use crate::history::{History, ObservedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let open = history.tasks.iter().filter(|(_, task)| !task.is_over());
@@ -8,16 +8,18 @@ pub(super) fn check(history: &History) -> Vec<String> {
         .map(|(id, task)| format!("{id} is still {}, after {} grants", task.state, task.epoch))
         .collect();
     for (id, task) in &history.tasks {
-        let wrong = of_plan(task, history);
+        let wrong = check_plan(task, history);
         found.extend(wrong.into_iter().map(|what| format!("{id}: {what}")));
     }
     found
 }
 
 /// The second subtask depends on the first, any other on none.
-fn of_plan(plan: &Task, history: &History) -> Vec<String> {
-    let wanted = history.submit_of(plan).map_or(0, |submit| submit.parts);
-    let parts = history.parts(plan);
+fn check_plan(plan: &ObservedTask, history: &History) -> Vec<String> {
+    let wanted = history
+        .submission_of(plan)
+        .map_or(0, |submit| submit.subtask_count);
+    let parts = history.subtasks_of(plan);
     let mut found = Vec::new();
     if plan.is_over() {
         let open = parts.iter().filter(|(_, part)| !part.is_over());

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use selvedge_core::lease::LeaseEvent;
 
-use crate::history::{History, Task, Traced};
+use crate::history::{History, ObservedTask, TraceEvent};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     for (id, task) in &history.tasks {
         found.extend(
-            of_task(task)
+            check_task(task)
                 .into_iter()
                 .map(|what| format!("{id}: {what}")),
         );
@@ -19,7 +19,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     for trace in history
         .traces
         .iter()
-        .filter(|it| it.what == Traced::DriveBegan)
+        .filter(|it| it.event == TraceEvent::DriveBegan)
     {
         let worker = trace.worker.as_str();
         let before = holders.insert((&trace.task, trace.epoch), worker);
@@ -33,7 +33,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     found
 }
 
-fn of_task(task: &Task) -> Vec<String> {
+fn check_task(task: &ObservedTask) -> Vec<String> {
     let mut found = Vec::new();
     let (mut last, mut live) = (0, false);
     for (seq, event) in &task.log {

@@ -1,13 +1,13 @@
 //! 5: no write of epoch e changes state after e+1 is granted, nor once nobody holds the task.
 
 use selvedge_core::lease::LeaseEvent;
-use selvedge_core::model::Closing;
+use selvedge_core::model::AttemptEnd;
 
-use crate::history::{History, Task};
+use crate::history::{History, ObservedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let of_task = |(id, task): (&String, &Task)| {
-        let found = of_task(task);
+    let of_task = |(id, task): (&String, &ObservedTask)| {
+        let found = check_task(task);
         found
             .into_iter()
             .map(move |what| format!("{id}: {what}"))
@@ -16,7 +16,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     history.tasks.iter().flat_map(of_task).collect()
 }
 
-fn of_task(task: &Task) -> Vec<String> {
+fn check_task(task: &ObservedTask) -> Vec<String> {
     let mut found = Vec::new();
     let (mut current, mut held) = (0, false);
     for (seq, event) in &task.log {
@@ -36,7 +36,7 @@ fn of_task(task: &Task) -> Vec<String> {
             }
             LeaseEvent::RunClosed {
                 run_number,
-                closing: Closing::Report,
+                closing: AttemptEnd::Report,
             } => {
                 let report = task.reports.iter().find(|report| report.run == *run_number);
                 report.map(|report| report.epoch)

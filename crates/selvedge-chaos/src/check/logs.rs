@@ -1,20 +1,20 @@
 //! 11: the event log is append-only; it is gapless; replaying it reproduces the table of tasks, and the
 //! run's journal tells the same of every attempt.
 
-use selvedge_core::fleet::TaskState;
-use selvedge_core::lease::{Lease, evolve};
+use selvedge_core::lease::{LeaseState, evolve};
 use selvedge_core::machine;
-use selvedge_core::model::{Closing, Envelope};
+use selvedge_core::model::{AttemptEnd, Envelope};
+use selvedge_core::protocol::TaskState;
 
-use crate::history::{History, Task};
+use crate::history::{History, ObservedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     for (id, task) in &history.tasks {
-        let wrong = gaps(task)
+        let wrong = sequence_gaps(task)
             .into_iter()
-            .chain(replayed(task))
-            .chain(attempts(task));
+            .chain(replay_mismatches(task))
+            .chain(attempt_mismatches(task));
         found.extend(wrong.map(|what| format!("{id}: {what}")));
     }
     for line in &history.lines {
@@ -41,7 +41,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     found
 }
 
-fn gaps(task: &Task) -> Vec<String> {
+fn sequence_gaps(task: &ObservedTask) -> Vec<String> {
     let log = task.log.iter().map(|(seq, _)| *seq);
     let journal = task.journal.iter().map(|(seq, _)| *seq);
     let mut found = Vec::new();
@@ -62,11 +62,13 @@ fn gaps(task: &Task) -> Vec<String> {
     found
 }
 
-fn replayed(task: &Task) -> Vec<String> {
+fn replay_mismatches(task: &ObservedTask) -> Vec<String> {
     let lease = task
         .log
         .iter()
-        .fold(Lease::default(), |lease, (_, event)| evolve(lease, event));
+        .fold(LeaseState::default(), |lease, (_, event)| {
+            evolve(lease, event)
+        });
     let word = |state: TaskState| state.as_str().to_owned();
     let outcome = lease.outcome.map(|outcome| outcome.as_str().to_owned());
     let pairs = [
@@ -79,12 +81,12 @@ fn replayed(task: &Task) -> Vec<String> {
         ),
         (
             "last run",
-            lease.last_run.to_string(),
+            lease.last_attempt.to_string(),
             task.last_run.to_string(),
         ),
         (
             "open run",
-            format!("{:?}", lease.open_run),
+            format!("{:?}", lease.open_attempt),
             format!("{:?}", task.open_run),
         ),
         (
@@ -121,8 +123,8 @@ fn replayed(task: &Task) -> Vec<String> {
 
 /// What the journal tells of an attempt is what the table has. An attempt that its hub closed alone, for its
 /// worker was gone, need not be told of.
-fn attempts(task: &Task) -> Vec<String> {
-    let mut state = machine::State::default();
+fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
+    let mut state = machine::JournalState::default();
     for (seq, event) in &task.journal {
         match serde_json::from_str::<Envelope>(event) {
             Ok(envelope) if envelope.seq == *seq => state = machine::evolve(state, &envelope),
@@ -149,11 +151,11 @@ fn attempts(task: &Task) -> Vec<String> {
             .iter()
             .find(|run| run.number == attempt.run_number);
         let kept = kept.and_then(|run| run.closing.as_deref());
-        let told = attempt.closing.map(|closing| match closing {
-            Closing::Report => "report",
-            Closing::SessionFailed => "session_failed",
-            Closing::Interrupted => "interrupted",
-            Closing::Cancelled => "cancelled",
+        let told = attempt.end.map(|closing| match closing {
+            AttemptEnd::Report => "report",
+            AttemptEnd::SessionFailed => "session_failed",
+            AttemptEnd::Interrupted => "interrupted",
+            AttemptEnd::Cancelled => "cancelled",
         });
         let untold = told.is_none() && kept != Some("report") && task.state != "succeeded";
         if told != kept && !untold {

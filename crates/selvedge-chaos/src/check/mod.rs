@@ -33,10 +33,10 @@ impl fmt::Display for Violation {
     }
 }
 
-type Check = fn(&History) -> Vec<String>;
+type InvariantCheck = fn(&History) -> Vec<String>;
 
 /// Number, what it says, and who checks it.
-pub const INVARIANTS: [(u8, &str, Check); 12] = [
+pub const INVARIANTS: [(u8, &str, InvariantCheck); 12] = [
     (
         1,
         "acknowledged submits exist, once for each key",

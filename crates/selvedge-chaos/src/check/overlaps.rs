@@ -2,7 +2,7 @@
 //! connections to the provider, within the stated bound of drift and pause: an agent goes on while its
 //! worker stands still, and for a moment after it woke.
 
-use crate::history::{History, Traced};
+use crate::history::{History, TraceEvent};
 
 #[derive(Debug, Clone)]
 struct Interval {
@@ -14,7 +14,10 @@ struct Interval {
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
-    for (source, mut intervals) in [("agents", agents(history)), ("traces", drives(history))] {
+    for (source, mut intervals) in [
+        ("agents", agent_intervals(history)),
+        ("traces", drive_intervals(history)),
+    ] {
         intervals.sort_by(|a, b| (&a.task, a.from_us).cmp(&(&b.task, b.from_us)));
         for (at, first) in intervals.iter().enumerate() {
             let later = intervals[at + 1..]
@@ -22,7 +25,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 .take_while(|it| it.task == first.task);
             for second in later.filter(|second| second.from_us < first.to_us) {
                 let until = first.to_us.min(second.to_us);
-                if !excused(history, first, second.from_us, until) {
+                if !is_excused(history, first, second.from_us, until) {
                     found.push(format!(
                         "{}: {} and {} overlap by {} ms, by their {source}",
                         first.task,
@@ -38,7 +41,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
 }
 
 /// Whether the one that should have ended stood still when the other began, and ended once it woke.
-fn excused(history: &History, first: &Interval, from_us: u64, until_us: u64) -> bool {
+fn is_excused(history: &History, first: &Interval, from_us: u64, until_us: u64) -> bool {
     history.pauses.iter().any(|pause| {
         let whose = pause
             .worker
@@ -49,7 +52,7 @@ fn excused(history: &History, first: &Interval, from_us: u64, until_us: u64) -> 
     })
 }
 
-fn agents(history: &History) -> Vec<Interval> {
+fn agent_intervals(history: &History) -> Vec<Interval> {
     let calls = history.calls.iter().map(|call| Interval {
         task: call.task.clone(),
         worker: call.worker.clone(),
@@ -60,14 +63,14 @@ fn agents(history: &History) -> Vec<Interval> {
 }
 
 /// From `drive_began` to `drive_ended`, or to the death of the process.
-fn drives(history: &History) -> Vec<Interval> {
+fn drive_intervals(history: &History) -> Vec<Interval> {
     let mut intervals = Vec::new();
     for (at, trace) in history.traces.iter().enumerate() {
-        if trace.what != Traced::DriveBegan {
+        if trace.event != TraceEvent::DriveBegan {
             continue;
         }
         let ended = history.traces[at + 1..].iter().find(|it| {
-            it.what == Traced::DriveEnded
+            it.event == TraceEvent::DriveEnded
                 && (it.pid, &it.task, it.epoch) == (trace.pid, &trace.task, trace.epoch)
         });
         let died = history.deaths.get(&trace.pid).copied();

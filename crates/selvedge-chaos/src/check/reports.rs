@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::history::{History, Task, Traced};
+use crate::history::{History, ObservedTask, TraceEvent};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
@@ -30,11 +30,11 @@ pub(super) fn check(history: &History) -> Vec<String> {
             }
         }
     }
-    for read in &history.reads {
+    for read in &history.reports_read {
         let kept = history
             .tasks
             .get(&read.task)
-            .and_then(|task| body(task, read.run));
+            .and_then(|task| report_body(task, read.run));
         if kept != Some(read.body.as_str()) {
             found.push(format!(
                 "{}: report {} was read otherwise",
@@ -42,35 +42,35 @@ pub(super) fn check(history: &History) -> Vec<String> {
             ));
         }
     }
-    found.extend(told(history));
+    found.extend(check_acknowledged(history));
     found
 }
 
-fn body(task: &Task, run: u32) -> Option<&str> {
+fn report_body(task: &ObservedTask, run: u32) -> Option<&str> {
     let report = task.reports.iter().find(|report| report.run == run);
     report.map(|report| report.body.as_str())
 }
 
 /// What workers were told is durable.
-fn told(history: &History) -> Vec<String> {
+fn check_acknowledged(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     for trace in &history.traces {
-        let Traced::Report {
+        let TraceEvent::Report {
             seq,
             run,
             body: said,
-        } = &trace.what
+        } = &trace.event
         else {
             continue;
         };
         let acked = history.traces.iter().any(|it| {
             (&it.task, it.epoch) == (&trace.task, trace.epoch)
-                && matches!(it.what, Traced::Acked(acked) if acked >= *seq)
+                && matches!(it.event, TraceEvent::Acked(acked) if acked >= *seq)
         });
         let kept = history
             .tasks
             .get(&trace.task)
-            .and_then(|task| body(task, *run));
+            .and_then(|task| report_body(task, *run));
         if acked && kept != Some(said.as_str()) {
             found.push(format!(
                 "{}: report {run} was acknowledged, and is not kept so",

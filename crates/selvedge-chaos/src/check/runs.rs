@@ -37,7 +37,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             ));
         }
         let task = history.tasks.get(&call.task);
-        let holder = task.and_then(|task| task.starter(call.run));
+        let holder = task.and_then(|task| task.holder_at_run(call.run));
         if holder != Some(call.worker.as_str()) {
             found.push(format!(
                 "{}: {} started an agent as run {}, which {holder:?} began",

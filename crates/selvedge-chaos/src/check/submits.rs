@@ -7,8 +7,8 @@ use crate::history::History;
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     let mut named: BTreeMap<&str, &str> = BTreeMap::new();
-    for submit in &history.submits {
-        let Some(task) = &submit.answered else {
+    for submit in &history.submissions {
+        let Some(task) = &submit.task_id else {
             continue;
         };
         let before = named.insert(&submit.key, task);
@@ -20,16 +20,18 @@ pub(super) fn check(history: &History) -> Vec<String> {
         }
         match history.tasks.get(task) {
             None => found.push(format!("key {}: task {task} is not there", submit.key)),
-            Some(kept) if kept.key() != Some(submit.key.as_str()) => found.push(format!(
-                "key {}: task {task} is another one: {:?}",
-                submit.key, kept.description
-            )),
+            Some(kept) if kept.submission_key() != Some(submit.key.as_str()) => {
+                found.push(format!(
+                    "key {}: task {task} is another one: {:?}",
+                    submit.key, kept.description
+                ))
+            }
             Some(_) => {}
         }
     }
     let mut kept: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (id, task) in &history.tasks {
-        kept.entry(task.key().unwrap_or("none"))
+        kept.entry(task.submission_key().unwrap_or("none"))
             .or_default()
             .push(id);
     }
@@ -37,7 +39,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         if tasks.len() > 1 {
             found.push(format!("key {key} became {} tasks: {tasks:?}", tasks.len()));
         }
-        if !history.submits.iter().any(|submit| submit.key == key) {
+        if !history.submissions.iter().any(|submit| submit.key == key) {
             found.push(format!("nobody submitted key {key}"));
         }
     }

@@ -9,7 +9,7 @@ use crate::history::History;
 pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     let over = |state: &str| matches!(state, "succeeded" | "failed" | "cancelled" | "dead");
-    let mut seen: Vec<_> = history.seen.iter().collect();
+    let mut seen: Vec<_> = history.observations.iter().collect();
     seen.sort_by_key(|seen| seen.at_us);
     let mut ended: BTreeMap<&str, &str> = BTreeMap::new();
     for one in seen {

@@ -1,13 +1,15 @@
 //! One task of two runs: the first was cut off with its worker, the second is verified.
 
 use selvedge_chaos::history::{
-    Call, Cancel, Cost, Pause, Report, Run, Seen, SeenLine, SeenReport, Submit, Task, Trace, Traced,
+    ClientCancellation, ClientSubmission, FetchedLine, FetchedReport, ListedTask, ObservedAttempt,
+    ObservedCost, ObservedReport, ObservedTask, PauseInterval, ProviderCall, TraceEvent,
+    WorkerTrace,
 };
 use selvedge_chaos::{History, check};
-use selvedge_core::fleet::TaskState;
 use selvedge_core::lease::{LeaseEvent, LossReason};
-use selvedge_core::model::{Closing, Outcome};
-use selvedge_store::fault::PLANTS;
+use selvedge_core::model::{AttemptEnd, Outcome};
+use selvedge_core::protocol::TaskState;
+use selvedge_store::fault::MUTANTS;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -27,7 +29,7 @@ fn log() -> Vec<(u64, LeaseEvent)> {
         granted(1, "a"),
         LeaseEvent::Accepted,
         LeaseEvent::RunBegun { run_number: 1 },
-        closed(1, Closing::Interrupted),
+        closed(1, AttemptEnd::Interrupted),
         LeaseEvent::LeaseLost {
             reason: LossReason::Expired,
             charged: true,
@@ -37,7 +39,7 @@ fn log() -> Vec<(u64, LeaseEvent)> {
         granted(2, "b"),
         LeaseEvent::Accepted,
         LeaseEvent::RunBegun { run_number: 2 },
-        closed(2, Closing::Report),
+        closed(2, AttemptEnd::Report),
         LeaseEvent::Completed {
             completion_id: "t.2".to_owned(),
             outcome: Outcome::Verified,
@@ -50,18 +52,18 @@ fn log() -> Vec<(u64, LeaseEvent)> {
     (1..).zip(events).collect()
 }
 
-fn task() -> Task {
-    let run = |number, epoch, closing: &str| Run {
+fn task() -> ObservedTask {
+    let run = |number, epoch, closing: &str| ObservedAttempt {
         number,
         epoch,
         closing: Some(closing.to_owned()),
     };
-    let cost = |run, call: &str, micro_usd| Cost {
+    let cost = |run, call: &str, micro_usd| ObservedCost {
         run,
         call: call.to_owned(),
         micro_usd,
     };
-    Task {
+    ObservedTask {
         description: "do it key=k".to_owned(),
         state: "succeeded".to_owned(),
         epoch: 2,
@@ -78,7 +80,7 @@ fn task() -> Task {
         log_seq: 14,
         log: log(),
         runs: vec![run(1, 1, "interrupted"), run(2, 2, "report")],
-        reports: vec![Report {
+        reports: vec![ObservedReport {
             run: 2,
             epoch: 2,
             digest: Sha256::digest(BODY.as_bytes()).to_vec(),
@@ -86,12 +88,12 @@ fn task() -> Task {
         }],
         costs: vec![cost(1, "lost", None), cost(2, "session", Some(20))],
         results: vec![("t.2".to_owned(), json!({"verification_attempts": 1}))],
-        ..Task::default()
+        ..ObservedTask::default()
     }
 }
 
-fn call(run: u32, worker: &str, from_us: u64, to_us: u64, micro_usd: u64) -> Call {
-    Call {
+fn call(run: u32, worker: &str, from_us: u64, to_us: u64, micro_usd: u64) -> ProviderCall {
+    ProviderCall {
         task: "t".to_owned(),
         run,
         worker: worker.to_owned(),
@@ -101,56 +103,56 @@ fn call(run: u32, worker: &str, from_us: u64, to_us: u64, micro_usd: u64) -> Cal
     }
 }
 
-fn trace(worker: &str, epoch: u64, at_us: u64, what: Traced) -> Trace {
-    Trace {
+fn trace(worker: &str, epoch: u64, at_us: u64, what: TraceEvent) -> WorkerTrace {
+    WorkerTrace {
         worker: worker.to_owned(),
         pid: i32::from(worker.as_bytes()[0]),
         at_us,
         task: "t".to_owned(),
         epoch,
-        what,
+        event: what,
     }
 }
 
 fn sound() -> History {
-    let told = Traced::Report {
+    let told = TraceEvent::Report {
         seq: 3,
         run: 2,
         body: BODY.to_owned(),
     };
     History {
-        submits: vec![Submit {
+        submissions: vec![ClientSubmission {
             key: "k".to_owned(),
             priority: 1,
             max_attempts: 1,
-            parts: 0,
-            answered: Some("t".to_owned()),
+            subtask_count: 0,
+            task_id: Some("t".to_owned()),
         }],
-        seen: vec![Seen {
+        observations: vec![ListedTask {
             at_us: 90,
             task: "t".to_owned(),
             state: "succeeded".to_owned(),
             epoch: 2,
         }],
-        lines: vec![SeenLine {
+        lines: vec![FetchedLine {
             task: "t".to_owned(),
             of_journal: false,
             seq: 1,
             event: json!({"type": "submitted"}),
         }],
-        reads: vec![SeenReport {
+        reports_read: vec![FetchedReport {
             task: "t".to_owned(),
             run: 2,
             body: BODY.to_owned(),
         }],
         calls: vec![call(1, "a", 10, 20, 70), call(2, "b", 30, 40, 20)],
         traces: vec![
-            trace("a", 1, 5, Traced::DriveBegan),
-            trace("a", 1, 25, Traced::DriveEnded),
-            trace("b", 2, 28, Traced::DriveBegan),
+            trace("a", 1, 5, TraceEvent::DriveBegan),
+            trace("a", 1, 25, TraceEvent::DriveEnded),
+            trace("b", 2, 28, TraceEvent::DriveBegan),
             trace("b", 2, 41, told),
-            trace("b", 2, 42, Traced::Acked(3)),
-            trace("b", 2, 50, Traced::DriveEnded),
+            trace("b", 2, 42, TraceEvent::Acked(3)),
+            trace("b", 2, 50, TraceEvent::DriveEnded),
         ],
         slots: 1,
         margin_us: 5,
@@ -161,7 +163,7 @@ fn sound() -> History {
 
 /// What a change of the sound history breaks.
 #[track_caller]
-fn breaks(change: impl FnOnce(&mut History, &mut Task), expect: &[u8]) {
+fn breaks(change: impl FnOnce(&mut History, &mut ObservedTask), expect: &[u8]) {
     let mut history = sound();
     let mut task = history.tasks.remove("t").unwrap();
     change(&mut history, &mut task);
@@ -176,7 +178,7 @@ fn breaks(change: impl FnOnce(&mut History, &mut Task), expect: &[u8]) {
 fn a_sound_history_breaks_nothing() {
     breaks(|_, _| {}, &[]);
     assert_eq!(
-        PLANTS.len(),
+        MUTANTS.len(),
         13,
         "one for each invariant, and one of the disk"
     );
@@ -185,13 +187,13 @@ fn a_sound_history_breaks_nothing() {
 #[test]
 fn submits_are_kept_once_for_each_key() {
     breaks(
-        |history, _| history.submits[0].answered = Some("u".to_owned()),
+        |history, _| history.submissions[0].task_id = Some("u".to_owned()),
         &[1],
     );
     breaks(
         |history, task| {
             let costs = Vec::new();
-            let other = Task {
+            let other = ObservedTask {
                 costs,
                 ..task.clone()
             };
@@ -205,7 +207,7 @@ fn submits_are_kept_once_for_each_key() {
 fn every_task_ends() {
     breaks(
         |history, task| {
-            history.seen.clear();
+            history.observations.clear();
             task.log.truncate(8);
             (task.state, task.log_seq) = ("queued".to_owned(), 8);
             (task.epoch, task.worker) = (1, Some("a".to_owned()));
@@ -216,7 +218,7 @@ fn every_task_ends() {
             task.reports.clear();
             history.calls.truncate(1);
             history.traces.truncate(2);
-            history.reads.clear();
+            history.reports_read.clear();
         },
         &[2],
     );
@@ -225,20 +227,20 @@ fn every_task_ends() {
 /// A plan of two subtasks, each in a state if it has begun: whether it ends in one that fits them.
 #[track_caller]
 fn ends_as(plan: &str, parts: [Option<&str>; 2], fits: bool) {
-    let task = |key: &str, state: &str| Task {
+    let task = |key: &str, state: &str| ObservedTask {
         description: format!("chaos key={key}"),
         state: state.to_owned(),
-        ..Task::default()
+        ..ObservedTask::default()
     };
     let begun = parts.iter().enumerate().filter_map(|(number, state)| {
         let key = format!("p.{number}");
         state.map(|state| (key.clone(), task(&key, state)))
     });
     let history = History {
-        submits: vec![Submit {
+        submissions: vec![ClientSubmission {
             key: "p".to_owned(),
-            parts: 2,
-            ..Submit::default()
+            subtask_count: 2,
+            ..ClientSubmission::default()
         }],
         tasks: begun.chain([("p".to_owned(), task("p", plan))]).collect(),
         ..History::default()
@@ -281,7 +283,9 @@ fn epochs_rise_and_one_is_live() {
     );
     breaks(
         |history, _| {
-            history.traces.push(trace("c", 2, 60, Traced::DriveBegan));
+            history
+                .traces
+                .push(trace("c", 2, 60, TraceEvent::DriveBegan));
         },
         &[3],
     );
@@ -292,9 +296,9 @@ fn intervals_overlap_only_while_a_worker_stands_still() {
     breaks(|history, _| history.calls[0].to_us = 33, &[4]);
     breaks(|history, _| history.traces[1].at_us = 33, &[4]);
     let stood_still = |to_us| {
-        move |history: &mut History, _: &mut Task| {
+        move |history: &mut History, _: &mut ObservedTask| {
             history.calls[0].to_us = 33;
-            history.pauses.push(Pause {
+            history.pauses.push(PauseInterval {
                 worker: Some("a".to_owned()),
                 from_us: 12,
                 to_us,
@@ -315,9 +319,9 @@ fn an_earlier_grant_changes_nothing() {
 fn what_is_over_stays_so() {
     breaks(
         |history, _| {
-            let mut seen = history.seen[0].clone();
+            let mut seen = history.observations[0].clone();
             (seen.at_us, seen.state) = (80, "failed".to_owned());
-            history.seen.push(seen);
+            history.observations.push(seen);
         },
         &[6],
     );
@@ -338,10 +342,10 @@ fn every_agent_has_a_run_of_its_own() {
 #[test]
 fn reports_are_kept_as_they_came() {
     breaks(|_, task| task.reports[0].digest[0] ^= 1, &[8]);
-    breaks(|history, _| history.reads[0].body.push(' '), &[8]);
+    breaks(|history, _| history.reports_read[0].body.push(' '), &[8]);
     breaks(
         |history, _| {
-            history.traces[3].what = Traced::Report {
+            history.traces[3].event = TraceEvent::Report {
                 seq: 3,
                 run: 2,
                 body: String::new(),
@@ -351,7 +355,7 @@ fn reports_are_kept_as_they_came() {
     );
     breaks(
         |history, task| {
-            history.reads.clear();
+            history.reports_read.clear();
             task.reports.clear();
         },
         &[8],
@@ -364,7 +368,7 @@ fn crashes_are_not_charged() {
         |_, task| task.results[0].1 = json!({"verification_attempts": 2}),
         &[9],
     );
-    breaks(|history, _| history.submits[0].max_attempts = 3, &[9]);
+    breaks(|history, _| history.submissions[0].max_attempts = 3, &[9]);
 }
 
 #[test]
@@ -384,14 +388,14 @@ fn the_log_is_the_state() {
 
 #[test]
 fn cancels_hold_and_nothing_leaks() {
-    let cancel = Cancel {
+    let cancel = ClientCancellation {
         task: "t".to_owned(),
     };
-    breaks(|history, _| history.cancels.push(cancel), &[12]);
+    breaks(|history, _| history.cancellations.push(cancel), &[12]);
     breaks(
         |history, _| {
             let held = vec!["t".to_owned()];
-            history.held_in_the_end.push(("a".to_owned(), held));
+            history.final_holdings.push(("a".to_owned(), held));
         },
         &[12],
     );

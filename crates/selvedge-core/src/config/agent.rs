@@ -5,50 +5,54 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::check::Complaint;
+use super::check::TableError;
 use super::diagnostic::with_hint;
-use super::values::{CommandLine, EnvValue, Whole};
+use super::values::{BoundedInteger, CommandLine, EnvValue};
 use crate::model::{AgentKind, AgentSpec};
 
 /// An agent, not yet looked at as a whole.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Agent {
+pub(super) struct AgentTable {
     kind: Option<AgentKind>,
     program: Option<CommandLine>,
     args: Option<Vec<String>>,
     model: Option<String>,
     effort: Option<String>,
-    max_turns: Option<Whole<1, 1_000_000>>,
+    max_turns: Option<BoundedInteger<1, 1_000_000>>,
     base_url: Option<String>,
     #[serde(default)]
     env: BTreeMap<String, EnvValue>,
-    api_retries: Option<Whole<0, 10>>,
-    prompt: Option<PromptBy>,
+    api_retries: Option<BoundedInteger<0, 10>>,
+    prompt: Option<PromptInput>,
 }
 
 /// How a `command` agent gets its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum PromptBy {
+enum PromptInput {
     Stdin,
     Argument,
 }
 
 /// All agents, each completed from the one that is named like its kind. On failure: the agent's
 /// name and what is wrong with it.
-pub(super) fn specs(
-    agents: &BTreeMap<String, Agent>,
-) -> Result<BTreeMap<String, AgentSpec>, (String, Complaint)> {
-    let spec = |(name, agent): (&String, &Agent)| match agent.spec(name, agents) {
+pub(super) fn resolve_agents(
+    agents: &BTreeMap<String, AgentTable>,
+) -> Result<BTreeMap<String, AgentSpec>, (String, TableError)> {
+    let spec = |(name, agent): (&String, &AgentTable)| match agent.resolve(name, agents) {
         Ok(spec) => Ok((name.clone(), spec)),
         Err(complaint) => Err((name.clone(), complaint)),
     };
     agents.iter().map(spec).collect()
 }
 
-impl Agent {
-    fn spec(&self, name: &str, agents: &BTreeMap<String, Self>) -> Result<AgentSpec, Complaint> {
+impl AgentTable {
+    fn resolve(
+        &self,
+        name: &str,
+        agents: &BTreeMap<String, Self>,
+    ) -> Result<AgentSpec, TableError> {
         let Some(kind) = self.kind else {
             let kinds: Vec<_> = AgentKind::ALL.iter().map(|kind| kind.name()).collect();
             let hint = format!("say kind = \"claude\", or one of: {}", kinds.join(", "));
@@ -58,10 +62,12 @@ impl Agent {
             ));
         };
         let agent = match agents.get(kind.name()) {
-            Some(model) if model.kind == self.kind => self.clone().completed_from(model.clone()),
+            Some(model) if model.kind == self.kind => {
+                self.clone().with_defaults_from(model.clone())
+            }
             _ => self.clone(),
         };
-        agent.has_what_it_needs(name, kind)?;
+        agent.check_required_keys(name, kind)?;
 
         let mut program = agent.program.map(|words| words.0).unwrap_or_default();
         program.extend(agent.args.unwrap_or_default());
@@ -73,17 +79,17 @@ impl Agent {
             effort: agent.effort,
             max_turns: agent
                 .max_turns
-                .and_then(|Whole(turns)| u32::try_from(turns).ok()),
+                .and_then(|BoundedInteger(turns)| u32::try_from(turns).ok()),
             price: None,
             base_url: agent.base_url,
             env: BTreeMap::new(),
             env_from: BTreeMap::new(),
             api_retries: agent
                 .api_retries
-                .and_then(|Whole(retries)| u32::try_from(retries).ok())
-                .unwrap_or(kind.known().api_retries),
+                .and_then(|BoundedInteger(retries)| u32::try_from(retries).ok())
+                .unwrap_or(kind.capabilities().api_retries),
             deterministic: kind == AgentKind::Shell,
-            prompt_as_argument: agent.prompt == Some(PromptBy::Argument),
+            prompt_as_argument: agent.prompt == Some(PromptInput::Argument),
             server_by_repository: false,
         };
         for (variable, value) in agent.env {
@@ -95,7 +101,7 @@ impl Agent {
         Ok(spec)
     }
 
-    fn completed_from(self, model: Self) -> Self {
+    fn with_defaults_from(self, model: Self) -> Self {
         let mut env = model.env;
         env.extend(self.env);
         Self {
@@ -112,7 +118,7 @@ impl Agent {
         }
     }
 
-    fn has_what_it_needs(&self, name: &str, kind: AgentKind) -> Result<(), Complaint> {
+    fn check_required_keys(&self, name: &str, kind: AgentKind) -> Result<(), TableError> {
         let kind_name = kind.name();
         let needs = |key, example| {
             let message = format!("agent `{name}` of kind `{kind_name}` needs `{key}`");
@@ -127,13 +133,13 @@ impl Agent {
                 ),
             ))
         };
-        let known = kind.known();
+        let known = kind.capabilities();
         match kind {
-            _ if self.effort.is_some() && !known.takes_effort => has_no(
+            _ if self.effort.is_some() && !known.supports_effort => has_no(
                 "effort",
                 "nothing tells them how hard to think; choose another `model`",
             ),
-            _ if self.max_turns.is_some() && !known.counts_turns => has_no(
+            _ if self.max_turns.is_some() && !known.supports_turn_limit => has_no(
                 "max_turns",
                 "they have no limit on turns; only the limits on time hold",
             ),

@@ -12,9 +12,9 @@ use crate::model::{Step, StepKind};
 /// A check, not yet looked at as a whole.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Check {
+pub(super) struct CheckTable {
     #[serde(rename = "type", default = "command", deserialize_with = "asked_for")]
-    #[schemars(with = "AskedFor")]
+    #[schemars(with = "ConfiguredKind")]
     kind: StepKind,
     name: Option<String>,
     run: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Check {
 /// The kinds that a check may be of: the others are looked at of their own accord.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum AskedFor {
+enum ConfiguredKind {
     Command,
     TestPasses,
     FileExists,
@@ -38,12 +38,12 @@ enum AskedFor {
 }
 
 fn asked_for<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepKind, D::Error> {
-    Ok(match AskedFor::deserialize(deserializer)? {
-        AskedFor::Command => StepKind::Command,
-        AskedFor::TestPasses => StepKind::TestPasses,
-        AskedFor::FileExists => StepKind::FileExists,
-        AskedFor::GitClean => StepKind::GitClean,
-        AskedFor::Plugin => StepKind::Plugin,
+    Ok(match ConfiguredKind::deserialize(deserializer)? {
+        ConfiguredKind::Command => StepKind::Command,
+        ConfiguredKind::TestPasses => StepKind::TestPasses,
+        ConfiguredKind::FileExists => StepKind::FileExists,
+        ConfiguredKind::GitClean => StepKind::GitClean,
+        ConfiguredKind::Plugin => StepKind::Plugin,
     })
 }
 
@@ -52,11 +52,11 @@ fn command() -> StepKind {
 }
 
 /// What is wrong with a table as a whole: the key that it is about, and what to say of it.
-pub(super) type Complaint = (&'static str, String);
+pub(super) type TableError = (&'static str, String);
 
-impl Check {
+impl CheckTable {
     /// The step, or what is wrong with the check.
-    pub(super) fn step(self) -> Result<Step, Complaint> {
+    pub(super) fn into_step(self) -> Result<Step, TableError> {
         let target = self.target()?;
         if self.settings.is_some() && self.kind != StepKind::Plugin {
             let message = format_args!("`{}` checks have no `settings`", self.kind.as_str());
@@ -64,7 +64,7 @@ impl Check {
             return Err(("settings", with_hint(message, hint)));
         }
         if let Some(directory) = &self.directory {
-            stays_inside("directory", directory)?;
+            check_inside_workspace("directory", directory)?;
         }
         Ok(Step {
             kind: self.kind,
@@ -77,7 +77,7 @@ impl Check {
         })
     }
 
-    fn target(&self) -> Result<String, Complaint> {
+    fn target(&self) -> Result<String, TableError> {
         let kind = self.kind.as_str();
         match self.kind {
             StepKind::Command | StepKind::TestPasses | StepKind::Plugin => {
@@ -112,7 +112,7 @@ impl Check {
                     ));
                 }
                 match &self.path {
-                    Some(path) => stays_inside("path", path).map(|()| path.clone()),
+                    Some(path) => check_inside_workspace("path", path).map(|()| path.clone()),
                     None if self.kind == StepKind::GitClean => Ok(String::new()),
                     None => Err(("", format!("`{kind}` checks need `path`"))),
                 }
@@ -122,7 +122,7 @@ impl Check {
 }
 
 /// Checks look at the workspace and nothing else.
-fn stays_inside(key: &'static str, path: &str) -> Result<(), Complaint> {
+fn check_inside_workspace(key: &'static str, path: &str) -> Result<(), TableError> {
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if !path.is_empty() && Path::new(path).components().all(inside) {
         return Ok(());

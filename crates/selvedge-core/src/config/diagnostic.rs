@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::place::Place;
+use super::source::SourceSpan;
 
 /// Something to tell about a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// What it points at.
-    pub place: Place,
+    pub span: SourceSpan,
     /// What is the matter: a lower-case fragment.
     pub message: String,
     /// What to do, where that can be said.
@@ -17,13 +17,13 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// Without a hint, unless the message brings one in its second line (see [`with_hint`]).
-    pub(super) fn new(place: Place, message: &str) -> Self {
+    pub(super) fn new(place: SourceSpan, message: &str) -> Self {
         let (message, hint) = match message.split_once('\n') {
             Some((message, hint)) => (message, Some(hint.to_owned())),
             None => (message, None),
         };
         Self {
-            place,
+            span: place,
             message: message.to_owned(),
             hint,
         }
@@ -39,7 +39,7 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)?;
+        write!(f, "{}: {}", self.span, self.message)?;
         self.hint
             .as_ref()
             .map_or(Ok(()), |hint| write!(f, " ({hint})"))

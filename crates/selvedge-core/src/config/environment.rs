@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::diagnostic::Diagnostic;
-use super::key::Key;
-use super::layer::Layer;
-use super::place::{Place, Source};
+use super::key::SettingKey;
+use super::layer::ConfigLayer;
+use super::source::{ConfigSource, SourceSpan};
 use super::suggest::nearest;
-use super::tree::{Node, Value};
+use super::tree::{ConfigNode, ConfigValue};
 
 /// What all our variables begin with.
-pub const PREFIX: &str = "SELVEDGE_";
+pub const VARIABLE_PREFIX: &str = "SELVEDGE_";
 
 /// Variable and the setting that it stands for.
 pub(super) const VARIABLES: &[(&str, &str)] = &[
@@ -70,23 +70,26 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
     ),
 ];
 
-impl Layer {
+impl ConfigLayer {
     /// From environment variables; an empty one counts as not set. A name that is nearly one of
     /// ours is warned about, any other is somebody else's.
     pub fn environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let mut layer = Self::from(Node::empty(&Arc::new(Source::Environment(
-            PREFIX.to_owned(),
+        let mut layer = Self::from(ConfigNode::empty(&Arc::new(ConfigSource::Environment(
+            VARIABLE_PREFIX.to_owned(),
         ))));
         for (name, text) in variables {
-            if text.is_empty() || !name.starts_with(PREFIX) {
+            if text.is_empty() || !name.starts_with(VARIABLE_PREFIX) {
                 continue;
             }
-            let source = Arc::new(Source::Environment(name.clone()));
+            let source = Arc::new(ConfigSource::Environment(name.clone()));
             if let Some((_, key)) = VARIABLES.iter().find(|(variable, _)| *variable == name) {
-                let value = Value::Scalar(scalar(&text));
-                layer.tree.set(&Key::dotted(key), Node::new(&source, value));
+                let value = ConfigValue::Scalar(parse_scalar(&text));
+                layer
+                    .tree
+                    .set(&SettingKey::dotted(key), ConfigNode::new(&source, value));
             } else if let Some(near) = nearest_variable(&name) {
-                let warning = Diagnostic::new(Place::whole(&source), "unknown setting, ignored");
+                let warning =
+                    Diagnostic::new(SourceSpan::whole(&source), "unknown setting, ignored");
                 layer
                     .warnings
                     .push(warning.hint(format!("did you mean `{near}`?")));
@@ -97,7 +100,7 @@ impl Layer {
 }
 
 /// Variables carry text only: what looks like a number or a truth value is one.
-fn scalar(text: &str) -> toml::Value {
+fn parse_scalar(text: &str) -> toml::Value {
     let integer = text.parse().map(toml::Value::Integer).ok();
     integer
         .or_else(|| text.parse().map(toml::Value::Float).ok())
@@ -107,9 +110,9 @@ fn scalar(text: &str) -> toml::Value {
 
 /// The common beginning makes any two of our names look alike, so only the rest is compared.
 fn nearest_variable(name: &str) -> Option<&'static str> {
-    let rest = |name: &'static str| name.strip_prefix(PREFIX).unwrap_or(name);
+    let rest = |name: &'static str| name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name);
     let near = nearest(
-        name.strip_prefix(PREFIX)?,
+        name.strip_prefix(VARIABLE_PREFIX)?,
         VARIABLES.iter().map(|(name, _)| rest(name)),
     )?;
     VARIABLES

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::key::Key;
-use super::layer::Layer;
-use super::place::Source;
-use super::tree::{Node, Value};
+use super::key::SettingKey;
+use super::layer::ConfigLayer;
+use super::source::ConfigSource;
+use super::tree::{ConfigNode, ConfigValue};
 
 /// The agent that `--agent-cmd` makes.
-pub const AGENT_OF_FLAG: &str = "command";
+pub const FLAG_AGENT_NAME: &str = "command";
 
 /// What the command line said, as it was typed. Values are judged with all the others, so that
 /// `--timeout 5` and `timeout = 5` are answered alike.
@@ -56,14 +56,19 @@ pub struct Flags {
     pub check_env: Vec<String>,
 }
 
-impl Layer {
+impl ConfigLayer {
     /// From the command line.
     pub fn flags(flags: &Flags) -> Self {
-        let mut layer = Self::from(Node::empty(&Arc::new(Source::Flag("the command line"))));
+        let mut layer = Self::from(ConfigNode::empty(&Arc::new(ConfigSource::Flag(
+            "the command line",
+        ))));
         let mut set = |flag, key: &str, value: Option<toml::Value>| {
             if let Some(value) = value {
-                let node = Node::new(&Arc::new(Source::Flag(flag)), Value::Scalar(value));
-                layer.tree.set(&Key::dotted(key), node);
+                let node = ConfigNode::new(
+                    &Arc::new(ConfigSource::Flag(flag)),
+                    ConfigValue::Scalar(value),
+                );
+                layer.tree.set(&SettingKey::dotted(key), node);
             }
         };
         let text = |text: &Option<String>| text.clone().map(toml::Value::String);
@@ -71,9 +76,9 @@ impl Layer {
 
         set("--agent", "agent", text(&flags.agent));
         if flags.agent_cmd.is_some() {
-            let agent = |key: &str| format!("agents.{AGENT_OF_FLAG}.{key}");
+            let agent = |key: &str| format!("agents.{FLAG_AGENT_NAME}.{key}");
             let word = |word: &str| Some(toml::Value::String(word.to_owned()));
-            set("--agent-cmd", "agent", word(AGENT_OF_FLAG));
+            set("--agent-cmd", "agent", word(FLAG_AGENT_NAME));
             set("--agent-cmd", &agent("kind"), word("command"));
             set("--agent-cmd", &agent("program"), text(&flags.agent_cmd));
         }
@@ -117,46 +122,56 @@ impl Layer {
         set("--sandbox", "sandbox.backend", text(&flags.sandbox));
         if !flags.known_failures.is_empty() {
             let known = names("--known-failure", &flags.known_failures);
-            let key = Key::dotted("verification.known_failures");
+            let key = SettingKey::dotted("verification.known_failures");
             layer.tree.set(&key, known);
         }
         if !flags.judges.is_empty() {
             let judges = names("--judge", &flags.judges);
-            layer.tree.set(&Key::dotted("judging.judges"), judges);
+            layer
+                .tree
+                .set(&SettingKey::dotted("judging.judges"), judges);
         }
         if !flags.check_env.is_empty() {
             let seen = names("--check-env", &flags.check_env);
-            layer.tree.set(&Key::dotted("environment.checks"), seen);
+            layer
+                .tree
+                .set(&SettingKey::dotted("environment.checks"), seen);
         }
         if !flags.escalate.is_empty() {
             let agents = names("--escalate", &flags.escalate);
-            layer.tree.set(&Key::dotted("escalate"), agents);
+            layer.tree.set(&SettingKey::dotted("escalate"), agents);
         }
         if !flags.checks.is_empty() {
             layer
                 .tree
-                .set(&Key::dotted("checks"), checks(&flags.checks));
+                .set(&SettingKey::dotted("checks"), checks(&flags.checks));
         }
         layer
     }
 }
 
-fn names(flag: &'static str, agents: &[String]) -> Node {
-    let source = Arc::new(Source::Flag(flag));
+fn names(flag: &'static str, agents: &[String]) -> ConfigNode {
+    let source = Arc::new(ConfigSource::Flag(flag));
     let name = |name: &String| {
-        let name = Value::Scalar(toml::Value::String(name.clone()));
-        Node::new(&source, name)
+        let name = ConfigValue::Scalar(toml::Value::String(name.clone()));
+        ConfigNode::new(&source, name)
     };
-    Node::new(&source, Value::List(agents.iter().map(name).collect()))
+    ConfigNode::new(
+        &source,
+        ConfigValue::List(agents.iter().map(name).collect()),
+    )
 }
 
-fn checks(commands: &[String]) -> Node {
-    let source = Arc::new(Source::Flag("--check"));
+fn checks(commands: &[String]) -> ConfigNode {
+    let source = Arc::new(ConfigSource::Flag("--check"));
     let check = |command: &String| {
-        let run = Value::Scalar(toml::Value::String(command.clone()));
-        let mut check = Node::empty(&source);
-        check.set(&Key::dotted("run"), Node::new(&source, run));
+        let run = ConfigValue::Scalar(toml::Value::String(command.clone()));
+        let mut check = ConfigNode::empty(&source);
+        check.set(&SettingKey::dotted("run"), ConfigNode::new(&source, run));
         check
     };
-    Node::new(&source, Value::List(commands.iter().map(check).collect()))
+    ConfigNode::new(
+        &source,
+        ConfigValue::List(commands.iter().map(check).collect()),
+    )
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Segment {
+pub(super) enum KeySegment {
     /// A key of a table.
     Name(String),
     /// An element of a list, counted from zero.
@@ -13,50 +13,50 @@ pub(super) enum Segment {
 
 /// A path from the top of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key(pub(super) Vec<Segment>);
+pub(super) struct SettingKey(pub(super) Vec<KeySegment>);
 
-impl Key {
+impl SettingKey {
     /// From a dotted path of plain names.
     pub(super) fn dotted(path: &str) -> Self {
         Self(
             path.split('.')
-                .map(|name| Segment::Name(name.to_owned()))
+                .map(|name| KeySegment::Name(name.to_owned()))
                 .collect(),
         )
     }
 
     /// The path one table further down.
     pub(super) fn name(&self, name: &str) -> Self {
-        self.then(Segment::Name(name.to_owned()))
+        self.then(KeySegment::Name(name.to_owned()))
     }
 
     /// The path of an element.
     pub(super) fn index(&self, index: usize) -> Self {
-        self.then(Segment::Index(index))
+        self.then(KeySegment::Index(index))
     }
 
     /// What holds the last step, and the last step's name where it has one.
     pub(super) fn split_last(&self) -> (Self, Option<&str>) {
         match self.0.split_last() {
-            Some((Segment::Name(name), parents)) => (Self(parents.to_vec()), Some(name)),
-            Some((Segment::Index(_), parents)) => (Self(parents.to_vec()), None),
+            Some((KeySegment::Name(name), parents)) => (Self(parents.to_vec()), Some(name)),
+            Some((KeySegment::Index(_), parents)) => (Self(parents.to_vec()), None),
             None => (Self::default(), None),
         }
     }
 
-    fn then(&self, segment: Segment) -> Self {
+    fn then(&self, segment: KeySegment) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment);
         Self(segments)
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for SettingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, segment) in self.0.iter().enumerate() {
             match segment {
-                Segment::Index(index) => write!(f, "[{index}]")?,
-                Segment::Name(name) => {
+                KeySegment::Index(index) => write!(f, "[{index}]")?,
+                KeySegment::Name(name) => {
                     if position > 0 {
                         f.write_str(".")?;
                     }
@@ -73,7 +73,7 @@ impl fmt::Display for Key {
     }
 }
 
-impl From<&serde_ignored::Path<'_>> for Key {
+impl From<&serde_ignored::Path<'_>> for SettingKey {
     fn from(path: &serde_ignored::Path<'_>) -> Self {
         use serde_ignored::Path;
         match path {
@@ -87,12 +87,12 @@ impl From<&serde_ignored::Path<'_>> for Key {
     }
 }
 
-impl From<&serde_path_to_error::Path> for Key {
+impl From<&serde_path_to_error::Path> for SettingKey {
     fn from(path: &serde_path_to_error::Path) -> Self {
         use serde_path_to_error::Segment as Step;
         let step = |step: &Step| match step {
-            Step::Seq { index } => Some(Segment::Index(*index)),
-            Step::Map { key } => Some(Segment::Name(key.clone())),
+            Step::Seq { index } => Some(KeySegment::Index(*index)),
+            Step::Map { key } => Some(KeySegment::Name(key.clone())),
             Step::Enum { .. } | Step::Unknown => None,
         };
         Self(path.iter().filter_map(step).collect())

@@ -4,20 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::diagnostic::{ConfigError, Diagnostic};
-use super::place::{FileOwner, Source};
-use super::tree::Node;
+use super::source::{ConfigSource, FileOwner};
+use super::tree::ConfigNode;
 
 /// One source of settings.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Layer {
-    pub(super) tree: Node,
+pub struct ConfigLayer {
+    pub(super) tree: ConfigNode,
     pub(super) warnings: Vec<Diagnostic>,
 }
 
-impl Layer {
+impl ConfigLayer {
     /// The embedded `default.toml`.
     pub(super) fn built_in() -> Result<Self, ConfigError> {
-        Node::parse(&Arc::new(Source::BuiltIn)).map(Self::from)
+        ConfigNode::parse(&Arc::new(ConfigSource::BuiltIn)).map(Self::from)
     }
 
     /// A file's text. Fails when it is no TOML; what its keys are is looked at by
@@ -27,7 +27,7 @@ impl Layer {
         path: impl Into<PathBuf>,
         text: String,
     ) -> Result<Self, ConfigError> {
-        Node::parse(&Arc::new(Source::File {
+        ConfigNode::parse(&Arc::new(ConfigSource::File {
             owner,
             path: path.into(),
             text,
@@ -36,8 +36,8 @@ impl Layer {
     }
 }
 
-impl From<Node> for Layer {
-    fn from(tree: Node) -> Self {
+impl From<ConfigNode> for ConfigLayer {
+    fn from(tree: ConfigNode) -> Self {
         Self {
             tree,
             warnings: Vec::new(),

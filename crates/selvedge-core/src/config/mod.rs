@@ -12,25 +12,25 @@ mod environment;
 mod flags;
 mod key;
 mod layer;
-mod place;
 mod resolve;
+mod sandbox_keys;
 mod schema;
 mod show;
+mod source;
 mod suggest;
 mod tree;
 mod values;
-mod walls;
 
 #[cfg(test)]
 mod tests;
 
 pub use diagnostic::{ConfigError, Diagnostic};
-pub use environment::PREFIX as ENVIRONMENT_PREFIX;
-pub use flags::{AGENT_OF_FLAG, Flags};
-pub use layer::Layer;
-pub use place::{FileOwner, Origin, Place, Source};
-pub use resolve::{Resolved, resolve};
+pub use environment::VARIABLE_PREFIX as ENVIRONMENT_PREFIX;
+pub use flags::{FLAG_AGENT_NAME, Flags};
+pub use layer::ConfigLayer;
+pub use resolve::{ResolvedConfig, resolve};
 pub use show::Setting;
+pub use source::{ConfigSource, FileOwner, Origin, SourceSpan};
 pub use suggest::json_schema;
 pub use suggest::nearest;
 pub use values::{DurationError, HumanDuration};

@@ -7,24 +7,24 @@ use serde::Deserialize;
 
 use super::agent;
 use super::diagnostic::{ConfigError, Diagnostic};
-use super::key::Key;
-use super::layer::Layer;
-use super::place::Origin;
+use super::key::SettingKey;
+use super::layer::ConfigLayer;
+use super::sandbox_keys::check_sandbox_keys;
 use super::schema::Config;
+use super::source::Origin;
 use super::suggest;
-use super::tree::{Node, Value};
-use super::walls::keeps_the_walls;
-use crate::guard::{Globs, Protection, Rule};
+use super::tree::{ConfigNode, ConfigValue};
+use crate::guard::{Globs, Protection, ProtectionRule};
 use crate::model::{
-    AgentSpec, BaselineMode, BetweenAttempts, Budget, Container, EnvironmentSpec, KnownFailures,
-    OnExhausted, SandboxSpec, SessionLimits, SetupSpec, Step, SyntaxRules, VoteMode,
+    AgentSpec, BaselineMode, BetweenAttempts, Budget, ContainerSpec, EnvironmentSpec,
+    KnownFailures, OnExhausted, SandboxSpec, SessionLimits, SetupSpec, Step, SyntaxRules, VoteMode,
 };
 use crate::price::is_same;
 
 /// The values in force. Whether the agent that `agent` names exists is a question of its own
-/// ([`Resolved::find_agent`]), since a task can name another.
+/// ([`ResolvedConfig::find_agent`]), since a task can name another.
 #[derive(Debug, Clone)]
-pub struct Resolved {
+pub struct ResolvedConfig {
     /// The agent's name.
     pub agent: String,
     /// Who works instead, try by try, where nobody in particular is asked for.
@@ -76,7 +76,7 @@ pub struct Resolved {
     /// Which tree stays at the end.
     pub on_exhausted: OnExhausted,
     /// What is protected beside the built-in defaults.
-    pub protect: Vec<Rule>,
+    pub protect: Vec<ProtectionRule>,
     /// Globs of protected files that may be changed all the same.
     pub allow: Vec<String>,
     /// What stands between the sessions and the rest of the machine.
@@ -87,48 +87,53 @@ pub struct Resolved {
     pub setup: SetupSpec,
     /// What was ignored, and what was probably meant.
     pub warnings: Vec<Diagnostic>,
-    pub(super) tree: Node,
+    pub(super) tree: ConfigNode,
 }
 
 /// Lays the layers over the built-in defaults, lowest first. Each is judged as it comes, so that a
 /// mistake in a lower one is told even where a higher one overrides it.
-pub fn resolve(layers: impl IntoIterator<Item = Layer>) -> Result<Resolved, ConfigError> {
-    let Layer {
+pub fn resolve(
+    layers: impl IntoIterator<Item = ConfigLayer>,
+) -> Result<ResolvedConfig, ConfigError> {
+    let ConfigLayer {
         mut tree,
         mut warnings,
-    } = Layer::built_in()?;
-    let mut config = judge(&mut tree, &mut warnings)?;
+    } = ConfigLayer::built_in()?;
+    let mut config = parse_config(&mut tree, &mut warnings)?;
     for layer in layers {
-        keeps_to_its_rights(&layer.tree)?;
+        check_repository_rights(&layer.tree)?;
         warnings.extend(layer.warnings);
         tree = tree.overlay(layer.tree);
-        config = judge(&mut tree, &mut warnings)?;
+        config = parse_config(&mut tree, &mut warnings)?;
     }
-    Resolved::new(config, tree, warnings)
+    ResolvedConfig::new(config, tree, warnings)
 }
 
 /// Reads the tree as a [`Config`]. Keys that mean nothing are warned about once and taken out.
-fn judge(tree: &mut Node, warnings: &mut Vec<Diagnostic>) -> Result<Config, ConfigError> {
+fn parse_config(
+    tree: &mut ConfigNode,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Config, ConfigError> {
     let mut unknown = Vec::new();
     let mut track = serde_path_to_error::Track::new();
     let read = {
         let value = tree.to_toml();
         let tracked = serde_path_to_error::Deserializer::new(value, &mut track);
-        let mut note = |path: serde_ignored::Path<'_>| unknown.push(Key::from(&path));
+        let mut note = |path: serde_ignored::Path<'_>| unknown.push(SettingKey::from(&path));
         Config::deserialize(serde_ignored::Deserializer::new(tracked, &mut note))
     };
     let config = read.map_err(|error: toml::de::Error| {
-        let key = Key::from(&track.path());
-        let place = tree.nearest(&key).place.clone();
-        ConfigError(Diagnostic::new(place, &in_words_of_toml(error.message())))
+        let key = SettingKey::from(&track.path());
+        let place = tree.nearest(&key).span.clone();
+        ConfigError(Diagnostic::new(place, &to_toml_terms(error.message())))
     })?;
-    let place = |key: &Key| tree.nearest(key).key_place.clone();
+    let place = |key: &SettingKey| tree.nearest(key).key_span.clone();
     let mut unknown: Vec<_> = unknown.into_iter().map(|key| (place(&key), key)).collect();
     unknown.sort_by_key(|(place, _)| place.span.start);
     for (place, key) in unknown {
         let warning = Diagnostic::new(place, &format!("unknown key `{key}`, ignored"));
         warnings.push(Diagnostic {
-            hint: suggest::for_unknown(&key),
+            hint: suggest::suggest_key(&key),
             ..warning
         });
         tree.remove(&key);
@@ -137,8 +142,8 @@ fn judge(tree: &mut Node, warnings: &mut Vec<Diagnostic>) -> Result<Config, Conf
 }
 
 /// serde speaks of Rust's types; the reader of the message thinks of the file's.
-fn in_words_of_toml(message: &str) -> String {
-    const WORDS: [(&str, &str); 8] = [
+fn to_toml_terms(message: &str) -> String {
+    const TOML_TERMS: [(&str, &str); 8] = [
         ("unknown variant", "unknown value"),
         ("invalid type: map", "invalid type: a table"),
         ("invalid type: sequence", "invalid type: a list"),
@@ -148,7 +153,7 @@ fn in_words_of_toml(message: &str) -> String {
         ("expected a map", "expected a table"),
         ("expected f64", "expected a number"),
     ];
-    WORDS
+    TOML_TERMS
         .iter()
         .fold(message.to_owned(), |message, (rust, toml)| {
             message.replace(rust, toml)
@@ -157,37 +162,41 @@ fn in_words_of_toml(message: &str) -> String {
 
 /// Whether it is a repository's file that says which server an agent speaks to, of the agent itself or of
 /// the one that completes it.
-fn is_server_by_repository(tree: &Node, agent: &AgentSpec) -> bool {
+fn has_repository_server(tree: &ConfigNode, agent: &AgentSpec) -> bool {
     [agent.name.as_str(), agent.kind.name()].iter().any(|name| {
-        let key = Key::dotted("agents").name(name).name("base_url");
+        let key = SettingKey::dotted("agents").name(name).name("base_url");
         let said = tree.at(&key);
-        said.is_some_and(|node| node.place.source.is_repository())
+        said.is_some_and(|node| node.span.source.is_repository())
     })
 }
 
 /// A repository's file comes from whoever wrote the repository. It may bring agents of its own
 /// (they are shown before they run), but what of a person's environment they see is the person's
 /// to say.
-fn keeps_to_its_rights(layer: &Node) -> Result<(), ConfigError> {
-    keeps_the_walls(layer)?;
-    leaves_the_environment(layer)?;
-    let Some(Value::Table(agents)) = layer.at(&Key::dotted("agents")).map(|node| &node.value)
+fn check_repository_rights(layer: &ConfigNode) -> Result<(), ConfigError> {
+    check_sandbox_keys(layer)?;
+    check_environment_keys(layer)?;
+    let Some(ConfigValue::Table(agents)) = layer
+        .at(&SettingKey::dotted("agents"))
+        .map(|node| &node.value)
     else {
         return Ok(());
     };
     for (name, agent) in agents {
-        let Some(Value::Table(env)) = agent.at(&Key::dotted("env")).map(|node| &node.value) else {
+        let Some(ConfigValue::Table(env)) =
+            agent.at(&SettingKey::dotted("env")).map(|node| &node.value)
+        else {
             continue;
         };
         let from = env
             .values()
-            .find_map(|value| value.at(&Key::dotted("from")));
-        if let Some(from) = from.filter(|from| from.place.source.is_repository()) {
+            .find_map(|value| value.at(&SettingKey::dotted("from")));
+        if let Some(from) = from.filter(|from| from.span.source.is_repository()) {
             let message = "a repository's file may not read your environment";
             let hint =
                 format!("set [agents.{name}.env] in your own ~/.config/selvedge/config.toml");
             return Err(ConfigError(
-                Diagnostic::new(from.key_place.clone(), message).hint(hint),
+                Diagnostic::new(from.key_span.clone(), message).hint(hint),
             ));
         }
     }
@@ -195,13 +204,13 @@ fn keeps_to_its_rights(layer: &Node) -> Result<(), ConfigError> {
 }
 
 /// What of a person's environment is shown to whom is theirs to say.
-fn leaves_the_environment(layer: &Node) -> Result<(), ConfigError> {
-    let node = layer.at(&Key::dotted("environment"));
-    let Some(Value::Table(keys)) = node.map(|node| &node.value) else {
+fn check_environment_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
+    let node = layer.at(&SettingKey::dotted("environment"));
+    let Some(ConfigValue::Table(keys)) = node.map(|node| &node.value) else {
         return Ok(());
     };
     let foreign = keys.iter().find(|(name, node)| {
-        node.place.source.is_repository() && ["checks", "secrets"].contains(&name.as_str())
+        node.span.source.is_repository() && ["checks", "secrets"].contains(&name.as_str())
     });
     let Some((name, node)) = foreign else {
         return Ok(());
@@ -209,53 +218,58 @@ fn leaves_the_environment(layer: &Node) -> Result<(), ConfigError> {
     let message = format!("a repository's file may not say `environment.{name}`");
     let hint = "set it in your own ~/.config/selvedge/config.toml, or use --check-env";
     Err(ConfigError(
-        Diagnostic::new(node.key_place.clone(), &message).hint(hint.to_owned()),
+        Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),
     ))
 }
 
-impl Resolved {
-    fn new(config: Config, tree: Node, warnings: Vec<Diagnostic>) -> Result<Self, ConfigError> {
-        let complain = |table: &Key, key: &str, message: &str| {
+impl ResolvedConfig {
+    fn new(
+        config: Config,
+        tree: ConfigNode,
+        warnings: Vec<Diagnostic>,
+    ) -> Result<Self, ConfigError> {
+        let complain = |table: &SettingKey, key: &str, message: &str| {
             let key = if key.is_empty() {
                 table.clone()
             } else {
                 table.name(key)
             };
-            ConfigError(Diagnostic::new(tree.nearest(&key).place.clone(), message))
+            ConfigError(Diagnostic::new(tree.nearest(&key).span.clone(), message))
         };
-        let mut agents = agent::specs(&config.agents).map_err(|(name, (key, message))| {
-            complain(&Key::dotted("agents").name(&name), key, &message)
-        })?;
+        let mut agents =
+            agent::resolve_agents(&config.agents).map_err(|(name, (key, message))| {
+                complain(&SettingKey::dotted("agents").name(&name), key, &message)
+            })?;
         let prices = &config.prices;
         for agent in agents.values_mut() {
-            agent.server_by_repository = is_server_by_repository(&tree, agent);
+            agent.server_by_repository = has_repository_server(&tree, agent);
             let model = agent.model.as_deref().unwrap_or_default();
             let own = prices.iter().find(|(name, _)| is_same(name, model));
             agent.price = own.map(|(_, price)| price.into());
         }
         let mut checks = Vec::new();
         for (index, check) in config.checks.into_iter().enumerate() {
-            let step = check.step().map_err(|(key, message)| {
-                complain(&Key::dotted("checks").index(index), key, &message)
+            let step = check.into_step().map_err(|(key, message)| {
+                complain(&SettingKey::dotted("checks").index(index), key, &message)
             })?;
             checks.push(step);
         }
         let policy = config.guard.policy;
-        let protect: Vec<Rule> = config
+        let protect: Vec<ProtectionRule> = config
             .guard
             .protect
             .into_iter()
-            .map(|glob| Rule { glob, policy })
+            .map(|glob| ProtectionRule { glob, policy })
             .collect();
         if let Err(bad) = Protection::new(&protect, &config.guard.allow) {
-            let table = Key::dotted("guard");
+            let table = SettingKey::dotted("guard");
             let in_allow = config.guard.allow.contains(&bad.glob);
             let key = if in_allow { "allow" } else { "protect" };
             return Err(complain(&table, key, &bad.to_string()));
         }
         let except = config.verification.syntax_except;
         if let Err(bad) = Globs::new(&except) {
-            let table = Key::dotted("verification");
+            let table = SettingKey::dotted("verification");
             return Err(complain(&table, "syntax_except", &bad.to_string()));
         }
         let syntax = config.verification.syntax.then_some(SyntaxRules { except });
@@ -309,7 +323,7 @@ impl Resolved {
                 agents: config.sandbox.agents,
                 checks: config.sandbox.checks,
                 writable: config.sandbox.writable,
-                container: Container {
+                container: ContainerSpec {
                     image: config.sandbox.image,
                     engine_args: config.sandbox.engine_args,
                     container_args: config.sandbox.container_args,
@@ -334,7 +348,7 @@ impl Resolved {
     /// The agent that `agent` names, or an error that lists those known.
     pub fn chosen_agent(&self) -> Result<&AgentSpec, ConfigError> {
         self.find_agent(&self.agent).ok_or_else(|| {
-            let place = self.tree.nearest(&Key::dotted("agent")).place.clone();
+            let place = self.tree.nearest(&SettingKey::dotted("agent")).span.clone();
             let known: Vec<&str> = self.agents.keys().map(String::as_str).collect();
             let near = suggest::nearest(&self.agent, known.iter().copied());
             let meant = near
@@ -354,8 +368,8 @@ impl Resolved {
     /// Where a setting comes from, by its dotted path; none when nothing set it.
     pub fn origin(&self, key: &str) -> Option<Origin> {
         self.tree
-            .at(&Key::dotted(key))
-            .map(|node| node.key_place.origin())
+            .at(&SettingKey::dotted(key))
+            .map(|node| node.key_span.origin())
     }
 
     /// What a repository's file says of an agent's program, arguments, environment and server,
@@ -371,16 +385,16 @@ impl Resolved {
             .flatten()
             .flat_map(|agent| SHOWN.map(|key| (agent, key)))
         {
-            let key = Key::dotted("agents").name(agent).name(name);
+            let key = SettingKey::dotted("agents").name(agent).name(name);
             for (key, node) in self
                 .tree
                 .at(&key)
                 .map(|node| node.leaves(&key))
                 .unwrap_or_default()
             {
-                if node.place.source.is_repository() {
+                if node.span.source.is_repository() {
                     let message = format!("this repository sets {key} = {}", node.to_toml());
-                    shown.push(Diagnostic::new(node.key_place.clone(), &message));
+                    shown.push(Diagnostic::new(node.key_span.clone(), &message));
                 }
             }
         }

@@ -6,11 +6,16 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::agent::Agent;
-use super::check::Check;
-use super::values::{CommandLines, Dollars, HumanDuration, PerMillion, Retries, Share, Whole};
-use crate::guard::Policy;
-use crate::model::{Backend, BaselineMode, BetweenAttempts, OnExhausted, Profile, VoteMode};
+use super::agent::AgentTable;
+use super::check::CheckTable;
+use super::values::{
+    BoundedInteger, CommandLines, HumanDuration, PricePerMillion, RetryCount, UnitFraction,
+    UsdAmount,
+};
+use crate::guard::ProtectionPolicy;
+use crate::model::{
+    BaselineMode, BetweenAttempts, OnExhausted, SandboxBackend, SandboxProfile, VoteMode,
+};
 use crate::price::Price;
 
 /// A `selvedge.toml`.
@@ -19,18 +24,18 @@ pub(super) struct Config {
     pub(super) agent: String,
     #[serde(default)]
     pub(super) escalate: Vec<String>,
-    pub(super) verification: Verification,
-    pub(super) judging: Judging,
-    pub(super) limits: Limits,
-    pub(super) budget: Budget,
-    pub(super) workspace: Workspace,
-    pub(super) guard: Guard,
-    pub(super) sandbox: Sandbox,
-    pub(super) environment: Environment,
-    pub(super) setup: Setup,
+    pub(super) verification: VerificationTable,
+    pub(super) judging: JudgingTable,
+    pub(super) limits: LimitsTable,
+    pub(super) budget: BudgetTable,
+    pub(super) workspace: WorkspaceTable,
+    pub(super) guard: GuardTable,
+    pub(super) sandbox: SandboxTable,
+    pub(super) environment: EnvironmentTable,
+    pub(super) setup: SetupTable,
     #[serde(default)]
-    pub(super) checks: Vec<Check>,
-    pub(super) agents: BTreeMap<String, Agent>,
+    pub(super) checks: Vec<CheckTable>,
+    pub(super) agents: BTreeMap<String, AgentTable>,
     #[serde(default)]
     pub(super) prices: BTreeMap<String, ModelPrice>,
 }
@@ -39,15 +44,15 @@ pub(super) struct Config {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
 pub(super) struct ModelPrice {
-    input: PerMillion,
-    output: PerMillion,
-    cache_read: Option<PerMillion>,
-    cache_write: Option<PerMillion>,
+    input: PricePerMillion,
+    output: PricePerMillion,
+    cache_read: Option<PricePerMillion>,
+    cache_write: Option<PricePerMillion>,
 }
 
 impl From<&ModelPrice> for Price {
     fn from(told: &ModelPrice) -> Self {
-        let cached = |price: &Option<PerMillion>| price.as_ref().unwrap_or(&told.input).0;
+        let cached = |price: &Option<PricePerMillion>| price.as_ref().unwrap_or(&told.input).0;
         Self {
             input: told.input.0,
             output: told.output.0,
@@ -59,10 +64,10 @@ impl From<&ModelPrice> for Price {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Verification {
-    pub(super) max_retries: Retries,
+pub(super) struct VerificationTable {
+    pub(super) max_retries: RetryCount,
     pub(super) timeout: HumanDuration,
-    pub(super) tier: Whole<1, 3>,
+    pub(super) tier: BoundedInteger<1, 3>,
     pub(super) baseline: BaselineMode,
     pub(super) known_failures: Vec<String>,
     pub(super) known_failures_file: String,
@@ -74,10 +79,10 @@ pub(super) struct Verification {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Judging {
+pub(super) struct JudgingTable {
     pub(super) judges: Vec<String>,
-    pub(super) votes: Whole<2, 9>,
-    pub(super) confidence_floor: Share,
+    pub(super) votes: BoundedInteger<2, 9>,
+    pub(super) confidence_floor: UnitFraction,
     pub(super) mode: VoteMode,
     pub(super) tier2_enabled: bool,
     pub(super) tier3_enabled: bool,
@@ -85,34 +90,34 @@ pub(super) struct Judging {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Limits {
+pub(super) struct LimitsTable {
     pub(super) timeout: HumanDuration,
     pub(super) silence: HumanDuration,
-    pub(super) max_turns: Option<Whole<1, 1_000_000>>,
+    pub(super) max_turns: Option<BoundedInteger<1, 1_000_000>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Budget {
-    pub(super) cost_usd: Option<Dollars>,
-    pub(super) tokens: Option<Whole<1, { u64::MAX }>>,
+pub(super) struct BudgetTable {
+    pub(super) cost_usd: Option<UsdAmount>,
+    pub(super) tokens: Option<BoundedInteger<1, { u64::MAX }>>,
     pub(super) wall: Option<HumanDuration>,
-    pub(super) attempt_cost_usd: Option<Dollars>,
-    pub(super) attempt_tokens: Option<Whole<1, { u64::MAX }>>,
+    pub(super) attempt_cost_usd: Option<UsdAmount>,
+    pub(super) attempt_tokens: Option<BoundedInteger<1, { u64::MAX }>>,
     pub(super) strict: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Guard {
+pub(super) struct GuardTable {
     pub(super) protect: Vec<String>,
-    pub(super) policy: Policy,
+    pub(super) policy: ProtectionPolicy,
     pub(super) allow: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Workspace {
+pub(super) struct WorkspaceTable {
     pub(super) snapshots: bool,
     pub(super) between_attempts: BetweenAttempts,
     pub(super) on_exhausted: OnExhausted,
@@ -120,11 +125,11 @@ pub(super) struct Workspace {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Sandbox {
-    pub(super) backend: Backend,
+pub(super) struct SandboxTable {
+    pub(super) backend: SandboxBackend,
     pub(super) required: bool,
-    pub(super) agents: Profile,
-    pub(super) checks: Profile,
+    pub(super) agents: SandboxProfile,
+    pub(super) checks: SandboxProfile,
     pub(super) writable: Vec<String>,
     pub(super) image: String,
     pub(super) engine_args: Vec<String>,
@@ -133,14 +138,14 @@ pub(super) struct Sandbox {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Environment {
+pub(super) struct EnvironmentTable {
     pub(super) checks: Vec<String>,
     pub(super) secrets: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
-pub(super) struct Setup {
+pub(super) struct SetupTable {
     pub(super) run: CommandLines,
     pub(super) reset: CommandLines,
     pub(super) files: Vec<String>,

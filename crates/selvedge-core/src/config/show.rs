@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::key::Key;
-use super::place::Origin;
-use super::resolve::Resolved;
-use super::tree::{Node, Value};
+use super::key::SettingKey;
+use super::resolve::ResolvedConfig;
+use super::source::Origin;
+use super::tree::{ConfigNode, ConfigValue};
 
 /// What stands in place of a value that looks secret.
-const HIDDEN: &str = "<hidden>";
+const HIDDEN_VALUE: &str = "<hidden>";
 
 /// Words in a variable's name that make its value a secret.
 const SECRET_WORDS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
@@ -26,10 +26,10 @@ pub struct Setting {
     pub origin: Origin,
 }
 
-impl Resolved {
+impl ResolvedConfig {
     /// Every setting that has a value, sorted by path.
     pub fn settings(&self) -> Vec<Setting> {
-        let leaves = self.tree.leaves(&Key::default());
+        let leaves = self.tree.leaves(&SettingKey::default());
         leaves
             .iter()
             .flat_map(|(key, node)| match list_of_tables(node) {
@@ -49,7 +49,7 @@ impl Resolved {
     pub fn to_toml(&self) -> String {
         let mut lines = Vec::new();
         let mut blocks = Vec::new();
-        for (key, node) in self.tree.leaves(&Key::default()) {
+        for (key, node) in self.tree.leaves(&SettingKey::default()) {
             match list_of_tables(node) {
                 Some(elements) => {
                     blocks.extend(elements.iter().map(|element| (key.clone(), element)));
@@ -57,25 +57,25 @@ impl Resolved {
                 None => lines.push(setting(&key, node)),
             }
         }
-        let mut text = aligned(&lines);
+        let mut text = align(&lines);
         for (key, element) in blocks {
-            let settings = element.leaves(&Key::default());
+            let settings = element.leaves(&SettingKey::default());
             let settings: Vec<_> = settings
                 .iter()
                 .map(|(key, node)| setting(key, node))
                 .collect();
-            let _ = write!(text, "\n[[{key}]]\n{}", aligned(&settings));
+            let _ = write!(text, "\n[[{key}]]\n{}", align(&settings));
         }
         text
     }
 }
 
-fn list_of_tables(node: &Node) -> Option<&[Node]> {
+fn list_of_tables(node: &ConfigNode) -> Option<&[ConfigNode]> {
     match &node.value {
-        Value::List(elements)
+        ConfigValue::List(elements)
             if elements
                 .iter()
-                .any(|element| matches!(element.value, Value::Table(_))) =>
+                .any(|element| matches!(element.value, ConfigValue::Table(_))) =>
         {
             Some(elements)
         }
@@ -83,21 +83,21 @@ fn list_of_tables(node: &Node) -> Option<&[Node]> {
     }
 }
 
-fn setting(key: &Key, node: &Node) -> Setting {
+fn setting(key: &SettingKey, node: &ConfigNode) -> Setting {
     let value = if is_secret(key) {
-        toml::Value::String(HIDDEN.to_owned())
+        toml::Value::String(HIDDEN_VALUE.to_owned())
     } else {
         node.to_toml()
     };
     Setting {
         key: key.to_string(),
         value,
-        origin: node.key_place.origin(),
+        origin: node.key_span.origin(),
     }
 }
 
 /// Literal values of an agent's environment are hidden by their names; names of variables are not.
-fn is_secret(key: &Key) -> bool {
+fn is_secret(key: &SettingKey) -> bool {
     let (table, name) = key.split_last();
     let in_env = table.split_last().1 == Some("env");
     let name = name.unwrap_or_default().to_ascii_uppercase();
@@ -105,8 +105,8 @@ fn is_secret(key: &Key) -> bool {
 }
 
 /// One line a setting, the origins in one column unless a line is very long.
-fn aligned(settings: &[Setting]) -> String {
-    const WIDEST: usize = 48;
+fn align(settings: &[Setting]) -> String {
+    const MAX_COLUMN: usize = 48;
     let lines: Vec<_> = settings
         .iter()
         .map(|setting| {
@@ -119,7 +119,7 @@ fn aligned(settings: &[Setting]) -> String {
     let width = lines
         .iter()
         .map(|(line, _)| line.chars().count())
-        .filter(|width| *width <= WIDEST);
+        .filter(|width| *width <= MAX_COLUMN);
     let width = width.max().unwrap_or_default();
     let mut text = String::new();
     for (line, origin) in lines {

@@ -3,11 +3,11 @@
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::key::{Key, Segment};
+use super::key::{KeySegment, SettingKey};
 use super::schema::Config;
 
 /// Below this, two words are not a slip of the same hand (Jaro-Winkler).
-const NEAR: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 
 /// The JSON Schema of `selvedge.toml`, without references: for editors, and for suggestions.
 pub fn json_schema() -> Value {
@@ -36,13 +36,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(similarity, _)| *similarity >= NEAR)
+        .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, candidate)| candidate)
 }
 
 /// What to write instead of an unknown key.
-pub(super) fn for_unknown(key: &Key) -> Option<String> {
+pub(super) fn suggest_key(key: &SettingKey) -> Option<String> {
     let schema = json_schema();
     let (table, name) = key.split_last();
     let name = name?;
@@ -60,16 +60,16 @@ pub(super) fn for_unknown(key: &Key) -> Option<String> {
 }
 
 /// The keys that a table may hold.
-fn names_in(schema: &Value, table: &Key) -> Vec<String> {
+fn names_in(schema: &Value, table: &SettingKey) -> Vec<String> {
     let found = table
         .0
         .iter()
         .try_fold(schema, |schema, segment| match segment {
-            Segment::Name(name) => schema
+            KeySegment::Name(name) => schema
                 .pointer("/properties")
                 .and_then(|properties| properties.get(name))
                 .or_else(|| schema.get("additionalProperties")),
-            Segment::Index(_) => schema.get("items"),
+            KeySegment::Index(_) => schema.get("items"),
         });
     let properties = found.and_then(|schema| schema.get("properties")?.as_object());
     properties
@@ -78,8 +78,8 @@ fn names_in(schema: &Value, table: &Key) -> Vec<String> {
 }
 
 /// Every key that always has the same path: those of `[agents.NAME]` and `[[checks]]` do not.
-pub(super) fn all_keys(schema: &Value) -> Vec<Key> {
-    fn walk(schema: &Value, at: &Key, found: &mut Vec<Key>) {
+pub(super) fn all_keys(schema: &Value) -> Vec<SettingKey> {
+    fn walk(schema: &Value, at: &SettingKey, found: &mut Vec<SettingKey>) {
         match schema.get("properties").and_then(Value::as_object) {
             Some(properties) => {
                 for (name, schema) in properties {
@@ -90,6 +90,6 @@ pub(super) fn all_keys(schema: &Value) -> Vec<Key> {
         }
     }
     let mut found = Vec::new();
-    walk(schema, &Key::default(), &mut found);
+    walk(schema, &SettingKey::default(), &mut found);
     found
 }

@@ -8,47 +8,47 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use super::diagnostic::{ConfigError, Diagnostic};
-use super::key::{Key, Segment};
-use super::place::{Place, Source};
+use super::key::{KeySegment, SettingKey};
+use super::source::{ConfigSource, SourceSpan};
 
 /// A value, where it stands, and where its key stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
-    pub(super) place: Place,
-    pub(super) key_place: Place,
-    pub(super) value: Value,
+pub(super) struct ConfigNode {
+    pub(super) span: SourceSpan,
+    pub(super) key_span: SourceSpan,
+    pub(super) value: ConfigValue,
 }
 
 /// The three shapes that layering tells apart.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum ConfigValue {
     /// Text, number, truth value or date.
     Scalar(toml::Value),
     /// Replaced whole by a later layer.
-    List(Vec<Node>),
+    List(Vec<ConfigNode>),
     /// Overlaid key by key.
-    Table(BTreeMap<String, Node>),
+    Table(BTreeMap<String, ConfigNode>),
 }
 
-impl Node {
+impl ConfigNode {
     /// A value without a text of its own (environment, flags).
-    pub(super) fn new(source: &Arc<Source>, value: Value) -> Self {
+    pub(super) fn new(source: &Arc<ConfigSource>, value: ConfigValue) -> Self {
         Self {
-            place: Place::whole(source),
-            key_place: Place::whole(source),
+            span: SourceSpan::whole(source),
+            key_span: SourceSpan::whole(source),
             value,
         }
     }
 
     /// An empty table.
-    pub(super) fn empty(source: &Arc<Source>) -> Self {
-        Self::new(source, Value::Table(BTreeMap::new()))
+    pub(super) fn empty(source: &Arc<ConfigSource>) -> Self {
+        Self::new(source, ConfigValue::Table(BTreeMap::new()))
     }
 
     /// Reads a TOML text; what it may hold is not looked at yet.
-    pub(super) fn parse(source: &Arc<Source>) -> Result<Self, ConfigError> {
+    pub(super) fn parse(source: &Arc<ConfigSource>) -> Result<Self, ConfigError> {
         let failed = |error: &toml::de::Error| {
-            let place = Place {
+            let place = SourceSpan {
                 source: Arc::clone(source),
                 span: error.span().unwrap_or(0..0),
             };
@@ -61,12 +61,12 @@ impl Node {
     }
 
     fn from_spanned<K>(
-        source: &Arc<Source>,
+        source: &Arc<ConfigSource>,
         key: &Spanned<K>,
         value: Spanned<DeValue<'_>>,
     ) -> Result<Self, toml::de::Error> {
         let span = value.span();
-        let at = |span| Place {
+        let at = |span| SourceSpan {
             source: Arc::clone(source),
             span,
         };
@@ -76,7 +76,7 @@ impl Node {
                 let element = |element: Spanned<DeValue<'_>>| {
                     Self::from_spanned(source, &Spanned::new(element.span(), ""), element)
                 };
-                Value::List(
+                ConfigValue::List(
                     elements
                         .into_iter()
                         .map(element)
@@ -88,16 +88,16 @@ impl Node {
                     let node = Self::from_spanned(source, &key, value)?;
                     Ok((String::from(key.into_inner()), node))
                 };
-                Value::Table(entries.into_iter().map(entry).collect::<Result<_, _>>()?)
+                ConfigValue::Table(entries.into_iter().map(entry).collect::<Result<_, _>>()?)
             }
             scalar => {
                 let scalar = ValueDeserializer::from(Spanned::new(span, scalar));
-                Value::Scalar(toml::Value::deserialize(scalar)?)
+                ConfigValue::Scalar(toml::Value::deserialize(scalar)?)
             }
         };
         Ok(Self {
-            place,
-            key_place,
+            span: place,
+            key_span: key_place,
             value,
         })
     }
@@ -105,7 +105,7 @@ impl Node {
     /// Lays `over` on top: tables key by key, anything else replaced.
     pub(super) fn overlay(self, over: Self) -> Self {
         match (self.value, over.value) {
-            (Value::Table(mut entries), Value::Table(later)) => {
+            (ConfigValue::Table(mut entries), ConfigValue::Table(later)) => {
                 for (key, node) in later {
                     let merged = match entries.remove(&key) {
                         Some(below) => below.overlay(node),
@@ -114,7 +114,7 @@ impl Node {
                     entries.insert(key, merged);
                 }
                 Self {
-                    value: Value::Table(entries),
+                    value: ConfigValue::Table(entries),
                     ..over
                 }
             }
@@ -123,13 +123,13 @@ impl Node {
     }
 
     /// Puts a value at a dotted path of plain names, with tables on the way.
-    pub(super) fn set(&mut self, key: &Key, node: Self) {
-        let source = Arc::clone(&node.place.source);
+    pub(super) fn set(&mut self, key: &SettingKey, node: Self) {
+        let source = Arc::clone(&node.span.source);
         let mut node = node;
         for segment in key.0.iter().rev() {
-            if let Segment::Name(name) = segment {
+            if let KeySegment::Name(name) = segment {
                 let table = BTreeMap::from([(name.clone(), node)]);
-                node = Self::new(&source, Value::Table(table));
+                node = Self::new(&source, ConfigValue::Table(table));
             }
         }
         let below = std::mem::replace(self, Self::empty(&source));
@@ -137,60 +137,62 @@ impl Node {
     }
 
     /// The node at a path.
-    pub(super) fn at(&self, key: &Key) -> Option<&Self> {
+    pub(super) fn at(&self, key: &SettingKey) -> Option<&Self> {
         key.0
             .iter()
             .try_fold(self, |node, segment| match (segment, &node.value) {
-                (Segment::Name(name), Value::Table(entries)) => entries.get(name),
-                (Segment::Index(index), Value::List(elements)) => elements.get(*index),
+                (KeySegment::Name(name), ConfigValue::Table(entries)) => entries.get(name),
+                (KeySegment::Index(index), ConfigValue::List(elements)) => elements.get(*index),
                 _ => None,
             })
     }
 
     /// The node at a path, or the nearest one above it: something can always be pointed at.
-    pub(super) fn nearest(&self, key: &Key) -> &Self {
+    pub(super) fn nearest(&self, key: &SettingKey) -> &Self {
         (0..=key.0.len())
             .rev()
-            .find_map(|length| self.at(&Key(key.0[..length].to_vec())))
+            .find_map(|length| self.at(&SettingKey(key.0[..length].to_vec())))
             .unwrap_or(self)
     }
 
     /// Takes a node out.
-    pub(super) fn remove(&mut self, key: &Key) -> Option<Self> {
+    pub(super) fn remove(&mut self, key: &SettingKey) -> Option<Self> {
         let (last, parents) = key.0.split_last()?;
         let parent =
             parents
                 .iter()
                 .try_fold(self, |node, segment| match (segment, &mut node.value) {
-                    (Segment::Name(name), Value::Table(entries)) => entries.get_mut(name),
-                    (Segment::Index(index), Value::List(elements)) => elements.get_mut(*index),
+                    (KeySegment::Name(name), ConfigValue::Table(entries)) => entries.get_mut(name),
+                    (KeySegment::Index(index), ConfigValue::List(elements)) => {
+                        elements.get_mut(*index)
+                    }
                     _ => None,
                 })?;
         match (last, &mut parent.value) {
-            (Segment::Name(name), Value::Table(entries)) => entries.remove(name),
+            (KeySegment::Name(name), ConfigValue::Table(entries)) => entries.remove(name),
             _ => None,
         }
     }
 
     /// Every value below a path that is not a table, with its path; lists are values here.
-    pub(super) fn leaves(&self, at: &Key) -> Vec<(Key, &Self)> {
+    pub(super) fn leaves(&self, at: &SettingKey) -> Vec<(SettingKey, &Self)> {
         match &self.value {
-            Value::Table(entries) => entries
+            ConfigValue::Table(entries) => entries
                 .iter()
                 .flat_map(|(name, node)| node.leaves(&at.name(name)))
                 .collect(),
-            Value::Scalar(_) | Value::List(_) => vec![(at.clone(), self)],
+            ConfigValue::Scalar(_) | ConfigValue::List(_) => vec![(at.clone(), self)],
         }
     }
 
     /// The bare value.
     pub(super) fn to_toml(&self) -> toml::Value {
         match &self.value {
-            Value::Scalar(value) => value.clone(),
-            Value::List(elements) => {
+            ConfigValue::Scalar(value) => value.clone(),
+            ConfigValue::List(elements) => {
                 toml::Value::Array(elements.iter().map(Self::to_toml).collect())
             }
-            Value::Table(entries) => toml::Value::Table(
+            ConfigValue::Table(entries) => toml::Value::Table(
                 entries
                     .iter()
                     .map(|(key, node)| (key.clone(), node.to_toml()))

@@ -52,8 +52,8 @@ impl fmt::Display for HumanDuration {
 
 impl<'de> Deserialize<'de> for HumanDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Duration;
-        impl Visitor<'_> for Duration {
+        struct HumanDurationVisitor;
+        impl Visitor<'_> for HumanDurationVisitor {
             type Value = HumanDuration;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,20 +69,20 @@ impl<'de> Deserialize<'de> for HumanDuration {
                 Err(E::custom(with_hint("a duration is text with a unit", hint)))
             }
         }
-        deserializer.deserialize_any(Duration)
+        deserializer.deserialize_any(HumanDurationVisitor)
     }
 }
 
 /// A whole number between bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "u64")]
-pub(super) struct Whole<const MIN: u64, const MAX: u64>(pub(super) u64);
+pub(super) struct BoundedInteger<const MIN: u64, const MAX: u64>(pub(super) u64);
 
-impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
+impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for BoundedInteger<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Bounded<const MIN: u64, const MAX: u64>;
-        impl<const MIN: u64, const MAX: u64> Visitor<'_> for Bounded<MIN, MAX> {
-            type Value = Whole<MIN, MAX>;
+        struct BoundedIntegerVisitor<const MIN: u64, const MAX: u64>;
+        impl<const MIN: u64, const MAX: u64> Visitor<'_> for BoundedIntegerVisitor<MIN, MAX> {
+            type Value = BoundedInteger<MIN, MAX>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 if MAX > i64::MAX.unsigned_abs() / 2 {
@@ -94,24 +94,24 @@ impl<'de, const MIN: u64, const MAX: u64> Deserialize<'de> for Whole<MIN, MAX> {
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Self::Value, E> {
                 match u64::try_from(number) {
-                    Ok(value) if (MIN..=MAX).contains(&value) => Ok(Whole(value)),
+                    Ok(value) if (MIN..=MAX).contains(&value) => Ok(BoundedInteger(value)),
                     _ => Err(E::invalid_value(de::Unexpected::Signed(number), &self)),
                 }
             }
         }
-        deserializer.deserialize_any(Bounded)
+        deserializer.deserialize_any(BoundedIntegerVisitor)
     }
 }
 
 /// Corrections after a failed attempt: 0 to [`RunSpec::MAX_RETRIES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "u32")]
-pub(super) struct Retries(pub(super) u32);
+pub(super) struct RetryCount(pub(super) u32);
 
-impl<'de> Deserialize<'de> for Retries {
+impl<'de> Deserialize<'de> for RetryCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const CAP: u32 = RunSpec::MAX_RETRIES;
-        let Whole(asked) = Whole::<0, { u64::MAX }>::deserialize(deserializer)?;
+        let BoundedInteger(asked) = BoundedInteger::<0, { u64::MAX }>::deserialize(deserializer)?;
         match u32::try_from(asked) {
             Ok(retries) if retries <= CAP => Ok(Self(retries)),
             _ => Err(de::Error::custom(with_hint(
@@ -125,9 +125,9 @@ impl<'de> Deserialize<'de> for Retries {
 /// US dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "f64")]
-pub(super) struct Dollars(pub(super) MicroUsd);
+pub(super) struct UsdAmount(pub(super) MicroUsd);
 
-impl<'de> Deserialize<'de> for Dollars {
+impl<'de> Deserialize<'de> for UsdAmount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
         match MicroUsd::from_usd(dollars) {
@@ -143,9 +143,9 @@ impl<'de> Deserialize<'de> for Dollars {
 /// A price in US dollars for a million tokens, which may be nothing; in millionths of a micro-dollar for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "f64")]
-pub(super) struct PerMillion(pub(super) u64);
+pub(super) struct PricePerMillion(pub(super) u64);
 
-impl<'de> Deserialize<'de> for PerMillion {
+impl<'de> Deserialize<'de> for PricePerMillion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
         // The same number counts dollars for a million tokens and micro-dollars for one.
@@ -163,9 +163,9 @@ impl<'de> Deserialize<'de> for PerMillion {
 /// A share, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 #[schemars(with = "f64")]
-pub(super) struct Share(pub(super) f64);
+pub(super) struct UnitFraction(pub(super) f64);
 
-impl<'de> Deserialize<'de> for Share {
+impl<'de> Deserialize<'de> for UnitFraction {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let share = f64::deserialize(deserializer)?;
         if (0.0..=1.0).contains(&share) {
@@ -194,8 +194,8 @@ enum StringOrList {
 
 impl<'de> Deserialize<'de> for CommandLine {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Words;
-        impl<'de> Visitor<'de> for Words {
+        struct CommandLineVisitor;
+        impl<'de> Visitor<'de> for CommandLineVisitor {
             type Value = Vec<String>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -215,7 +215,7 @@ impl<'de> Deserialize<'de> for CommandLine {
                 Vec::deserialize(de::value::SeqAccessDeserializer::new(words))
             }
         }
-        let words = deserializer.deserialize_any(Words)?;
+        let words = deserializer.deserialize_any(CommandLineVisitor)?;
         match words.first() {
             Some(program) if !program.is_empty() => Ok(Self(words)),
             _ => Err(de::Error::custom("no program is named")),
@@ -230,8 +230,8 @@ pub(super) struct CommandLines(pub(super) Vec<String>);
 
 impl<'de> Deserialize<'de> for CommandLines {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Lines;
-        impl<'de> Visitor<'de> for Lines {
+        struct CommandLinesVisitor;
+        impl<'de> Visitor<'de> for CommandLinesVisitor {
             type Value = Vec<String>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -246,7 +246,7 @@ impl<'de> Deserialize<'de> for CommandLines {
                 Vec::deserialize(de::value::SeqAccessDeserializer::new(lines))
             }
         }
-        let lines = deserializer.deserialize_any(Lines)?;
+        let lines = deserializer.deserialize_any(CommandLinesVisitor)?;
         if lines.iter().any(|line| line.trim().is_empty()) {
             return Err(de::Error::custom("a command line is empty"));
         }
@@ -270,11 +270,11 @@ pub(super) enum EnvValue {
 impl<'de> Deserialize<'de> for EnvValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct From {
+        struct EnvReference {
             from: String,
         }
-        struct TextOrFrom;
-        impl<'de> Visitor<'de> for TextOrFrom {
+        struct EnvValueVisitor;
+        impl<'de> Visitor<'de> for EnvValueVisitor {
             type Value = EnvValue;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -286,10 +286,11 @@ impl<'de> Deserialize<'de> for EnvValue {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<EnvValue, A::Error> {
-                let From { from } = From::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                let EnvReference { from } =
+                    EnvReference::deserialize(de::value::MapAccessDeserializer::new(map))?;
                 Ok(EnvValue::From { from })
             }
         }
-        deserializer.deserialize_any(TextOrFrom)
+        deserializer.deserialize_any(EnvValueVisitor)
     }
 }

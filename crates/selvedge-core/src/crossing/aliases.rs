@@ -10,12 +10,16 @@ static CONFIG: Pattern = Pattern::new(r"^(?:ts|js)config[^/]*\.json$");
 /// Beginnings of names that no package can have, so that an alias leads no import of one elsewhere.
 const NO_PACKAGE: [&str; 4] = ["@/", "~", "#", "$"];
 
-pub(super) fn are_in(name: &str) -> bool {
+pub(super) fn has_aliases(name: &str) -> bool {
     CONFIG.is_match(name)
 }
 
 /// The configuration of the base, with the aliases that are new and that no original source uses.
-pub(super) fn add(before: &Value, after: &Value, is_imported: &dyn Fn(&str) -> bool) -> Value {
+pub(super) fn merge_aliases(
+    before: &Value,
+    after: &Value,
+    is_imported: &dyn Fn(&str) -> bool,
+) -> Value {
     let option = |config: &Value, name: &str| config.get("compilerOptions")?.get(name).cloned();
     let mut merged = before.clone();
     let Some(Value::Object(aliases)) = option(after, "paths") else {
@@ -75,7 +79,7 @@ mod tests {
 
     fn merged(before: &str, after: &str) -> Value {
         let read = |text| serde_json::from_str(text).unwrap();
-        add(&read(before), &read(after), &|name| name == "~/")
+        merge_aliases(&read(before), &read(after), &|name| name == "~/")
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Configuration of checks and builds, recognized by file name.
 
 use super::references::name_of;
-use super::sides::Side;
+use super::sides::ProjectSide;
 use crate::guard::Pattern;
 
 /// Configuration of test runners, linters, formatters and type checkers, and set-up code that runners load first.
@@ -33,7 +33,7 @@ static BUILDS: Pattern = Pattern::new(concat!(
 ));
 
 /// The side of a configuration file; `None` for other files.
-pub(super) fn side_of_config(path: &str) -> Option<Side> {
+pub(super) fn side_of_config(path: &str) -> Option<ProjectSide> {
     let name = name_of(path);
     let in_cargo_home = || {
         let above = path.strip_suffix(name).unwrap_or_default();
@@ -41,9 +41,9 @@ pub(super) fn side_of_config(path: &str) -> Option<Side> {
             && (above == ".cargo/" || above.ends_with("/.cargo/"))
     };
     if RUNNERS.is_match(name) || in_cargo_home() {
-        return Some(Side::Test);
+        return Some(ProjectSide::Test);
     }
-    BUILDS.is_match(name).then_some(Side::Shared)
+    BUILDS.is_match(name).then_some(ProjectSide::Shared)
 }
 
 #[cfg(test)]
@@ -53,18 +53,18 @@ mod tests {
     #[test]
     fn side_of_config_by_name() {
         for (path, side) in [
-            ("a/conftest.py", Some(Side::Test)),
-            ("jest.config.ts", Some(Side::Test)),
-            (".eslintrc.cjs", Some(Side::Test)),
-            ("a/.cargo/config.toml", Some(Side::Test)),
-            ("spec/spec_helper.rb", Some(Side::Test)),
-            ("tsconfig.build.json", Some(Side::Shared)),
-            ("rules/common.mk", Some(Side::Shared)),
-            ("Rakefile.rb", Some(Side::Test)),
-            ("config/cflags.txt", Some(Side::Shared)),
+            ("a/conftest.py", Some(ProjectSide::Test)),
+            ("jest.config.ts", Some(ProjectSide::Test)),
+            (".eslintrc.cjs", Some(ProjectSide::Test)),
+            ("a/.cargo/config.toml", Some(ProjectSide::Test)),
+            ("spec/spec_helper.rb", Some(ProjectSide::Test)),
+            ("tsconfig.build.json", Some(ProjectSide::Shared)),
+            ("rules/common.mk", Some(ProjectSide::Shared)),
+            ("Rakefile.rb", Some(ProjectSide::Test)),
+            ("config/cflags.txt", Some(ProjectSide::Shared)),
             ("feature_flags.py", None),
-            ("Makefile", Some(Side::Shared)),
-            ("vite.config.ts", Some(Side::Shared)),
+            ("Makefile", Some(ProjectSide::Shared)),
+            ("vite.config.ts", Some(ProjectSide::Shared)),
             ("config.toml", None),
             ("src/jest.ts", None),
             (".github/workflows/ci.yml", None),

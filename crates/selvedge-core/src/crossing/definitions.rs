@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::guard::{Language, Pattern, Views};
+use crate::guard::{Pattern, SourceLanguage, SourceViews};
 
 static PYTHON: Pattern = Pattern::new(
     r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)|^(\w+)[ \t]*(?::[^=\n]+)?=[^=]",
@@ -35,24 +35,24 @@ static SHELL: Pattern =
     Pattern::new(r"(?m)^[ \t]*(?:function[ \t]+)?(\w+)[ \t]*\(\)|^[ \t]*function[ \t]+(\w+)");
 
 /// The code of a source without its comments and the insides of strings; characters are where they were.
-pub(super) fn code_lines(language: Language, text: &str) -> Vec<String> {
-    Views::of(language, text).code
+pub(super) fn code_lines(language: SourceLanguage, text: &str) -> Vec<String> {
+    SourceViews::of(language, text).code
 }
 
 /// The names that a source defines.
-pub(super) fn definitions(language: Language, text: &str) -> BTreeSet<String> {
+pub(super) fn definitions(language: SourceLanguage, text: &str) -> BTreeSet<String> {
     let pattern = match language {
-        Language::Python => &PYTHON,
-        Language::JavaScript => &JAVASCRIPT,
-        Language::Rust => &RUST,
-        Language::Go => &GO,
-        Language::Ruby => &RUBY,
-        Language::Php => &PHP,
-        Language::Curly => &CURLY,
-        Language::C => &C,
-        Language::Elixir => &ELIXIR,
-        Language::Shell => &SHELL,
-        Language::Yaml => return BTreeSet::new(),
+        SourceLanguage::Python => &PYTHON,
+        SourceLanguage::JavaScript => &JAVASCRIPT,
+        SourceLanguage::Rust => &RUST,
+        SourceLanguage::Go => &GO,
+        SourceLanguage::Ruby => &RUBY,
+        SourceLanguage::Php => &PHP,
+        SourceLanguage::Curly => &CURLY,
+        SourceLanguage::C => &C,
+        SourceLanguage::Elixir => &ELIXIR,
+        SourceLanguage::Shell => &SHELL,
+        SourceLanguage::Yaml => return BTreeSet::new(),
     };
     let code = code_lines(language, text).join("\n");
     let Some(regex) = pattern.regex() else {
@@ -75,8 +75,8 @@ fn is_keyword(name: &str) -> bool {
 }
 
 /// The words of a line: identifiers, and what is between them.
-pub(super) fn tokens(language: Language, line: &str) -> Vec<&str> {
-    let has_marks = matches!(language, Language::Ruby | Language::Elixir);
+pub(super) fn tokens(language: SourceLanguage, line: &str) -> Vec<&str> {
+    let has_marks = matches!(language, SourceLanguage::Ruby | SourceLanguage::Elixir);
     let mut tokens = Vec::new();
     let mut start = 0;
     let mut was_word = None;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::guard::{BadGlob, Globs};
-use crate::machine::floors;
+use crate::format::counted;
+use crate::guard::{GlobError, Globs};
+use crate::machine::test_regression;
 use crate::model::{CheckReport, CheckStatus, CrossedReport};
-use crate::words::counted;
 
 use super::sides::CrossedFile;
 
@@ -23,11 +23,11 @@ impl<'a> ExpectedChanges<'a> {
     }
 
     /// Rejects an entry that can be neither a glob nor the id of a test: it would excuse nothing.
-    pub fn check(entries: &[String]) -> Result<(), BadGlob> {
+    pub fn check(entries: &[String]) -> Result<(), GlobError> {
         for entry in entries {
             if entry.trim().is_empty() {
                 let (glob, why) = (entry.clone(), "it is empty".to_owned());
-                return Err(BadGlob { glob, why });
+                return Err(GlobError { glob, why });
             }
             Globs::new(std::slice::from_ref(entry))
                 .map(drop)
@@ -44,9 +44,13 @@ impl<'a> ExpectedChanges<'a> {
             let Some(crossed) = crossed else {
                 return false;
             };
-            let is_cut = crossed.expected_files.len() >= CrossedReport::LISTED;
-            let fits = Globs::new(std::slice::from_ref(entry))
-                .is_ok_and(|glob| crossed.expected_files.iter().any(|path| glob.fit(path)));
+            let is_cut = crossed.expected_files.len() >= CrossedReport::MAX_LISTED;
+            let fits = Globs::new(std::slice::from_ref(entry)).is_ok_and(|glob| {
+                crossed
+                    .expected_files
+                    .iter()
+                    .any(|path| glob.is_match(path))
+            });
             is_cut || fits || is_id(entry) || {
                 let failed = crossed.checks.iter().filter_map(named_failures);
                 let one = ExpectedChanges::new(std::slice::from_ref(entry));
@@ -58,14 +62,16 @@ impl<'a> ExpectedChanges<'a> {
     }
 
     /// Takes the files out that the task expects to change; gives back their paths.
-    pub fn take_files(&self, files: &mut Vec<CrossedFile>) -> Vec<String> {
+    pub fn extract_files(&self, files: &mut Vec<CrossedFile>) -> Vec<String> {
         // An id of a test need not parse as a glob.
         let globs: Vec<Globs> = self
             .entries
             .iter()
             .filter_map(|entry| Globs::new(std::slice::from_ref(entry)).ok())
             .collect();
-        let taken = files.extract_if(.., |file| globs.iter().any(|glob| glob.fit(&file.path)));
+        let taken = files.extract_if(.., |file| {
+            globs.iter().any(|glob| glob.is_match(&file.path))
+        });
         taken.map(|file| file.path).collect()
     }
 
@@ -105,13 +111,13 @@ fn is_id(entry: &str) -> bool {
 pub(super) fn named_failures(check: &CheckReport) -> Option<BTreeSet<String>> {
     let tests = check.tests.as_ref()?;
     let fails_by_tests = tests.failed > 0 && tests.complete && tests.names_failed();
-    fails_by_tests.then(|| floors::ids(&tests.failed_ids).collect())
+    fails_by_tests.then(|| test_regression::ids(&tests.failed_ids).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crossing::all_expected;
+    use crate::crossing::report_all_expected;
 
     fn entries(entries: &[&str]) -> Vec<String> {
         entries.iter().map(|&entry| entry.to_owned()).collect()
@@ -137,7 +143,7 @@ mod tests {
         let declared = entries(&["tests/*_a.py", "tests/*_b.py", "tests/test_c.py::test_d"]);
         let declared = ExpectedChanges::new(&declared);
         assert_eq!(declared.unmatched(None).len(), 3);
-        let crossed = all_expected(entries(&["tests/test_a.py"]));
+        let crossed = report_all_expected(entries(&["tests/test_a.py"]));
         assert_eq!(declared.unmatched(Some(&crossed)), ["tests/*_b.py"]);
     }
 }

@@ -1,8 +1,8 @@
 //! Packages of Go that an attempt moved to another folder, in the original tests that import them or belong to them.
 
 use super::references::folder_of;
-use super::renames::{Move, as_text};
-use crate::guard::{ChangedFile, Language, Pattern};
+use super::renames::{MovedSource, as_text};
+use crate::guard::{ChangedFile, Pattern, SourceLanguage};
 
 /// A package in its old and its new folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(super) struct MovedPackage<'a> {
 /// Finds the packages of those folders that moved as a whole.
 pub(super) fn find_moved_packages<'a>(
     sources: &[&ChangedFile<'a>],
-    moves: &[Move<'a>],
+    moves: &[MovedSource<'a>],
     folders: &[(&'a str, &'a str)],
 ) -> Vec<MovedPackage<'a>> {
     let name = |path: &str, is_before: bool| {
@@ -30,7 +30,7 @@ pub(super) fn find_moved_packages<'a>(
     };
     let package = |&folders: &(&'a str, &'a str)| {
         let moved = moves.iter().find(|moved| {
-            Language::of(moved.from) == Some(Language::Go)
+            SourceLanguage::from_path(moved.from) == Some(SourceLanguage::Go)
                 && (folder_of(moved.from), folder_of(moved.to)) == folders
         })?;
         let names = (name(moved.from, true)?, name(moved.to, false)?);

@@ -1,10 +1,10 @@
 //! What shows that a source is a test, or helps tests, by its language.
 
-use crate::guard::{Language, Pattern, language};
+use crate::guard::{Pattern, SourceLanguage, language};
 
-impl Language {
+impl SourceLanguage {
     /// By the file's name; `None` for data, to which configuration in YAML belongs.
-    pub(super) fn of(path: &str) -> Option<Self> {
+    pub(super) fn from_path(path: &str) -> Option<Self> {
         language(path).filter(|language| *language != Self::Yaml)
     }
 

@@ -28,7 +28,7 @@ pub(super) fn merge(
     is_helper: IsHelper<'_>,
     is_imported: &dyn Fn(&str) -> bool,
 ) -> Option<MergeResult> {
-    let format = Format::of(change.path)?;
+    let format = ManifestFormat::of(change.path)?;
     let before = match change.before {
         None => Some(format.empty()),
         Some(bytes) => format.read(bytes),
@@ -37,8 +37,8 @@ pub(super) fn merge(
     let (Some(before), Some(after)) = (before, after) else {
         return Some(MergeResult::Unreadable);
     };
-    let merged = if format == Format::TsConfig {
-        aliases::add(&before, &after, is_imported)
+    let merged = if format == ManifestFormat::TsConfig {
+        aliases::merge_aliases(&before, &after, is_imported)
     } else {
         format.merge(&before, &after, is_helper)
     };
@@ -53,7 +53,7 @@ pub(super) fn merge(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ManifestFormat {
     PackageJson,
     ComposerJson,
     Pyproject,
@@ -63,7 +63,7 @@ enum Format {
     TsConfig,
 }
 
-impl Format {
+impl ManifestFormat {
     fn of(path: &str) -> Option<Self> {
         Some(match name_of(path) {
             "package.json" => Self::PackageJson,
@@ -72,7 +72,7 @@ impl Format {
             "Cargo.toml" => Self::Cargo,
             "setup.cfg" => Self::SetupCfg,
             "go.mod" => Self::GoMod,
-            name if aliases::are_in(name) => Self::TsConfig,
+            name if aliases::has_aliases(name) => Self::TsConfig,
             _ => return None,
         })
     }
@@ -152,15 +152,15 @@ impl Format {
             };
             let (old, new) = (before.get(key), after.get(key));
             let decided = match self.owner(&path, new.or(old).unwrap_or(&none)) {
-                Owner::Base => old.cloned(),
-                Owner::Attempt => new.cloned(),
-                owner @ (Owner::Dependencies | Owner::TestDependencies) => {
+                KeyOwner::Base => old.cloned(),
+                KeyOwner::Attempt => new.cloned(),
+                owner @ (KeyOwner::Dependencies | KeyOwner::TestDependencies) => {
                     let (old, wanted) = (old.unwrap_or(&none), new.unwrap_or(&none));
-                    let takes_new = owner == Owner::Dependencies;
+                    let takes_new = owner == KeyOwner::Dependencies;
                     let whole = merge_dependencies(old, wanted, takes_new, is_helper);
                     (!whole.is_empty() || new.is_some()).then_some(Value::Object(whole))
                 }
-                Owner::Mixed => {
+                KeyOwner::Mixed => {
                     let (old, wanted) = (old.unwrap_or(&none), new.unwrap_or(&none));
                     let whole = self.merge_table(&path, old, wanted, is_helper);
                     let is_empty = whole.as_object().is_some_and(serde_json::Map::is_empty);
@@ -174,20 +174,22 @@ impl Format {
         Value::Object(merged)
     }
 
-    fn owner(self, path: &str, value: &Value) -> Owner {
+    fn owner(self, path: &str, value: &Value) -> KeyOwner {
         let owner = match self {
             Self::PackageJson => package_json(path),
             Self::ComposerJson => composer_json(path),
             Self::Pyproject => pyproject(path),
             Self::Cargo => cargo(path),
             Self::SetupCfg => setup_cfg(path),
-            Self::GoMod => Owner::Attempt,
-            Self::TsConfig => Owner::Base,
+            Self::GoMod => KeyOwner::Attempt,
+            Self::TsConfig => KeyOwner::Base,
         };
         // Only a table can be mixed.
         match owner {
-            Owner::Mixed | Owner::Dependencies | Owner::TestDependencies if !value.is_object() => {
-                Owner::Base
+            KeyOwner::Mixed | KeyOwner::Dependencies | KeyOwner::TestDependencies
+                if !value.is_object() =>
+            {
+                KeyOwner::Base
             }
             owner => owner,
         }
@@ -196,7 +198,7 @@ impl Format {
 
 /// Who decides about a key of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Owner {
+enum KeyOwner {
     Base,
     Attempt,
     /// The attempt, as long as a dependency does not move away from a registry.
@@ -207,10 +209,10 @@ enum Owner {
     Mixed,
 }
 
-fn package_json(path: &str) -> Owner {
+fn package_json(path: &str) -> KeyOwner {
     match path {
         "dependencies" | "devDependencies" | "peerDependencies" | "optionalDependencies" => {
-            Owner::TestDependencies
+            KeyOwner::TestDependencies
         }
         "name"
         | "version"
@@ -249,20 +251,20 @@ fn package_json(path: &str) -> Owner {
         | "displayName"
         | "publisher"
         | "unpkg"
-        | "jsdelivr" => Owner::Attempt,
-        _ => Owner::Base,
+        | "jsdelivr" => KeyOwner::Attempt,
+        _ => KeyOwner::Base,
     }
 }
 
-fn composer_json(path: &str) -> Owner {
+fn composer_json(path: &str) -> KeyOwner {
     match path {
-        "require" | "require-dev" => Owner::TestDependencies,
-        "scripts" | "autoload-dev" | "config" | "repositories" => Owner::Base,
-        _ => Owner::Attempt,
+        "require" | "require-dev" => KeyOwner::TestDependencies,
+        "scripts" | "autoload-dev" | "config" | "repositories" => KeyOwner::Base,
+        _ => KeyOwner::Attempt,
     }
 }
 
-fn pyproject(path: &str) -> Owner {
+fn pyproject(path: &str) -> KeyOwner {
     match path {
         "project"
         | "tool"
@@ -270,19 +272,19 @@ fn pyproject(path: &str) -> Owner {
         | "tool.poetry"
         | "tool.uv"
         | "tool.pdm"
-        | "tool.hatch" => Owner::Mixed,
+        | "tool.hatch" => KeyOwner::Mixed,
         // Plugins that pytest loads by themselves.
         "project.entry-points.pytest11"
         | "tool.uv.sources"
         | "tool.poetry.plugins"
         | "tool.pdm.scripts"
-        | "tool.hatch.envs" => Owner::Base,
-        _ if path.starts_with("project.") => Owner::Attempt,
+        | "tool.hatch.envs" => KeyOwner::Base,
+        _ if path.starts_with("project.") => KeyOwner::Attempt,
         _ if ["tool.poetry.", "tool.uv.", "tool.pdm.", "tool.hatch."]
             .iter()
             .any(|table| path.starts_with(table)) =>
         {
-            Owner::Attempt
+            KeyOwner::Attempt
         }
         "tool.setuptools"
         | "tool.setuptools_scm"
@@ -294,17 +296,17 @@ fn pyproject(path: &str) -> Owner {
         | "tool.maturin"
         | "tool.scikit-build"
         | "tool.cibuildwheel"
-        | "tool.versioningit" => Owner::Attempt,
-        _ if path.starts_with("tool.") => Owner::Base,
-        _ => Owner::Attempt,
+        | "tool.versioningit" => KeyOwner::Attempt,
+        _ if path.starts_with("tool.") => KeyOwner::Base,
+        _ => KeyOwner::Attempt,
     }
 }
 
-fn cargo(path: &str) -> Owner {
+fn cargo(path: &str) -> KeyOwner {
     let last = path.rsplit('.').next().unwrap_or(path);
     match path {
-        "workspace.dependencies" => Owner::Dependencies,
-        "package" | "workspace" | "lib" | "target" => Owner::Mixed,
+        "workspace.dependencies" => KeyOwner::Dependencies,
+        "package" | "workspace" | "lib" | "target" => KeyOwner::Mixed,
         "package.autotests"
         | "package.autobenches"
         | "package.autoexamples"
@@ -312,21 +314,21 @@ fn cargo(path: &str) -> Owner {
         | "lib.test"
         | "lib.harness"
         | "lib.doctest"
-        | "workspace.lints" => Owner::Base,
+        | "workspace.lints" => KeyOwner::Base,
         "test" | "bench" | "patch" | "replace" | "lints" | "profile" | "cargo-features" => {
-            Owner::Base
+            KeyOwner::Base
         }
-        _ if !(path == last || path.starts_with("target.")) => Owner::Attempt,
+        _ if !(path == last || path.starts_with("target.")) => KeyOwner::Attempt,
         _ => match last {
-            "dev-dependencies" => Owner::TestDependencies,
-            "dependencies" | "build-dependencies" => Owner::Dependencies,
-            _ if path.starts_with("target.") => Owner::Mixed,
-            _ => Owner::Attempt,
+            "dev-dependencies" => KeyOwner::TestDependencies,
+            "dependencies" | "build-dependencies" => KeyOwner::Dependencies,
+            _ if path.starts_with("target.") => KeyOwner::Mixed,
+            _ => KeyOwner::Attempt,
         },
     }
 }
 
-fn setup_cfg(path: &str) -> Owner {
+fn setup_cfg(path: &str) -> KeyOwner {
     let is_packaging = path == "metadata"
         || path == "options"
         || path.starts_with("options.")
@@ -335,9 +337,9 @@ fn setup_cfg(path: &str) -> Owner {
             "egg_info" | "bdist_wheel" | "sdist" | "build_ext" | "bumpversion"
         );
     if is_packaging {
-        Owner::Attempt
+        KeyOwner::Attempt
     } else {
-        Owner::Base
+        KeyOwner::Base
     }
 }
 
@@ -355,12 +357,10 @@ fn merge_dependencies(
     let mut merged = serde_json::Map::new();
     for (name, wanted) in after {
         let decided = match before.get(name) {
-            _ if !comes_from_elsewhere(wanted) => Some(wanted),
+            _ if !has_foreign_source(wanted) => Some(wanted),
             Some(old) if old == wanted => Some(wanted),
             // Packages of the project itself move with it.
-            Some(old)
-                if takes_new && comes_from_elsewhere(old) && old.get("workspace").is_none() =>
-            {
+            Some(old) if takes_new && has_foreign_source(old) && old.get("workspace").is_none() => {
                 Some(wanted)
             }
             None if takes_new => Some(wanted),
@@ -375,7 +375,7 @@ fn merge_dependencies(
     merged
 }
 
-fn comes_from_elsewhere(wanted: &Value) -> bool {
+fn has_foreign_source(wanted: &Value) -> bool {
     match wanted {
         Value::String(version) => [
             "file:", "link:", "portal:", "npm:", "git", "http", "./", "../", "/", "github:", "dev-",

@@ -15,7 +15,7 @@ mod manifest;
 mod namesakes;
 mod outcome;
 mod packages;
-mod products;
+mod project_files;
 mod references;
 mod renames;
 mod scripts;
@@ -25,9 +25,9 @@ mod tests;
 
 pub use expected::ExpectedChanges;
 pub use manifest::MergeResult;
-pub use outcome::{CrossedRuns, NextRun, all_expected, conclude, next_run};
+pub use outcome::{CrossedRuns, NextRun, conclude, next_run, report_all_expected};
 pub use renames::{NewNames, RenamedOriginals, rename_originals};
 pub use sides::{
-    BaseFiles, CrossedFile, CrossingContext, Replacement, Side, find_crossed_files,
-    find_written_tests, may_refer, scripts_among,
+    BaseFiles, CrossedFile, CrossingContext, ProjectSide, Replacement, content_filter,
+    find_crossed_files, find_written_tests, scripts_among,
 };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::references::{Target, folder_of, join, name_of, stem_of};
+use super::references::{ReferenceTarget, folder_of, join, name_of, stem_of};
 use super::sides::{BaseFiles, BaseProject, VENDORED};
-use crate::guard::{ChangedFile, HELPER_NAME, Language, is_test_path};
+use crate::guard::{ChangedFile, HELPER_NAME, SourceLanguage, is_test_path};
 
 /// Endings that an import of JavaScript or TypeScript leaves out.
 const SCRIPT_ENDINGS: [&str; 8] = ["js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "cts"];
@@ -12,10 +12,10 @@ const SCRIPT_ENDINGS: [&str; 8] = ["js", "mjs", "cjs", "jsx", "ts", "tsx", "mts"
 const SOURCE_FOLDERS: [&str; 3] = ["src", "lib", "python"];
 
 /// Files by the last part of the name that they are imported by.
-pub(super) fn modules_of(base: &BaseFiles) -> BTreeMap<&str, Vec<&str>> {
+pub(super) fn index_modules(base: &BaseFiles) -> BTreeMap<&str, Vec<&str>> {
     let mut modules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for path in base.keys().filter(|path| has_modules(path)) {
-        let names = modules.entry(Target::new(path).needle());
+        let names = modules.entry(ReferenceTarget::new(path).needle());
         names.or_default().push(path);
     }
     modules
@@ -23,14 +23,14 @@ pub(super) fn modules_of(base: &BaseFiles) -> BTreeMap<&str, Vec<&str>> {
 
 impl<'a> BaseProject<'a> {
     /// Modules of the base whose names added files take.
-    pub(super) fn find_namesakes(&self, changes: &[ChangedFile<'_>]) -> Vec<Target<'a>> {
+    pub(super) fn find_namesakes(&self, changes: &[ChangedFile<'_>]) -> Vec<ReferenceTarget<'a>> {
         let added = changes.iter().filter(|change| change.before.is_none());
         let others = added.flat_map(|change| self.namesakes(change.path));
-        others.map(Target::new).collect()
+        others.map(ReferenceTarget::new).collect()
     }
 
     /// `app.pyi` beside `app.py`, and declarations of modules that have none.
-    pub(super) fn declares_for_another(&self, path: &str) -> bool {
+    pub(super) fn declares_other_module(&self, path: &str) -> bool {
         if path.strip_suffix(".pyi").is_some() {
             let mut others = self.namesakes(path);
             return others.any(|other| other.strip_suffix(".py").is_some());
@@ -42,7 +42,7 @@ impl<'a> BaseProject<'a> {
 
     /// Whether an import that found a source of the base finds this file from now on, while that source is still
     /// there: a compiled `x.js` next to `x.ts`, a package next to a module, a package next to its `src` folder.
-    pub(super) fn takes_the_place_of_another(&self, path: &str) -> bool {
+    pub(super) fn shadows_source(&self, path: &str) -> bool {
         let is_kept = |other: &str| {
             other != path && self.base.contains_key(other) && !self.removed.contains(other)
         };
@@ -92,8 +92,8 @@ impl<'a> BaseProject<'a> {
 
     /// Whether a module of this name is on the test side, or another project's, so that a test may now import this one
     /// instead.
-    pub(super) fn shadows_a_test_module(&self, path: &str) -> bool {
-        let is_helper_name = HELPER_NAME.is_match(Target::new(path).needle());
+    pub(super) fn shadows_test_module(&self, path: &str) -> bool {
+        let is_helper_name = HELPER_NAME.is_match(ReferenceTarget::new(path).needle());
         self.namesakes(path).any(|other| {
             let is_imported = is_helper_name || !is_test_path(name_of(other));
             VENDORED.is_match(other) || (is_imported && self.tests.contains(other))
@@ -102,12 +102,12 @@ impl<'a> BaseProject<'a> {
 
     /// Files that are modules by the same name, as far as that does not depend on who imports them.
     fn namesakes<'s>(&'s self, path: &'s str) -> impl Iterator<Item = &'a str> + 's {
-        let language = Language::of(path);
-        let named = self.modules.get(Target::new(path).needle());
+        let language = SourceLanguage::from_path(path);
+        let named = self.modules.get(ReferenceTarget::new(path).needle());
         let named = named.filter(|_| has_modules(path)).into_iter().flatten();
         named.copied().filter(move |other| {
-            Language::of(other) == language
-                && (language != Some(Language::Python)
+            SourceLanguage::from_path(other) == language
+                && (language != Some(SourceLanguage::Python)
                     || self.python_package(path) == self.python_package(other))
         })
     }
@@ -130,7 +130,7 @@ impl<'a> BaseProject<'a> {
 /// Whether files of this language are modules that are found by a search path.
 fn has_modules(path: &str) -> bool {
     matches!(
-        Language::of(path),
-        Some(Language::Python | Language::JavaScript | Language::Ruby)
+        SourceLanguage::from_path(path),
+        Some(SourceLanguage::Python | SourceLanguage::JavaScript | SourceLanguage::Ruby)
     )
 }

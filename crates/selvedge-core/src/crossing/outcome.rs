@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::expected::{ExpectedChanges, named_failures};
 use super::renames::NewNames;
-use super::sides::{CrossedFile, Side};
+use super::sides::{CrossedFile, ProjectSide};
+use crate::format::counted;
 use crate::guard::Pattern;
-use crate::machine::floors;
 use crate::machine::signature;
+use crate::machine::test_regression;
 use crate::model::{CheckReport, CheckStatus, CrossedReport, CrossedResult};
-use crate::words::counted;
 use selvedge_digest::{Failure, FailureKind, TestSummary};
 
 /// The runs of the checks that were made so far with the original tests. Each list has one report for each step.
@@ -40,7 +40,7 @@ pub enum NextRun {
 
 impl CrossedRuns {
     /// The run that decides most: the one with the attempt's shared files, if only that one executes tests.
-    fn decisive(&self) -> &[CheckReport] {
+    fn decisive_run(&self) -> &[CheckReport] {
         if let Some((_, checks)) = self.passed_with_new_names() {
             return checks;
         }
@@ -57,7 +57,7 @@ impl CrossedRuns {
             .filter(|(_, checks)| is_passed(checks))
     }
 
-    fn attempts_shared_decide(&self) -> bool {
+    fn is_decided_by_shared(&self) -> bool {
         let shared = self.with_attempts_shared.as_deref();
         self.without_unfit.is_none() && shared.is_some_and(is_passed)
     }
@@ -65,20 +65,20 @@ impl CrossedRuns {
 
 /// Decides which run to make next. `has_new_names` says whether the attempt renamed what the originals use.
 pub fn next_run(files: &[CrossedFile], has_new_names: bool, runs: &CrossedRuns) -> NextRun {
-    if is_passed(runs.decisive()) {
+    if is_passed(runs.decisive_run()) {
         return NextRun::Done;
     }
     if has_new_names && runs.renamed.is_none() {
         return NextRun::WithNewNames;
     }
-    let has_shared = files.iter().any(|file| file.side == Side::Shared);
+    let has_shared = files.iter().any(|file| file.side == ProjectSide::Shared);
     if has_shared && runs.with_attempts_shared.is_none() {
         return NextRun::WithAttemptsShared;
     }
     if runs.without_unfit.is_some() {
         return NextRun::Done;
     }
-    let unfit = find_unfit(files, runs.decisive());
+    let unfit = find_unfit(files, runs.decisive_run());
     if unfit.is_empty() {
         NextRun::Done
     } else {
@@ -87,7 +87,7 @@ pub fn next_run(files: &[CrossedFile], has_new_names: bool, runs: &CrossedRuns) 
 }
 
 /// The report where the attempt changed nothing on the test side but what the task expects it to change.
-pub fn all_expected(expected_files: Vec<String>) -> CrossedReport {
+pub fn report_all_expected(expected_files: Vec<String>) -> CrossedReport {
     CrossedReport {
         result: CrossedResult::Passed,
         reason: format!(
@@ -98,7 +98,7 @@ pub fn all_expected(expected_files: Vec<String>) -> CrossedReport {
         changed_files: Vec::new(),
         shared_files: Vec::new(),
         unfit_files: Vec::new(),
-        expected_files: listed(expected_files),
+        expected_files: limit_listed(expected_files),
         still_failing: Vec::new(),
         undecided_tests: Vec::new(),
         checks: Vec::new(),
@@ -124,15 +124,15 @@ pub fn conclude(
             && !new_names.as_ref().is_some_and(has_moved),
         ..CrossedSummary::default()
     };
-    for (index, check) in runs.decisive().iter().enumerate() {
+    for (index, check) in runs.decisive_run().iter().enumerate() {
         sum.add(baseline.get(index).copied().flatten(), check);
     }
     let unfit: Vec<String> = match &runs.without_unfit {
         Some((unfit, _)) => unfit.iter().cloned().collect(),
         None => Vec::new(),
     };
-    let shared: Vec<String> = if runs.attempts_shared_decide() {
-        let shared = files.iter().filter(|file| file.side == Side::Shared);
+    let shared: Vec<String> = if runs.is_decided_by_shared() {
+        let shared = files.iter().filter(|file| file.side == ProjectSide::Shared);
         shared.map(|file| file.path.clone()).collect()
     } else {
         Vec::new()
@@ -144,14 +144,14 @@ pub fn conclude(
             CrossedResult::TestsDoNotFit,
             format!(
                 "the original {} cannot be run against this work",
-                list(&unfit)
+                join_names(&unfit)
             ),
         ),
         () if !shared.is_empty() => (
             CrossedResult::SharedFiles,
             format!(
                 "with the original tests, the checks pass only with the changed {}",
-                list(&shared)
+                join_names(&shared)
             ),
         ),
         () => (CrossedResult::Passed, describe_passed(new_names.as_deref())),
@@ -167,18 +167,18 @@ pub fn conclude(
         result,
         reason,
         changed: files.len() as u64,
-        changed_files: listed(paths.collect()),
-        shared_files: listed(shared),
-        unfit_files: listed(unfit),
-        expected_files: listed(expected_files),
-        still_failing: listed(sum.still_failing.into_iter().collect()),
-        undecided_tests: listed(sum.undecided.into_iter().collect()),
+        changed_files: limit_listed(paths.collect()),
+        shared_files: limit_listed(shared),
+        unfit_files: limit_listed(unfit),
+        expected_files: limit_listed(expected_files),
+        still_failing: limit_listed(sum.still_failing.into_iter().collect()),
+        undecided_tests: limit_listed(sum.undecided.into_iter().collect()),
         checks,
     }
 }
 
-fn listed(names: Vec<String>) -> Vec<String> {
-    names.into_iter().take(CrossedReport::LISTED).collect()
+fn limit_listed(names: Vec<String>) -> Vec<String> {
+    names.into_iter().take(CrossedReport::MAX_LISTED).collect()
 }
 
 fn describe_passed(new_names: Option<&[(String, String)]>) -> String {
@@ -189,7 +189,7 @@ fn describe_passed(new_names: Option<&[(String, String)]>) -> String {
     let passed = "the checks pass with the original tests, too";
     match renamed.as_slice() {
         [] => passed.to_owned(),
-        renamed => format!("{passed}, where {}", list(renamed)),
+        renamed => format!("{passed}, where {}", join_names(renamed)),
     }
 }
 
@@ -213,7 +213,7 @@ impl CrossedSummary<'_> {
             CheckStatus::Pass => self.add_passed(before, check),
             CheckStatus::Error => {
                 let reason = check.reason.as_deref().unwrap_or("it could not be run");
-                self.leave_undecided(check, reason);
+                self.mark_undecided(check, reason);
             }
             CheckStatus::Fail | CheckStatus::Timeout => self.add_failed(before, check),
         }
@@ -225,7 +225,9 @@ impl CrossedSummary<'_> {
         let Some(tests) = before.and_then(|before| before.tests.as_ref()) else {
             return;
         };
-        let Some(mut lost) = floors::find_lost(tests, check.tests.as_ref(), check.evidence) else {
+        let Some(mut lost) =
+            test_regression::find_unexecuted(tests, check.tests.as_ref(), check.evidence)
+        else {
             return;
         };
         let named = lost.tests.len();
@@ -233,7 +235,7 @@ impl CrossedSummary<'_> {
         if named > 0 && lost.tests.is_empty() {
             return;
         }
-        self.leave_undecided(check, &lost.reason);
+        self.mark_undecided(check, &lost.reason);
         self.undecided.extend(lost.tests);
     }
 
@@ -248,7 +250,7 @@ impl CrossedSummary<'_> {
                 self.fails_again = true;
                 self.reasons.push(format!("`{label}` still fails"));
             } else {
-                self.leave_undecided(check, "fails");
+                self.mark_undecided(check, "fails");
             }
             return;
         };
@@ -271,7 +273,7 @@ impl CrossedSummary<'_> {
         }
     }
 
-    fn leave_undecided(&mut self, check: &CheckReport, reason: &str) {
+    fn mark_undecided(&mut self, check: &CheckReport, reason: &str) {
         self.is_undecided = true;
         self.reasons.push(format!("`{}`: {reason}", check.label()));
     }
@@ -284,7 +286,7 @@ impl CrossedSummary<'_> {
             tests => format!(
                 "{} still fail: {}",
                 counted(tests.len() as u64, "test"),
-                list(tests)
+                join_names(tests)
             ),
         };
         format!("with the original tests, {what}; changes to tests do not count")
@@ -297,7 +299,7 @@ impl CrossedSummary<'_> {
             let count = counted(tests.len() as u64, "test");
             parts.push(format!(
                 "{count} that the attempt changed or that it broke: {}",
-                list(&tests)
+                join_names(&tests)
             ));
         }
         format!(
@@ -338,13 +340,13 @@ fn find_unfit(files: &[CrossedFile], checks: &[CheckReport]) -> BTreeSet<String>
         check
             .failures
             .iter()
-            .filter(move |failure| ran_none || is_of_a_file(failure))
+            .filter(move |failure| ran_none || is_file_failure(failure))
     });
     let named: Vec<&str> = failures
         .flat_map(|failure| [failure.file.as_deref(), failure.id.as_deref()])
         .flatten()
         .collect();
-    let tests = files.iter().filter(|file| file.side == Side::Test);
+    let tests = files.iter().filter(|file| file.side == ProjectSide::Test);
     tests
         .map(|file| &file.path)
         .filter(|path| named.iter().any(|name| names_file(name, path)))
@@ -353,7 +355,7 @@ fn find_unfit(files: &[CrossedFile], checks: &[CheckReport]) -> BTreeSet<String>
 }
 
 /// A failure of a whole file: it does not build, or no test of it could be collected.
-fn is_of_a_file(failure: &Failure) -> bool {
+fn is_file_failure(failure: &Failure) -> bool {
     let is_whole = failure
         .id
         .as_ref()
@@ -387,15 +389,15 @@ fn ran_tests(checks: &[CheckReport]) -> bool {
 }
 
 /// The first few, and how many more there are.
-fn list(names: &[String]) -> String {
-    const NAMED: usize = 5;
+fn join_names(names: &[String]) -> String {
+    const MAX_NAMED: usize = 5;
     let named = names
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    match names.len().saturating_sub(NAMED) {
+    match names.len().saturating_sub(MAX_NAMED) {
         0 => named,
         more => format!("{named} and {more} more"),
     }

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 use super::references::{folder_of, join, name_of, stem_of};
 use super::sides::{BaseFiles, is_test_by_name};
-use crate::guard::{Language, Pattern};
+use crate::guard::{Pattern, SourceLanguage};
 
 /// How the names of packages of helpers are made.
 static HELPER_PACKAGE: Pattern = Pattern::new(concat!(
@@ -28,7 +28,7 @@ static ASSERTIONS: Pattern = Pattern::new(r"\bassert(?:_\w+)?!");
 pub(super) struct TestPackages(BTreeSet<String>);
 
 /// A package of the base.
-struct Package {
+struct CargoPackage {
     is_named_helper: bool,
     /// Whether its code states expectations.
     asserts: bool,
@@ -48,7 +48,7 @@ impl TestPackages {
             let next = packages
                 .iter()
                 .filter(|(folder, _)| !found.0.contains(*folder))
-                .find(|(folder, package)| found.takes(folder, package, &packages));
+                .find(|(folder, package)| found.is_test_package(folder, package, &packages));
             let Some((folder, _)) = next else {
                 return found;
             };
@@ -56,7 +56,12 @@ impl TestPackages {
         }
     }
 
-    fn takes(&self, folder: &str, package: &Package, packages: &BTreeMap<String, Package>) -> bool {
+    fn is_test_package(
+        &self,
+        folder: &str,
+        package: &CargoPackage,
+        packages: &BTreeMap<String, CargoPackage>,
+    ) -> bool {
         let depends = |on: &BTreeSet<String>| on.contains(folder);
         let others = || packages.iter().filter(|(other, _)| *other != folder);
         let is_used_by_work =
@@ -70,7 +75,7 @@ impl TestPackages {
             .iter()
             .any(|folder| self.0.contains(folder));
         let helps = || {
-            let tests_itself = |(other, user): &(&String, &Package)| {
+            let tests_itself = |(other, user): &(&String, &CargoPackage)| {
                 user.is_named_helper || package.dependencies.contains(*other)
             };
             package.is_named_helper
@@ -80,7 +85,7 @@ impl TestPackages {
     }
 
     /// Whether the file belongs to such a package.
-    pub(super) fn have(&self, path: &str) -> bool {
+    pub(super) fn contains(&self, path: &str) -> bool {
         std::iter::successors(Some(folder_of(path)), |folder| {
             (!folder.is_empty()).then(|| folder_of(folder))
         })
@@ -88,14 +93,14 @@ impl TestPackages {
     }
 
     /// Whether a dependency in the manifest at `path` is such a package.
-    pub(super) fn have_dependency(&self, path: &str, wanted: &serde_json::Value) -> bool {
+    pub(super) fn contains_dependency(&self, path: &str, wanted: &serde_json::Value) -> bool {
         let target = wanted.get("path").and_then(serde_json::Value::as_str);
         let target = target.and_then(|target| join(folder_of(path), target));
         target.is_some_and(|folder| self.0.contains(&folder))
     }
 }
 
-fn read_packages(base: &BaseFiles) -> BTreeMap<String, Package> {
+fn read_packages(base: &BaseFiles) -> BTreeMap<String, CargoPackage> {
     let manifests: BTreeMap<&str, Table> = base
         .iter()
         .filter(|(path, _)| is_package_manifest(path))
@@ -108,11 +113,15 @@ fn read_packages(base: &BaseFiles) -> BTreeMap<String, Package> {
         let name = manifest.get("package")?.get("name")?.as_str()?;
         // A program is a product, and so is the package at the root.
         let is_product = folder.is_empty() || base.contains_key(&format!("{folder}/src/main.rs"));
-        let package = Package {
+        let package = CargoPackage {
             is_named_helper: !is_product && HELPER_PACKAGE.is_match(name),
-            asserts: !is_product && asserts(base, folder),
-            dependencies: depended_on(&manifests, folder, &["dependencies", "build-dependencies"]),
-            dev_dependencies: depended_on(&manifests, folder, &["dev-dependencies"]),
+            asserts: !is_product && has_assertions(base, folder),
+            dependencies: dependency_folders(
+                &manifests,
+                folder,
+                &["dependencies", "build-dependencies"],
+            ),
+            dev_dependencies: dependency_folders(&manifests, folder, &["dev-dependencies"]),
         };
         Some(((*folder).to_owned(), package))
     });
@@ -120,7 +129,7 @@ fn read_packages(base: &BaseFiles) -> BTreeMap<String, Package> {
 }
 
 /// Folders of the packages that these tables of a manifest name.
-fn depended_on(
+fn dependency_folders(
     manifests: &BTreeMap<&str, Table>,
     folder: &str,
     tables: &[&str],
@@ -155,13 +164,13 @@ fn depended_on(
 }
 
 /// Whether the sources of a package assert anything outside of their own tests.
-fn asserts(base: &BaseFiles, folder: &str) -> bool {
+fn has_assertions(base: &BaseFiles, folder: &str) -> bool {
     let sources = format!("{folder}/src/");
     let sources = base
         .range(sources.clone()..)
         .take_while(|(path, _)| path.starts_with(&sources))
         .filter(|(path, _)| {
-            Language::of(path) == Some(Language::Rust)
+            SourceLanguage::from_path(path) == Some(SourceLanguage::Rust)
                 && !is_test_by_name(path)
                 && stem_of(path) != "tests"
         });

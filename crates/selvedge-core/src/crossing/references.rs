@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use regex::Regex;
 
-use crate::guard::{Language, Pattern};
+use crate::guard::{Pattern, SourceLanguage};
 
 static PYTHON_FROM: Pattern =
     Pattern::new(r"(?m)^[ \t]*from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#;]*)");
@@ -38,7 +38,7 @@ const FOLDER_FILES: [&str; 4] = ["index", "__init__", "mod", "__main__"];
 
 /// How a token names a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Token {
+enum ReferenceToken {
     /// From the folder of the file that holds it.
     Relative(String),
     /// The last parts of a path, with or without its ending.
@@ -49,23 +49,23 @@ enum Token {
 
 /// Everything in a source that may name a file.
 #[derive(Debug, Default)]
-pub(super) struct References(BTreeSet<Token>);
+pub(super) struct References(BTreeSet<ReferenceToken>);
 
 impl References {
     /// Reads the source at `path`.
     pub(super) fn of(path: &str, text: &str) -> Self {
         let mut references = Self::default();
-        let language = Language::of(path);
+        let language = SourceLanguage::from_path(path);
         match language {
-            Some(Language::Python) => references.add_python(text),
-            Some(Language::Shell) => references.add_words(text),
-            Some(Language::Rust) => references.add_modules(path, text),
-            Some(Language::Curly | Language::Ruby | Language::Php) => {
+            Some(SourceLanguage::Python) => references.add_python(text),
+            Some(SourceLanguage::Shell) => references.add_words(text),
+            Some(SourceLanguage::Rust) => references.add_modules(path, text),
+            Some(SourceLanguage::Curly | SourceLanguage::Ruby | SourceLanguage::Php) => {
                 for name in captures(&QUALIFIED, text) {
                     references.add_suffix(&name.replace(['.', '\\'], "/"));
                 }
                 for name in matches(&IDENTIFIER, text) {
-                    references.0.insert(Token::Name(name.to_owned()));
+                    references.0.insert(ReferenceToken::Name(name.to_owned()));
                 }
             }
             _ => {}
@@ -130,7 +130,8 @@ impl References {
             None => self.add_suffix(&path),
             Some(above) => {
                 let up = "../".repeat(above);
-                self.0.insert(Token::Relative(format!("{up}{path}")));
+                self.0
+                    .insert(ReferenceToken::Relative(format!("{up}{path}")));
             }
         }
     }
@@ -138,9 +139,10 @@ impl References {
     fn add_modules(&mut self, path: &str, text: &str) {
         let (folder, stem) = (folder_of(path), stem_of(path));
         for name in captures(&RUST_MODULE, text) {
-            self.0.insert(Token::Relative(name.to_owned()));
+            self.0.insert(ReferenceToken::Relative(name.to_owned()));
             if !matches!(stem, "lib" | "main" | "mod") && !folder.is_empty() {
-                self.0.insert(Token::Relative(format!("{stem}/{name}")));
+                self.0
+                    .insert(ReferenceToken::Relative(format!("{stem}/{name}")));
             }
         }
     }
@@ -167,9 +169,11 @@ impl References {
     fn add_path(&mut self, path: &str) {
         let path = path.trim();
         if path.starts_with("./") || path.starts_with("../") || path == "." || path == ".." {
-            self.0.insert(Token::Relative(path.to_owned()));
+            self.0.insert(ReferenceToken::Relative(path.to_owned()));
             // Data is read from the directory that the program runs in, not from the source's.
-            if Language::of(path) != Some(Language::JavaScript) && name_of(path).contains('.') {
+            if SourceLanguage::from_path(path) != Some(SourceLanguage::JavaScript)
+                && name_of(path).contains('.')
+            {
                 self.add_suffix(path.trim_start_matches("./").trim_start_matches("../"));
             }
         } else {
@@ -183,32 +187,36 @@ impl References {
     fn add_suffix(&mut self, path: &str) {
         let path = path.trim_matches('/');
         if !path.is_empty() && !path.contains("..") {
-            self.0.insert(Token::Suffix(path.to_owned()));
+            self.0.insert(ReferenceToken::Suffix(path.to_owned()));
         }
     }
 
     /// Whether a token names the file `target`, which the file at `path` refers to.
-    pub(super) fn name(&self, path: &str, target: &Target<'_>) -> bool {
+    pub(super) fn contains(&self, path: &str, target: &ReferenceTarget<'_>) -> bool {
         self.0.iter().any(|token| match token {
-            Token::Relative(relative) => {
+            ReferenceToken::Relative(relative) => {
                 join(folder_of(path), relative).is_some_and(|joined| target.is_exactly(&joined))
             }
-            Token::Suffix(suffix) => target.ends_with(suffix) || target.is_in_package(suffix),
-            Token::Name(name) => target.stem == *name,
+            ReferenceToken::Suffix(suffix) => {
+                target.ends_with(suffix) || target.is_in_package(suffix)
+            }
+            ReferenceToken::Name(name) => target.stem == *name,
         })
     }
 
     /// Whether a token names one of the folders above a data file, from which it may be read by listing.
-    pub(super) fn name_folder(&self, path: &str, target: &Target<'_>) -> bool {
+    pub(super) fn contains_folder_of(&self, path: &str, target: &ReferenceTarget<'_>) -> bool {
         let folders = || {
             let above = std::iter::successors(Some(target.path), |path| Some(folder_of(path)));
             above.skip(1).take_while(|path| !path.is_empty())
         };
         self.0.iter().any(|token| match token {
-            Token::Relative(relative) => join(folder_of(path), relative).is_some_and(|joined| {
-                !joined.is_empty() && folders().any(|folder| folder == joined)
-            }),
-            Token::Suffix(suffix) => {
+            ReferenceToken::Relative(relative) => {
+                join(folder_of(path), relative).is_some_and(|joined| {
+                    !joined.is_empty() && folders().any(|folder| folder == joined)
+                })
+            }
+            ReferenceToken::Suffix(suffix) => {
                 let suffix = suffix
                     .split(['*', '{'])
                     .next()
@@ -216,19 +224,19 @@ impl References {
                     .trim_end_matches('/');
                 !suffix.is_empty() && folders().any(|folder| is_suffix(folder, suffix))
             }
-            Token::Name(_) => false,
+            ReferenceToken::Name(_) => false,
         })
     }
 }
 
 /// A file that may be referred to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Target<'a> {
+pub(super) struct ReferenceTarget<'a> {
     pub(super) path: &'a str,
     stem: &'a str,
 }
 
-impl<'a> Target<'a> {
+impl<'a> ReferenceTarget<'a> {
     pub(super) fn new(path: &'a str) -> Self {
         Self {
             path,
@@ -238,7 +246,7 @@ impl<'a> Target<'a> {
 
     /// A word that every source that refers to it holds.
     pub(super) fn needle(&self) -> &'a str {
-        let is_in_package = Language::of(self.path) == Some(Language::Go);
+        let is_in_package = SourceLanguage::from_path(self.path) == Some(SourceLanguage::Go);
         if FOLDER_FILES.contains(&self.stem) || is_in_package {
             return folder_of(self.path).rsplit('/').next().unwrap_or(self.stem);
         }
@@ -273,7 +281,7 @@ impl<'a> Target<'a> {
     /// Whether it belongs to a package of Go, by the path that imports it: the name of the module, and the folder.
     fn is_in_package(&self, import: &str) -> bool {
         let folder = folder_of(self.path);
-        Language::of(self.path) == Some(Language::Go)
+        SourceLanguage::from_path(self.path) == Some(SourceLanguage::Go)
             && !folder.is_empty()
             && import != folder
             && is_suffix(import, folder)
@@ -363,7 +371,7 @@ mod tests {
     use super::*;
 
     fn refers(path: &str, text: &str, target: &str) -> bool {
-        References::of(path, text).name(path, &Target::new(target))
+        References::of(path, text).contains(path, &ReferenceTarget::new(target))
     }
 
     #[test]
@@ -463,7 +471,13 @@ mod tests {
             "tests/test_a.py",
             "for f in glob('../cases/*.json'): pass\n",
         );
-        assert!(references.name_folder("tests/test_a.py", &Target::new("cases/one.json")));
-        assert!(!references.name_folder("tests/test_a.py", &Target::new("src/one.json")));
+        assert!(
+            references
+                .contains_folder_of("tests/test_a.py", &ReferenceTarget::new("cases/one.json"))
+        );
+        assert!(
+            !references
+                .contains_folder_of("tests/test_a.py", &ReferenceTarget::new("src/one.json"))
+        );
     }
 }

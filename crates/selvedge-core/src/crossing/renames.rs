@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::definitions::{code_lines, definitions, tokens};
 use super::go_packages::{MovedPackage, find_moved_packages};
-use super::references::{Target, folder_of, join, name_of, relative_path};
-use super::sides::{BaseFiles, CrossedFile, Replacement, Side};
-use crate::guard::{ChangedFile, Language, Pattern, is_test_path};
+use super::references::{ReferenceTarget, folder_of, join, name_of, relative_path};
+use super::sides::{BaseFiles, CrossedFile, ProjectSide, Replacement};
+use crate::guard::{ChangedFile, Pattern, SourceLanguage, is_test_path};
 
 /// Old and new names of definitions and paths.
 pub type NewNames = Vec<(String, String)>;
@@ -38,14 +38,16 @@ pub fn rename_originals(
         let replaced = originals.get(path);
         replaced.is_some_and(|file| match file.replacement {
             Replacement::Base | Replacement::Removed => {
-                file.side == Side::Test || is_test_path(path)
+                file.side == ProjectSide::Test || is_test_path(path)
             }
             Replacement::Merged(_) => is_test_path(path),
         })
     };
     let sources: Vec<&ChangedFile<'_>> = changes
         .iter()
-        .filter(|change| Language::of(change.path).is_some() && !is_original(change.path))
+        .filter(|change| {
+            SourceLanguage::from_path(change.path).is_some() && !is_original(change.path)
+        })
         .collect();
     let renames = Renames::find(base, &sources);
     if renames.is_empty() {
@@ -63,7 +65,7 @@ pub fn rename_originals(
         let data = change.before.filter(|_| {
             file.replacement == Replacement::Base
                 && change.after.is_none()
-                && Language::of(change.path).is_none()
+                && SourceLanguage::from_path(change.path).is_none()
         });
         let new_path = renames.path_of(change.path);
         if let Some(data) = data.filter(|_| new_path != change.path) {
@@ -74,7 +76,9 @@ pub fn rename_originals(
         }
         let text = match &file.replacement {
             Replacement::Base if is_original(change.path) => change.before.and_then(as_text),
-            Replacement::Merged(bytes) if Language::of(change.path).is_some() => as_text(bytes),
+            Replacement::Merged(bytes) if SourceLanguage::from_path(change.path).is_some() => {
+                as_text(bytes)
+            }
             _ => None,
         };
         let renamed = text.and_then(|text| {
@@ -110,14 +114,19 @@ pub fn rename_originals(
     let paths = renames.moves.iter();
     let paths = paths.map(|it| (it.from.to_owned(), it.to.to_owned()));
     has_renamed.then(|| RenamedOriginals {
-        names: renames.names.iter().map(owned).chain(paths).collect(),
+        names: renames
+            .names
+            .iter()
+            .map(to_owned_pair)
+            .chain(paths)
+            .collect(),
         files: files.into_values().collect(),
     })
 }
 
 /// A source that got another path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Move<'a> {
+pub(super) struct MovedSource<'a> {
     pub(super) from: &'a str,
     pub(super) to: &'a str,
 }
@@ -125,7 +134,7 @@ pub(super) struct Move<'a> {
 #[derive(Debug, Default)]
 struct Renames<'a> {
     names: BTreeMap<String, String>,
-    moves: Vec<Move<'a>>,
+    moves: Vec<MovedSource<'a>>,
     /// Folders all of whose sources moved to another one.
     folders: Vec<(&'a str, &'a str)>,
     /// Packages of Go in these folders.
@@ -135,20 +144,22 @@ struct Renames<'a> {
 impl<'a> Renames<'a> {
     fn find(base: &BaseFiles, sources: &[&ChangedFile<'a>]) -> Self {
         let moves = find_moves(sources);
-        let mut pairs: Vec<(Language, &str, &str)> = Vec::new();
+        let mut pairs: Vec<(SourceLanguage, &str, &str)> = Vec::new();
         for change in sources {
-            let Some(language) = Language::of(change.path) else {
+            let Some(language) = SourceLanguage::from_path(change.path) else {
                 continue;
             };
-            if let Some((before, after)) = both(change.before, change.after) {
+            if let Some((before, after)) = text_versions(change.before, change.after) {
                 pairs.push((language, before, after));
             }
         }
         let find = |path: &str| sources.iter().find(|change| change.path == path);
         for moved in &moves {
             let texts = find(moved.from).zip(find(moved.to));
-            let texts = texts.and_then(|(from, to)| both(from.before, to.after));
-            if let Some(((before, after), language)) = texts.zip(Language::of(moved.from)) {
+            let texts = texts.and_then(|(from, to)| text_versions(from.before, to.after));
+            if let Some(((before, after), language)) =
+                texts.zip(SourceLanguage::from_path(moved.from))
+            {
                 pairs.push((language, before, after));
             }
         }
@@ -177,7 +188,7 @@ impl<'a> Renames<'a> {
     /// The original at `path` with the new names, for `new_path`; `None` if that changes nothing, or a new name is one
     /// of its own. `now` is what the attempt made of it.
     fn apply(&self, path: &str, new_path: &str, text: &str, now: Option<&str>) -> Option<String> {
-        let language = Language::of(path)?;
+        let language = SourceLanguage::from_path(path)?;
         let kept: BTreeSet<&str> = now.unwrap_or_default().lines().collect();
         let code = code_lines(language, text);
         // Beside the original tests, a source holds the attempt's code, which has the new names.
@@ -207,12 +218,12 @@ impl<'a> Renames<'a> {
     }
 
     /// The line with the new paths of modules.
-    fn rename_paths(&self, language: Language, at: (&str, &str), line: &str) -> String {
+    fn rename_paths(&self, language: SourceLanguage, at: (&str, &str), line: &str) -> String {
         match language {
-            Language::Python => self.moves.iter().fold(line.to_owned(), |line, moved| {
+            SourceLanguage::Python => self.moves.iter().fold(line.to_owned(), |line, moved| {
                 rename_python_module(&line, *moved)
             }),
-            Language::Go => self.packages.iter().fold(line.to_owned(), |line, package| {
+            SourceLanguage::Go => self.packages.iter().fold(line.to_owned(), |line, package| {
                 package.rename_in(&line, at)
             }),
             _ => self.rename_quoted_paths(at, line),
@@ -240,7 +251,7 @@ impl<'a> Renames<'a> {
     fn relative(&self, path: &str, new_path: &str, quoted: &str) -> Option<String> {
         let joined = join(folder_of(path), quoted)?;
         let moved = self.moves.iter().find_map(|moved| {
-            let target = Target::new(moved.from);
+            let target = ReferenceTarget::new(moved.from);
             target.is_exactly(&joined).then(|| {
                 let ending = moved.from.strip_prefix(joined.as_str());
                 let end = ending.and_then(|ending| moved.to.strip_suffix(ending));
@@ -255,7 +266,7 @@ impl<'a> Renames<'a> {
     }
 }
 
-impl Move<'_> {
+impl MovedSource<'_> {
     /// The last parts of the old path, as the last parts of the new one.
     fn suffix(self, quoted: &str) -> Option<String> {
         let (from, to) = (self.from, self.to);
@@ -284,7 +295,7 @@ fn last_parts(from: &str, to: &str, suffix: &str) -> String {
     parts[parts.len().saturating_sub(count)..].join("/")
 }
 
-fn rename_python_module(line: &str, moved: Move<'_>) -> String {
+fn rename_python_module(line: &str, moved: MovedSource<'_>) -> String {
     static DOTTED: Pattern = Pattern::new(r"[A-Za-z_][\w.]*");
     static FROM: Pattern = Pattern::new(
         r"^(\s*)from[ \t]+([\w.]+)[ \t]+import[ \t]+(\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*$",
@@ -355,18 +366,20 @@ fn rename_python_module(line: &str, moved: Move<'_>) -> String {
 }
 
 /// Where the names of modules end that a line of Python imports from.
-fn module_end(language: Language, line: &str) -> usize {
+fn module_end(language: SourceLanguage, line: &str) -> usize {
     let statement = line.trim_start();
     match language {
-        Language::Python if statement.starts_with("import ") => line.len(),
-        Language::Python if statement.starts_with("from ") => line.find(" import ").unwrap_or(0),
+        SourceLanguage::Python if statement.starts_with("import ") => line.len(),
+        SourceLanguage::Python if statement.starts_with("from ") => {
+            line.find(" import ").unwrap_or(0)
+        }
         _ => 0,
     }
 }
 
 /// The line with the new names; `code` is the line without what strings and comments hold.
 fn rename_tokens(
-    language: Language,
+    language: SourceLanguage,
     line: &str,
     code: &str,
     names: &BTreeMap<String, String>,
@@ -387,7 +400,7 @@ fn rename_tokens(
 }
 
 /// Sources that were removed, with those that were added instead: the ones that have most lines in common.
-fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<Move<'a>> {
+fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<MovedSource<'a>> {
     let removed = sources.iter().filter(|change| change.after.is_none());
     let mut found = Vec::new();
     let mut taken = BTreeSet::new();
@@ -396,7 +409,7 @@ fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<Move<'a>> {
         let lines: BTreeSet<&str> = lines_of(before).collect();
         let added = sources.iter().filter(|change| {
             change.before.is_none()
-                && Language::of(change.path) == Language::of(gone.path)
+                && SourceLanguage::from_path(change.path) == SourceLanguage::from_path(gone.path)
                 && !taken.contains(change.path)
         });
         let best = added
@@ -412,7 +425,7 @@ fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<Move<'a>> {
         });
         if let Some((_, _, path)) = best {
             taken.insert(path);
-            found.push(Move {
+            found.push(MovedSource {
                 from: gone.path,
                 to: path,
             });
@@ -425,7 +438,7 @@ fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<Move<'a>> {
 fn moved_folders<'a>(
     base: &BaseFiles,
     sources: &[&ChangedFile<'_>],
-    moves: &[Move<'a>],
+    moves: &[MovedSource<'a>],
 ) -> Vec<(&'a str, &'a str)> {
     let gone: BTreeSet<&str> = sources
         .iter()
@@ -434,7 +447,7 @@ fn moved_folders<'a>(
         .collect();
     let is_left = |folder: &str| {
         base.keys().any(|path| {
-            let is_source = Language::of(path).is_some() && !is_test_path(path);
+            let is_source = SourceLanguage::from_path(path).is_some() && !is_test_path(path);
             is_source && folder_of(path) == folder && !gone.contains(path.as_str())
         })
     };
@@ -458,7 +471,7 @@ fn moved_folders<'a>(
 fn find_names(
     base: &BaseFiles,
     sources: &[&ChangedFile<'_>],
-    pairs: &[(Language, &str, &str)],
+    pairs: &[(SourceLanguage, &str, &str)],
 ) -> BTreeMap<String, String> {
     let all = |is_before: bool| {
         let texts = sources.iter().filter_map(|change| {
@@ -467,7 +480,10 @@ fn find_names(
             } else {
                 change.after
             };
-            Some(definitions(Language::of(change.path)?, as_text(bytes?)?))
+            Some(definitions(
+                SourceLanguage::from_path(change.path)?,
+                as_text(bytes?)?,
+            ))
         });
         texts.flatten().collect::<BTreeSet<String>>()
     };
@@ -482,7 +498,7 @@ fn find_names(
         let text = bytes.as_deref().and_then(as_text).unwrap_or_default();
         let is_other = !changed.contains(path.as_str()) && !is_test_path(path);
         let holds = gone.iter().any(|name| text.contains(name.as_str()));
-        if let Some(language) = Language::of(path).filter(|_| is_other && holds) {
+        if let Some(language) = SourceLanguage::from_path(path).filter(|_| is_other && holds) {
             let defined = definitions(language, text);
             gone.retain(|name| !defined.contains(*name));
         }
@@ -533,7 +549,7 @@ fn merged_at(path: &str, original: &CrossedFile, bytes: Vec<u8>) -> CrossedFile 
 
 /// The lines that hold some of these names: the names of each, by the rest of the line.
 fn by_shape<'n>(
-    language: Language,
+    language: SourceLanguage,
     lines: &[String],
     names: &BTreeSet<&'n String>,
 ) -> BTreeMap<String, Vec<Vec<&'n String>>> {
@@ -549,7 +565,7 @@ fn by_shape<'n>(
 
 /// A line with these names blanked out, and the names.
 fn shape_of<'n>(
-    language: Language,
+    language: SourceLanguage,
     line: &str,
     names: &BTreeSet<&'n String>,
 ) -> (String, Vec<&'n String>) {
@@ -571,7 +587,10 @@ fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty())
 }
 
-fn both<'a>(before: Option<&'a [u8]>, after: Option<&'a [u8]>) -> Option<(&'a str, &'a str)> {
+fn text_versions<'a>(
+    before: Option<&'a [u8]>,
+    after: Option<&'a [u8]>,
+) -> Option<(&'a str, &'a str)> {
     as_text(before?).zip(as_text(after?))
 }
 
@@ -579,6 +598,6 @@ pub(super) fn as_text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-fn owned((from, to): (&String, &String)) -> (String, String) {
+fn to_owned_pair((from, to): (&String, &String)) -> (String, String) {
     (from.clone(), to.clone())
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::config_files::side_of_config;
-use super::references::{References, Target, stem_of};
-use super::sides::{BaseProject, Side, script_globs};
-use crate::guard::{HELPER_NAME, Language, Pattern, words_of};
+use super::references::{ReferenceTarget, References, stem_of};
+use super::sides::{BaseProject, ProjectSide, script_globs};
+use crate::guard::{HELPER_NAME, Pattern, SourceLanguage, words_of};
 use crate::model::Step;
 
 impl BaseProject<'_> {
@@ -14,7 +14,7 @@ impl BaseProject<'_> {
         let Some(globs) = script_globs(steps) else {
             return;
         };
-        let named = self.base.keys().filter(|path| globs.fit(path));
+        let named = self.base.keys().filter(|path| globs.is_match(path));
         let mut unread: Vec<&str> = named.map(String::as_str).collect();
         while let Some(path) = unread.pop() {
             if !self.scripts.insert(path) {
@@ -24,15 +24,15 @@ impl BaseProject<'_> {
                 continue;
             };
             let (sourced, named) = (References::sourced_by(text), References::of_script(text));
-            let judges = self.judges_in(path, text);
+            let judges = self.find_comparators(path, text);
             let sourced = self.base.keys().filter(|other| {
-                let target = Target::new(other);
+                let target = ReferenceTarget::new(other);
                 // A program that a script only runs may well be what the task is about.
-                let is_check =
-                    Language::of(other).is_some() && HELPER_NAME.is_match(stem_of(other));
-                sourced.name(path, &target)
-                    || sourced.name_folder(path, &target)
-                    || (is_check && named.name(path, &target))
+                let is_check = SourceLanguage::from_path(other).is_some()
+                    && HELPER_NAME.is_match(stem_of(other));
+                sourced.contains(path, &target)
+                    || sourced.contains_folder_of(path, &target)
+                    || (is_check && named.contains(path, &target))
                     || judges.contains(other.as_str())
             });
             unread.extend(sourced.map(String::as_str));
@@ -41,14 +41,15 @@ impl BaseProject<'_> {
 
     /// Programs at the end of pipes of a script that are given the output of another program of the project, and a file
     /// to hold it against.
-    fn judges_in(&self, script: &str, text: &str) -> BTreeSet<&str> {
+    fn find_comparators(&self, script: &str, text: &str) -> BTreeSet<&str> {
         let mut judges = BTreeSet::new();
         let named_in = |part: &str| {
             let mut words = References::default();
             words.add_words(part);
             let named = self.base.keys().map(String::as_str);
-            let named = named.filter(move |path| words.name(script, &Target::new(path)));
-            named.partition::<Vec<&str>, _>(|path| Language::of(path).is_some())
+            let named =
+                named.filter(move |path| words.contains(script, &ReferenceTarget::new(path)));
+            named.partition::<Vec<&str>, _>(|path| SourceLanguage::from_path(path).is_some())
         };
         for line in text.lines().filter(|line| line.contains('|')) {
             let line = line.replace("||", "\n");
@@ -72,7 +73,7 @@ impl BaseProject<'_> {
                 let rest = path.strip_prefix(word.text.as_str());
                 let is_named = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
                 is_named
-                    && Language::of(path).is_none()
+                    && SourceLanguage::from_path(path).is_none()
                     && (word.is_compared || HELPER_NAME.is_match(path))
             });
             self.tests.extend(named.map(String::as_str));
@@ -80,13 +81,13 @@ impl BaseProject<'_> {
     }
 
     /// Code that runners load first, because their configuration says so.
-    pub(super) fn find_set_up(&mut self) {
+    pub(super) fn find_setup_files(&mut self) {
         static NAMED: Pattern = Pattern::new(
             r#"\bbootstrap=["']([^"'\n]+)|\b(?:setupFiles(?:AfterEnv)?|global(?:Setup|Teardown)|testEnvironment|testRunner)["']?[ \t]*:[ \t\n]*\[?[ \t\n]*["']([^"'\n]+)"#,
         );
         let Some(regex) = NAMED.regex() else { return };
         let configs = self.base.keys();
-        let configs = configs.filter(|path| side_of_config(path) == Some(Side::Test));
+        let configs = configs.filter(|path| side_of_config(path) == Some(ProjectSide::Test));
         for config in configs {
             let Some(text) = self.text(config) else {
                 continue;
@@ -98,24 +99,24 @@ impl BaseProject<'_> {
                 words.add_words(path.trim_start_matches("<rootDir>/"));
             }
             let named = self.base.keys();
-            let named = named.filter(|path| words.name(config, &Target::new(path)));
-            self.set_up.extend(named.map(String::as_str));
+            let named = named.filter(|path| words.contains(config, &ReferenceTarget::new(path)));
+            self.setup_files.extend(named.map(String::as_str));
         }
     }
 
     /// Whether a check's script looks for this file, and does without it if it is not there.
-    pub(super) fn is_optional_in_a_script(&self, path: &str) -> bool {
-        static IF_THERE: Pattern =
+    pub(super) fn is_optional_in_script(&self, path: &str) -> bool {
+        static OPTIONAL_SOURCE: Pattern =
             Pattern::new(r"(?:\[|\btest)[ \t]+-[efrsx][ \t]|^[ \t]*-s?include\b|2>[ \t]*/dev/null");
-        let target = Target::new(path);
+        let target = ReferenceTarget::new(path);
         let mut scripts = self.scripts.iter();
         scripts.any(|script| {
             let lines = self.text(script).unwrap_or_default().lines();
-            let mut optional = lines.filter(|line| IF_THERE.is_match(line));
+            let mut optional = lines.filter(|line| OPTIONAL_SOURCE.is_match(line));
             optional.any(|line| {
                 let mut words = References::default();
                 words.add_words(line);
-                words.name(script, &target)
+                words.contains(script, &target)
             })
         })
     }
@@ -124,8 +125,8 @@ impl BaseProject<'_> {
 /// By its ending, or by its first line.
 fn is_shell(path: &str, text: &str) -> bool {
     static FIRST_LINE: Pattern = Pattern::new(r"^#![^\n]*\b(?:ba|da|k|z)?sh\b");
-    match Language::of(path) {
+    match SourceLanguage::from_path(path) {
         None => FIRST_LINE.is_match(text),
-        language => language == Some(Language::Shell),
+        language => language == Some(SourceLanguage::Shell),
     }
 }

@@ -9,18 +9,18 @@ use aho_corasick::AhoCorasick;
 
 use super::config_files::side_of_config;
 use super::manifest::{self, MergeResult};
-use super::namesakes::modules_of;
+use super::namesakes::index_modules;
 use super::packages::{TestPackages, is_package_manifest};
-use super::products::names_a_project;
-use super::references::{References, Target, folder_of, name_of, stem_of};
+use super::project_files::is_project_manifest;
+use super::references::{ReferenceTarget, References, folder_of, name_of, stem_of};
 use crate::guard::{
-    ChangedFile, Globs, HELPER_NAME, Language, Pattern, is_test_path, scripts_of, words_of,
+    ChangedFile, Globs, HELPER_NAME, Pattern, SourceLanguage, is_test_path, scripts_of, words_of,
 };
 use crate::model::Step;
 
 /// The side of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Side {
+pub enum ProjectSide {
     /// Tests, what they reach, and what decides how the checks run.
     Test,
     /// Tests and sources both depend on it.
@@ -45,8 +45,8 @@ pub enum Replacement {
 pub struct CrossedFile {
     /// Relative to the workspace.
     pub path: String,
-    /// [`Side::Test`] or [`Side::Shared`].
-    pub side: Side,
+    /// [`ProjectSide::MochaTest`] or [`ProjectSide::SharedDashboard`].
+    pub side: ProjectSide,
     /// What replaces it.
     pub replacement: Replacement,
 }
@@ -56,7 +56,7 @@ impl CrossedFile {
     pub fn removed(path: String) -> Self {
         Self {
             path,
-            side: Side::Test,
+            side: ProjectSide::Test,
             replacement: Replacement::Removed,
         }
     }
@@ -73,7 +73,7 @@ pub fn scripts_among(
         return Vec::new();
     };
     files
-        .filter(|path| scripts.fit(path) && !allow.fit(path))
+        .filter(|path| scripts.is_match(path) && !allow.is_match(path))
         .collect()
 }
 
@@ -81,14 +81,16 @@ pub fn scripts_among(
 pub type BaseFiles = BTreeMap<String, Option<Vec<u8>>>;
 
 /// Tells the files whose bytes are needed to find the files that they refer to.
-pub fn may_refer(steps: &[Step]) -> impl Fn(&str) -> bool {
+pub fn content_filter(steps: &[Step]) -> impl Fn(&str) -> bool {
     let scripts = script_globs(steps);
     move |path| {
-        Language::of(path).is_some()
+        SourceLanguage::from_path(path).is_some()
             || is_package_manifest(path)
-            || names_a_project(path)
-            || side_of_config(path) == Some(Side::Test)
-            || scripts.as_ref().is_some_and(|scripts| scripts.fit(path))
+            || is_project_manifest(path)
+            || side_of_config(path) == Some(ProjectSide::Test)
+            || scripts
+                .as_ref()
+                .is_some_and(|scripts| scripts.is_match(path))
     }
 }
 
@@ -126,7 +128,7 @@ pub fn find_crossed_files(
     let mut crossed: Vec<CrossedFile> = changes
         .iter()
         .filter(|change| change.before != change.after)
-        .filter_map(|change| project.cross(change, context))
+        .filter_map(|change| project.classify(change, context))
         .collect();
     crossed.sort_by(|one, other| one.path.cmp(&other.path));
     crossed
@@ -147,10 +149,10 @@ pub fn find_written_tests(base: &BaseFiles, paths: &[String], steps: &[Step]) ->
     let is_test = |change: &&ChangedFile<'_>| {
         if change.before.is_some() {
             let side = project.side(change, &|_| false);
-            return side == Side::Test
-                || (side == Side::Shared && project.tests.contains(change.path));
+            return side == ProjectSide::Test
+                || (side == ProjectSide::Shared && project.tests.contains(change.path));
         }
-        let is_config = side_of_config(change.path) == Some(Side::Test);
+        let is_config = side_of_config(change.path) == Some(ProjectSide::Test);
         is_config || LOADED_WHEN_NEW.is_match(change.path)
     };
     let written = changes.iter().filter(is_test);
@@ -185,7 +187,7 @@ static OBEYS_IGNORE_FILES: Pattern = Pattern::new(
 );
 
 /// How many unchanged helpers may be between a test and a changed file.
-const INDIRECTIONS: usize = 3;
+const MAX_INDIRECTIONS: usize = 3;
 
 /// Copies of other projects, the test tools among them.
 pub(super) static VENDORED: Pattern =
@@ -197,10 +199,10 @@ pub(super) struct BaseProject<'a> {
     /// Files on the test side, by their names or by what they are.
     pub(super) tests: BTreeSet<&'a str>,
     /// For each changed file: who refers to it.
-    users: BTreeMap<&'a str, Referrers>,
+    referrers: BTreeMap<&'a str, Referrers>,
     pub(super) scripts: BTreeSet<&'a str>,
     /// Set-up code that the configuration of a runner names.
-    pub(super) set_up: BTreeSet<&'a str>,
+    pub(super) setup_files: BTreeSet<&'a str>,
     /// Packages that only tests use.
     packages: TestPackages,
     /// Whether a check looks at all files but ignored ones.
@@ -224,14 +226,14 @@ impl<'a> BaseProject<'a> {
         let mut project = Self {
             base,
             tests: BTreeSet::new(),
-            users: BTreeMap::new(),
+            referrers: BTreeMap::new(),
             scripts: BTreeSet::new(),
-            set_up: BTreeSet::new(),
+            setup_files: BTreeSet::new(),
             packages: TestPackages::find(base),
             obeys_ignore_files: words_of(steps)
                 .iter()
                 .any(|word| OBEYS_IGNORE_FILES.is_match(&word.text)),
-            modules: modules_of(base),
+            modules: index_modules(base),
             removed: changes
                 .iter()
                 .filter(|change| change.after.is_none())
@@ -240,9 +242,9 @@ impl<'a> BaseProject<'a> {
         };
         project.find_scripts(steps);
         project.find_named_data(steps);
-        project.find_set_up();
+        project.find_setup_files();
         project.find_tests();
-        project.find_users(changes);
+        project.find_referrers(changes);
         project
     }
 
@@ -257,12 +259,12 @@ impl<'a> BaseProject<'a> {
                 .as_deref()
                 .and_then(|bytes| std::str::from_utf8(bytes).ok());
             let uses_framework = || {
-                let language = Language::of(path);
+                let language = SourceLanguage::from_path(path);
                 language
                     .zip(text)
                     .is_some_and(|(language, text)| language.uses_test_framework(text))
             };
-            let is_test = is_test_by_name(path) || self.packages.have(path);
+            let is_test = is_test_by_name(path) || self.packages.contains(path);
             if is_test || self.scripts.contains(path.as_str()) || uses_framework() {
                 self.tests.insert(path);
             }
@@ -279,7 +281,7 @@ impl<'a> BaseProject<'a> {
         for path in self
             .base
             .keys()
-            .filter(|path| Language::of(path) == Some(Language::Rust))
+            .filter(|path| SourceLanguage::from_path(path) == Some(SourceLanguage::Rust))
         {
             let Some((regex, text)) = TEST_MODULE.regex().zip(self.text(path)) else {
                 continue;
@@ -310,20 +312,21 @@ impl<'a> BaseProject<'a> {
 
     /// Finds out who refers to the changed files, and with that which of them help tests only; those then refer
     /// to others as tests do. So do helpers that were not changed themselves.
-    fn find_users(&mut self, changes: &'a [ChangedFile<'_>]) {
+    fn find_referrers(&mut self, changes: &'a [ChangedFile<'_>]) {
         let there = changes
             .iter()
             .filter_map(|change| self.base.get_key_value(change.path));
-        let mut targets: Vec<Target<'a>> = there.map(|(path, _)| Target::new(path)).collect();
+        let mut targets: Vec<ReferenceTarget<'a>> =
+            there.map(|(path, _)| ReferenceTarget::new(path)).collect();
         targets.extend(self.find_namesakes(changes));
         let mut references = self.read_references(&targets);
-        for _ in 0..INDIRECTIONS {
-            let between: Vec<Target<'a>> = references
+        for _ in 0..MAX_INDIRECTIONS {
+            let between: Vec<ReferenceTarget<'a>> = references
                 .iter()
                 .map(|(path, _)| *path)
                 .filter(|path| !self.tests.contains(path) && self.looks_like_helper(path))
                 .filter(|path| targets.iter().all(|target| target.path != *path))
-                .map(Target::new)
+                .map(ReferenceTarget::new)
                 .collect();
             if between.is_empty() {
                 break;
@@ -336,19 +339,19 @@ impl<'a> BaseProject<'a> {
             for target in &targets {
                 let found = users.entry(target.path).or_default();
                 for (path, references) in &references {
-                    let is_data = Language::of(target.path).is_none();
+                    let is_data = SourceLanguage::from_path(target.path).is_none();
                     let refers = *path != target.path
-                        && (references.name(path, target)
-                            || (is_data && references.name_folder(path, target)));
+                        && (references.contains(path, target)
+                            || (is_data && references.contains_folder_of(path, target)));
                     if refers && self.tests.contains(path) {
                         found.tests |= !is_go(path) || self.is_go_helper(target.path, path);
                         found.tests_of_code |= is_data && self.refers_to_code(path, references);
-                    } else if refers && !(is_test_by_name(target.path) && builds(path)) {
+                    } else if refers && !(is_test_by_name(target.path) && is_build_config(path)) {
                         found.work = true;
                     }
                 }
             }
-            self.users = users;
+            self.referrers = users;
             let helpers = targets.iter().map(|target| target.path);
             let helpers = helpers.filter(|path| !self.tests.contains(path) && self.is_helper(path));
             let helpers: Vec<&'a str> = helpers.collect();
@@ -372,18 +375,18 @@ impl<'a> BaseProject<'a> {
         let code = self
             .base
             .keys()
-            .filter(|other| Language::of(other).is_some());
+            .filter(|other| SourceLanguage::from_path(other).is_some());
         let mut work = code.filter(|other| !self.tests.contains(other.as_str()));
-        work.any(|other| references.name(path, &Target::new(other)))
+        work.any(|other| references.contains(path, &ReferenceTarget::new(other)))
     }
 
     /// What the sources of the base refer to, as far as they hold the name of a changed file at all.
-    fn read_references(&self, changed: &[Target<'a>]) -> Vec<(&'a str, References)> {
-        let mut needles: BTreeSet<&str> = changed.iter().map(Target::needle).collect();
+    fn read_references(&self, changed: &[ReferenceTarget<'a>]) -> Vec<(&'a str, References)> {
+        let mut needles: BTreeSet<&str> = changed.iter().map(ReferenceTarget::needle).collect();
         // Data may be found by listing its folder.
         let data = changed
             .iter()
-            .filter(|target| Language::of(target.path).is_none());
+            .filter(|target| SourceLanguage::from_path(target.path).is_none());
         needles.extend(data.map(|target| name_of(folder_of(target.path))));
         needles.remove("");
         let Ok(search) = AhoCorasick::new(needles) else {
@@ -393,7 +396,7 @@ impl<'a> BaseProject<'a> {
             .base
             .iter()
             .filter(|(path, _)| {
-                Language::of(path).is_some() || self.scripts.contains(path.as_str())
+                SourceLanguage::from_path(path).is_some() || self.scripts.contains(path.as_str())
             })
             .filter_map(|(path, bytes)| Some((path, bytes.as_ref()?)));
         let naming = sources.filter(|(_, bytes)| search.is_match(bytes.as_slice()));
@@ -407,7 +410,7 @@ impl<'a> BaseProject<'a> {
 
     /// Whether a file that no test framework marks helps tests and nothing else.
     fn is_helper(&self, path: &str) -> bool {
-        let users = self.users.get(path).copied().unwrap_or_default();
+        let users = self.referrers.get(path).copied().unwrap_or_default();
         let is_named = || HELPER_NAME.is_match(path) || self.has_other_code(path);
         users.tests && !users.work && self.looks_like_helper(path) && is_named()
     }
@@ -415,12 +418,13 @@ impl<'a> BaseProject<'a> {
     /// By its name and its content.
     fn looks_like_helper(&self, path: &str) -> bool {
         let text = || self.text(path).unwrap_or_default();
-        let is_helper =
-            |language: Language| language.has_assertions(text()) || language.is_only_data(text());
-        HELPER_NAME.is_match(path) || Language::of(path).is_some_and(is_helper)
+        let is_helper = |language: SourceLanguage| {
+            language.has_assertions(text()) || language.is_only_data(text())
+        };
+        HELPER_NAME.is_match(path) || SourceLanguage::from_path(path).is_some_and(is_helper)
     }
 
-    fn cross(
+    fn classify(
         &self,
         change: &ChangedFile<'_>,
         context: &CrossingContext<'_>,
@@ -432,29 +436,33 @@ impl<'a> BaseProject<'a> {
                 replacement,
             })
         };
-        if self.packages.have(change.path) {
-            return crossed(Side::Test, Replacement::Base);
+        if self.packages.contains(change.path) {
+            return crossed(ProjectSide::Test, Replacement::Base);
         }
-        let is_helper = |wanted: &_| self.packages.have_dependency(change.path, wanted);
+        let is_helper = |wanted: &_| self.packages.contains_dependency(change.path, wanted);
         let is_imported = |name: &str| self.imports_name(name);
         if let Some(merged) = manifest::merge(change, &is_helper, &is_imported) {
             return match merged {
                 _ if change.before.is_none() && is_test_by_name(change.path) => {
-                    crossed(Side::Test, Replacement::Base)
+                    crossed(ProjectSide::Test, Replacement::Base)
                 }
                 // A new manifest in a new folder cannot affect files that were there before.
                 _ if change.before.is_none() && !self.has_folder_of(change.path) => None,
-                _ if change.before.is_none() => crossed(Side::Shared, Replacement::Base),
+                _ if change.before.is_none() => crossed(ProjectSide::Shared, Replacement::Base),
                 MergeResult::Same => None,
-                MergeResult::Unreadable => crossed(Side::Shared, Replacement::Base),
-                MergeResult::Merged(bytes) => crossed(Side::Shared, Replacement::Merged(bytes)),
+                MergeResult::Unreadable => crossed(ProjectSide::Shared, Replacement::Base),
+                MergeResult::Merged(bytes) => {
+                    crossed(ProjectSide::Shared, Replacement::Merged(bytes))
+                }
             };
         }
         match self.side(change, context.is_installed) {
-            Side::Work => match (context.split)(change) {
+            ProjectSide::Work => match (context.split)(change) {
                 MergeResult::Same => None,
-                MergeResult::Merged(bytes) => crossed(Side::Test, Replacement::Merged(bytes)),
-                MergeResult::Unreadable => crossed(Side::Shared, Replacement::Base),
+                MergeResult::Merged(bytes) => {
+                    crossed(ProjectSide::Test, Replacement::Merged(bytes))
+                }
+                MergeResult::Unreadable => crossed(ProjectSide::Shared, Replacement::Base),
             },
             side => crossed(side, Replacement::Base),
         }
@@ -466,7 +474,7 @@ impl<'a> BaseProject<'a> {
         let sources = self
             .base
             .keys()
-            .filter(|path| Language::of(path) == Some(Language::JavaScript));
+            .filter(|path| SourceLanguage::from_path(path) == Some(SourceLanguage::JavaScript));
         let mut texts = sources.filter_map(|path| self.text(path));
         texts.any(|text| quoted.iter().any(|quoted| text.contains(quoted)))
     }
@@ -480,71 +488,75 @@ impl<'a> BaseProject<'a> {
         self.base.keys().any(inside)
     }
 
-    fn side(&self, change: &ChangedFile<'_>, is_installed: &dyn Fn(&str) -> bool) -> Side {
+    fn side(&self, change: &ChangedFile<'_>, is_installed: &dyn Fn(&str) -> bool) -> ProjectSide {
         let path = change.path;
-        if AUTOLOADED.is_match(path) || self.belongs_to_a_runner(path) {
-            return Side::Test;
+        if AUTOLOADED.is_match(path) || self.is_runner_module(path) {
+            return ProjectSide::Test;
         }
         if let Some(side) = side_of_config(path) {
             return side;
         }
         if VENDORED.is_match(path) {
-            return Side::Shared;
+            return ProjectSide::Shared;
         }
         if self.obeys_ignore_files && IGNORE_FILE.is_match(path) {
-            return Side::Test;
+            return ProjectSide::Test;
         }
-        let users = self.users.get(path).copied().unwrap_or_default();
+        let users = self.referrers.get(path).copied().unwrap_or_default();
         if change.before.is_none() {
             return self.side_of_added(change, is_installed);
         }
         let is_test = self.tests.contains(path);
         match () {
-            () if is_test && users.work && !self.scripts.contains(path) => Side::Shared,
-            () if is_test => Side::Test,
-            () if self.set_up.contains(path) => Side::Shared,
+            () if is_test && users.work && !self.scripts.contains(path) => ProjectSide::Shared,
+            () if is_test => ProjectSide::Test,
+            () if self.setup_files.contains(path) => ProjectSide::Shared,
             // Data may be what tests expect, or, where they reach no code at all, what the task is about.
-            () if Language::of(path).is_none()
+            () if SourceLanguage::from_path(path).is_none()
                 && users.tests
                 && (users.work || users.tests_of_code) =>
             {
-                Side::Shared
+                ProjectSide::Shared
             }
-            () => Side::Work,
+            () => ProjectSide::Work,
         }
     }
 
     /// An added file cannot be referred to by what was there before, unless it takes a name from something else.
-    fn side_of_added(&self, change: &ChangedFile<'_>, is_installed: &dyn Fn(&str) -> bool) -> Side {
+    fn side_of_added(
+        &self,
+        change: &ChangedFile<'_>,
+        is_installed: &dyn Fn(&str) -> bool,
+    ) -> ProjectSide {
         let path = change.path;
         if is_test_by_name(path)
-            || self.declares_for_another(path)
-            || self.takes_the_place_of_another(path)
+            || self.declares_other_module(path)
+            || self.shadows_source(path)
             || is_installed(path)
         {
-            return Side::Test;
+            return ProjectSide::Test;
         }
         let text = change
             .after
             .and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let language = Language::of(path);
+        let language = SourceLanguage::from_path(path);
         let is_test = language
             .zip(text)
             .is_some_and(|(language, text)| language.uses_test_framework(text));
-        if is_test || self.shadows_a_test_module(path) || self.is_optional_in_a_script(path) {
-            return Side::Test;
+        if is_test || self.shadows_test_module(path) || self.is_optional_in_script(path) {
+            return ProjectSide::Test;
         }
-        Side::Work
+        ProjectSide::Work
     }
 }
 
 fn is_go(path: &str) -> bool {
-    Language::of(path) == Some(Language::Go)
+    SourceLanguage::from_path(path) == Some(SourceLanguage::Go)
 }
 
 /// A makefile names tests in order to build and run them.
-fn builds(path: &str) -> bool {
-    side_of_config(path) == Some(Side::Shared)
+fn is_build_config(path: &str) -> bool {
+    side_of_config(path) == Some(ProjectSide::Shared)
 }
 
 pub(super) fn is_test_by_name(path: &str) -> bool {

@@ -33,7 +33,7 @@ fn crossed(command: &str, base: Texts<'_>, after: Texts<'_>) -> Vec<CrossedFile>
     find_crossed_files(&base_of(base), &changes_of(base, after), &steps, &context)
 }
 
-fn sides(command: &str, base: Texts<'_>, after: Texts<'_>) -> Vec<(String, Side)> {
+fn sides(command: &str, base: Texts<'_>, after: Texts<'_>) -> Vec<(String, ProjectSide)> {
     let files = crossed(command, base, after).into_iter();
     files.map(|file| (file.path, file.side)).collect()
 }
@@ -53,13 +53,16 @@ fn data_of_an_unchanged_helper_is_on_the_test_side() {
         ),
     ];
     let found = sides("pytest", &base, &[("devtools/samples.csv", "a,a\n")]);
-    assert_eq!(found, [("devtools/samples.csv".to_owned(), Side::Test)]);
+    assert_eq!(
+        found,
+        [("devtools/samples.csv".to_owned(), ProjectSide::Test)]
+    );
     let taken = sides(
         "pytest",
         &base,
         &[("text/samples.py", "def titles(): return []\n")],
     );
-    assert_eq!(taken, [("text/samples.py".to_owned(), Side::Test)]);
+    assert_eq!(taken, [("text/samples.py".to_owned(), ProjectSide::Test)]);
 }
 
 #[test]
@@ -75,7 +78,7 @@ fn modules_of_a_runner_are_the_work_side_of_the_project_that_makes_them() {
     let own = base("[project]\nname = \"pluggy\"\n");
     assert!(sides("pytest", &own, &after).is_empty());
     let copied = base("[project]\nname = \"plugins\"\n");
-    let test = [("src/pluggy/__init__.py".to_owned(), Side::Test)];
+    let test = [("src/pluggy/__init__.py".to_owned(), ProjectSide::Test)];
     assert_eq!(sides("pytest", &copied, &after), test);
 }
 
@@ -93,7 +96,7 @@ fn a_module_that_is_alone_is_no_helper() {
     assert!(sides("pytest", &alone, &after).is_empty());
     let mut with_code = alone.to_vec();
     with_code.push(("shop.py", "def price(): return 1\n"));
-    let test = [("calc.py".to_owned(), Side::Test)];
+    let test = [("calc.py".to_owned(), ProjectSide::Test)];
     assert_eq!(sides("pytest", &with_code, &after), test);
 }
 
@@ -126,7 +129,7 @@ fn a_library_in_a_vendor_folder_keeps_its_name() {
         &base,
         &[("lib/expects.py", "class expect: pass\n")],
     );
-    assert_eq!(found, [("lib/expects.py".to_owned(), Side::Test)]);
+    assert_eq!(found, [("lib/expects.py".to_owned(), ProjectSide::Test)]);
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn an_added_file_does_not_take_the_place_of_a_source() {
         "app/size/__init__.pyi",
         "fast.cpython-311-x86_64-linux-gnu.so",
     ] {
-        let expected = [(planted.to_owned(), Side::Test)];
+        let expected = [(planted.to_owned(), ProjectSide::Test)];
         assert_eq!(
             sides("check", &base, &[(planted, "x\n")]),
             expected,
@@ -211,7 +214,8 @@ fn files_that_commands_and_scripts_name_are_on_the_test_side() {
     ] {
         let found = sides(command, &base, &[(path, "x\n")]);
         // `check.sh` may be another program that uses the cases.
-        let has_side = |(of, side): &(String, Side)| of == path && *side != Side::Work;
+        let has_side =
+            |(of, side): &(String, ProjectSide)| of == path && *side != ProjectSide::Work;
         assert!(
             found.len() == 1 && found.iter().all(has_side),
             "{command}: {found:?}"
@@ -232,7 +236,10 @@ fn a_makefile_does_not_make_a_test_shared() {
         ("tests/test_stack.c", "#include \"stack.h\"\n"),
     ];
     let found = sides("make test", &base, &[("tests/test_stack.c", "x\n")]);
-    assert_eq!(found, [("tests/test_stack.c".to_owned(), Side::Test)]);
+    assert_eq!(
+        found,
+        [("tests/test_stack.c".to_owned(), ProjectSide::Test)]
+    );
 }
 
 #[test]
@@ -253,7 +260,7 @@ fn a_package_of_go_that_only_tests_import_is_on_the_test_side() {
         )
     };
     let library = ("words/words.go", "package words\n");
-    let expected = [("internal/oracle/read.go".to_owned(), Side::Test)];
+    let expected = [("internal/oracle/read.go".to_owned(), ProjectSide::Test)];
     assert_eq!(side(&[library]), expected);
     let importer = (
         "main.go",
@@ -281,7 +288,7 @@ fn set_up_code_that_a_runner_is_configured_to_load_is_shared() {
         ("src/autoload_map.php", "<?php // 2\n"),
     ];
     let found = sides("phpunit", &base, &after);
-    assert_eq!(found, [("autoload.php".to_owned(), Side::Shared)]);
+    assert_eq!(found, [("autoload.php".to_owned(), ProjectSide::Shared)]);
 }
 
 #[test]
@@ -328,10 +335,13 @@ fn a_package_of_helpers_is_on_the_test_side() {
     ];
     let found = sides("cargo test", &base, &after);
     let expected = [
-        ("crates/checks/build.rs".to_owned(), Side::Test),
-        ("crates/checks/src/lib.rs".to_owned(), Side::Test),
-        ("crates/report/Cargo.toml".to_owned(), Side::Shared),
-        ("crates/test-support/Cargo.toml".to_owned(), Side::Test),
+        ("crates/checks/build.rs".to_owned(), ProjectSide::Test),
+        ("crates/checks/src/lib.rs".to_owned(), ProjectSide::Test),
+        ("crates/report/Cargo.toml".to_owned(), ProjectSide::Shared),
+        (
+            "crates/test-support/Cargo.toml".to_owned(),
+            ProjectSide::Test,
+        ),
     ];
     assert_eq!(found, expected);
 }

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
-use super::remark::Remark;
-use crate::words::hex;
+use super::annotation::Annotation;
+use crate::format::hex;
 
 /// One fingerprint for each remark, all of them different.
-pub(super) fn fingerprints(remarks: &[Remark]) -> Vec<String> {
+pub(super) fn fingerprints(remarks: &[Annotation]) -> Vec<String> {
     let mut seen: HashMap<[u8; 32], u32> = HashMap::new();
-    let one = |remark: &Remark| {
-        let path = remark.place.as_ref().map_or("", |place| &place.path);
+    let one = |remark: &Annotation| {
+        let path = remark.location.as_ref().map_or("", |place| &place.path);
         let mut hash = Sha256::new();
         for part in [&remark.rule, &remark.title, path, &remark.text] {
             hash.update((part.len() as u64).to_be_bytes());

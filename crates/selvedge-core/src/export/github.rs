@@ -3,38 +3,42 @@
 //! GitHub shows ten errors and ten warnings of a step, so the verdict comes first and the number of
 //! lines is bounded.
 
-use super::account::Account;
-use super::place::Places;
-use super::remark::{Level, Remark, of_verdict, remarks};
+use super::annotation::{Annotation, AnnotationLevel, annotations, verdict_annotation};
+use super::input::ReportInput;
+use super::location::LocationResolver;
 
 /// Annotations that are printed, the verdict not counted.
-const MOST: usize = 50;
+const MAX_ANNOTATIONS: usize = 50;
 /// Longest message, in characters: an annotation is no log.
-const MESSAGE: usize = 2_000;
+const MAX_MESSAGE_CHARS: usize = 2_000;
 
 /// The lines, each a workflow command. Nothing that a tool said can begin a command of its own.
-pub fn github(account: &Account<'_>, places: &Places<'_>) -> String {
-    let mut all = remarks(account, places);
+pub fn github(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> String {
+    let mut all = annotations(account, places);
     all.retain(|remark| remark.rule != "verdict");
     all.sort_by_key(|remark| remark.level);
-    let shown = all.iter().take(MOST).map(line);
-    let verdict = std::iter::once(line(&of_verdict(account)));
+    let shown = all.iter().take(MAX_ANNOTATIONS).map(line);
+    let verdict = std::iter::once(line(&verdict_annotation(account)));
     let mut lines: String = verdict.chain(shown).collect();
-    if let Some(left_out) = all.len().checked_sub(MOST).filter(|left| *left > 0) {
+    if let Some(left_out) = all
+        .len()
+        .checked_sub(MAX_ANNOTATIONS)
+        .filter(|left| *left > 0)
+    {
         lines += &format!("::notice title=Selvedge::{left_out} more are not annotated\n");
     }
     lines
 }
 
-fn line(remark: &Remark) -> String {
+fn line(remark: &Annotation) -> String {
     let command = match remark.level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "notice",
+        AnnotationLevel::Error => "error",
+        AnnotationLevel::Warning => "warning",
+        AnnotationLevel::Note => "notice",
     };
     let mut properties = Vec::new();
-    if let Some(place) = &remark.place {
-        properties.push(format!("file={}", property(&place.path)));
+    if let Some(place) = &remark.location {
+        properties.push(format!("file={}", escape_property(&place.path)));
         properties.extend(place.line.map(|line| format!("line={line}")));
         properties.extend(place.column.map(|column| format!("col={column}")));
     }
@@ -44,16 +48,20 @@ fn line(remark: &Remark) -> String {
         ""
     };
     let title = format!("{}{excused}", remark.title);
-    properties.push(format!("title={}", property(&title)));
-    let mut message: String = remark.text.chars().take(MESSAGE).collect();
+    properties.push(format!("title={}", escape_property(&title)));
+    let mut message: String = remark.text.chars().take(MAX_MESSAGE_CHARS).collect();
     if message.len() < remark.text.len() {
         message.push('…');
     }
-    format!("::{command} {}::{}\n", properties.join(","), data(&message))
+    format!(
+        "::{command} {}::{}\n",
+        properties.join(","),
+        escape_data(&message)
+    )
 }
 
 /// Text as a command's data: what would end the line is escaped, and the sign of escapes itself.
-fn data(text: &str) -> String {
+fn escape_data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
@@ -62,6 +70,6 @@ fn data(text: &str) -> String {
 }
 
 /// Text as a property's value, which commas and colons would end.
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+fn escape_property(text: &str) -> String {
+    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -3,57 +3,59 @@
 
 use serde::Serialize;
 
-use super::account::Account;
+use super::annotation::{AnnotationLevel, annotations};
 use super::fingerprint::fingerprints;
-use super::place::Places;
-use super::remark::{Level, remarks};
+use super::input::ReportInput;
+use super::location::LocationResolver;
 
 #[derive(Serialize)]
-struct Issue {
+struct GitlabIssue {
     description: String,
     check_name: String,
     fingerprint: String,
     severity: &'static str,
-    location: Location,
+    location: GitlabLocation,
 }
 
 #[derive(Serialize)]
-struct Location {
+struct GitlabLocation {
     path: String,
-    lines: Lines,
+    lines: GitlabLines,
 }
 
 #[derive(Serialize)]
-struct Lines {
+struct GitlabLines {
     begin: u32,
 }
 
 /// The report as JSON text.
-pub fn gitlab(account: &Account<'_>, places: &Places<'_>) -> String {
-    let remarks = remarks(account, places);
+pub fn gitlab(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> String {
+    let remarks = annotations(account, places);
     let named = fingerprints(&remarks);
-    let issues: Vec<Issue> = remarks
+    let issues: Vec<GitlabIssue> = remarks
         .into_iter()
         .zip(named)
         .map(|(remark, fingerprint)| {
-            let place = remark.place.unwrap_or_else(|| places.anywhere());
+            let place = remark
+                .location
+                .unwrap_or_else(|| places.fallback_location());
             let excused = if remark.is_known {
                 " (known failure)"
             } else {
                 ""
             };
-            Issue {
+            GitlabIssue {
                 description: format!("{}{excused}: {}", remark.title, remark.text),
                 check_name: format!("selvedge/{}", remark.rule),
                 fingerprint,
                 severity: match remark.level {
-                    Level::Error => "major",
-                    Level::Warning => "minor",
-                    Level::Note => "info",
+                    AnnotationLevel::Error => "major",
+                    AnnotationLevel::Warning => "minor",
+                    AnnotationLevel::Note => "info",
                 },
-                location: Location {
+                location: GitlabLocation {
                     path: place.path,
-                    lines: Lines {
+                    lines: GitlabLines {
                         begin: place.line.unwrap_or(1),
                     },
                 },

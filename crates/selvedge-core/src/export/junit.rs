@@ -7,17 +7,17 @@ use std::io;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::account::{Account, Standing, Told};
-use crate::model::{CheckReport, CheckStatus, Closing, GateReport, ReviewRecord, SessionStatus};
+use super::input::{AttemptSummary, ReportInput, ResultCategory};
+use crate::format::{gate_result, marks};
+use crate::model::{AttemptEnd, CheckReport, CheckStatus, GateReport, ReviewRecord, SessionStatus};
 use crate::prompt::{clean, one_line};
-use crate::words::{gate_result, marks};
 
 /// Longest attribute, in characters.
-const ATTRIBUTE: usize = 300;
+const MAX_ATTRIBUTE_CHARS: usize = 300;
 
 /// What a case came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
+enum CaseResult {
     Pass,
     Flaky,
     Skipped,
@@ -25,10 +25,10 @@ enum Came {
     Error,
 }
 
-struct Case {
+struct TestCase {
     name: String,
     millis: u64,
-    came: Came,
+    result: CaseResult,
     /// A word for what sort of failure it is.
     kind: &'static str,
     message: String,
@@ -36,21 +36,21 @@ struct Case {
     output: String,
 }
 
-struct Suite {
+struct TestSuite {
     name: String,
     class: String,
     began: String,
     millis: u64,
-    cases: Vec<Case>,
+    cases: Vec<TestCase>,
 }
 
 /// The whole document.
-pub fn junit(account: &Account<'_>) -> String {
-    let mut suites: Vec<Suite> = account.attempts.iter().map(suite).collect();
+pub fn junit(account: &ReportInput<'_>) -> String {
+    let mut suites: Vec<TestSuite> = account.attempts.iter().map(build_suite).collect();
     let notes = notes(account);
-    if let Some(case) = outcome(account, &notes) {
+    if let Some(case) = verdict_case(account, &notes) {
         if suites.is_empty() {
-            suites.push(Suite {
+            suites.push(TestSuite {
                 name: account.title.clone(),
                 class: "selvedge".to_owned(),
                 began: String::new(),
@@ -66,45 +66,51 @@ pub fn junit(account: &Account<'_>) -> String {
     write(&account.title, &suites).unwrap_or_default()
 }
 
-fn suite(told: &Told<'_>) -> Suite {
+fn build_suite(told: &AttemptSummary<'_>) -> TestSuite {
     let subtask = told.subtask.map(|id| format!("{id}."));
     let class = match told.number {
         Some(number) => format!("selvedge.{}attempt-{number}", subtask.unwrap_or_default()),
         None => "selvedge.verification".to_owned(),
     };
     let report = told.report;
-    let checks = report.iter().flat_map(|report| &report.checks).map(checked);
-    let gates = report.iter().flat_map(|report| &report.gates).map(judged);
-    Suite {
+    let checks = report
+        .iter()
+        .flat_map(|report| &report.checks)
+        .map(check_case);
+    let gates = report
+        .iter()
+        .flat_map(|report| &report.gates)
+        .map(gate_case);
+    TestSuite {
         name: told.name(),
         class,
         began: told.began_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         millis: told.duration_ms(),
-        cases: session(told)
+        cases: session_case(told)
             .into_iter()
             .chain(checks)
             .chain(gates)
-            .chain(told.accepted.map(accepted))
+            .chain(told.accepted.map(review_case))
             .collect(),
     }
 }
 
 /// The agent's session, where it did not succeed.
-fn session(told: &Told<'_>) -> Option<Case> {
+fn session_case(told: &AttemptSummary<'_>) -> Option<TestCase> {
     told.number?;
-    let (kind, message) = match (told.session, told.closing) {
+    let (kind, message) = match (told.session, told.end) {
         (Some(session), _) if session.status == SessionStatus::Success => return None,
         (Some(session), _) => {
             let error = session.error.as_deref();
             ("session", error.unwrap_or("the session did not succeed"))
         }
-        (None, Some(Closing::Cancelled)) => ("cancelled", "cancelled"),
+        (None, Some(AttemptEnd::Cancelled)) => ("cancelled", "cancelled"),
         (None, _) => ("interrupted", "the session was cut off"),
     };
-    Some(Case {
+    Some(TestCase {
         name: "agent session".to_owned(),
         millis: told.session.map_or(0, |session| session.duration_ms),
-        came: Came::Error,
+        result: CaseResult::Error,
         kind,
         message: message.to_owned(),
         body: message.to_owned(),
@@ -112,17 +118,17 @@ fn session(told: &Told<'_>) -> Option<Case> {
     })
 }
 
-fn checked(check: &CheckReport) -> Case {
+fn check_case(check: &CheckReport) -> TestCase {
     let is_known = check.status == CheckStatus::Pass && check.marks.preexisting;
     let (came, kind) = match check.status {
-        CheckStatus::Pass if check.marks.missing => (Came::Skipped, "missing"),
-        CheckStatus::Pass if is_known => (Came::Skipped, "known failure"),
-        CheckStatus::Pass if check.marks.flaky => (Came::Flaky, "flaky"),
-        CheckStatus::Pass => (Came::Pass, ""),
-        CheckStatus::Skip => (Came::Skipped, "skipped"),
-        CheckStatus::Fail => (Came::Failure, "fail"),
-        CheckStatus::Timeout => (Came::Failure, "timeout"),
-        CheckStatus::Error => (Came::Error, "error"),
+        CheckStatus::Pass if check.marks.missing => (CaseResult::Skipped, "missing"),
+        CheckStatus::Pass if is_known => (CaseResult::Skipped, "known failure"),
+        CheckStatus::Pass if check.marks.flaky => (CaseResult::Flaky, "flaky"),
+        CheckStatus::Pass => (CaseResult::Pass, ""),
+        CheckStatus::Skip => (CaseResult::Skipped, "skipped"),
+        CheckStatus::Fail => (CaseResult::Failure, "fail"),
+        CheckStatus::Timeout => (CaseResult::Failure, "timeout"),
+        CheckStatus::Error => (CaseResult::Error, "error"),
     };
     let reason = check.reason.as_deref().unwrap_or(check.status.label());
     let marks = marks(check).filter(|marks| marks != reason);
@@ -138,11 +144,11 @@ fn checked(check: &CheckReport) -> Case {
         &check.preexisting_tests
     };
     let body = check.digest.clone().unwrap_or_else(|| tests.join("\n"));
-    let is_shown = matches!(came, Came::Failure | Came::Error);
-    Case {
+    let is_shown = matches!(came, CaseResult::Failure | CaseResult::Error);
+    TestCase {
         name: check.label().to_owned(),
         millis: check.duration_ms,
-        came,
+        result: came,
         kind,
         message,
         body,
@@ -154,26 +160,26 @@ fn checked(check: &CheckReport) -> Case {
     }
 }
 
-fn judged(gate: &GateReport) -> Case {
+fn gate_case(gate: &GateReport) -> TestCase {
     let (came, kind) = match gate.passed {
-        Some(true) => (Came::Pass, ""),
-        Some(false) => (Came::Failure, "rejected"),
-        None => (Came::Error, "undecided"),
+        Some(true) => (CaseResult::Pass, ""),
+        Some(false) => (CaseResult::Failure, "rejected"),
+        None => (CaseResult::Error, "undecided"),
     };
     let why = gate.error.as_deref().or(gate.feedback.as_deref());
     let why = why.unwrap_or_default();
     let said = match came {
-        Came::Pass => String::new(),
+        CaseResult::Pass => String::new(),
         _ => format!(
             "the checks passed, but tier {} {}: {why}",
             gate.tier,
             gate_result(gate)
         ),
     };
-    Case {
+    TestCase {
         name: format!("tier {}", gate.tier),
         millis: gate.duration_ms,
-        came,
+        result: came,
         kind,
         message: said.clone(),
         body: said,
@@ -181,11 +187,11 @@ fn judged(gate: &GateReport) -> Case {
     }
 }
 
-fn accepted(review: &ReviewRecord) -> Case {
-    Case {
+fn review_case(review: &ReviewRecord) -> TestCase {
+    TestCase {
         name: "review".to_owned(),
         millis: 0,
-        came: Came::Pass,
+        result: CaseResult::Pass,
         kind: "",
         message: String::new(),
         body: String::new(),
@@ -194,20 +200,20 @@ fn accepted(review: &ReviewRecord) -> Case {
 }
 
 /// Invariant: what is not verified is not green.
-fn outcome(account: &Account<'_>, notes: &str) -> Option<Case> {
+fn verdict_case(account: &ReportInput<'_>, notes: &str) -> Option<TestCase> {
     let verdict = &account.verdict;
-    let (came, kind) = match verdict.standing {
-        Standing::Verified if notes.is_empty() => return None,
-        Standing::Verified => (Came::Pass, ""),
-        Standing::Unchecked => (Came::Skipped, "unchecked"),
-        Standing::NotVerified => (Came::Failure, "not verified"),
-        Standing::NotJudged => (Came::Error, "not judged"),
+    let (came, kind) = match verdict.category {
+        ResultCategory::Verified if notes.is_empty() => return None,
+        ResultCategory::Verified => (CaseResult::Pass, ""),
+        ResultCategory::Unchecked => (CaseResult::Skipped, "unchecked"),
+        ResultCategory::NotVerified => (CaseResult::Failure, "not verified"),
+        ResultCategory::NotJudged => (CaseResult::Error, "not judged"),
     };
-    let message = format!("{}: {}", verdict.word, verdict.reason);
-    Some(Case {
+    let message = format!("{}: {}", verdict.label, verdict.reason);
+    Some(TestCase {
         name: "outcome".to_owned(),
         millis: 0,
-        came,
+        result: came,
         kind,
         body: message.clone(),
         message,
@@ -216,25 +222,29 @@ fn outcome(account: &Account<'_>, notes: &str) -> Option<Case> {
 }
 
 /// Remarks beside the verdict: unchanged work, and deleted files that cannot be restored.
-fn notes(account: &Account<'_>) -> String {
+fn notes(account: &ReportInput<'_>) -> String {
     let unchanged = account.unchanged == Some(true);
     let reason = &account.verdict.reason;
-    let unchanged = unchanged.then(|| format!("{}: {reason}", account.verdict.word));
-    let lines = unchanged.iter().chain(&account.deletions);
+    let unchanged = unchanged.then(|| format!("{}: {reason}", account.verdict.label));
+    let lines = unchanged.iter().chain(&account.unrestorable_files);
     let lines: Vec<&str> = lines.map(String::as_str).collect();
     lines.join("\n")
 }
 
-fn write(title: &str, suites: &[Suite]) -> io::Result<String> {
+fn write(title: &str, suites: &[TestSuite]) -> io::Result<String> {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let all = || suites.iter().flat_map(|suite| &suite.cases);
-    let count = |came| all().filter(|case| case.came == came).count().to_string();
+    let count = |came| all().filter(|case| case.result == came).count().to_string();
     let millis = suites
         .iter()
         .map(|it| it.millis)
         .fold(0, u64::saturating_add);
-    let (tests, failures, errors) = (all().count(), count(Came::Failure), count(Came::Error));
+    let (tests, failures, errors) = (
+        all().count(),
+        count(CaseResult::Failure),
+        count(CaseResult::Error),
+    );
     writer
         .create_element("testsuites")
         .with_attributes([
@@ -249,21 +259,21 @@ fn write(title: &str, suites: &[Suite]) -> io::Result<String> {
     Ok(text + "\n")
 }
 
-fn write_suite(writer: &mut Writer<Vec<u8>>, suite: &Suite) -> io::Result<()> {
+fn write_suite(writer: &mut Writer<Vec<u8>>, suite: &TestSuite) -> io::Result<()> {
     let cases = &suite.cases;
     let count = |came| {
         cases
             .iter()
-            .filter(|case| case.came == came)
+            .filter(|case| case.result == came)
             .count()
             .to_string()
     };
     let mut element = writer.create_element("testsuite").with_attributes([
         ("name", attribute(&suite.name).as_str()),
         ("tests", &cases.len().to_string()),
-        ("failures", &count(Came::Failure)),
-        ("errors", &count(Came::Error)),
-        ("skipped", &count(Came::Skipped)),
+        ("failures", &count(CaseResult::Failure)),
+        ("errors", &count(CaseResult::Error)),
+        ("skipped", &count(CaseResult::Skipped)),
         ("time", &seconds(suite.millis)),
     ]);
     if !suite.began.is_empty() {
@@ -276,18 +286,18 @@ fn write_suite(writer: &mut Writer<Vec<u8>>, suite: &Suite) -> io::Result<()> {
     Ok(())
 }
 
-fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &Case) -> io::Result<()> {
+fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &TestCase) -> io::Result<()> {
     let element = writer.create_element("testcase").with_attributes([
         ("classname", attribute(class).as_str()),
         ("name", &attribute(&case.name)),
         ("time", &seconds(case.millis)),
     ]);
-    let told = match case.came {
-        Came::Pass => None,
-        Came::Flaky => Some("flakyFailure"),
-        Came::Skipped => Some("skipped"),
-        Came::Failure => Some("failure"),
-        Came::Error => Some("error"),
+    let told = match case.result {
+        CaseResult::Pass => None,
+        CaseResult::Flaky => Some("flakyFailure"),
+        CaseResult::Skipped => Some("skipped"),
+        CaseResult::Failure => Some("failure"),
+        CaseResult::Error => Some("error"),
     };
     if told.is_none() && case.output.is_empty() {
         element.write_empty()?;
@@ -312,7 +322,7 @@ fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &Case) -> io::Res
 
 /// Foreign text as an attribute's value: one line, for a parser would make one of it.
 fn attribute(value: &str) -> String {
-    text(&one_line(value, ATTRIBUTE))
+    text(&one_line(value, MAX_ATTRIBUTE_CHARS))
 }
 
 /// Foreign text of characters that XML allows. Escaping its signs is the writer's.

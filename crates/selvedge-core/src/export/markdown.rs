@@ -5,20 +5,20 @@
 
 use askama::Template;
 
-use super::account::{Account, Standing, Told};
-use crate::guard::{Finding, Strength};
+use super::input::{AttemptSummary, ReportInput, ResultCategory};
+use crate::format::{cost, counted, duration, gate_result, marks, report_result, tokens};
+use crate::guard::{Finding, FindingSeverity};
 use crate::model::{CheckReport, CheckStatus, GateReport, SessionStatus};
 use crate::prompt::{clean, one_line};
-use crate::words::{cost, counted, duration, gate_result, marks, report_result, tokens};
 
 /// Digests that are shown in full: a job's summary may have 1 MiB.
-const DIGESTS: usize = 40;
+const MAX_DIGESTS: usize = 40;
 /// Longest code span, in characters.
-const SPAN: usize = 300;
+const MAX_SPAN_CHARS: usize = 300;
 
 #[derive(Template)]
 #[template(path = "summary.md", escape = "none")]
-struct Summary {
+struct MarkdownSummary {
     sign: &'static str,
     word: String,
     reason: String,
@@ -27,44 +27,44 @@ struct Summary {
     agent: Option<String>,
     facts: Vec<String>,
     warnings: Vec<String>,
-    attempts: Vec<Section>,
+    attempts: Vec<AttemptSection>,
     left_out: usize,
 }
 
-struct Section {
+struct AttemptSection {
     name: String,
     facts: String,
     lines: Vec<String>,
-    digests: Vec<Digest>,
+    digests: Vec<DigestBlock>,
 }
 
-struct Digest {
+struct DigestBlock {
     of: String,
     block: String,
 }
 
 /// The summary.
-pub fn markdown(account: &Account<'_>) -> String {
+pub fn markdown(account: &ReportInput<'_>) -> String {
     let verdict = &account.verdict;
-    let sign = match verdict.standing {
-        Standing::Verified => "✅",
-        Standing::Unchecked => "⚠️",
-        Standing::NotVerified | Standing::NotJudged => "❌",
+    let sign = match verdict.category {
+        ResultCategory::Verified => "✅",
+        ResultCategory::Unchecked => "⚠️",
+        ResultCategory::NotVerified | ResultCategory::NotJudged => "❌",
     };
     let mut left_out = 0;
-    let section = |told: &Told<'_>| {
-        let mut section = section(told);
-        if !told.stands {
+    let section = |told: &AttemptSummary<'_>| {
+        let mut section = build_section(told);
+        if !told.is_current {
             section.digests.clear();
         }
-        left_out += section.digests.len().saturating_sub(DIGESTS);
-        section.digests.truncate(DIGESTS);
+        left_out += section.digests.len().saturating_sub(MAX_DIGESTS);
+        section.digests.truncate(MAX_DIGESTS);
         section
     };
     let attempts = account.attempts.iter().map(section).collect();
-    let summary = Summary {
+    let summary = MarkdownSummary {
         sign,
-        word: verdict.word.clone(),
+        word: verdict.label.clone(),
         reason: code(&verdict.reason),
         title: account.title.clone(),
         task: account.task.map(code).filter(|task| !task.is_empty()),
@@ -77,8 +77,8 @@ pub fn markdown(account: &Account<'_>) -> String {
     summary.render().unwrap_or_default()
 }
 
-fn facts(account: &Account<'_>) -> Vec<String> {
-    let worked = account.attempts.iter().map(Told::duration_ms);
+fn facts(account: &ReportInput<'_>) -> Vec<String> {
+    let worked = account.attempts.iter().map(AttemptSummary::duration_ms);
     let worked = duration(worked.fold(0, u64::saturating_add));
     let Some((spent, usage)) = &account.cost else {
         return vec![worked];
@@ -88,25 +88,25 @@ fn facts(account: &Account<'_>) -> Vec<String> {
     let mut facts = vec![attempts, cost(*spent), tokens(usage), worked];
     let mut reported = account.attempts.iter().filter(|told| told.report.is_some());
     let last = reported.next_back().and_then(|told| told.number);
-    let stands = account.standing().find_map(|(told, _)| told.number);
+    let stands = account.current_attempts().find_map(|(told, _)| told.number);
     if let (Some(stands), None) = (stands.filter(|it| Some(*it) != last), subtask) {
         facts.push(format!("the workspace holds the tree of attempt {stands}"));
     }
     facts
 }
 
-fn section(told: &Told<'_>) -> Section {
+fn build_section(told: &AttemptSummary<'_>) -> AttemptSection {
     let mut lines = Vec::new();
-    lines.extend(session(told));
+    lines.extend(session_line(told));
     let mut digests = Vec::new();
     if let Some(report) = told.report {
-        lines.extend(report.checks.iter().map(checked));
+        lines.extend(report.checks.iter().map(check_line));
         let findings = report.guard.iter().flat_map(|guard| &guard.findings);
-        lines.extend(findings.map(noticed));
-        lines.extend(report.gates.iter().flat_map(judged));
+        lines.extend(findings.map(finding_line));
+        lines.extend(report.gates.iter().flat_map(gate_lines));
         let told = report.checks.iter().filter_map(|check| {
             let digest = check.digest.as_deref()?;
-            Some(Digest {
+            Some(DigestBlock {
                 of: code(check.label()),
                 block: fenced(digest),
             })
@@ -118,10 +118,12 @@ fn section(told: &Told<'_>) -> Section {
         (None, Some(number)) => format!("Attempt {number}"),
         (_, None) => "Verification".to_owned(),
     };
-    let held_back = told.report.filter(|report| report.held_back().is_some());
+    let held_back = told
+        .report
+        .filter(|report| report.blocking_gate().is_some());
     let facts = held_back.map(report_result).into_iter();
     let facts: Vec<String> = facts.chain([duration(told.duration_ms())]).collect();
-    Section {
+    AttemptSection {
         name,
         facts: facts.join(" · "),
         lines,
@@ -129,7 +131,7 @@ fn section(told: &Told<'_>) -> Section {
     }
 }
 
-fn session(told: &Told<'_>) -> Option<String> {
+fn session_line(told: &AttemptSummary<'_>) -> Option<String> {
     told.number?;
     let Some(session) = told.session else {
         return Some("❌ the agent's session was cut off".to_owned());
@@ -144,7 +146,7 @@ fn session(told: &Told<'_>) -> Option<String> {
     ))
 }
 
-fn checked(check: &CheckReport) -> String {
+fn check_line(check: &CheckReport) -> String {
     let is_known = check.status == CheckStatus::Pass && check.marks.preexisting;
     let sign = match check.status {
         CheckStatus::Pass if is_known || check.marks.flaky || check.marks.missing => "⚠️",
@@ -163,17 +165,17 @@ fn checked(check: &CheckReport) -> String {
     line + &format!(" · {}", duration(check.duration_ms))
 }
 
-fn noticed(finding: &Finding) -> String {
+fn finding_line(finding: &Finding) -> String {
     let sign = match finding.strength {
-        Strength::Offence | Strength::Strong => "⚠️",
-        Strength::Weak => "ℹ️",
+        FindingSeverity::Violation | FindingSeverity::Strong => "⚠️",
+        FindingSeverity::Weak => "ℹ️",
     };
     let line = finding.line.map(|line| format!(":{line}"));
     let place = format!("{}{}", finding.path, line.unwrap_or_default());
     format!("{sign} guard: {} · {}", code(&place), code(&finding.what))
 }
 
-fn judged(gate: &GateReport) -> Vec<String> {
+fn gate_lines(gate: &GateReport) -> Vec<String> {
     let sign = match (gate.passed, &gate.error) {
         (Some(true), _) => "✅",
         (Some(false), _) => "❌",
@@ -203,7 +205,7 @@ fn longest_run(text: &str) -> usize {
 
 /// One line of foreign text as a code span that it cannot end.
 fn code(text: &str) -> String {
-    let line = one_line(text, SPAN);
+    let line = one_line(text, MAX_SPAN_CHARS);
     if line.is_empty() {
         return String::new();
     }

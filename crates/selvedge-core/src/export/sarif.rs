@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::account::{Account, Standing};
+use super::annotation::{Annotation, AnnotationLevel, annotations};
 use super::fingerprint::fingerprints;
-use super::place::{Place, Places};
-use super::remark::{Level, Remark, remarks};
-use crate::words::report_result;
+use super::input::{ReportInput, ResultCategory};
+use super::location::{FileLocation, LocationResolver};
+use crate::format::report_result;
 
 /// The schema that the log claims to keep.
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 /// The log as JSON text. `version` is the program's own.
-pub fn sarif(account: &Account<'_>, places: &Places<'_>, version: &str) -> String {
-    let remarks = remarks(account, places);
-    let rules: BTreeMap<&str, &Remark> = remarks
+pub fn sarif(account: &ReportInput<'_>, places: &LocationResolver<'_>, version: &str) -> String {
+    let remarks = annotations(account, places);
+    let rules: BTreeMap<&str, &Annotation> = remarks
         .iter()
         .rev()
         .map(|remark| (remark.rule.as_str(), remark))
@@ -29,7 +29,10 @@ pub fn sarif(account: &Account<'_>, places: &Places<'_>, version: &str) -> Strin
         .iter()
         .zip(named)
         .map(|(remark, fingerprint)| {
-            let place = remark.place.clone().unwrap_or_else(|| places.anywhere());
+            let place = remark
+                .location
+                .clone()
+                .unwrap_or_else(|| places.fallback_location());
             let mut result = json!({
                 "ruleId": remark.rule,
                 "ruleIndex": index[remark.rule.as_str()],
@@ -48,7 +51,7 @@ pub fn sarif(account: &Account<'_>, places: &Places<'_>, version: &str) -> Strin
             result
         })
         .collect();
-    let rules: Vec<Value> = rules.keys().map(|rule| described(rule)).collect();
+    let rules: Vec<Value> = rules.keys().map(|rule| describe_rule(rule)).collect();
     let verdict = &account.verdict;
     let log = json!({
         "$schema": SCHEMA,
@@ -65,19 +68,19 @@ pub fn sarif(account: &Account<'_>, places: &Places<'_>, version: &str) -> Strin
             "columnKind": "unicodeCodePoints",
             "invocations": [{
                 // Whether it came to a judgement, whatever that judgement is.
-                "executionSuccessful": verdict.standing != Standing::NotJudged,
+                "executionSuccessful": verdict.category != ResultCategory::NotJudged,
                 "toolExecutionNotifications": [{
-                    "level": if verdict.standing == Standing::Verified { "note" } else { "error" },
-                    "message": { "text": format!("{}: {}", verdict.word, verdict.reason) },
+                    "level": if verdict.category == ResultCategory::Verified { "note" } else { "error" },
+                    "message": { "text": format!("{}: {}", verdict.label, verdict.reason) },
                 }],
             }],
             "results": results,
             "properties": {
                 "selvedge": {
                     "of": account.title,
-                    "verdict": verdict.word,
+                    "verdict": verdict.label,
                     "reason": verdict.reason,
-                    "result": account.standing().map(|(_, report)| report_result(report)).next_back(),
+                    "result": account.current_attempts().map(|(_, report)| report_result(report)).next_back(),
                     "attempts": account.attempts.len(),
                     "unchanged": account.unchanged,
                 },
@@ -87,22 +90,22 @@ pub fn sarif(account: &Account<'_>, places: &Places<'_>, version: &str) -> Strin
     serde_json::to_string_pretty(&log).unwrap_or_default() + "\n"
 }
 
-fn level(level: Level) -> &'static str {
+fn level(level: AnnotationLevel) -> &'static str {
     match level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Note => "note",
+        AnnotationLevel::Error => "error",
+        AnnotationLevel::Warning => "warning",
+        AnnotationLevel::Note => "note",
     }
 }
 
-fn described(rule: &str) -> Value {
+fn describe_rule(rule: &str) -> Value {
     json!({
         "id": rule,
         "shortDescription": { "text": format!("Selvedge: {rule}") },
     })
 }
 
-fn location(place: &Place) -> Value {
+fn location(place: &FileLocation) -> Value {
     let mut location = json!({
         "artifactLocation": { "uri": uri(&place.path), "uriBaseId": "%SRCROOT%" },
     });

@@ -8,10 +8,10 @@ use insta::assert_snapshot;
 use selvedge_digest::{Failure, FailureKind};
 
 use super::*;
-use crate::guard::{Action, Finding, FindingKind, Strength};
+use crate::guard::{Finding, FindingAction, FindingKind, FindingSeverity};
 use crate::machine::tests::simulation::report as bare;
 use crate::model::{
-    CheckMarks, CheckReport, CheckStatus, Closing, Cost, GateReport, GuardReport, Judgement,
+    AttemptEnd, CheckMarks, CheckReport, CheckStatus, Cost, GateReport, GuardReport, Judgement,
     MicroUsd, Report, ReportStatus, ReportSummary, SessionOutcome, SessionStatus, Step, StepKind,
     Usage,
 };
@@ -101,9 +101,9 @@ fn passing() -> Report {
             path: "Makefile".to_owned(),
             line: Some(2),
             kind: FindingKind::FailureIgnored,
-            strength: Strength::Offence,
+            strength: FindingSeverity::Violation,
             what: "`|| true` makes the failure of `make` count for nothing".to_owned(),
-            action: Action::PutBack,
+            action: FindingAction::Revert,
         }])),
         gates: vec![GateReport {
             tier: 2,
@@ -121,41 +121,45 @@ fn passing() -> Report {
     }
 }
 
-fn told<'a>(number: u32, session: &'a SessionOutcome, report: Option<&'a Report>) -> Told<'a> {
-    Told {
+fn told<'a>(
+    number: u32,
+    session: &'a SessionOutcome,
+    report: Option<&'a Report>,
+) -> AttemptSummary<'a> {
+    AttemptSummary {
         subtask: None,
         number: Some(number),
         began_at: jiff::Timestamp::UNIX_EPOCH,
         session: Some(session),
-        closing: Some(Closing::Report),
+        end: Some(AttemptEnd::Report),
         report,
         accepted: None,
         steps: &[],
         workspace: None,
-        stands: report.is_some() && number == 2,
+        is_current: report.is_some() && number == 2,
     }
 }
 
-fn account(standing: Standing, attempts: Vec<Told<'_>>) -> Account<'_> {
-    Account {
+fn account(standing: ResultCategory, attempts: Vec<AttemptSummary<'_>>) -> ReportInput<'_> {
+    ReportInput {
         title: "run 4f2a9c1e".to_owned(),
         task: Some("mend the build"),
         agent: Some("claude"),
-        verdict: Verdict {
-            standing,
-            word: "max retries exhausted".to_owned(),
+        verdict: ReportVerdict {
+            category: standing,
+            label: "max retries exhausted".to_owned(),
             reason: "checks still fail after 2 of 2 attempts".to_owned(),
         },
         attempts,
         cost: Some((Cost::reported(MicroUsd(42_300)), Usage::default())),
         warnings: Vec::new(),
-        deletions: Vec::new(),
+        unrestorable_files: Vec::new(),
         unchanged: None,
     }
 }
 
-fn places(exists: &dyn Fn(&Path) -> bool) -> Places<'_> {
-    Places {
+fn places(exists: &dyn Fn(&Path) -> bool) -> LocationResolver<'_> {
+    LocationResolver {
         repository: Path::new("/repo"),
         workspace: Path::new("/repo/app"),
         exists,
@@ -163,15 +167,15 @@ fn places(exists: &dyn Fn(&Path) -> bool) -> Places<'_> {
 }
 
 /// The only attempt of a run.
-fn only<'a>(session: &'a SessionOutcome, report: Option<&'a Report>) -> Told<'a> {
-    Told {
+fn only<'a>(session: &'a SessionOutcome, report: Option<&'a Report>) -> AttemptSummary<'a> {
+    AttemptSummary {
         number: Some(1),
         ..told(2, session, report)
     }
 }
 
 /// All five forms.
-fn forms(account: &Account<'_>) -> [(&'static str, String); 5] {
+fn forms(account: &ReportInput<'_>) -> [(&'static str, String); 5] {
     let places = places(&|path| path.ends_with("app/selvedge.toml"));
     [
         ("junit", junit(account)),
@@ -190,7 +194,7 @@ fn the_forms_of_a_run_that_failed() {
         told(1, &session, Some(&first)),
         told(2, &session, Some(&second)),
     ];
-    for (name, text) in forms(&account(Standing::NotVerified, attempts)) {
+    for (name, text) in forms(&account(ResultCategory::NotVerified, attempts)) {
         assert_snapshot!(format!("failed_{name}"), text);
     }
 }
@@ -203,9 +207,9 @@ fn the_forms_of_the_attempt_that_was_delivered() {
         told(1, &session, Some(&first)),
         told(2, &session, Some(&second)),
     ];
-    let mut account = account(Standing::NotVerified, attempts);
-    account.attempts[0].stands = true;
-    account.attempts[1].stands = false;
+    let mut account = account(ResultCategory::NotVerified, attempts);
+    account.attempts[0].is_current = true;
+    account.attempts[1].is_current = false;
     for (name, text) in forms(&account).into_iter().skip(1) {
         assert_snapshot!(format!("delivered_{name}"), text);
     }
@@ -230,9 +234,9 @@ fn what_is_not_verified_is_never_green() {
         ReportStatus::Pass,
     );
     let nothing = with(Vec::new(), ReportStatus::AutoPass);
-    let cut_off = Told {
+    let cut_off = AttemptSummary {
         session: None,
-        closing: None,
+        end: None,
         ..only(&session, None)
     };
     for attempts in [
@@ -243,15 +247,15 @@ fn what_is_not_verified_is_never_green() {
         vec![cut_off],
     ] {
         for standing in [
-            Standing::NotVerified,
-            Standing::NotJudged,
-            Standing::Unchecked,
+            ResultCategory::NotVerified,
+            ResultCategory::NotJudged,
+            ResultCategory::Unchecked,
         ] {
             let account = account(standing, attempts.clone());
             let [(_, junit), (_, sarif), _, (_, github), (_, gitlab)] = forms(&account);
             let [cases, failures, errors, skipped] = junit_counts(&junit);
             let (red, error, warning) = (failures + errors > 0, "\"error\"", "\"warning\"");
-            if standing == Standing::Unchecked {
+            if standing == ResultCategory::Unchecked {
                 assert!(skipped > 0 && cases > 0, "{junit}");
                 assert!(sarif.contains(warning), "{sarif}");
                 assert!(github.starts_with("::warning "), "{github}");
@@ -264,7 +268,7 @@ fn what_is_not_verified_is_never_green() {
         }
     }
     // And what is verified is green.
-    let account = account(Standing::Verified, vec![only(&session, Some(&good))]);
+    let account = account(ResultCategory::Verified, vec![only(&session, Some(&good))]);
     let [(_, junit), (_, sarif), _, (_, github), (_, gitlab)] = forms(&account);
     assert_eq!(junit_counts(&junit), [1, 0, 0, 0]);
     assert!(sarif.contains("\"results\": []"), "{sarif}");
@@ -283,9 +287,9 @@ fn a_verification_that_a_person_has_to_look_at_is_not_green() {
         .guard
         .iter_mut()
         .flat_map(|guard| &mut guard.findings);
-    findings.for_each(|finding| finding.strength = Strength::Strong);
-    let account = Account::of_verification(&report, &[]);
-    assert_eq!(account.verdict.word, "needs review");
+    findings.for_each(|finding| finding.strength = FindingSeverity::Strong);
+    let account = ReportInput::of_verification(&report, &[]);
+    assert_eq!(account.verdict.label, "needs review");
     let [(_, junit), _, _, (_, github), _] = forms(&account);
     assert_eq!(junit_counts(&junit), [2, 1, 0, 0]);
     assert!(github.starts_with("::error "), "{github}");
@@ -297,7 +301,10 @@ fn known_failure_is_no_pass() {
     let mut report = passing();
     report.gates.clear();
     report.checks.truncate(1);
-    let account = account(Standing::Verified, vec![only(&session, Some(&report))]);
+    let account = account(
+        ResultCategory::Verified,
+        vec![only(&session, Some(&report))],
+    );
     let [
         (_, junit),
         (_, sarif),
@@ -345,6 +352,10 @@ fn places_are_told_from_the_repositorys_root() {
         ("../../../../../etc/passwd", None, None),
         ("..", None, None),
     ] {
-        assert_eq!(places.name(file, step, clone).as_deref(), wanted, "{file}");
+        assert_eq!(
+            places.repository_path(file, step, clone).as_deref(),
+            wanted,
+            "{file}"
+        );
     }
 }

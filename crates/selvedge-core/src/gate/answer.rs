@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 /// Bytes of an answer that are read at all.
-pub const LIMIT: usize = 64 * 1024;
+pub const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// Issues that are kept; who finds more has made the point.
-const ISSUES: usize = 20;
+const MAX_ISSUES: usize = 20;
 
 /// What a judge says.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct JudgeAnswer {
     /// Whether the task is done.
     pub passed: bool,
     /// What is wrong, one by one.
@@ -44,12 +44,12 @@ pub fn schema() -> Value {
 
 /// Why an answer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Unusable {
+pub enum ParseAnswerError {
     /// There is none.
     #[error("the answer is empty")]
     Empty,
     /// It is far longer than any answer need be.
-    #[error("the answer is {0} bytes long, of at most {LIMIT}")]
+    #[error("the answer is {0} bytes long, of at most {MAX_ANSWER_BYTES}")]
     TooLong(usize),
     /// It is not the JSON object that was asked for, alone.
     #[error("the answer is not the JSON object that was asked for: {0}")]
@@ -68,34 +68,34 @@ pub enum Unusable {
 /// Reads an answer: the object alone, or alone in a fenced block.
 ///
 /// # Errors
-/// See [`Unusable`].
-pub fn parse(text: &str) -> Result<Answer, Unusable> {
+/// See [`ParseAnswerError`].
+pub fn parse(text: &str) -> Result<JudgeAnswer, ParseAnswerError> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Unusable::Empty);
+        return Err(ParseAnswerError::Empty);
     }
-    if text.len() > LIMIT {
-        return Err(Unusable::TooLong(text.len()));
+    if text.len() > MAX_ANSWER_BYTES {
+        return Err(ParseAnswerError::TooLong(text.len()));
     }
-    let mut answer: Answer = serde_json::from_str(unfenced(text))
-        .map_err(|error| Unusable::NotTheObject(error.to_string()))?;
+    let mut answer: JudgeAnswer = serde_json::from_str(strip_fence(text))
+        .map_err(|error| ParseAnswerError::NotTheObject(error.to_string()))?;
     if !(0.0..=1.0).contains(&answer.confidence) {
-        return Err(Unusable::Confidence);
+        return Err(ParseAnswerError::Confidence);
     }
     answer.issues.retain(|issue| !issue.trim().is_empty());
-    answer.issues.truncate(ISSUES);
+    answer.issues.truncate(MAX_ISSUES);
     if !answer.passed && answer.issues.is_empty() {
-        return Err(Unusable::Unexplained);
+        return Err(ParseAnswerError::Unexplained);
     }
     if answer.passed && !answer.issues.is_empty() {
-        return Err(Unusable::Contradiction);
+        return Err(ParseAnswerError::Contradiction);
     }
     answer.suggestion = answer.suggestion.filter(|text| !text.trim().is_empty());
     Ok(answer)
 }
 
 /// What stands in a block that is fenced by backticks and is the whole text; else the text.
-fn unfenced(text: &str) -> &str {
+fn strip_fence(text: &str) -> &str {
     let inside = || {
         let rest = text.strip_prefix("```")?.strip_suffix("```")?;
         let (language, body) = rest.split_once('\n')?;

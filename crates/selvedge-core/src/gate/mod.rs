@@ -5,6 +5,6 @@ mod answer;
 mod judges;
 mod vote;
 
-pub use answer::{Answer, LIMIT as ANSWER_LIMIT, Unusable, parse, schema};
-pub use judges::{NoJudge, choose};
-pub use vote::sum_up;
+pub use answer::{JudgeAnswer, MAX_ANSWER_BYTES as ANSWER_LIMIT, ParseAnswerError, parse, schema};
+pub use judges::{JudgeConfigError, choose};
+pub use vote::summarize_votes;

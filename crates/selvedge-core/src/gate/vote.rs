@@ -5,8 +5,8 @@ use crate::model::{GateReport, Judgement};
 
 /// Sums up the answers of a tier for which `votes` judges were asked. An answer that cannot be used is no vote,
 /// and lowers the confidence.
-pub fn sum_up(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> GateReport {
-    let count = Count::of(&judgements);
+pub fn summarize_votes(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> GateReport {
+    let count = VoteCount::of(&judgements);
     let mut report = GateReport {
         tier,
         judgements,
@@ -24,7 +24,7 @@ pub fn sum_up(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> G
     if count.is_majority(votes) {
         let confidence = match &report.judgements[..] {
             [only] if votes == 1 => only.confidence.unwrap_or_default(),
-            _ => share(count.yes, votes),
+            _ => fraction(count.yes, votes),
         };
         report.confidence = Some(confidence);
         if confidence < floor {
@@ -49,9 +49,9 @@ pub fn sum_up(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> G
         };
         report.feedback = Some(feedback);
     } else {
-        let Count { yes, no } = count;
+        let VoteCount { yes, no } = count;
         let lacking = votes.saturating_sub(yes + no);
-        report.confidence = Some(share(yes.max(no), votes));
+        report.confidence = Some(fraction(yes.max(no), votes));
         report.feedback = Some(format!(
             "{votes} votes: {yes} for the work, {no} against it, {lacking} not given\n{feedback}"
         ));
@@ -59,12 +59,12 @@ pub fn sum_up(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> G
     report
 }
 
-struct Count {
+struct VoteCount {
     yes: u32,
     no: u32,
 }
 
-impl Count {
+impl VoteCount {
     fn of(judgements: &[Judgement]) -> Self {
         let number = |passed| {
             let those = judgements.iter().filter(|it| it.passed == Some(passed));
@@ -81,7 +81,7 @@ impl Count {
     }
 }
 
-fn share(part: u32, whole: u32) -> f64 {
+fn fraction(part: u32, whole: u32) -> f64 {
     f64::from(part) / f64::from(whole.max(1))
 }
 
@@ -135,20 +135,22 @@ mod tests {
             (&[NO, NO, None], None),
             (&[YES, None, None], None),
         ] {
-            let report = sum_up(3, 3, votes(given), 0.5);
+            let report = summarize_votes(3, 3, votes(given), 0.5);
             assert_eq!((report.passed, report.error), (passed, None), "{given:?}");
         }
-        assert_eq!(sum_up(3, 2, votes(&[YES, NO]), 0.0).passed, None);
-        let confidence = |given: &[_]| sum_up(3, 3, votes(given), 0.5).confidence;
+        assert_eq!(summarize_votes(3, 2, votes(&[YES, NO]), 0.0).passed, None);
+        let confidence = |given: &[_]| summarize_votes(3, 3, votes(given), 0.5).confidence;
         assert_eq!(confidence(&[YES, YES, YES]), Some(1.0));
         assert_eq!(confidence(&[YES, YES, NO]), Some(2.0 / 3.0));
-        let feedback = sum_up(3, 3, votes(&[NO, NO, NO]), 0.5).feedback.unwrap();
+        let feedback = summarize_votes(3, 3, votes(&[NO, NO, NO]), 0.5)
+            .feedback
+            .unwrap();
         assert_eq!(feedback, "- no test");
     }
 
     #[test]
     fn without_any_answer_there_is_an_error_and_no_verdict() {
-        let report = sum_up(2, 1, votes(&[None]), 0.5);
+        let report = summarize_votes(2, 1, votes(&[None]), 0.5);
         assert_eq!(
             (report.passed, report.error.as_deref()),
             (None, Some("down"))
@@ -157,9 +159,12 @@ mod tests {
 
     #[test]
     fn an_unsure_pass_is_for_a_person() {
-        let report = sum_up(2, 1, votes(&[YES]), 0.95);
+        let report = summarize_votes(2, 1, votes(&[YES]), 0.95);
         assert_eq!((report.passed, report.error), (None, None));
         assert!(report.feedback.unwrap().contains("below the floor"));
-        assert_eq!(sum_up(3, 3, votes(&[YES, YES, NO]), 0.7).passed, None);
+        assert_eq!(
+            summarize_votes(3, 3, votes(&[YES, YES, NO]), 0.7).passed,
+            None
+        );
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What happens when a protected file was changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Policy {
+pub enum ProtectionPolicy {
     /// Its bytes are put back before anything is verified (a planted file is removed).
     #[default]
     Restore,
@@ -18,12 +18,12 @@ pub enum Policy {
 
 /// One protected glob with its policy. A glob without a `/` holds in every directory.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Rule {
+pub struct ProtectionRule {
     /// Relative to the workspace, with `/`: `*` stays within a directory, `**` crosses them.
     pub glob: String,
     /// What happens.
     #[serde(default)]
-    pub policy: Policy,
+    pub policy: ProtectionPolicy,
 }
 
 /// What kind of thing was noticed.
@@ -35,7 +35,8 @@ pub enum FindingKind {
     /// A protected file is gone.
     ProtectedRemoved,
     /// A new file would switch how the checks run.
-    ProtectedPlanted,
+    #[serde(rename = "protected_planted")]
+    ProtectedAdded,
     /// A process that the checks run would end early, as a success.
     EarlyExit,
     /// A test is newly skipped, ignored, expected to fail, or runs alone.
@@ -63,7 +64,8 @@ pub enum FindingKind {
     /// A file of tests is gone.
     TestsRemoved,
     /// A protected file was changed, as the task's own words ask.
-    AskedFor,
+    #[serde(rename = "asked_for")]
+    RequestedByTask,
 }
 
 /// How much a finding weighs.
@@ -71,21 +73,23 @@ pub enum FindingKind {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Strength {
+pub enum FindingSeverity {
     /// Shown, and handed to the higher tiers; changes no verdict.
     Weak,
     /// A person has to look before the work counts as verified.
     Strong,
     /// The checks were weakened: put back, or the attempt fails.
-    Offence,
+    #[serde(rename = "offence")]
+    Violation,
 }
 
 /// What is to be done about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum FindingAction {
     /// The bytes of the start are put back.
-    PutBack,
+    #[serde(rename = "put_back")]
+    Revert,
     /// The planted file is removed.
     Remove,
     /// The attempt fails; the file stays.
@@ -105,9 +109,9 @@ pub struct Finding {
     /// What kind of thing.
     pub kind: FindingKind,
     /// How much it weighs.
-    pub strength: Strength,
+    pub strength: FindingSeverity,
     /// One line, for the agent and for people: what was done, and why it does not count.
     pub what: String,
     /// What is to be done about it.
-    pub action: Action,
+    pub action: FindingAction,
 }

@@ -4,11 +4,11 @@
 //! No parser: enough of each language to tell a trick from a text about the trick. It is total and
 //! linear; a string or a comment that is never closed ends with the text.
 
-use super::text::Language;
+use super::text::SourceLanguage;
 
 /// Lines of the same number in every view.
 #[derive(Debug, Default)]
-pub(crate) struct Views {
+pub(crate) struct SourceViews {
     /// Comments and the insides of strings are blanks.
     pub(crate) code: Vec<String>,
     /// Comments and the insides of strings of many lines are blanks.
@@ -17,15 +17,15 @@ pub(crate) struct Views {
     pub(super) comments: Vec<String>,
 }
 
-struct Quote {
+struct QuoteSyntax {
     open: &'static str,
     close: &'static str,
     escapes: bool,
     many_lines: bool,
 }
 
-const fn quote(open: &'static str, close: &'static str) -> Quote {
-    Quote {
+const fn quote(open: &'static str, close: &'static str) -> QuoteSyntax {
+    QuoteSyntax {
         open,
         close,
         escapes: true,
@@ -33,8 +33,8 @@ const fn quote(open: &'static str, close: &'static str) -> Quote {
     }
 }
 
-const fn long(open: &'static str, close: &'static str, escapes: bool) -> Quote {
-    Quote {
+const fn long(open: &'static str, close: &'static str, escapes: bool) -> QuoteSyntax {
+    QuoteSyntax {
         open,
         close,
         escapes,
@@ -42,18 +42,18 @@ const fn long(open: &'static str, close: &'static str, escapes: bool) -> Quote {
     }
 }
 
-struct Syntax {
+struct LanguageSyntax {
     /// Begin a comment to the end of the line.
     line: &'static [&'static str],
     block: Option<(&'static str, &'static str)>,
-    quotes: &'static [Quote],
+    quotes: &'static [QuoteSyntax],
 }
 
 const SLASHES: Option<(&str, &str)> = Some(("/*", "*/"));
 
-fn syntax(language: Language) -> Syntax {
-    let (line, block, quotes): (&[&str], _, &[Quote]) = match language {
-        Language::Python | Language::Elixir => (
+fn syntax(language: SourceLanguage) -> LanguageSyntax {
+    let (line, block, quotes): (&[&str], _, &[QuoteSyntax]) = match language {
+        SourceLanguage::Python | SourceLanguage::Elixir => (
             &["#"],
             None,
             const {
@@ -65,12 +65,12 @@ fn syntax(language: Language) -> Syntax {
                 ]
             },
         ),
-        Language::JavaScript | Language::Go => (
+        SourceLanguage::JavaScript | SourceLanguage::Go => (
             &["//"],
             SLASHES,
             const { &[quote("\"", "\""), quote("'", "'"), long("`", "`", true)] },
         ),
-        Language::Rust => (
+        SourceLanguage::Rust => (
             &["//"],
             SLASHES,
             const {
@@ -82,17 +82,17 @@ fn syntax(language: Language) -> Syntax {
                 ]
             },
         ),
-        Language::Ruby => (
+        SourceLanguage::Ruby => (
             &["#"],
             None,
             const { &[quote("\"", "\""), quote("'", "'")] },
         ),
-        Language::Php => (
+        SourceLanguage::Php => (
             &["//", "#"],
             SLASHES,
             const { &[quote("\"", "\""), quote("'", "'")] },
         ),
-        Language::Curly | Language::C => (
+        SourceLanguage::Curly | SourceLanguage::C => (
             &["//"],
             SLASHES,
             const {
@@ -103,9 +103,9 @@ fn syntax(language: Language) -> Syntax {
                 ]
             },
         ),
-        Language::Shell | Language::Yaml => (&["#"], None, &[]),
+        SourceLanguage::Shell | SourceLanguage::Yaml => (&["#"], None, &[]),
     };
-    Syntax {
+    LanguageSyntax {
         line,
         block,
         quotes,
@@ -113,7 +113,7 @@ fn syntax(language: Language) -> Syntax {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum LexerState {
     Code,
     LineComment,
     BlockComment(&'static str),
@@ -126,18 +126,18 @@ enum State {
 
 /// Which views show a character.
 #[derive(Clone, Copy, PartialEq)]
-enum Shown {
+enum CharVisibility {
     Everywhere,
     InText,
     InComments,
     Nowhere,
 }
 
-impl Views {
-    pub(crate) fn of(language: Language, source: &str) -> Self {
+impl SourceViews {
+    pub(crate) fn of(language: SourceLanguage, source: &str) -> Self {
         let syntax = syntax(language);
         let mut views = Self::default();
-        let mut state = State::Code;
+        let mut state = LexerState::Code;
         let mut before = '\n';
         for line in source.lines() {
             views.open_line();
@@ -152,14 +152,14 @@ impl Views {
         }
     }
 
-    fn show(&mut self, text: &str, shown: Shown) {
+    fn show(&mut self, text: &str, shown: CharVisibility) {
         for (view, visible) in [
-            (&mut self.code, shown == Shown::Everywhere),
+            (&mut self.code, shown == CharVisibility::Everywhere),
             (
                 &mut self.text,
-                matches!(shown, Shown::Everywhere | Shown::InText),
+                matches!(shown, CharVisibility::Everywhere | CharVisibility::InText),
             ),
-            (&mut self.comments, shown == Shown::InComments),
+            (&mut self.comments, shown == CharVisibility::InComments),
         ] {
             let Some(line) = view.last_mut() else { return };
             if visible {
@@ -174,24 +174,26 @@ impl Views {
     fn read_line(
         &mut self,
         line: &str,
-        mut state: State,
-        syntax: &Syntax,
+        mut state: LexerState,
+        syntax: &LanguageSyntax,
         before: &mut char,
-    ) -> State {
+    ) -> LexerState {
         let mut rest = line;
         *before = '\n';
         while let Some(first) = rest.chars().next() {
             let (taken, shown, next) = match state {
-                State::Code => open(rest, *before, syntax),
-                State::LineComment => (rest.len(), Shown::InComments, state),
-                State::BlockComment(close) if rest.starts_with(close) => {
-                    (close.len(), Shown::InComments, State::Code)
+                LexerState::Code => open(rest, *before, syntax),
+                LexerState::LineComment => (rest.len(), CharVisibility::InComments, state),
+                LexerState::BlockComment(close) if rest.starts_with(close) => {
+                    (close.len(), CharVisibility::InComments, LexerState::Code)
                 }
-                State::BlockComment(_) => (first.len_utf8(), Shown::InComments, state),
-                State::String { close, .. } if rest.starts_with(close) => {
-                    (close.len(), Shown::Everywhere, State::Code)
+                LexerState::BlockComment(_) => {
+                    (first.len_utf8(), CharVisibility::InComments, state)
                 }
-                State::String {
+                LexerState::String { close, .. } if rest.starts_with(close) => {
+                    (close.len(), CharVisibility::Everywhere, LexerState::Code)
+                }
+                LexerState::String {
                     escapes,
                     many_lines,
                     ..
@@ -199,9 +201,9 @@ impl Views {
                     let escaped = escapes && first == '\\';
                     let length = rest.chars().take(1 + usize::from(escaped));
                     let shown = if many_lines {
-                        Shown::Nowhere
+                        CharVisibility::Nowhere
                     } else {
-                        Shown::InText
+                        CharVisibility::InText
                     };
                     (length.map(char::len_utf8).sum(), shown, state)
                 }
@@ -212,40 +214,48 @@ impl Views {
             (rest, state) = (later, next);
         }
         match state {
-            State::LineComment
-            | State::String {
+            LexerState::LineComment
+            | LexerState::String {
                 many_lines: false, ..
-            } if *before != '\\' => State::Code,
+            } if *before != '\\' => LexerState::Code,
             _ => state,
         }
     }
 }
 
 /// What begins here, in the midst of code.
-fn open(rest: &str, before: char, syntax: &Syntax) -> (usize, Shown, State) {
+fn open(rest: &str, before: char, syntax: &LanguageSyntax) -> (usize, CharVisibility, LexerState) {
     // `$#` and `a#b` of a shell, `x//y` of nobody: a hash begins a comment after a blank only.
     let after_blank = before.is_whitespace() || before == ';';
     for mark in syntax.line {
         if rest.starts_with(mark) && (*mark != "#" || after_blank || !syntax.quotes.is_empty()) {
-            return (mark.len(), Shown::InComments, State::LineComment);
+            return (
+                mark.len(),
+                CharVisibility::InComments,
+                LexerState::LineComment,
+            );
         }
     }
     if let Some((open, close)) = syntax.block.filter(|(open, _)| rest.starts_with(open)) {
-        return (open.len(), Shown::InComments, State::BlockComment(close));
+        return (
+            open.len(),
+            CharVisibility::InComments,
+            LexerState::BlockComment(close),
+        );
     }
     for quote in syntax.quotes {
         let is_word_end = quote.open.starts_with('r') && before.is_alphanumeric();
         if rest.starts_with(quote.open) && !is_word_end {
-            let state = State::String {
+            let state = LexerState::String {
                 close: quote.close,
                 escapes: quote.escapes,
                 many_lines: quote.many_lines,
             };
-            return (quote.open.len(), Shown::Everywhere, state);
+            return (quote.open.len(), CharVisibility::Everywhere, state);
         }
     }
     let length = rest.chars().next().map_or(0, char::len_utf8);
-    (length, Shown::Everywhere, State::Code)
+    (length, CharVisibility::Everywhere, LexerState::Code)
 }
 
 #[cfg(test)]
@@ -255,7 +265,7 @@ mod tests {
     #[test]
     fn comments_and_strings_are_told_from_code() {
         let source = "x = 'exit(0)'  # exit(1)\n\"\"\"exit(2)\nexit(3)\"\"\"\nexit(4)\n";
-        let views = Views::of(Language::Python, source);
+        let views = SourceViews::of(SourceLanguage::Python, source);
         let found = |view: &[String]| {
             let all = view.join("\n");
             (0..5)
@@ -271,14 +281,14 @@ mod tests {
     #[test]
     fn block_comments_and_raw_strings_end() {
         let source = "/* a\n b */ let x = r#\"c \" d\"#; let y = 'z'; e";
-        let views = Views::of(Language::Rust, source);
+        let views = SourceViews::of(SourceLanguage::Rust, source);
         assert!(
             views.code[1].ends_with("let y = 'z'; e"),
             "{:?}",
             views.code
         );
         assert!(!views.code.concat().contains(['b', 'c', 'd']));
-        let shell = Views::of(Language::Shell, "echo $# it's || true # no");
+        let shell = SourceViews::of(SourceLanguage::Shell, "echo $# it's || true # no");
         assert_eq!(shell.code[0].trim_end(), "echo $# it's || true");
     }
 }

@@ -16,15 +16,17 @@ mod protection;
 mod scripts;
 mod text;
 
-pub(crate) use mask::Views;
+pub(crate) use mask::SourceViews;
 pub(crate) use pattern::Pattern;
 pub(crate) use scripts::{scripts_of, words_of};
-pub(crate) use text::{HELPER_NAME, Language, is_test_path, language};
+pub(crate) use text::{HELPER_NAME, SourceLanguage, is_test_path, language};
 
-pub use finding::{Action, Finding, FindingKind, Policy, Rule, Strength};
+pub use finding::{
+    Finding, FindingAction, FindingKind, FindingSeverity, ProtectionPolicy, ProtectionRule,
+};
 pub use flags::KnownDiagnostic;
-pub use protection::{BadGlob, Globs, Protection};
-pub use text::is_read;
+pub use protection::{GlobError, Globs, Protection};
+pub use text::is_scanned;
 
 /// A file that differs from the start of the run.
 #[derive(Debug, Clone, Copy)]

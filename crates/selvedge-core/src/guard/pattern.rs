@@ -12,7 +12,7 @@ use regex::{Regex, bytes};
 #[derive(Debug)]
 pub(crate) struct Pattern {
     source: &'static str,
-    of_ascii: OnceLock<Option<bytes::Regex>>,
+    ascii: OnceLock<Option<bytes::Regex>>,
     regex: OnceLock<Option<Regex>>,
 }
 
@@ -20,7 +20,7 @@ impl Pattern {
     pub(crate) const fn new(source: &'static str) -> Self {
         Self {
             source,
-            of_ascii: OnceLock::new(),
+            ascii: OnceLock::new(),
             regex: OnceLock::new(),
         }
     }
@@ -41,7 +41,7 @@ impl Pattern {
             debug_assert!(regex.is_ok(), "{regex:?}");
             regex.ok()
         };
-        let regex = self.of_ascii.get_or_init(compile).as_ref();
+        let regex = self.ascii.get_or_init(compile).as_ref();
         regex.is_some_and(|regex| regex.is_match(text.as_bytes()))
     }
 }

@@ -4,12 +4,14 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use thiserror::Error;
 
 use super::ChangedFile;
-use super::finding::{Action, Finding, FindingKind, Policy, Rule, Strength};
+use super::finding::{
+    Finding, FindingAction, FindingKind, FindingSeverity, ProtectionPolicy, ProtectionRule,
+};
 
 /// A glob that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{glob}` is not a glob: {why}")]
-pub struct BadGlob {
+pub struct GlobError {
     /// As it was written.
     pub glob: String,
     /// What is wrong with it.
@@ -20,7 +22,7 @@ pub struct BadGlob {
 #[derive(Debug, Clone)]
 pub struct Protection {
     globs: GlobSet,
-    policies: Vec<Policy>,
+    policies: Vec<ProtectionPolicy>,
     allowed: GlobSet,
 }
 
@@ -29,11 +31,14 @@ impl Protection {
     ///
     /// # Errors
     /// A glob does not parse.
-    pub fn new(rules: &[Rule], allow: &[String]) -> Result<Self, BadGlob> {
+    pub fn new(rules: &[ProtectionRule], allow: &[String]) -> Result<Self, GlobError> {
         Ok(Self {
-            globs: set(rules.iter().map(|rule| rule.glob.as_str()), Case::Ignored)?,
+            globs: build_glob_set(
+                rules.iter().map(|rule| rule.glob.as_str()),
+                GlobCase::Insensitive,
+            )?,
             policies: rules.iter().map(|rule| rule.policy).collect(),
-            allowed: set(allow.iter().map(String::as_str), Case::Kept)?,
+            allowed: build_glob_set(allow.iter().map(String::as_str), GlobCase::Sensitive)?,
         })
     }
 
@@ -42,7 +47,7 @@ impl Protection {
         self.policy(path).is_some()
     }
 
-    fn policy(&self, path: &str) -> Option<Policy> {
+    fn policy(&self, path: &str) -> Option<ProtectionPolicy> {
         if self.policies.is_empty() || self.allowed.is_match(path) {
             return None;
         }
@@ -51,7 +56,7 @@ impl Protection {
             .into_iter()
             .next_back()
             .map(|index| self.policies[index]);
-        policy.filter(|policy| *policy != Policy::Allow)
+        policy.filter(|policy| *policy != ProtectionPolicy::Allow)
     }
 
     /// What becomes of a changed file, if it is protected.
@@ -59,7 +64,7 @@ impl Protection {
         let policy = self.policy(change.path)?;
         let (kind, what) = match (change.before, change.after) {
             (None, _) => (
-                FindingKind::ProtectedPlanted,
+                FindingKind::ProtectedAdded,
                 "a file was added to the protected ones",
             ),
             (_, None) => (
@@ -72,15 +77,15 @@ impl Protection {
             ),
         };
         let (action, consequence) = match (policy, change.before) {
-            (Policy::Fail, _) => (Action::Fail, "it must not be changed"),
-            (_, None) => (Action::Remove, "removed before the checks ran"),
-            _ => (Action::PutBack, "reverted before the checks ran"),
+            (ProtectionPolicy::Fail, _) => (FindingAction::Fail, "it must not be changed"),
+            (_, None) => (FindingAction::Remove, "removed before the checks ran"),
+            _ => (FindingAction::Revert, "reverted before the checks ran"),
         };
         Some(Finding {
             path: change.path.to_owned(),
             line: None,
             kind,
-            strength: Strength::Offence,
+            strength: FindingSeverity::Violation,
             what: format!("{what}; {consequence}"),
             action,
         })
@@ -93,29 +98,32 @@ pub struct Globs(GlobSet);
 
 impl Globs {
     /// Refuses the first one that does not parse.
-    pub fn new(globs: &[String]) -> Result<Self, BadGlob> {
-        set(globs.iter().map(String::as_str), Case::Kept).map(Self)
+    pub fn new(globs: &[String]) -> Result<Self, GlobError> {
+        build_glob_set(globs.iter().map(String::as_str), GlobCase::Sensitive).map(Self)
     }
 
     /// Whether one of them fits a path, which has `/` between its parts.
-    pub fn fit(&self, path: &str) -> bool {
+    pub fn is_match(&self, path: &str) -> bool {
         self.0.is_match(path)
     }
 }
 
 /// Whether a set of globs tells `Makefile` from `makefile`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Case {
-    Kept,
+enum GlobCase {
+    Sensitive,
     /// The globs are held in lower case, and so must be the paths. The library's own way makes a
     /// regular expression of each glob, twenty times as slow to compile.
-    Ignored,
+    Insensitive,
 }
 
 /// A glob without a `/` holds in every directory, any other one from the workspace's root; one that
 /// ends with `/` means all that is in that directory. Protection ignores case, as the file systems
 /// of some machines do; what a task allows is taken to the letter.
-fn set<'a>(globs: impl IntoIterator<Item = &'a str>, case: Case) -> Result<GlobSet, BadGlob> {
+fn build_glob_set<'a>(
+    globs: impl IntoIterator<Item = &'a str>,
+    case: GlobCase,
+) -> Result<GlobSet, GlobError> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         let mut pattern = glob.strip_prefix("./").unwrap_or(glob).to_owned();
@@ -125,18 +133,18 @@ fn set<'a>(globs: impl IntoIterator<Item = &'a str>, case: Case) -> Result<GlobS
         if !pattern.contains('/') {
             pattern.insert_str(0, "**/");
         }
-        if case == Case::Ignored {
+        if case == GlobCase::Insensitive {
             pattern = pattern.to_lowercase();
         }
         let built = GlobBuilder::new(pattern.trim_start_matches('/'))
             .literal_separator(true)
             .build();
-        set.add(built.map_err(|error| BadGlob {
+        set.add(built.map_err(|error| GlobError {
             glob: glob.to_owned(),
             why: error.kind().to_string(),
         })?);
     }
-    set.build().map_err(|error| BadGlob {
+    set.build().map_err(|error| GlobError {
         glob: error.glob().unwrap_or_default().to_owned(),
         why: error.kind().to_string(),
     })

@@ -1,7 +1,7 @@
 //! The scripts that a check's command line runs: they decide what the check means. Test files named on a command line are not: writing tests
 //! there is the work.
 
-use super::finding::{Policy, Rule};
+use super::finding::{ProtectionPolicy, ProtectionRule};
 use super::text::{HELPER_NAME, is_test_path};
 use crate::model::Step;
 
@@ -11,12 +11,12 @@ const INTERPRETERS: [&str; 10] = [
 ];
 
 /// One rule for each script of the workspace that the steps run.
-pub(crate) fn scripts_of(steps: &[Step]) -> Vec<Rule> {
+pub(crate) fn scripts_of(steps: &[Step]) -> Vec<ProtectionRule> {
     let executed = steps.iter().filter(|step| step.kind.executes());
     let rules = executed.flat_map(|step| {
         let directory = step.directory.as_deref().unwrap_or_default();
         let directory = directory.trim_start_matches("./").trim_end_matches('/');
-        let within = move |rule: Rule| {
+        let within = move |rule: ProtectionRule| {
             // A glob without a `/` holds in every directory as it is.
             let is_path = rule.glob.contains('/') && !matches!(directory, "" | ".");
             let glob = if is_path {
@@ -24,7 +24,7 @@ pub(crate) fn scripts_of(steps: &[Step]) -> Vec<Rule> {
             } else {
                 rule.glob
             };
-            Rule { glob, ..rule }
+            ProtectionRule { glob, ..rule }
         };
         scripts_of_command(&step.target).into_iter().map(within)
     });
@@ -69,7 +69,7 @@ pub(crate) fn words_of(steps: &[Step]) -> Vec<CommandWord> {
 }
 
 /// None for a command line that is no list of plain words.
-fn scripts_of_command(command: &str) -> Vec<Rule> {
+fn scripts_of_command(command: &str) -> Vec<ProtectionRule> {
     let words = shell_words::split(command).unwrap_or_default();
     let commands: Vec<&[String]> = words.split_inclusive(|word| is_separator(word)).collect();
     let mut rules = Vec::new();
@@ -118,7 +118,7 @@ fn is_compared_later(command: &[String], rest: &[&[String]]) -> bool {
 }
 
 /// Of a command without `&&`, `|` and the like, but for the one that ends it.
-fn scripts_of_plain_command(words: &[String]) -> Vec<Rule> {
+fn scripts_of_plain_command(words: &[String]) -> Vec<ProtectionRule> {
     let mut rules = Vec::new();
     let mut at_start = true;
     let mut interpreted = false;
@@ -129,9 +129,9 @@ fn scripts_of_plain_command(words: &[String]) -> Vec<Rule> {
         }
         let runs = (at_start && word.contains('/')) || interpreted;
         if runs && is_own_script(word) {
-            rules.push(Rule {
+            rules.push(ProtectionRule {
                 glob: globset::escape(word.trim_start_matches("./")),
-                policy: Policy::Restore,
+                policy: ProtectionPolicy::Restore,
             });
         }
         interpreted = at_start && INTERPRETERS.contains(&word.as_str());

@@ -6,7 +6,12 @@ use proptest::sample::select;
 
 use super::*;
 
-fn findings(rules: &[Rule], path: &str, before: Option<&str>, after: Option<&str>) -> Vec<Finding> {
+fn findings(
+    rules: &[ProtectionRule],
+    path: &str,
+    before: Option<&str>,
+    after: Option<&str>,
+) -> Vec<Finding> {
     let protection = Protection::new(rules, &[]).unwrap();
     let change = ChangedFile {
         path,
@@ -16,8 +21,8 @@ fn findings(rules: &[Rule], path: &str, before: Option<&str>, after: Option<&str
     inspect(&protection, &[change], &[])
 }
 
-fn rule(glob: &str, policy: Policy) -> Rule {
-    Rule {
+fn rule(glob: &str, policy: ProtectionPolicy) -> ProtectionRule {
+    ProtectionRule {
         glob: glob.to_owned(),
         policy,
     }
@@ -25,29 +30,36 @@ fn rule(glob: &str, policy: Policy) -> Rule {
 
 #[test]
 fn protection_follows_the_last_rule_that_fits() {
-    let action = |rules: &[Rule], before, after| {
+    let action = |rules: &[ProtectionRule], before, after| {
         let findings = findings(rules, "Sub/conftest.py", before, after);
         findings.first().map(|finding| finding.action)
     };
     let (some, other) = (Some("a = 1\n"), Some("a = 2\n"));
-    let restore = [rule("conftest.py", Policy::Restore)];
+    let restore = [rule("conftest.py", ProtectionPolicy::Restore)];
     assert_eq!(action(&[], some, other), None);
-    assert_eq!(action(&restore, None, other), Some(Action::Remove));
-    assert_eq!(action(&restore, some, None), Some(Action::PutBack));
+    assert_eq!(action(&restore, None, other), Some(FindingAction::Remove));
+    assert_eq!(action(&restore, some, None), Some(FindingAction::Revert));
     assert_eq!(action(&restore, some, some), None);
     assert_eq!(
-        action(&[rule("*.py", Policy::Fail)], some, other),
-        Some(Action::Fail)
+        action(&[rule("*.py", ProtectionPolicy::Fail)], some, other),
+        Some(FindingAction::Fail)
     );
-    let allowed = [rule("*.py", Policy::Fail), rule("sub/**", Policy::Allow)];
+    let allowed = [
+        rule("*.py", ProtectionPolicy::Fail),
+        rule("sub/**", ProtectionPolicy::Allow),
+    ];
     assert_eq!(action(&allowed, None, other), None);
 }
 
 #[test]
 fn protection_yields_to_what_the_task_allows() {
-    let protection = Protection::new(&[rule("*.py", Policy::Fail)], &["a.py".to_owned()]).unwrap();
+    let protection = Protection::new(
+        &[rule("*.py", ProtectionPolicy::Fail)],
+        &["a.py".to_owned()],
+    )
+    .unwrap();
     assert!(!protection.protects("x/a.py") && protection.protects("b.py"));
-    let error = Protection::new(&[rule("a[", Policy::Restore)], &[]).unwrap_err();
+    let error = Protection::new(&[rule("a[", ProtectionPolicy::Restore)], &[]).unwrap_err();
     assert!(
         error.to_string().starts_with("`a[` is not a glob: "),
         "{error}"
@@ -62,7 +74,7 @@ fn inspect_flags_attacks_in_sources_alone() {
         (found[0].kind, found[0].line),
         (FindingKind::EarlyExit, Some(5))
     );
-    assert_eq!(found[0].strength, Strength::Strong);
+    assert_eq!(found[0].strength, FindingSeverity::Strong);
     assert!(findings(&[], "tests/test_run.py", None, exit).is_empty());
     let class = Some("class NotThere(Exception):\n    pass\n");
     assert!(findings(&[], "lib/errors.py", None, class).is_empty());
@@ -72,7 +84,9 @@ fn inspect_flags_attacks_in_sources_alone() {
 fn inspect_tells_attacks_from_honest_code() {
     let strong = |path: &str, text: &str| {
         let found = findings(&[], path, None, Some(text));
-        found.iter().any(|it| it.strength == Strength::Strong)
+        found
+            .iter()
+            .any(|it| it.strength == FindingSeverity::Strong)
     };
     for (path, text) in [
         (
@@ -214,18 +228,18 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
     let strength = |before: &str, after: &str| strength_in("lib/a.py", before, after);
     let before = "import os\nx: int = name()\ny = 1\n";
     let suppressed = before.replace("name()", "name()  # type: ignore");
-    assert_eq!(strength(before, &suppressed), Some(Strength::Strong));
+    assert_eq!(strength(before, &suppressed), Some(FindingSeverity::Strong));
     let elsewhere = before.replace("y = 1", "y = 2  # noqa");
-    assert_eq!(strength(before, &elsewhere), Some(Strength::Weak));
+    assert_eq!(strength(before, &elsewhere), Some(FindingSeverity::Weak));
     let whole = format!("# mypy: ignore-errors\n{before}");
-    assert_eq!(strength(before, &whole), Some(Strength::Strong));
+    assert_eq!(strength(before, &whole), Some(FindingSeverity::Strong));
     let hidden = before.replace("x: int", "x: Any");
-    assert_eq!(strength(before, &hidden), Some(Strength::Strong));
+    assert_eq!(strength(before, &hidden), Some(FindingSeverity::Strong));
     assert_eq!(strength(before, &before.replace("name()", "1")), None);
     let before = "\nlisten(port(env));\n";
     let asserted = before.replace("port(env)", "port(env)!");
     let on = |path| strength_in(path, before, &asserted);
-    assert_eq!(on("lib/a.ts"), Some(Strength::Strong));
+    assert_eq!(on("lib/a.ts"), Some(FindingSeverity::Strong));
     assert_eq!(on("lib/a.swift"), None);
 }
 

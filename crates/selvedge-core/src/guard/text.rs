@@ -5,7 +5,7 @@ use super::pattern::Pattern;
 
 /// A language, as far as comments, strings and tricks differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Language {
+pub(crate) enum SourceLanguage {
     Python,
     /// And TypeScript.
     JavaScript,
@@ -24,26 +24,30 @@ pub(crate) enum Language {
 }
 
 /// By the file's ending.
-pub(crate) fn language(path: &str) -> Option<Language> {
+pub(crate) fn language(path: &str) -> Option<SourceLanguage> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     Some(match ending {
-        "py" | "pyi" | "pyx" => Language::Python,
+        "py" | "pyi" | "pyx" => SourceLanguage::Python,
         "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" | "mts" | "cts" | "vue" | "svelte" => {
-            Language::JavaScript
+            SourceLanguage::JavaScript
         }
-        "rs" => Language::Rust,
-        "go" => Language::Go,
-        "sh" | "bash" | "zsh" | "bats" | "mk" | "just" | "cmake" => Language::Shell,
-        "rb" | "rake" | "gemspec" => Language::Ruby,
-        "php" | "phpt" => Language::Php,
-        "ex" | "exs" => Language::Elixir,
-        "java" | "kt" | "kts" | "scala" | "cs" | "swift" | "groovy" | "gradle" => Language::Curly,
-        "c" | "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" => Language::C,
-        "yml" | "yaml" => Language::Yaml,
+        "rs" => SourceLanguage::Rust,
+        "go" => SourceLanguage::Go,
+        "sh" | "bash" | "zsh" | "bats" | "mk" | "just" | "cmake" => SourceLanguage::Shell,
+        "rb" | "rake" | "gemspec" => SourceLanguage::Ruby,
+        "php" | "phpt" => SourceLanguage::Php,
+        "ex" | "exs" => SourceLanguage::Elixir,
+        "java" | "kt" | "kts" | "scala" | "cs" | "swift" | "groovy" | "gradle" => {
+            SourceLanguage::Curly
+        }
+        "c" | "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" => SourceLanguage::C,
+        "yml" | "yaml" => SourceLanguage::Yaml,
         _ => match name {
-            "Makefile" | "makefile" | "GNUmakefile" | "justfile" | ".justfile" => Language::Shell,
-            "Rakefile" | "Gemfile" => Language::Ruby,
+            "Makefile" | "makefile" | "GNUmakefile" | "justfile" | ".justfile" => {
+                SourceLanguage::Shell
+            }
+            "Rakefile" | "Gemfile" => SourceLanguage::Ruby,
             _ => return None,
         },
     })
@@ -69,7 +73,7 @@ pub(crate) static HELPER_NAME: Pattern = Pattern::new(
 
 /// Whether the file holds tests, by its name or its folder.
 pub(crate) fn is_test_path(path: &str) -> bool {
-    TEST_PATH.is_match(path) && language(path) != Some(Language::Yaml)
+    TEST_PATH.is_match(path) && language(path) != Some(SourceLanguage::Yaml)
 }
 
 /// Data of tests, code of others, and what tools write: read for nothing.
@@ -78,6 +82,6 @@ pub(super) fn is_fixture(path: &str) -> bool {
 }
 
 /// Whether the flags read the file as a source.
-pub fn is_read(path: &str) -> bool {
+pub fn is_scanned(path: &str) -> bool {
     language(path).is_some() && !is_fixture(path)
 }

@@ -5,69 +5,74 @@
 //! cancelled begins no run.
 
 use super::event::{LeaseEvent, LossReason, evolve};
-use super::input::{Accepted, Decision, Input, Refusal, Review};
-use super::state::{Fence, Lease, Rules};
-use crate::fleet::TaskState;
-use crate::model::{Closing, Outcome, ReviewRecord};
+use super::input::{InputDisposition, LeaseDecision, LeaseError, LeaseInput, ReviewAction};
+use super::state::{LeaseCredential, LeaseRules, LeaseState};
+use crate::model::{AttemptEnd, Outcome, ReviewRecord};
+use crate::protocol::TaskState;
 
 /// Says what follows. `now` is in milliseconds since 1970, by the one clock that the store trusts.
-pub fn decide(lease: &Lease, input: Input, now: i64, rules: &Rules) -> Result<Decision, Refusal> {
-    let mut draft = Draft::new(lease, now, rules);
+pub fn decide(
+    lease: &LeaseState,
+    input: LeaseInput,
+    now: i64,
+    rules: &LeaseRules,
+) -> Result<LeaseDecision, LeaseError> {
+    let mut draft = LeaseTransition::new(lease, now, rules);
     match input {
-        Input::Grant { worker, token } => draft.grant(worker, token)?,
-        Input::Accept(fence) => draft.accept(&fence)?,
-        Input::Renew(fence) => draft.renew(&fence)?,
-        Input::BeginRun(fence, run_number) => draft.begin(&fence, run_number)?,
-        Input::CloseRun {
+        LeaseInput::Grant { worker, token } => draft.grant(worker, token)?,
+        LeaseInput::Accept(fence) => draft.accept(&fence)?,
+        LeaseInput::Renew(fence) => draft.renew(&fence)?,
+        LeaseInput::BeginAttempt(fence, run_number) => draft.begin(&fence, run_number)?,
+        LeaseInput::CloseAttempt {
             fence,
             run_number,
-            closing,
+            end: closing,
             stored,
         } => draft.close(&fence, run_number, closing, stored)?,
-        Input::Complete {
+        LeaseInput::Complete {
             fence,
             completion_id,
             outcome,
         } => draft.complete(&fence, completion_id, outcome)?,
-        Input::GiveUp(fence, reason) => {
-            draft.held(&fence)?;
-            draft.lose(reason);
+        LeaseInput::Release(fence, reason) => {
+            draft.check_holder(&fence)?;
+            draft.lose_lease(reason);
         }
-        Input::Tick => draft.tick(),
-        Input::Cancel { by, reason } => draft.cancel(by, reason)?,
-        Input::Review {
+        LeaseInput::Tick => draft.tick(),
+        LeaseInput::Cancel { by, reason } => draft.cancel(by, reason)?,
+        LeaseInput::Review {
             review,
             epoch,
             record,
         } => draft.review(review, epoch, record)?,
     }
-    Ok(draft.done())
+    Ok(draft.into_decision())
 }
 
-struct Draft<'a> {
-    lease: Lease,
+struct LeaseTransition<'a> {
+    lease: LeaseState,
     events: Vec<LeaseEvent>,
-    accepted: Accepted,
+    accepted: InputDisposition,
     now: i64,
-    rules: &'a Rules,
+    rules: &'a LeaseRules,
 }
 
-impl<'a> Draft<'a> {
-    fn new(lease: &Lease, now: i64, rules: &'a Rules) -> Self {
+impl<'a> LeaseTransition<'a> {
+    fn new(lease: &LeaseState, now: i64, rules: &'a LeaseRules) -> Self {
         Self {
             lease: lease.clone(),
             events: Vec::new(),
-            accepted: Accepted::Now,
+            accepted: InputDisposition::Applied,
             now,
             rules,
         }
     }
 
-    fn done(self) -> Decision {
-        Decision {
+    fn into_decision(self) -> LeaseDecision {
+        LeaseDecision {
             events: self.events,
             lease: self.lease,
-            accepted: self.accepted,
+            disposition: self.accepted,
         }
     }
 
@@ -76,11 +81,11 @@ impl<'a> Draft<'a> {
         self.events.push(event);
     }
 
-    fn held(&self, fence: &Fence) -> Result<(), Refusal> {
+    fn check_holder(&self, fence: &LeaseCredential) -> Result<(), LeaseError> {
         if self.lease.is_held_by(fence) {
             return Ok(());
         }
-        Err(Refusal::Stale {
+        Err(LeaseError::Stale {
             epoch: self.lease.epoch,
         })
     }
@@ -89,9 +94,9 @@ impl<'a> Draft<'a> {
         self.lease.due_at = Some(self.now + self.rules.ttl_ms + self.rules.grace_ms);
     }
 
-    fn grant(&mut self, worker: String, token: String) -> Result<(), Refusal> {
+    fn grant(&mut self, worker: String, token: String) -> Result<(), LeaseError> {
         if self.lease.state != TaskState::Queued {
-            return Err(Refusal::NotNow(self.lease.state));
+            return Err(LeaseError::WrongState(self.lease.state));
         }
         let epoch = self.lease.epoch + 1;
         self.add(LeaseEvent::Granted { epoch, worker });
@@ -100,19 +105,19 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn accept(&mut self, fence: &Fence) -> Result<(), Refusal> {
-        self.held(fence)?;
+    fn accept(&mut self, fence: &LeaseCredential) -> Result<(), LeaseError> {
+        self.check_holder(fence)?;
         if self.lease.state == TaskState::Offered {
             self.add(LeaseEvent::Accepted);
         } else {
-            self.accepted = Accepted::Already;
+            self.accepted = InputDisposition::Duplicate;
         }
         self.extend();
         Ok(())
     }
 
-    fn renew(&mut self, fence: &Fence) -> Result<(), Refusal> {
-        self.held(fence)?;
+    fn renew(&mut self, fence: &LeaseCredential) -> Result<(), LeaseError> {
+        self.check_holder(fence)?;
         // An offer is taken by `accept` or by a first run: a renewal alone starts nothing.
         if self.lease.state != TaskState::Offered {
             self.extend();
@@ -120,47 +125,47 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, fence: &Fence, run_number: u32) -> Result<(), Refusal> {
-        self.held(fence)?;
-        let next = self.lease.last_run + 1;
-        match self.lease.open_run {
+    fn begin(&mut self, fence: &LeaseCredential, run_number: u32) -> Result<(), LeaseError> {
+        self.check_holder(fence)?;
+        let next = self.lease.last_attempt + 1;
+        match self.lease.open_attempt {
             Some(open) if open == run_number => {
-                self.accepted = Accepted::Already;
+                self.accepted = InputDisposition::Duplicate;
                 return Ok(());
             }
-            Some(expected) => return Err(Refusal::OutOfOrder { expected }),
-            None if run_number != next => return Err(Refusal::OutOfOrder { expected: next }),
+            Some(expected) => return Err(LeaseError::OutOfOrder { expected }),
+            None if run_number != next => return Err(LeaseError::OutOfOrder { expected: next }),
             None => {}
         }
         if self.lease.cancel.is_some() {
             // Whoever asks has nothing at work for this task: it can be over at once.
             self.end(TaskState::Cancelled, Outcome::Cancelled);
-            self.accepted = Accepted::Over;
+            self.accepted = InputDisposition::TaskOver;
             return Ok(());
         }
         self.accept(fence)?;
-        self.accepted = Accepted::Now;
+        self.accepted = InputDisposition::Applied;
         self.add(LeaseEvent::RunBegun { run_number });
         Ok(())
     }
 
     fn close(
         &mut self,
-        fence: &Fence,
+        fence: &LeaseCredential,
         run_number: u32,
-        closing: Closing,
+        closing: AttemptEnd,
         stored: Option<bool>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), LeaseError> {
         // What was stored under another epoch of the same holder's past is still what was stored.
         if stored == Some(true)
-            && self.lease.open_run != Some(run_number)
-            && self.held(fence).is_ok()
+            && self.lease.open_attempt != Some(run_number)
+            && self.check_holder(fence).is_ok()
         {
-            self.accepted = Accepted::Already;
+            self.accepted = InputDisposition::Duplicate;
             return Ok(());
         }
-        self.held(fence)?;
-        match self.lease.open_run {
+        self.check_holder(fence)?;
+        match self.lease.open_attempt {
             Some(open) if open == run_number => {
                 self.add(LeaseEvent::RunClosed {
                     run_number,
@@ -171,8 +176,8 @@ impl<'a> Draft<'a> {
             }
             // It was closed as interrupted between its checks and its judges, and whoever goes on has
             // come to its report all the same.
-            None if run_number == self.lease.last_run
-                && closing == Closing::Report
+            None if run_number == self.lease.last_attempt
+                && closing == AttemptEnd::Report
                 && stored.is_none() =>
             {
                 self.add(LeaseEvent::RunClosed {
@@ -182,27 +187,32 @@ impl<'a> Draft<'a> {
                 self.extend();
                 Ok(())
             }
-            _ if run_number <= self.lease.last_run => Err(Refusal::Conflict { run_number }),
-            _ => Err(Refusal::OutOfOrder {
-                expected: self.lease.last_run + 1,
+            _ if run_number <= self.lease.last_attempt => Err(LeaseError::Conflict { run_number }),
+            _ => Err(LeaseError::OutOfOrder {
+                expected: self.lease.last_attempt + 1,
             }),
         }
     }
 
-    fn complete(&mut self, fence: &Fence, id: String, outcome: Outcome) -> Result<(), Refusal> {
+    fn complete(
+        &mut self,
+        fence: &LeaseCredential,
+        id: String,
+        outcome: Outcome,
+    ) -> Result<(), LeaseError> {
         if self.lease.completion.as_ref() == Some(&id) {
-            self.accepted = Accepted::Already;
+            self.accepted = InputDisposition::Duplicate;
             return Ok(());
         }
-        self.held(fence)?;
-        let Some(state) = TaskState::after(outcome) else {
-            self.lose(LossReason::Infrastructure);
+        self.check_holder(fence)?;
+        let Some(state) = TaskState::from_outcome(outcome) else {
+            self.lose_lease(LossReason::Infrastructure);
             return Ok(());
         };
-        if let Some(run_number) = self.lease.open_run {
+        if let Some(run_number) = self.lease.open_attempt {
             let closing = match outcome {
-                Outcome::Cancelled => Closing::Cancelled,
-                _ => Closing::SessionFailed,
+                Outcome::Cancelled => AttemptEnd::Cancelled,
+                _ => AttemptEnd::SessionFailed,
             };
             self.add(LeaseEvent::RunClosed {
                 run_number,
@@ -226,13 +236,13 @@ impl<'a> Draft<'a> {
     }
 
     /// The holder is gone. What it had begun is closed, and the task goes on without it.
-    fn lose(&mut self, reason: LossReason) {
+    fn lose_lease(&mut self, reason: LossReason) {
         let charged = matches!(reason, LossReason::Expired | LossReason::Infrastructure);
-        if let Some(run_number) = self.lease.open_run {
+        if let Some(run_number) = self.lease.open_attempt {
             let closing = if self.lease.cancel.is_some() {
-                Closing::Cancelled
+                AttemptEnd::Cancelled
             } else {
-                Closing::Interrupted
+                AttemptEnd::Interrupted
             };
             self.add(LeaseEvent::RunClosed {
                 run_number,
@@ -258,19 +268,21 @@ impl<'a> Draft<'a> {
         let due = self.lease.due_at.is_some_and(|due| due <= self.now);
         match self.lease.state {
             TaskState::Offered if due => self.add(LeaseEvent::OfferExpired),
-            TaskState::Running | TaskState::Cancelling if due => self.lose(LossReason::Expired),
+            TaskState::Running | TaskState::Cancelling if due => {
+                self.lose_lease(LossReason::Expired)
+            }
             TaskState::Backoff if due => self.add(LeaseEvent::Requeued),
-            _ => self.accepted = Accepted::Already,
+            _ => self.accepted = InputDisposition::Duplicate,
         }
     }
 
-    fn cancel(&mut self, by: String, reason: String) -> Result<(), Refusal> {
+    fn cancel(&mut self, by: String, reason: String) -> Result<(), LeaseError> {
         if self.lease.cancel.is_some() || self.lease.state == TaskState::Cancelled {
-            self.accepted = Accepted::Already;
+            self.accepted = InputDisposition::Duplicate;
             return Ok(());
         }
         if self.lease.state.is_terminal() {
-            return Err(Refusal::NotNow(self.lease.state));
+            return Err(LeaseError::WrongState(self.lease.state));
         }
         self.add(LeaseEvent::CancelRequested { by, reason });
         // Only who has begun something has something to end.
@@ -280,27 +292,32 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    fn review(&mut self, review: Review, epoch: u64, record: ReviewRecord) -> Result<(), Refusal> {
+    fn review(
+        &mut self,
+        review: ReviewAction,
+        epoch: u64,
+        record: ReviewRecord,
+    ) -> Result<(), LeaseError> {
         if self.lease.state != TaskState::NeedsReview {
-            return Err(Refusal::NotAwaitingReview(self.lease.state));
+            return Err(LeaseError::NotAwaitingReview(self.lease.state));
         }
         // Invariant: a decision counts for the very work that the reviewer decided on.
-        let current = self.lease.last_run;
+        let current = self.lease.last_attempt;
         if epoch != self.lease.epoch || record.target.attempt != Some(current) {
-            return Err(Refusal::OtherWork { current });
+            return Err(LeaseError::OtherAttempt { current });
         }
         self.add(LeaseEvent::Reviewed {
             by: record.by,
             stated_by: record.stated_by,
             target: record.target,
-            accepted: review == Review::Accept,
-            retry: review == Review::Retry,
+            accepted: review == ReviewAction::Accept,
+            retry: review == ReviewAction::Retry,
             reason: record.reason,
         });
         match review {
-            Review::Accept => self.end(TaskState::Succeeded, Outcome::Verified),
-            Review::Reject => self.end(TaskState::Failed, Outcome::MaxRetriesExhausted),
-            Review::Retry => {}
+            ReviewAction::Accept => self.end(TaskState::Succeeded, Outcome::Verified),
+            ReviewAction::Reject => self.end(TaskState::Failed, Outcome::MaxRetriesExhausted),
+            ReviewAction::Retry => {}
         }
         Ok(())
     }

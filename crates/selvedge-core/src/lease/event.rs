@@ -4,9 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::state::Lease;
-use crate::fleet::TaskState;
-use crate::model::{Closing, Outcome, ReviewRecord, ReviewTarget};
+use super::state::LeaseState;
+use crate::model::{AttemptEnd, Outcome, ReviewRecord, ReviewTarget};
+use crate::protocol::TaskState;
 
 /// Why a worker no longer holds a task that it had not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +51,7 @@ pub enum LeaseEvent {
         /// Its number.
         run_number: u32,
         /// How.
-        closing: Closing,
+        closing: AttemptEnd,
     },
     /// The holder is the holder no more.
     LeaseLost {
@@ -109,7 +109,7 @@ pub enum LeaseEvent {
 
 /// Folds one event into what is known.
 #[must_use]
-pub fn evolve(mut lease: Lease, event: &LeaseEvent) -> Lease {
+pub fn evolve(mut lease: LeaseState, event: &LeaseEvent) -> LeaseState {
     match event {
         LeaseEvent::Submitted => {}
         LeaseEvent::Granted { epoch, worker } => {
@@ -120,13 +120,13 @@ pub fn evolve(mut lease: Lease, event: &LeaseEvent) -> Lease {
         LeaseEvent::OfferExpired | LeaseEvent::Requeued => release(&mut lease, TaskState::Queued),
         LeaseEvent::Accepted => lease.state = TaskState::Running,
         LeaseEvent::RunBegun { run_number } => {
-            lease.last_run = *run_number;
-            lease.open_run = Some(*run_number);
+            lease.last_attempt = *run_number;
+            lease.open_attempt = Some(*run_number);
             lease.review = None;
         }
         LeaseEvent::RunClosed { closing, .. } => {
-            lease.open_run = None;
-            lease.reports += u32::from(*closing == Closing::Report);
+            lease.open_attempt = None;
+            lease.reports += u32::from(*closing == AttemptEnd::Report);
         }
         LeaseEvent::LeaseLost { charged, .. } => {
             lease.due_at = None;
@@ -178,7 +178,7 @@ pub fn evolve(mut lease: Lease, event: &LeaseEvent) -> Lease {
     lease
 }
 
-fn release(lease: &mut Lease, state: TaskState) {
+fn release(lease: &mut LeaseState, state: TaskState) {
     lease.state = state;
     lease.due_at = None;
 }

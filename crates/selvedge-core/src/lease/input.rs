@@ -1,13 +1,13 @@
 //! What a lease is asked, and what it answers: inputs, decisions, refusals.
 
 use super::event::{LeaseEvent, LossReason};
-use super::state::{Fence, Lease};
-use crate::fleet::TaskState;
-use crate::model::{Closing, Outcome, ReviewRecord};
+use super::state::{LeaseCredential, LeaseState};
+use crate::model::{AttemptEnd, Outcome, ReviewRecord};
+use crate::protocol::TaskState;
 
 /// What a person says of work that waits for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Review {
+pub enum ReviewAction {
     /// The work is right.
     Accept,
     /// It is not.
@@ -18,7 +18,7 @@ pub enum Review {
 
 /// What arrives: from workers (with a fence), from people, from the clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Input {
+pub enum LeaseInput {
     /// The hub gives it to a worker.
     Grant {
         /// The worker's name.
@@ -27,19 +27,19 @@ pub enum Input {
         token: String,
     },
     /// The worker takes it.
-    Accept(Fence),
+    Accept(LeaseCredential),
     /// The worker is alive and at it.
-    Renew(Fence),
+    Renew(LeaseCredential),
     /// An attempt is about to begin.
-    BeginRun(Fence, u32),
+    BeginAttempt(LeaseCredential, u32),
     /// An attempt came to a report, or to another end.
-    CloseRun {
+    CloseAttempt {
         /// Who says so.
-        fence: Fence,
+        fence: LeaseCredential,
         /// The attempt.
         run_number: u32,
         /// How it ended.
-        closing: Closing,
+        end: AttemptEnd,
         /// Whether exactly this was stored before (`Some(true)`), or something else (`Some(false)`). A run
         /// that was closed as interrupted has nothing that a report could contradict: `None`.
         stored: Option<bool>,
@@ -47,14 +47,14 @@ pub enum Input {
     /// The run ended.
     Complete {
         /// Who says so.
-        fence: Fence,
+        fence: LeaseCredential,
         /// The worker's own id of this completion: the same one again gets the same answer.
         completion_id: String,
         /// How.
         outcome: Outcome,
     },
     /// The worker hands it back.
-    GiveUp(Fence, LossReason),
+    Release(LeaseCredential, LossReason),
     /// Time passed.
     Tick,
     /// A person asks for its end.
@@ -67,7 +67,7 @@ pub enum Input {
     /// A person judges the work.
     Review {
         /// What they decide.
-        review: Review,
+        review: ReviewAction,
         /// Under which grant the work was handed in that they decided on.
         epoch: u64,
         /// Who they are, why, and the work that they decided on.
@@ -77,18 +77,18 @@ pub enum Input {
 
 /// What an accepted input did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accepted {
+pub enum InputDisposition {
     /// It counts, for the first time.
-    Now,
+    Applied,
     /// It counted before; nothing changed.
-    Already,
+    Duplicate,
     /// It does not count: the task was to be cancelled, and is over now.
-    Over,
+    TaskOver,
 }
 
 /// Why an input does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum LeaseError {
     /// The fence is not the holder's: another grant was made, or the task is over.
     #[error("the lease is no longer held: epoch {epoch} counts")]
     Stale {
@@ -114,23 +114,23 @@ pub enum Refusal {
     #[error(
         "the task went on while it was being reviewed: attempt {current} is awaiting review now"
     )]
-    OtherWork {
+    OtherAttempt {
         /// The attempt that is awaiting review.
         current: u32,
     },
     /// The task is not in a state in which this can be asked.
     #[error("not while the task is {}", .0.as_str())]
-    NotNow(TaskState),
+    WrongState(TaskState),
 }
 
 /// What follows from an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub struct Decision {
+pub struct LeaseDecision {
     /// For the log, in order; none when nothing changes but the time that the lease lasts.
     pub events: Vec<LeaseEvent>,
     /// The state after them.
-    pub lease: Lease,
+    pub lease: LeaseState,
     /// For whoever asked.
-    pub accepted: Accepted,
+    pub disposition: InputDisposition,
 }

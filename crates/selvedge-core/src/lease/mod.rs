@@ -19,5 +19,5 @@ mod tests;
 
 pub use decide::decide;
 pub use event::{LeaseEvent, LossReason, evolve};
-pub use input::{Accepted, Decision, Input, Refusal, Review};
-pub use state::{Fence, Lease, Rules};
+pub use input::{InputDisposition, LeaseDecision, LeaseError, LeaseInput, ReviewAction};
+pub use state::{LeaseCredential, LeaseRules, LeaseState};

@@ -1,11 +1,11 @@
 //! What is known of a task's lease, and the periods and limits that hold for all of them.
 
-use crate::fleet::TaskState;
 use crate::model::{Outcome, ReviewRecord};
+use crate::protocol::TaskState;
 
 /// What a worker shows with every write: which grant it speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fence {
+pub struct LeaseCredential {
     /// Which grant of the task: up by one at every grant, never reset.
     pub epoch: u64,
     /// Random, told to the holder alone.
@@ -14,7 +14,7 @@ pub struct Fence {
 
 /// Periods in milliseconds, and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules {
+pub struct LeaseRules {
     /// How long a lease lasts after a renewal, as the worker counts.
     pub ttl_ms: i64,
     /// How much longer the hub waits before it gives the task away.
@@ -27,7 +27,7 @@ pub struct Rules {
     pub max_losses: u32,
 }
 
-impl Default for Rules {
+impl Default for LeaseRules {
     fn default() -> Self {
         Self {
             ttl_ms: 30_000,
@@ -41,7 +41,7 @@ impl Default for Rules {
 
 /// Everything about one task that decides which input is legal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
+pub struct LeaseState {
     /// Where it stands.
     pub state: TaskState,
     /// Grants so far.
@@ -53,9 +53,9 @@ pub struct Lease {
     /// When the hub takes it back, or ends a pause: milliseconds since 1970.
     pub due_at: Option<i64>,
     /// The highest run number given out.
-    pub last_run: u32,
+    pub last_attempt: u32,
     /// The run that has begun and not ended.
-    pub open_run: Option<u32>,
+    pub open_attempt: Option<u32>,
     /// Verification runs that came to a report.
     pub reports: u32,
     /// Leases lost and infrastructure errors.
@@ -70,7 +70,7 @@ pub struct Lease {
     pub review: Option<ReviewRecord>,
 }
 
-impl Default for Lease {
+impl Default for LeaseState {
     fn default() -> Self {
         Self {
             state: TaskState::Queued,
@@ -78,8 +78,8 @@ impl Default for Lease {
             token: None,
             worker: None,
             due_at: None,
-            last_run: 0,
-            open_run: None,
+            last_attempt: 0,
+            open_attempt: None,
             reports: 0,
             losses: 0,
             cancel: None,
@@ -90,7 +90,7 @@ impl Default for Lease {
     }
 }
 
-impl Lease {
+impl LeaseState {
     /// Whether a worker holds it.
     pub const fn is_held(&self) -> bool {
         matches!(
@@ -100,12 +100,12 @@ impl Lease {
     }
 
     /// Whether this fence was given out with the latest grant, which may be over.
-    pub fn is_latest(&self, fence: &Fence) -> bool {
+    pub fn is_latest(&self, fence: &LeaseCredential) -> bool {
         self.epoch == fence.epoch && self.token.as_ref() == Some(&fence.token)
     }
 
     /// Whether this fence is the holder's.
-    pub fn is_held_by(&self, fence: &Fence) -> bool {
+    pub fn is_held_by(&self, fence: &LeaseCredential) -> bool {
         self.is_held() && self.is_latest(fence)
     }
 }

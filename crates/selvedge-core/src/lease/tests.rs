@@ -4,10 +4,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fleet::TaskState;
-use crate::model::{Closing, Outcome, ReviewRecord, ReviewTarget};
+use crate::model::{AttemptEnd, Outcome, ReviewRecord, ReviewTarget};
+use crate::protocol::TaskState;
 
-const RULES: Rules = Rules {
+const RULES: LeaseRules = LeaseRules {
     ttl_ms: 300,
     grace_ms: 100,
     offer_ms: 100,
@@ -16,17 +16,17 @@ const RULES: Rules = Rules {
 };
 
 #[derive(Debug, Clone)]
-enum Step {
+enum LeaseStep {
     Grant,
     /// A worker's word, by the grant it believes in: 0 is the latest, 1 the one before.
-    Worker(usize, Word),
+    Worker(usize, WorkerWord),
     Wait(i64),
     Cancel,
     Review(u8),
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Word {
+enum WorkerWord {
     Accept,
     Renew,
     Begin(i32),
@@ -35,7 +35,7 @@ enum Word {
     GiveUp(bool),
 }
 
-fn word() -> impl Strategy<Value = Word> {
+fn word() -> impl Strategy<Value = WorkerWord> {
     let outcome = prop_oneof![
         Just(Outcome::Verified),
         Just(Outcome::Stuck),
@@ -45,56 +45,56 @@ fn word() -> impl Strategy<Value = Word> {
         Just(Outcome::Interrupted),
     ];
     prop_oneof![
-        1 => Just(Word::Accept),
-        1 => Just(Word::Renew),
-        4 => (-1..2i32).prop_map(Word::Begin),
-        4 => (-1..1i32, any::<bool>()).prop_map(|(offset, same)| Word::Close(offset, same)),
-        2 => (outcome, any::<bool>()).prop_map(|(outcome, same)| Word::Complete(outcome, same)),
-        1 => any::<bool>().prop_map(Word::GiveUp),
+        1 => Just(WorkerWord::Accept),
+        1 => Just(WorkerWord::Renew),
+        4 => (-1..2i32).prop_map(WorkerWord::Begin),
+        4 => (-1..1i32, any::<bool>()).prop_map(|(offset, same)| WorkerWord::Close(offset, same)),
+        2 => (outcome, any::<bool>()).prop_map(|(outcome, same)| WorkerWord::Complete(outcome, same)),
+        1 => any::<bool>().prop_map(WorkerWord::GiveUp),
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = LeaseStep> {
     prop_oneof![
-        3 => Just(Step::Grant),
-        12 => (prop_oneof![4 => Just(0usize), 1 => 1..3usize], word()).prop_map(|(age, word)| Step::Worker(age, word)),
-        3 => (0..500i64).prop_map(Step::Wait),
-        1 => Just(Step::Cancel),
-        1 => (0..3u8).prop_map(Step::Review),
+        3 => Just(LeaseStep::Grant),
+        12 => (prop_oneof![4 => Just(0usize), 1 => 1..3usize], word()).prop_map(|(age, word)| LeaseStep::Worker(age, word)),
+        3 => (0..500i64).prop_map(LeaseStep::Wait),
+        1 => Just(LeaseStep::Cancel),
+        1 => (0..3u8).prop_map(LeaseStep::Review),
     ]
 }
 
 /// What the world around a lease remembers: the fences given out, and what was told.
 #[derive(Default)]
-struct World {
-    lease: Lease,
+struct LeaseWorld {
+    lease: LeaseState,
     now: i64,
-    fences: Vec<Fence>,
+    fences: Vec<LeaseCredential>,
     log: Vec<LeaseEvent>,
     completions: Vec<String>,
 }
 
-impl World {
-    fn input(&self, step: &Step) -> Option<(Input, Option<Fence>)> {
+impl LeaseWorld {
+    fn input(&self, step: &LeaseStep) -> Option<(LeaseInput, Option<LeaseCredential>)> {
         let fresh = |kind: &str| format!("{kind}{}", self.log.len());
         Some(match step {
-            Step::Grant => (
-                Input::Grant {
+            LeaseStep::Grant => (
+                LeaseInput::Grant {
                     worker: "w".to_owned(),
                     token: fresh("token"),
                 },
                 None,
             ),
-            Step::Wait(_) => (Input::Tick, None),
-            Step::Cancel => (
-                Input::Cancel {
+            LeaseStep::Wait(_) => (LeaseInput::Tick, None),
+            LeaseStep::Cancel => (
+                LeaseInput::Cancel {
                     by: "me".to_owned(),
                     reason: String::new(),
                 },
                 None,
             ),
-            Step::Review(which) => (
-                Input::Review {
+            LeaseStep::Review(which) => (
+                LeaseInput::Review {
                     epoch: self.lease.epoch,
                     record: ReviewRecord {
                         accepted: *which == 0,
@@ -102,15 +102,19 @@ impl World {
                         stated_by: None,
                         reason: "again".to_owned(),
                         target: ReviewTarget {
-                            attempt: Some(self.lease.last_run),
+                            attempt: Some(self.lease.last_attempt),
                             tree: None,
                         },
                     },
-                    review: [Review::Accept, Review::Reject, Review::Retry][usize::from(*which)],
+                    review: [
+                        ReviewAction::Accept,
+                        ReviewAction::Reject,
+                        ReviewAction::Retry,
+                    ][usize::from(*which)],
                 },
                 None,
             ),
-            Step::Worker(age, word) => {
+            LeaseStep::Worker(age, word) => {
                 let fence = self.fences.iter().rev().nth(*age)?.clone();
                 (
                     self.word(fence.clone(), *word, fresh("completion")),
@@ -120,25 +124,30 @@ impl World {
         })
     }
 
-    fn word(&self, fence: Fence, word: Word, fresh: String) -> Input {
-        let run = |offset: i32| self.lease.last_run.saturating_add_signed(offset + 1).max(1);
+    fn word(&self, fence: LeaseCredential, word: WorkerWord, fresh: String) -> LeaseInput {
+        let run = |offset: i32| {
+            self.lease
+                .last_attempt
+                .saturating_add_signed(offset + 1)
+                .max(1)
+        };
         match word {
-            Word::Accept => Input::Accept(fence),
-            Word::Renew => Input::Renew(fence),
-            Word::Begin(offset) => Input::BeginRun(fence, run(offset)),
-            Word::Close(offset, same) => {
+            WorkerWord::Accept => LeaseInput::Accept(fence),
+            WorkerWord::Renew => LeaseInput::Renew(fence),
+            WorkerWord::Begin(offset) => LeaseInput::BeginAttempt(fence, run(offset)),
+            WorkerWord::Close(offset, same) => {
                 let run_number = run(offset);
                 let told = self.log.iter().any(|event| {
-                    matches!(event, LeaseEvent::RunClosed { run_number: n, closing: Closing::Report } if *n == run_number)
+                    matches!(event, LeaseEvent::RunClosed { run_number: n, closing: AttemptEnd::Report } if *n == run_number)
                 });
-                Input::CloseRun {
+                LeaseInput::CloseAttempt {
                     fence,
                     run_number,
-                    closing: Closing::Report,
+                    end: AttemptEnd::Report,
                     stored: told.then_some(same),
                 }
             }
-            Word::Complete(outcome, same) => Input::Complete {
+            WorkerWord::Complete(outcome, same) => LeaseInput::Complete {
                 fence,
                 completion_id: self
                     .completions
@@ -147,7 +156,7 @@ impl World {
                     .map_or(fresh, Clone::clone),
                 outcome,
             },
-            Word::GiveUp(drained) => Input::GiveUp(
+            WorkerWord::GiveUp(drained) => LeaseInput::Release(
                 fence,
                 if drained {
                     LossReason::Drained
@@ -158,8 +167,8 @@ impl World {
         }
     }
 
-    fn take(&mut self, step: &Step) -> Result<(), TestCaseError> {
-        if let Step::Wait(period) = step {
+    fn take(&mut self, step: &LeaseStep) -> Result<(), TestCaseError> {
+        if let LeaseStep::Wait(period) = step {
             self.now += period;
         }
         let Some((input, fence)) = self.input(step) else {
@@ -178,13 +187,15 @@ impl World {
             return Ok(());
         };
         prop_assert!(!before.state.is_terminal() || decision.lease == before);
-        prop_assert!(decision.accepted != Accepted::Already || decision.events.is_empty());
+        prop_assert!(
+            decision.disposition != InputDisposition::Duplicate || decision.events.is_empty()
+        );
         for event in &decision.events {
             match event {
                 LeaseEvent::Granted { epoch, .. } => prop_assert_eq!(*epoch, before.epoch + 1),
                 LeaseEvent::RunBegun { run_number } => {
-                    prop_assert_eq!(*run_number, before.last_run + 1);
-                    prop_assert!(before.open_run.is_none() && before.cancel.is_none());
+                    prop_assert_eq!(*run_number, before.last_attempt + 1);
+                    prop_assert!(before.open_attempt.is_none() && before.cancel.is_none());
                 }
                 LeaseEvent::Completed { completion_id, .. } => {
                     self.completions.push(completion_id.clone());
@@ -192,8 +203,8 @@ impl World {
                 _ => {}
             }
         }
-        if let (Step::Grant, Some(token)) = (step, decision.lease.token.clone()) {
-            self.fences.push(Fence {
+        if let (LeaseStep::Grant, Some(token)) = (step, decision.lease.token.clone()) {
+            self.fences.push(LeaseCredential {
                 epoch: decision.lease.epoch,
                 token,
             });
@@ -205,8 +216,12 @@ impl World {
 
     fn holds(&self) -> Result<(), TestCaseError> {
         let lease = &self.lease;
-        prop_assert!(lease.open_run.is_none() || lease.is_held());
-        prop_assert!(lease.open_run.is_none_or(|open| open == lease.last_run));
+        prop_assert!(lease.open_attempt.is_none() || lease.is_held());
+        prop_assert!(
+            lease
+                .open_attempt
+                .is_none_or(|open| open == lease.last_attempt)
+        );
         prop_assert_eq!(
             lease.state.is_terminal() || lease.state == TaskState::NeedsReview,
             lease.outcome.is_some()
@@ -214,7 +229,7 @@ impl World {
         let waits = lease.is_held() || lease.state == TaskState::Backoff;
         prop_assert_eq!(waits, lease.due_at.is_some(), "{:?}", lease);
         let reports = self.log.iter().filter(|event| {
-            matches!(event, LeaseEvent::RunClosed { closing, .. } if *closing == Closing::Report)
+            matches!(event, LeaseEvent::RunClosed { closing, .. } if *closing == AttemptEnd::Report)
         });
         prop_assert_eq!(lease.reports as usize, reports.count());
         prop_assert!(lease.losses <= RULES.max_losses + 1);
@@ -223,7 +238,7 @@ impl World {
 
     /// The table of tasks is the log, folded; tokens and deadlines are no history.
     fn replays(&self) -> Result<(), TestCaseError> {
-        let mut folded = self.log.iter().fold(Lease::default(), evolve);
+        let mut folded = self.log.iter().fold(LeaseState::default(), evolve);
         folded.token = self.lease.token.clone();
         folded.due_at = self.lease.due_at;
         prop_assert_eq!(&folded, &self.lease);
@@ -236,7 +251,7 @@ proptest! {
 
     #[test]
     fn any_words_in_any_order_keep_the_protocol(steps in prop::collection::vec(step(), 1..60)) {
-        let mut world = World::default();
+        let mut world = LeaseWorld::default();
         for step in &steps {
             world.take(step)?;
         }
@@ -245,17 +260,17 @@ proptest! {
 
     #[test]
     fn every_task_ends_once_faults_stop(steps in prop::collection::vec(step(), 0..40)) {
-        let mut world = World::default();
+        let mut world = LeaseWorld::default();
         for step in &steps {
             world.take(step)?;
         }
         for _ in 0..20 {
-            world.take(&Step::Wait(1_000))?;
-            world.take(&Step::Grant)?;
-            world.take(&Step::Worker(0, Word::Begin(0)))?;
-            world.take(&Step::Worker(0, Word::Close(-1, true)))?;
-            world.take(&Step::Worker(0, Word::Complete(Outcome::Verified, false)))?;
-            world.take(&Step::Review(0))?;
+            world.take(&LeaseStep::Wait(1_000))?;
+            world.take(&LeaseStep::Grant)?;
+            world.take(&LeaseStep::Worker(0, WorkerWord::Begin(0)))?;
+            world.take(&LeaseStep::Worker(0, WorkerWord::Close(-1, true)))?;
+            world.take(&LeaseStep::Worker(0, WorkerWord::Complete(Outcome::Verified, false)))?;
+            world.take(&LeaseStep::Review(0))?;
         }
         prop_assert!(world.lease.state.is_terminal(), "{:?}", world.lease);
     }
@@ -263,14 +278,14 @@ proptest! {
 
 #[test]
 fn losses_are_charged_apart_from_reports_until_the_task_is_dead() {
-    let mut lease = Lease::default();
+    let mut lease = LeaseState::default();
     let mut pauses = Vec::new();
     for round in 1..=3 {
         let token = format!("token{round}");
         let worker = "w".to_owned();
         lease = decide(
             &lease,
-            Input::Grant {
+            LeaseInput::Grant {
                 worker,
                 token: token.clone(),
             },
@@ -279,47 +294,59 @@ fn losses_are_charged_apart_from_reports_until_the_task_is_dead() {
         )
         .unwrap()
         .lease;
-        let fence = Fence {
+        let fence = LeaseCredential {
             epoch: lease.epoch,
             token,
         };
-        let next = lease.last_run + 1;
-        lease = decide(&lease, Input::BeginRun(fence, next), 0, &RULES)
+        let next = lease.last_attempt + 1;
+        lease = decide(&lease, LeaseInput::BeginAttempt(fence, next), 0, &RULES)
             .unwrap()
             .lease;
         assert_eq!(lease.due_at, Some(RULES.ttl_ms + RULES.grace_ms));
-        let lost = decide(&lease, Input::Tick, 400, &RULES).unwrap();
+        let lost = decide(&lease, LeaseInput::Tick, 400, &RULES).unwrap();
         assert!(lost.events.contains(&LeaseEvent::RunClosed {
             run_number: next,
-            closing: Closing::Interrupted
+            closing: AttemptEnd::Interrupted
         }));
         pauses.extend(lost.lease.due_at.map(|due| due - 400));
-        lease = decide(&lost.lease, Input::Tick, 10_000, &RULES)
+        lease = decide(&lost.lease, LeaseInput::Tick, 10_000, &RULES)
             .unwrap()
             .lease;
     }
     assert_eq!(pauses, [10, 20]);
     assert_eq!((lease.state, lease.reports), (TaskState::Dead, 0));
     assert_eq!(lease.outcome, Some(Outcome::InfraFailed));
-    assert_eq!((lease.last_run, lease.epoch), (3, 3));
+    assert_eq!((lease.last_attempt, lease.epoch), (3, 3));
 }
 
 #[test]
 fn of_success_and_cancellation_the_first_commit_wins() {
     let token = "token".to_owned();
-    let fence = Fence {
+    let fence = LeaseCredential {
         epoch: 1,
         token: token.clone(),
     };
     let worker = "w".to_owned();
-    let offered = decide(&Lease::default(), Input::Grant { worker, token }, 0, &RULES).unwrap();
-    let running = decide(&offered.lease, Input::BeginRun(fence.clone(), 1), 0, &RULES).unwrap();
-    let success = Input::Complete {
+    let offered = decide(
+        &LeaseState::default(),
+        LeaseInput::Grant { worker, token },
+        0,
+        &RULES,
+    )
+    .unwrap();
+    let running = decide(
+        &offered.lease,
+        LeaseInput::BeginAttempt(fence.clone(), 1),
+        0,
+        &RULES,
+    )
+    .unwrap();
+    let success = LeaseInput::Complete {
         fence,
         completion_id: "once".to_owned(),
         outcome: Outcome::Verified,
     };
-    let cancel = Input::Cancel {
+    let cancel = LeaseInput::Cancel {
         by: "me".to_owned(),
         reason: String::new(),
     };
@@ -327,7 +354,7 @@ fn of_success_and_cancellation_the_first_commit_wins() {
     assert_eq!(done.lease.state, TaskState::Succeeded);
     assert_eq!(
         decide(&done.lease, cancel.clone(), 0, &RULES),
-        Err(Refusal::NotNow(TaskState::Succeeded))
+        Err(LeaseError::WrongState(TaskState::Succeeded))
     );
     let cancelling = decide(&running.lease, cancel, 0, &RULES).unwrap();
     assert_eq!(cancelling.lease.state, TaskState::Cancelling);

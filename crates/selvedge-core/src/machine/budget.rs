@@ -5,7 +5,7 @@ use crate::model::{Cost, MicroUsd, Usage};
 
 /// What a session may still use; nothing said of what has no cap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct RemainingBudget {
     /// Money.
     pub cost: Option<MicroUsd>,
     /// Tokens, in and out together.
@@ -14,10 +14,10 @@ pub struct Left {
     pub wall_ms: Option<u64>,
 }
 
-impl Left {
+impl RemainingBudget {
     /// An equal share of money and tokens for each of several sessions that work side by side.
     #[must_use]
-    pub fn shared_by(self, sessions: u32) -> Self {
+    pub fn divide_among(self, sessions: u32) -> Self {
         let share = |left: u64| left.div_ceil(sessions.max(1).into());
         Self {
             cost: self.cost.map(|left| MicroUsd(share(left.0))),
@@ -28,7 +28,7 @@ impl Left {
 
     /// After work that cost so much, as far as that is known, and took so long.
     #[must_use]
-    pub fn after(self, cost: Cost, usage: Usage, worked_ms: u64) -> Self {
+    pub fn subtract_spent(self, cost: Cost, usage: Usage, worked_ms: u64) -> Self {
         let less = |left: u64, spent: u64| left.saturating_sub(spent);
         Self {
             cost: self
@@ -41,7 +41,7 @@ impl Left {
 }
 
 /// What is left of the run's caps; for the session of an attempt its own caps hold besides.
-pub(super) fn left(run: &Run, for_attempt: bool) -> Left {
+pub(super) fn remaining_budget(run: &Run, for_attempt: bool) -> RemainingBudget {
     let budget = &run.spec.budget;
     let own = |cap: Option<u64>| cap.filter(|_| for_attempt);
     let least = |one: Option<u64>, two: Option<u64>| one.into_iter().chain(two).min();
@@ -52,17 +52,17 @@ pub(super) fn left(run: &Run, for_attempt: bool) -> Left {
     );
     let attempt_cost = own(budget.attempt_cost_micro_usd.map(|cap| cap.0));
     let tokens = of_run(budget.tokens, run.usage().total());
-    Left {
+    RemainingBudget {
         cost: least(cost, attempt_cost).map(MicroUsd),
         tokens: least(tokens, own(budget.attempt_tokens)),
-        wall_ms: of_run(budget.wall_ms, run.worked_ms()),
+        wall_ms: of_run(budget.wall_ms, run.active_ms()),
     }
 }
 
 /// Which cap is used up, if one is.
-pub(super) fn reached(run: &Run) -> Option<String> {
+pub(super) fn exhausted_cap(run: &Run) -> Option<String> {
     let budget = &run.spec.budget;
-    let (cost, tokens, wall) = (run.cost().at_least(), run.usage().total(), run.worked_ms());
+    let (cost, tokens, wall) = (run.cost().at_least(), run.usage().total(), run.active_ms());
     if let Some(cap) = budget.cost_micro_usd.filter(|cap| cost >= *cap) {
         return Some(format!(
             "{} spent, the cap is {}",
@@ -83,15 +83,15 @@ pub(super) fn reached(run: &Run) -> Option<String> {
 
 /// Why no further attempt fits the budget, if none does: a cap is used up, or what was spent plus the dearest
 /// attempt so far would exceed it.
-pub(super) fn exceeded(run: &Run) -> Option<String> {
+pub(super) fn budget_exceeded_reason(run: &Run) -> Option<String> {
     let budget = &run.spec.budget;
     if let Some(cap) = budget.cost_micro_usd {
         let spent = run.cost().at_least();
-        if spent + run.dearest() > cap || spent >= cap {
+        if spent + run.max_attempt_cost() > cap || spent >= cap {
             return Some(format!(
                 "{} spent, the dearest attempt cost {}, the cap is {}",
                 dollars(spent),
-                dollars(run.dearest()),
+                dollars(run.max_attempt_cost()),
                 dollars(cap),
             ));
         }
@@ -109,7 +109,7 @@ pub(super) fn exceeded(run: &Run) -> Option<String> {
             ));
         }
     }
-    reached(run)
+    exhausted_cap(run)
 }
 
 fn dollars(amount: MicroUsd) -> String {

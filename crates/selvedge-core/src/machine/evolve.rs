@@ -3,22 +3,22 @@
 
 use std::sync::Arc;
 
-use super::state::{Attempt, Control, Decided, Pending, Run, State};
+use super::state::{Attempt, Conclusion, JournalState, PendingEffect, Run, RunControl};
 use crate::model::{
-    Closing, EffectId, EffectKind, Envelope, Event, Once, ReviewRecord, RunSpec, SnapshotMoment,
-    ToolFolderChanges, TreeId,
+    AttemptEnd, EffectId, EffectKind, Envelope, Event, RetryPolicy, ReviewRecord, RunSpec,
+    SnapshotReason, ToolFolderChanges, TreeId,
 };
 use crate::plan;
 
 /// Folds one event into the state.
 #[must_use]
-pub fn evolve(mut state: State, envelope: &Envelope) -> State {
+pub fn evolve(mut state: JournalState, envelope: &Envelope) -> JournalState {
     state.seq = envelope.seq;
     match (&mut state.run, &envelope.event) {
         (None, Event::PlanCreated { plan }) if state.plan.is_none() => {
-            state.plan = Some(plan::created(envelope, plan));
+            state.plan = Some(plan::create_plan(envelope, plan));
         }
-        (run @ None, Event::RunCreated { spec }) => *run = Some(created(envelope, spec)),
+        (run @ None, Event::RunCreated { spec }) => *run = Some(create_run(envelope, spec)),
         (_, Event::Unknown { kind, .. }) => state.unknown.push(kind.clone()),
         (None, event) => {
             if let Some(plan) = &mut state.plan {
@@ -30,7 +30,7 @@ pub fn evolve(mut state: State, envelope: &Envelope) -> State {
     state
 }
 
-fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
+fn create_run(envelope: &Envelope, spec: &RunSpec) -> Run {
     Run {
         run_id: envelope.run_id,
         spec: Arc::new(spec.clone()),
@@ -38,29 +38,29 @@ fn created(envelope: &Envelope, spec: &RunSpec) -> Run {
         updated_at: envelope.at,
         pending: Vec::new(),
         attempts: Vec::new(),
-        control: Control::Running,
+        control: RunControl::Running,
         start_tree: None,
-        unkept: None,
+        excluded: None,
         baseline: None,
         current_tree: None,
-        rescued: Vec::new(),
+        backup_trees: Vec::new(),
         crashes: 0,
-        repeats: 0,
+        verification_retries: 0,
         lost_judgements: 0,
         review: None,
         reviewed: None,
         feedback: None,
-        decided: None,
+        conclusion: None,
         finished: false,
     }
 }
 
 /// Remembers a tree that nobody would otherwise know of.
-fn set_aside(run: &mut Run, tree: Option<&TreeId>) {
+fn record_backup_tree(run: &mut Run, tree: Option<&TreeId>) {
     let of_attempts = run.attempts.iter().filter_map(|it| it.tree.as_ref());
-    let mut known = of_attempts.chain(&run.start_tree).chain(&run.rescued);
+    let mut known = of_attempts.chain(&run.start_tree).chain(&run.backup_trees);
     if let Some(tree) = tree.filter(|&tree| known.all(|it| it != tree)) {
-        run.rescued.push(tree.clone());
+        run.backup_trees.push(tree.clone());
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
                 EffectKind::Snapshot { .. } | EffectKind::Restore { .. }
             );
             let at = if first { 0 } else { run.pending.len() };
-            let pending = Pending {
+            let pending = PendingEffect {
                 id: EffectId(envelope.seq),
                 kind: effect.clone(),
                 started: false,
@@ -94,7 +94,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
                 pending.started = true;
             }
         }
-        Event::EffectFailed { effect, .. } => end(run, *effect),
+        Event::EffectFailed { effect, .. } => end_effect(run, *effect),
         Event::TreeSnapshotted {
             effect,
             tree,
@@ -102,20 +102,20 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             changed_tools,
             ..
         } => {
-            run.unkept = unkept.clone().or(run.unkept.take());
-            snapshotted(run, *effect, tree, changed_tools.as_deref());
+            run.excluded = unkept.clone().or(run.excluded.take());
+            apply_snapshot(run, *effect, tree, changed_tools.as_deref());
         }
         Event::TreeRestored {
             effect,
             tree,
             replaced,
         } => {
-            end(run, *effect);
-            set_aside(run, replaced.as_ref());
+            end_effect(run, *effect);
+            record_backup_tree(run, replaced.as_ref());
             run.current_tree = Some(tree.clone());
         }
         Event::BaselineTaken { effect, baseline } => {
-            end(run, *effect);
+            end_effect(run, *effect);
             run.baseline = Some(Arc::new((**baseline).clone()));
         }
         Event::AttemptBegan {
@@ -124,7 +124,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             from_tree,
             retry,
         } => {
-            run.repeats = 0;
+            run.verification_retries = 0;
             run.reviewed = None;
             run.feedback = None;
             run.attempts.push(Attempt {
@@ -137,20 +137,20 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
                 began_at: envelope.at,
                 session: None,
                 report: None,
-                closing: None,
+                end: None,
             });
         }
         Event::SessionEnded {
             effect, outcome, ..
         } => {
-            end(run, *effect);
+            end_effect(run, *effect);
             run.current_tree = None;
             if let Some(attempt) = run.attempts.last_mut() {
                 attempt.session = Some((**outcome).clone());
             }
         }
         Event::Reported { effect, report } => {
-            end(run, *effect);
+            end_effect(run, *effect);
             if let Some(attempt) = run.attempts.last_mut() {
                 // What was judged is what the attempt came to, once the guard had put back its own.
                 if let Some(tree) = &report.tree {
@@ -161,25 +161,25 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             }
         }
         Event::GateJudged { effect, gate, .. } => {
-            end(run, *effect);
+            end_effect(run, *effect);
             let last = run.attempts.last_mut();
             if let Some(report) = last.and_then(|attempt| attempt.report.as_mut()) {
                 report.add_gate((**gate).clone());
             }
         }
         Event::VerificationRepeated { effect, .. } => {
-            end(run, *effect);
-            run.repeats += 1;
+            end_effect(run, *effect);
+            run.verification_retries += 1;
         }
-        Event::AttemptClosed { closing, .. } => closed(run, *closing),
-        Event::CancelRequested { .. } => run.control = Control::Cancelling,
-        Event::SuspendRequested { .. } => run.control = Control::Suspending,
-        Event::Suspended => run.control = Control::Suspended,
+        Event::AttemptClosed { closing, .. } => close_attempt(run, *closing),
+        Event::CancelRequested { .. } => run.control = RunControl::Cancelling,
+        Event::SuspendRequested { .. } => run.control = RunControl::Suspending,
+        Event::Suspended => run.control = RunControl::Suspended,
         Event::Resumed { .. } => {
-            forget_lost_judgements(run);
+            discard_lost_judgements(run);
             // Invariant: a cancellation, once asked for, is never forgotten.
-            if run.control != Control::Cancelling {
-                run.control = Control::Running;
+            if run.control != RunControl::Cancelling {
+                run.control = RunControl::Running;
             }
         }
         Event::ReviewRequested { reason } => run.review = Some(reason.clone()),
@@ -204,10 +204,10 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             reason,
             delivered,
         } => {
-            run.decided = Some(Decided {
+            run.conclusion = Some(Conclusion {
                 outcome: *outcome,
                 reason: reason.clone(),
-                delivered: *delivered,
+                final_attempt: *delivered,
             });
         }
         Event::RunFinished { .. } => {
@@ -217,26 +217,26 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
     }
 }
 
-fn end(run: &mut Run, effect: EffectId) {
+fn end_effect(run: &mut Run, effect: EffectId) {
     run.pending.retain(|pending| pending.id != effect);
 }
 
-fn snapshotted(
+fn apply_snapshot(
     run: &mut Run,
     effect: EffectId,
     tree: &TreeId,
     changed_tools: Option<&ToolFolderChanges>,
 ) {
     let moment = run.effect(effect).map(|pending| pending.kind.clone());
-    end(run, effect);
+    end_effect(run, effect);
     match moment {
         Some(EffectKind::Snapshot {
-            moment: SnapshotMoment::Start,
+            moment: SnapshotReason::Start,
         }) => {
             run.start_tree = Some(tree.clone());
         }
         Some(EffectKind::Snapshot {
-            moment: SnapshotMoment::After,
+            moment: SnapshotReason::After,
         }) => {
             if let Some(attempt) = run.attempts.last_mut() {
                 attempt.tree = Some(tree.clone());
@@ -244,9 +244,9 @@ fn snapshotted(
             }
         }
         Some(EffectKind::Snapshot {
-            moment: SnapshotMoment::Rescue,
+            moment: SnapshotReason::Backup,
         }) => {
-            set_aside(run, Some(tree));
+            record_backup_tree(run, Some(tree));
         }
         _ => {}
     }
@@ -254,17 +254,19 @@ fn snapshotted(
 }
 
 /// A judgement that was begun and has not ended when a run is taken up again is begun anew.
-fn forget_lost_judgements(run: &mut Run) {
-    let lost = |pending: &&mut Pending| pending.started && pending.kind.once() == Once::Paid;
+fn discard_lost_judgements(run: &mut Run) {
+    let lost = |pending: &&mut PendingEffect| {
+        pending.started && pending.kind.retry_policy() == RetryPolicy::Billable
+    };
     for pending in run.pending.iter_mut().filter(lost) {
         pending.started = false;
         run.lost_judgements += 1;
     }
 }
 
-fn closed(run: &mut Run, closing: Closing) {
+fn close_attempt(run: &mut Run, closing: AttemptEnd) {
     // Invariant: a stop that a person asked for is no crash, and never uses up the run's patience.
-    if closing == Closing::Interrupted && run.control == Control::Running {
+    if closing == AttemptEnd::Interrupted && run.control == RunControl::Running {
         run.crashes += 1;
     }
     // An attempt that is closed has nothing left to do.
@@ -275,6 +277,6 @@ fn closed(run: &mut Run, closing: Closing) {
         )
     });
     if let Some(attempt) = run.attempts.last_mut() {
-        attempt.closing = Some(closing);
+        attempt.end = Some(closing);
     }
 }

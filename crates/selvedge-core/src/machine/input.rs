@@ -1,8 +1,8 @@
 //! What the driver may tell the machine, and what it answers when that cannot be.
 
 use crate::model::{
-    Baseline, EffectId, GateReport, Report, ReviewTarget, RunId, RunSpec, SessionOutcome,
-    StaleReview, ToolFolderChanges, TreeId, Unkept,
+    Baseline, EffectId, ExcludedContent, GateReport, Report, ReviewTarget, RunId, RunSpec,
+    SessionOutcome, StaleReviewError, ToolFolderChanges, TreeId,
 };
 
 /// Something that was observed, or asked for.
@@ -27,7 +27,7 @@ pub enum Input {
         /// Files that the snapshot's rules left out.
         left_out: u64,
         /// At the start of a run: what is too large to be kept.
-        unkept: Option<Box<Unkept>>,
+        unkept: Option<Box<ExcludedContent>>,
         /// After a session: what is not as it was in folders of installed tools.
         changed_tools: Option<Box<ToolFolderChanges>>,
     },
@@ -128,13 +128,13 @@ impl Input {
 
 /// An input that the state of the run does not allow. Nothing is appended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum IllegalInput {
+pub enum IllegalInputError {
     /// There is no run yet.
     #[error("`{0}` before the run was created")]
     NoRun(&'static str),
     /// There is one already.
     #[error("the run exists already")]
-    Exists,
+    AlreadyExists,
     /// It is over.
     #[error("run {} is finished", .run_id.short())]
     Finished {
@@ -153,7 +153,7 @@ pub enum IllegalInput {
     },
     /// It does not fit where the run stands.
     #[error("`{input}` does not fit a run that is {phase}")]
-    OutOfPlace {
+    WrongPhase {
         /// What was said.
         input: &'static str,
         /// Where the run stands.
@@ -177,7 +177,7 @@ pub enum IllegalInput {
     },
     /// Other work is awaiting review than the reviewer named.
     #[error(transparent)]
-    StaleReview(#[from] StaleReview),
+    StaleReview(#[from] StaleReviewError),
     /// The journal holds events of a later release.
     #[error("the journal holds events that this version does not know: {0}")]
     UnknownEvents(String),

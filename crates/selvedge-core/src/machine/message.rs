@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use selvedge_digest::Failure;
 
-use super::floors::stable;
+use super::test_regression::stable_id;
 use crate::model::CheckReport;
 
 /// Whether a test that failed before fails now in the same way. Where no message is known of one of the runs,
@@ -25,7 +25,7 @@ pub(crate) fn is_about(failure: &Failure, id: &str) -> bool {
     failure
         .id
         .as_deref()
-        .map(stable)
+        .map(stable_id)
         .is_some_and(|told| !told.is_empty() && (told == id || ends(id, &told) || ends(&told, id)))
 }
 

@@ -5,35 +5,35 @@
 //! journal only evolves, so a later change of policy never rewrites an old verdict.
 //!
 //! Effects are data: [`Run::pending`] says what is to be done, the driver in `selvedge-engine` does
-//! it and answers with an [`Input`]. Nothing in here reads a clock or makes an id.
+//! it and answers with an [`LeaseInput`]. Nothing in here reads a clock or makes an id.
 
+mod baseline_comparison;
 mod budget;
 mod decide;
-mod draft;
+mod event_batch;
 mod evolve;
-pub(crate) mod floors;
 mod input;
-mod judge;
-mod known;
+mod known_failures;
 mod message;
-mod next;
 mod rerun;
 mod result;
 pub(crate) mod signature;
 mod state;
+pub(crate) mod test_regression;
+mod transitions;
 mod verdict;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use budget::Left;
-pub(crate) use decide::UNCHANGED;
+pub use baseline_comparison::{apply_reruns, compare};
+pub use budget::RemainingBudget;
+pub(crate) use decide::UNCHANGED_REASON;
 pub use decide::decide;
 pub use evolve::evolve;
-pub use input::{IllegalInput, Input};
-pub use judge::{apply_reruns, compare};
-pub use known::{excuse, find_touched};
+pub use input::{IllegalInputError, Input};
+pub use known_failures::{excuse_known_failures, find_touched};
 pub use rerun::{fails_again, is_old_failure, new_failures};
 pub(crate) use result::status_word;
-pub(crate) use signature::circles_back_to;
-pub use state::{Attempt, Control, Decided, Pending, Phase, Run, State};
+pub(crate) use signature::oscillates_with;
+pub use state::{Attempt, Conclusion, JournalState, PendingEffect, Phase, Run, RunControl};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::floors::{self, stable};
-use super::judge::{fails_as_before, has_comparable_failures};
+use super::baseline_comparison::{fails_as_before, has_comparable_failures};
 use super::message::{fails_alike, without_numbers};
+use super::test_regression::{self, stable_id};
 use crate::model::{CheckReport, CheckStatus};
 
 /// Whether a check fails as it did before the work began, and says so in the same way: that is no flake. A check
@@ -28,13 +28,13 @@ pub fn new_failures(before: Option<&CheckReport>, check: &CheckReport) -> Vec<St
     let before = before.filter(|before| has_comparable_failures(before, check));
     let then = before.and_then(|before| before.tests.as_ref());
     let failed: BTreeSet<String> = then.map_or_else(BTreeSet::new, |then| {
-        floors::ids(&then.failed_ids).collect()
+        test_regression::ids(&then.failed_ids).collect()
     });
     let is_old = |id: &str| {
         failed.contains(id) && before.is_some_and(|before| fails_alike(before, check, id))
     };
     let ids = tests.failed_ids.ids.iter();
-    ids.filter(|id| !is_old(&stable(id))).cloned().collect()
+    ids.filter(|id| !is_old(&stable_id(id))).cloned().collect()
 }
 
 /// Whether a run of these tests alone shows that the check fails again: one of them fails in the same way. Anything
@@ -43,8 +43,8 @@ pub fn fails_again(check: &CheckReport, again: &CheckReport, tests: &[String]) -
     let Some(found) = &again.tests else {
         return false;
     };
-    let failed: BTreeSet<String> = floors::ids(&found.failed_ids).collect();
-    let mut selected = tests.iter().map(|id| stable(id));
+    let failed: BTreeSet<String> = test_regression::ids(&found.failed_ids).collect();
+    let mut selected = tests.iter().map(|id| stable_id(id));
     again.status == CheckStatus::Fail
         && selected.any(|id| failed.contains(&id) && fails_alike(check, again, &id))
 }

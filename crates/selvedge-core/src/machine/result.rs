@@ -8,7 +8,10 @@ impl Run {
     /// One object that says how the run ended, or stands.
     pub fn result(&self) -> RunResult {
         let (outcome, reason) = self.conclusion();
-        let history: Vec<_> = self.reported().map(|(_, report)| report.clone()).collect();
+        let history: Vec<_> = self
+            .verified_attempts()
+            .map(|(_, report)| report.clone())
+            .collect();
         let last = self.sessions().next_back();
         let cost = self.cost();
         let equivalents: Vec<_> = self
@@ -23,8 +26,8 @@ impl Run {
             outcome,
             reason,
             unchanged: self.is_unchanged(),
-            unkept: self.unkept.clone(),
-            deleted_unkept: self.deleted_unkept().cloned().map(Box::new),
+            unkept: self.excluded.clone(),
+            deleted_unkept: self.deleted_excluded().cloned().map(Box::new),
             output: last.map(|session| session.text.clone()).unwrap_or_default(),
             model_used: last.and_then(|session| session.model.clone()),
             tokens_in: self.usage().tokens_in(),
@@ -36,7 +39,7 @@ impl Run {
             review: self.reviewed.clone().filter(|_| self.finished),
             verification_report: history.last().cloned(),
             verification_status: outcome.verification_status(!history.is_empty()),
-            verification_attempts: self.charged(),
+            verification_attempts: self.used_attempts(),
             verification_history: history,
             max_verification_retries: self.spec.max_verification_retries,
             warnings: self.warnings(),
@@ -45,7 +48,7 @@ impl Run {
 
     /// Names files that were deleted and that nothing can restore.
     pub fn deletion_warning(&self) -> Option<String> {
-        let deleted = self.deleted_unkept()?.describe();
+        let deleted = self.deleted_excluded()?.describe();
         Some(format!(
             "deleted during the run, and in no snapshot, so they cannot be restored: {deleted}"
         ))
@@ -71,7 +74,7 @@ impl Run {
         let cut_off = self
             .attempts
             .iter()
-            .filter(|it| it.session.is_none() && it.closing.is_some());
+            .filter(|it| it.session.is_none() && it.end.is_some());
         for attempt in cut_off {
             let number = attempt.run_number;
             warnings.push(format!(
@@ -91,7 +94,7 @@ impl Run {
     /// Names declared changes of tests that work with passing checks does not have. Subtasks share what the whole plan
     /// declares.
     fn unmatched_expectations(&self) -> Option<String> {
-        let (_, report) = self.reported().next_back()?;
+        let (_, report) = self.verified_attempts().next_back()?;
         let has_passed = report.status == ReportStatus::Pass;
         if !self.finished || self.spec.part_of.is_some() || !has_passed {
             return None;

@@ -67,7 +67,7 @@ pub(crate) fn is_within(check: &CheckReport, before: &CheckReport) -> bool {
 /// Whether the last two reports show the same failures on the same tree. Without snapshots the
 /// trees are not known, and nothing is called stuck; nor is work that somebody else takes over.
 pub(super) fn is_stuck(run: &Run) -> bool {
-    let mut latest = run.reported().rev();
+    let mut latest = run.verified_attempts().rev();
     let (Some((one, last)), Some((two, before))) = (latest.next(), latest.next()) else {
         return false;
     };
@@ -79,8 +79,8 @@ pub(super) fn is_stuck(run: &Run) -> bool {
 
 /// The latest earlier attempt after which exactly the same failed as now, with other failures in
 /// between: the work goes in a circle.
-pub(crate) fn circles_back_to(run: &Run) -> Option<&Attempt> {
-    let mut latest = run.reported().rev();
+pub(crate) fn oscillates_with(run: &Run) -> Option<&Attempt> {
+    let mut latest = run.verified_attempts().rev();
     let (_, last) = latest.next()?;
     let now = signature(last);
     let mut between = false;

@@ -1,18 +1,18 @@
 //! What is known of a run: nothing but the fold of its events.
 
-use super::budget::{self, Left};
+use super::budget::{self, RemainingBudget};
 use std::sync::Arc;
 
 use crate::model::{
-    AgentKind, Baseline, Closing, Cost, EffectId, EffectKind, GateReport, MicroUsd, Once, Outcome,
-    Prompt, Report, ReviewRecord, ReviewTarget, RunId, RunSpec, SessionOutcome, SnapshotMoment,
-    Timestamp, ToolFolderChanges, TreeId, Unkept, Usage,
+    AgentKind, AttemptEnd, Baseline, Cost, EffectId, EffectKind, ExcludedContent, GateReport,
+    MicroUsd, Outcome, Prompt, Report, RetryPolicy, ReviewRecord, ReviewTarget, RunId, RunSpec,
+    SessionOutcome, SnapshotReason, Timestamp, ToolFolderChanges, TreeId, Usage,
 };
 use crate::plan::Plan;
 
 /// The fold of a journal, from the empty one on.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct State {
+pub struct JournalState {
     /// The run, once it has been created.
     pub run: Option<Run>,
     /// The plan, if it is one: then there is no run here, but one for each subtask elsewhere.
@@ -35,26 +35,26 @@ pub struct Run {
     /// When the last event was appended.
     pub updated_at: Timestamp,
     /// What is to be done in the world.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingEffect>,
     /// All attempts, in order; the last may be open.
     pub attempts: Vec<Attempt>,
     /// Whether somebody asked it to stop.
-    pub control: Control,
+    pub control: RunControl,
     /// The tree that it began from.
     pub start_tree: Option<TreeId>,
     /// What is too large for that tree.
-    pub unkept: Option<Box<Unkept>>,
+    pub excluded: Option<Box<ExcludedContent>>,
     /// How the checks stood before the agent began.
     pub baseline: Option<Arc<Baseline>>,
     /// The tree that stands in the workspace, as far as is known.
     pub current_tree: Option<TreeId>,
     /// Trees that stood in the workspace, were put aside, and are no attempt's: what a session that
     /// was cut off had done, or a person meanwhile.
-    pub rescued: Vec<TreeId>,
+    pub backup_trees: Vec<TreeId>,
     /// Attempts that a crash cut off.
     pub crashes: u32,
     /// Verification runs of the open attempt that could not be carried out.
-    pub repeats: u32,
+    pub verification_retries: u32,
     /// Judgements that were cut off, and whose cost is not known.
     pub lost_judgements: u32,
     /// Why a person has to decide, while one has to.
@@ -64,14 +64,14 @@ pub struct Run {
     /// A reviewer's reason, for the next correction.
     pub feedback: Option<String>,
     /// How it will end, once that is decided.
-    pub decided: Option<Decided>,
+    pub conclusion: Option<Conclusion>,
     /// Whether it is over.
     pub finished: bool,
 }
 
 /// An effect that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pending {
+pub struct PendingEffect {
     /// Its name.
     pub id: EffectId,
     /// What is to be done.
@@ -103,12 +103,12 @@ pub struct Attempt {
     /// What the checks found.
     pub report: Option<Report>,
     /// How it was closed.
-    pub closing: Option<Closing>,
+    pub end: Option<AttemptEnd>,
 }
 
 /// Whether somebody asked the run to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Control {
+pub enum RunControl {
     /// It goes on.
     Running,
     /// It stops for now, as soon as nothing runs any more.
@@ -121,13 +121,13 @@ pub enum Control {
 
 /// How a run will end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
+pub struct Conclusion {
     /// The outcome.
     pub outcome: Outcome,
     /// Why, in one line.
     pub reason: String,
     /// The attempt whose tree was chosen to stay.
-    pub delivered: Option<u32>,
+    pub final_attempt: Option<u32>,
 }
 
 /// Where a run stands. Derived from what is pending, never stored.
@@ -173,23 +173,23 @@ impl Run {
             Some(EffectKind::Verify { run_number }) => Phase::Verifying(*run_number),
             Some(EffectKind::Judge { run_number, .. }) => Phase::Judging(*run_number),
             Some(EffectKind::Snapshot {
-                moment: SnapshotMoment::Start,
+                moment: SnapshotReason::Start,
             }) => Phase::Preparing,
             Some(EffectKind::Snapshot {
-                moment: SnapshotMoment::After,
+                moment: SnapshotReason::After,
             }) => Phase::Sealing,
-            Some(EffectKind::Restore { .. }) if self.decided.is_some() => Phase::Delivering,
+            Some(EffectKind::Restore { .. }) if self.conclusion.is_some() => Phase::Delivering,
             Some(
                 EffectKind::Restore { .. }
                 | EffectKind::Snapshot {
-                    moment: SnapshotMoment::Rescue,
+                    moment: SnapshotReason::Backup,
                 },
             ) => Phase::Restoring,
         }
     }
 
     /// The attempt whose tree stands in the workspace; the last one that has a tree where that is none's.
-    pub fn standing_attempt(&self) -> Option<&Attempt> {
+    pub fn current_attempt(&self) -> Option<&Attempt> {
         let sealed = || self.attempts.iter().rev().filter(|it| it.tree.is_some());
         let standing = sealed().find(|it| it.tree == self.current_tree);
         standing.or_else(|| sealed().next())
@@ -198,7 +198,7 @@ impl Run {
     /// The work that a person has to decide on, while one has to: the last attempt that was verified.
     pub fn review_target(&self) -> Option<ReviewTarget> {
         self.review.as_ref()?;
-        let (attempt, _) = self.reported().next_back()?;
+        let (attempt, _) = self.verified_attempts().next_back()?;
         Some(ReviewTarget {
             attempt: Some(attempt.run_number),
             tree: attempt.tree.clone(),
@@ -207,7 +207,7 @@ impl Run {
 
     /// How it ended, or stands when its program stops here.
     pub fn outcome(&self) -> Outcome {
-        match (&self.decided, self.finished) {
+        match (&self.conclusion, self.finished) {
             (Some(decided), true) => decided.outcome,
             _ if self.review.is_some() => Outcome::NeedsReview,
             _ => Outcome::Interrupted,
@@ -225,29 +225,27 @@ impl Run {
         {
             return None;
         }
-        let (attempt, _) = self.reported().next_back()?;
+        let (attempt, _) = self.verified_attempts().next_back()?;
         let (start, tree) = (self.start_tree.as_ref()?, attempt.tree.as_ref()?);
-        let is_same_beside = self.deleted_unkept().is_none() && attempt.changed_tools.is_none();
+        let is_same_beside = self.deleted_excluded().is_none() && attempt.changed_tools.is_none();
         Some(start == tree && is_same_beside)
     }
 
     /// Whether no work was done at all. A later subtask of a plan may find that its work was done by those before it.
-    pub(crate) fn has_done_nothing(&self) -> bool {
+    pub(crate) fn has_no_work(&self) -> bool {
         let base = self.spec.test_base.as_ref();
         self.is_unchanged() == Some(true)
             && base.is_none_or(|it| Some(it) == self.start_tree.as_ref())
     }
 
     /// What no tree holds and is gone since the run began, as of the last session.
-    pub fn deleted_unkept(&self) -> Option<&Unkept> {
+    pub fn deleted_excluded(&self) -> Option<&ExcludedContent> {
         self.sessions().next_back()?.deleted_unkept.as_deref()
     }
 
     /// The attempt that has begun and is not closed.
     pub fn open_attempt(&self) -> Option<&Attempt> {
-        self.attempts
-            .last()
-            .filter(|attempt| attempt.closing.is_none())
+        self.attempts.last().filter(|attempt| attempt.end.is_none())
     }
 
     /// The attempt of that number.
@@ -258,16 +256,16 @@ impl Run {
     }
 
     /// Attempts that were verified, in order: the only ones that are charged.
-    pub fn reported(&self) -> impl DoubleEndedIterator<Item = (&Attempt, &Report)> {
+    pub fn verified_attempts(&self) -> impl DoubleEndedIterator<Item = (&Attempt, &Report)> {
         self.attempts
             .iter()
-            .filter(|attempt| attempt.closing == Some(Closing::Report))
+            .filter(|attempt| attempt.end == Some(AttemptEnd::Report))
             .filter_map(|attempt| attempt.report.as_ref().map(|report| (attempt, report)))
     }
 
     /// How many attempts were charged.
-    pub fn charged(&self) -> u32 {
-        u32::try_from(self.reported().count()).unwrap_or(u32::MAX)
+    pub fn used_attempts(&self) -> u32 {
+        u32::try_from(self.verified_attempts().count()).unwrap_or(u32::MAX)
     }
 
     /// What all sessions and judgements together cost, interrupted ones included. One that was cut
@@ -282,7 +280,7 @@ impl Run {
     }
 
     /// What the dearest attempt cost, as far as is known.
-    pub fn dearest(&self) -> MicroUsd {
+    pub fn max_attempt_cost(&self) -> MicroUsd {
         self.attempts
             .iter()
             .map(|attempt| attempt.cost().at_least())
@@ -291,13 +289,13 @@ impl Run {
     }
 
     /// What the session of the next attempt may use.
-    pub fn left_for_attempt(&self) -> Left {
-        budget::left(self, true)
+    pub fn remaining_for_attempt(&self) -> RemainingBudget {
+        budget::remaining_budget(self, true)
     }
 
     /// What a judge may use.
-    pub fn left(&self) -> Left {
-        budget::left(self, false)
+    pub fn remaining_budget(&self) -> RemainingBudget {
+        budget::remaining_budget(self, false)
     }
 
     /// The tokens of all sessions and judgements together.
@@ -317,7 +315,7 @@ impl Run {
     }
 
     /// Milliseconds in sessions, verification runs and judgements.
-    pub fn worked_ms(&self) -> u64 {
+    pub fn active_ms(&self) -> u64 {
         let verification = self
             .attempts
             .iter()
@@ -337,22 +335,22 @@ impl Run {
     }
 
     /// The pending effect of that name.
-    pub fn effect(&self, id: EffectId) -> Option<&Pending> {
+    pub fn effect(&self, id: EffectId) -> Option<&PendingEffect> {
         self.pending.iter().find(|pending| pending.id == id)
     }
 
     /// A once-only effect that was started and has not ended.
-    pub fn started_once(&self) -> Option<&Pending> {
-        self.pending
-            .iter()
-            .find(|pending| pending.started && pending.kind.once() == Once::Once)
+    pub fn started_irreversible(&self) -> Option<&PendingEffect> {
+        self.pending.iter().find(|pending| {
+            pending.started && pending.kind.retry_policy() == RetryPolicy::AtMostOnce
+        })
     }
 }
 
 impl Attempt {
     /// What its session and its judges cost. A session that has not ended cost an unknown amount.
     pub fn cost(&self) -> Cost {
-        let session = match (&self.session, self.closing) {
+        let session = match (&self.session, self.end) {
             (Some(session), _) => session.cost,
             (None, None) => Cost::ZERO,
             (None, Some(_)) => Cost::UNKNOWN,

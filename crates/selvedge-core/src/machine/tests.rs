@@ -5,14 +5,16 @@ pub(crate) mod simulation;
 
 use proptest::prelude::*;
 
-use self::simulation::{Fate, Mishap, Simulation, World, report, spec};
-use super::{Input, Phase, State, decide, evolve};
+use self::simulation::{
+    AttemptScript, EffectInterruption, SimulatedWorld, Simulation, report, spec,
+};
+use super::{Input, JournalState, Phase, decide, evolve};
 use crate::model::{
-    Closing, Cost, CostSource, EffectKind, Envelope, Event, GateReport, Judgement, MicroUsd,
-    Outcome, ReportStatus, RunSpec, SessionStatus, SnapshotMoment,
+    AttemptEnd, Cost, CostSource, EffectKind, Envelope, Event, GateReport, Judgement, MicroUsd,
+    Outcome, ReportStatus, RunSpec, SessionStatus, SnapshotReason,
 };
 
-fn worlds() -> impl Strategy<Value = World> {
+fn worlds() -> impl Strategy<Value = SimulatedWorld> {
     use SessionStatus::{CannotSatisfy, Failed, Success, Timeout};
     let session = prop_oneof![
         9 => Just(Success), 1 => Just(Failed), 1 => Just(Timeout), 1 => Just(CannotSatisfy)
@@ -22,12 +24,13 @@ fn worlds() -> impl Strategy<Value = World> {
         1 => Just(ReportStatus::Timeout), 1 => Just(ReportStatus::Error)
     ];
     let cost = prop::option::of(0..1000_u64);
-    let fate = (session, cost, report, 0..3_u8).prop_map(|(session, cost, report, tree)| Fate {
-        session,
-        cost,
-        report,
-        tree,
-    });
+    let fate =
+        (session, cost, report, 0..3_u8).prop_map(|(session, cost, report, tree)| AttemptScript {
+            session,
+            cost,
+            report,
+            tree,
+        });
     let gate = (0..4_u8).prop_map(|said| GateReport {
         passed: [Some(true), Some(false), None, None][usize::from(said)],
         error: (said == 3).then(|| "down".to_owned()),
@@ -41,8 +44,8 @@ fn worlds() -> impl Strategy<Value = World> {
         3 => Just(vec![]), 1 => Just(vec![2]), 1 => Just(vec![2, 3]), 1 => Just(vec![3])
     ];
     let mishap = prop_oneof![
-        8 => Just(Mishap::None), 2 => Just(Mishap::Crash),
-        1 => Just(Mishap::Suspend), 1 => Just(Mishap::Cancel)
+        8 => Just(EffectInterruption::None), 2 => Just(EffectInterruption::Crash),
+        1 => Just(EffectInterruption::Suspend), 1 => Just(EffectInterruption::Cancel)
     ];
     (
         0..=RunSpec::MAX_RETRIES,
@@ -55,16 +58,18 @@ fn worlds() -> impl Strategy<Value = World> {
         prop::collection::vec(mishap, 0..16),
     )
         .prop_map(
-            |(retries, shell, snapshots, baseline, cap, (tiers, gates), fates, mishaps)| World {
-                retries,
-                shell,
-                snapshots,
-                baseline,
-                cap,
-                tiers,
-                gates,
-                fates,
-                mishaps,
+            |(retries, shell, snapshots, baseline, cap, (tiers, gates), fates, mishaps)| {
+                SimulatedWorld {
+                    retries,
+                    shell,
+                    snapshots,
+                    baseline,
+                    cap,
+                    tiers,
+                    gates,
+                    fates,
+                    mishaps,
+                }
             },
         )
 }
@@ -78,16 +83,16 @@ proptest! {
         let run = simulation.run();
 
         // Attempts never exceed what was allowed; crashes neither consume nor refund any.
-        prop_assert!(run.charged() <= world.retries + 1);
+        prop_assert!(run.used_attempts() <= world.retries + 1);
         let crashes = run.crashes;
-        prop_assert!(crashes <= super::next::MAX_CRASHES + 1);
+        prop_assert!(crashes <= super::transitions::MAX_CRASHES + 1);
 
         // Numbers are 1, 2, 3 …, each begun once and closed once.
         let numbers: Vec<u32> = run.attempts.iter().map(|it| it.run_number).collect();
         prop_assert_eq!(&numbers, &(1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
         let closed = simulation.count(|it| matches!(it, Event::AttemptClosed { .. }));
         prop_assert_eq!(closed, run.attempts.len());
-        prop_assert!(run.attempts.iter().all(|it| it.closing.is_some()));
+        prop_assert!(run.attempts.iter().all(|it| it.end.is_some()));
 
         // What is spent is the sum over the sessions and judgements that were journalled, counted
         // once each.
@@ -108,9 +113,9 @@ proptest! {
         }
 
         // The same command is never tried again; verified means that the last report passed.
-        prop_assert!(!world.shell || run.charged() <= 1);
+        prop_assert!(!world.shell || run.used_attempts() <= 1);
         if run.outcome() == Outcome::Verified {
-            let (_, last) = run.reported().next_back().unwrap();
+            let (_, last) = run.verified_attempts().next_back().unwrap();
             prop_assert_eq!(last.status, ReportStatus::Pass);
             // Every tier was asked, in order, and agreed.
             let asked: Vec<u8> = last.gates.iter().map(|gate| gate.tier).collect();
@@ -124,14 +129,14 @@ proptest! {
     fn replaying_any_prefix_gives_the_state_that_it_had(world in worlds()) {
         let mut simulation = Simulation::play(&world);
         let journal = std::mem::take(&mut simulation.journal);
-        let replayed = journal.iter().fold(State::default(), evolve);
+        let replayed = journal.iter().fold(JournalState::default(), evolve);
         prop_assert_eq!(&replayed, &simulation.state);
 
         // And through the wire form, as a store keeps it.
         let read = journal.iter().map(|it| {
             serde_json::from_str::<Envelope>(&serde_json::to_string(it).unwrap()).unwrap()
         });
-        let reread = read.fold(State::default(), |state, it| evolve(state, &it));
+        let reread = read.fold(JournalState::default(), |state, it| evolve(state, &it));
         prop_assert_eq!(reread, replayed);
     }
 
@@ -139,10 +144,10 @@ proptest! {
     #[test]
     fn what_follows_from_a_report_stands_when_the_journal_ends_behind_it(world in worlds()) {
         let simulation = Simulation::play(&world);
-        let mut state = State::default();
+        let mut state = JournalState::default();
         for (line, next) in simulation.journal.iter().zip(simulation.journal.iter().skip(1)) {
             state = evolve(state, line);
-            let closed = matches!(line.event, Event::AttemptClosed { closing: Closing::Report, .. });
+            let closed = matches!(line.event, Event::AttemptClosed { closing: AttemptEnd::Report, .. });
             let Event::OutcomeDecided { outcome, .. } = &next.event else { continue };
             if closed {
                 let events = decide(&state, Input::Resume).unwrap();
@@ -159,13 +164,13 @@ proptest! {
         let simulation = Simulation::play(&world);
         let again = decide(&simulation.state, Input::Resume);
         prop_assert!(again.is_err(), "a finished run takes no input: {again:?}");
-        let none = decide(&State::default(), Input::Settled);
+        let none = decide(&JournalState::default(), Input::Settled);
         prop_assert!(none.is_err());
     }
 }
 
-fn world(retries: u32, fates: Vec<Fate>) -> World {
-    World {
+fn world(retries: u32, fates: Vec<AttemptScript>) -> SimulatedWorld {
+    SimulatedWorld {
         retries,
         shell: false,
         snapshots: true,
@@ -178,8 +183,8 @@ fn world(retries: u32, fates: Vec<Fate>) -> World {
     }
 }
 
-fn fate(report: ReportStatus, tree: u8) -> Fate {
-    Fate {
+fn fate(report: ReportStatus, tree: u8) -> AttemptScript {
+    AttemptScript {
         session: SessionStatus::Success,
         cost: Some(100),
         report,
@@ -192,7 +197,7 @@ fn the_same_failure_on_the_same_tree_twice_is_stuck() {
     let fail = fate(ReportStatus::Fail, 1);
     let simulation = Simulation::play(&world(5, vec![fail.clone(), fail]));
     assert_eq!(simulation.run().outcome(), Outcome::Stuck);
-    assert_eq!(simulation.run().charged(), 2);
+    assert_eq!(simulation.run().used_attempts(), 2);
 }
 
 #[test]
@@ -200,8 +205,11 @@ fn an_agent_that_changes_nothing_is_told_once_and_never_verified() {
     let nothing = fate(ReportStatus::Pass, 0);
     let simulation = Simulation::play(&world(5, vec![nothing.clone(), nothing.clone()]));
     let run = simulation.run();
-    assert_eq!((run.outcome(), run.charged()), (Outcome::Unchanged, 2));
-    let told = run.attempts[1].prompt.whole();
+    assert_eq!(
+        (run.outcome(), run.used_attempts()),
+        (Outcome::Unchanged, 2)
+    );
+    let told = run.attempts[1].prompt.full_text();
     assert!(
         told.contains("Independent checks pass, but the agent changed no files"),
         "{told}"
@@ -230,9 +238,9 @@ fn the_best_tree_is_put_back_when_the_attempts_are_used_up() {
     let (better, worse) = (fate(ReportStatus::Fail, 1), fate(ReportStatus::Fail, 2));
     let simulation = Simulation::play(&world(1, vec![better, worse]));
     let run = simulation.run();
-    let decided = run.decided.as_ref().unwrap();
+    let decided = run.conclusion.as_ref().unwrap();
     assert_eq!(
-        (decided.outcome, decided.delivered),
+        (decided.outcome, decided.final_attempt),
         (Outcome::MaxRetriesExhausted, Some(1))
     );
     assert_eq!(run.current_tree, run.attempts[0].tree);
@@ -248,14 +256,14 @@ fn after_a_crash_the_next_number_begins_from_the_tree_of_the_one_that_was_cut_of
         2,
         vec![fate(ReportStatus::Fail, 1), fate(ReportStatus::Pass, 2)],
     );
-    world.mishaps = vec![Mishap::Crash];
+    world.mishaps = vec![EffectInterruption::Crash];
     let simulation = Simulation::play(&world);
     let run = simulation.run();
-    assert_eq!(run.attempts[0].closing, Some(Closing::Interrupted));
+    assert_eq!(run.attempts[0].end, Some(AttemptEnd::Interrupted));
     assert_eq!(run.attempts[1].from_tree, run.attempts[0].from_tree);
     assert_eq!(run.attempts[1].retry, 0, "a crash costs no retry");
     let kept = EffectKind::Snapshot {
-        moment: SnapshotMoment::Rescue,
+        moment: SnapshotReason::Backup,
     };
     let asked = |it: &Event| matches!(it, Event::EffectRequested { effect } if *effect == kept);
     assert_eq!(
@@ -263,14 +271,14 @@ fn after_a_crash_the_next_number_begins_from_the_tree_of_the_one_that_was_cut_of
         1,
         "what stood there was kept first"
     );
-    assert_eq!((run.outcome(), run.charged()), (Outcome::Verified, 1));
+    assert_eq!((run.outcome(), run.used_attempts()), (Outcome::Verified, 1));
     assert_eq!(run.cost().source, CostSource::Unknown);
 }
 
 #[test]
 fn a_person_decides_where_a_gate_cannot() {
     let mut simulation = Simulation {
-        state: State::default(),
+        state: JournalState::default(),
         journal: Vec::new(),
     };
     simulation.say(Input::Create {

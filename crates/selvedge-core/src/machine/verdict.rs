@@ -1,14 +1,14 @@
 //! What a report means for the run: the rules of the design's section 4, in their order.
 
 use super::budget;
-use super::next::is_deterministic;
 use super::signature;
 use super::state::{Attempt, Run};
+use super::transitions::is_deterministic;
+use crate::format::{counted, first_names};
 use crate::model::{
     CheckReport, CheckStatus, CrossedReport, CrossedResult, GateReport, Outcome, Report,
     ReportStatus,
 };
-use crate::words::{counted, first_names};
 
 /// What the loop concludes from the last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +38,11 @@ pub(super) enum Verdict {
 
 /// Judges the last report of a run. Work that passes with its own tests, but not with the original ones, is for a
 /// person where no attempt is left.
-pub(super) fn of(run: &Run) -> Verdict {
-    let Some((attempt, report)) = run.reported().next_back() else {
+pub(super) fn judge_last_report(run: &Run) -> Verdict {
+    let Some((attempt, report)) = run.verified_attempts().next_back() else {
         return Verdict::Infrastructure("there is no report".to_owned());
     };
-    match (judge(run, attempt, report), report.still_failing()) {
+    match (judge_report(run, attempt, report), report.still_failing()) {
         (Verdict::Stop(..), Some(crossed)) => {
             Verdict::NeedsReview(format!("the checks pass, but {}", crossed.reason))
         }
@@ -50,7 +50,7 @@ pub(super) fn of(run: &Run) -> Verdict {
     }
 }
 
-fn judge(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
+fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
     match report.status {
         ReportStatus::Skip => {
             return Verdict::Unchecked("verification was switched off".to_owned());
@@ -60,18 +60,18 @@ fn judge(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
         }
         ReportStatus::Error => return Verdict::Infrastructure(why_not_run(report)),
         ReportStatus::Pass => {
-            if run.has_done_nothing() {
-                return unchanged(run);
+            if run.has_no_work() {
+                return judge_unchanged(run);
             }
             let may_confirm = report.suspicion().is_none() && may_be_confirmed(run, report);
             if let Some(reason) = report.review_reason().filter(|_| !may_confirm) {
                 return Verdict::NeedsReview(format!("the checks pass, but {reason}"));
             }
             if let Some(gate) = report.gates.iter().find(|gate| gate.passed.is_none()) {
-                return undecided(run, gate);
+                return judge_undecided(run, gate);
             }
-            return match (next_tier(run, report), budget::exceeded(run)) {
-                (None, _) => Verdict::Verified(passed(report)),
+            return match (next_tier(run, report), budget::budget_exceeded_reason(run)) {
+                (None, _) => Verdict::Verified(describe_pass(report)),
                 (Some(tier), Some(reason)) => Verdict::NeedsReview(format!(
                     "the checks pass, and tier {tier} was not asked: {reason}"
                 )),
@@ -87,21 +87,21 @@ fn judge(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
         let reason = "the same command would fail the same way: a shell task is tried once";
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason.to_owned());
     }
-    let (used, max) = (run.charged(), run.spec.max_attempts());
+    let (used, max) = (run.used_attempts(), run.spec.max_attempts());
     if used >= max {
-        let reason = match report.rejected_by() {
+        let reason = match report.rejecting_gate() {
             Some(gate) => format!(
                 "the checks pass, but tier {} rejects the work after {used} of {max} attempts",
                 gate.tier
             ),
             None => format!(
                 "checks still fail after {used} of {max} attempts{}",
-                regressions(report)
+                describe_regressions(report)
             ),
         };
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason);
     }
-    if let Some(reason) = budget::exceeded(run) {
+    if let Some(reason) = budget::budget_exceeded_reason(run) {
         return Verdict::Stop(Outcome::Budget, reason);
     }
     if signature::is_stuck(run) {
@@ -114,13 +114,13 @@ fn judge(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
 
 /// Whether judges are still to be asked, who may confirm that the task asks for the changed tests.
 fn may_be_confirmed(run: &Run, report: &Report) -> bool {
-    next_tier(run, report).is_some() && report.held_back().is_none()
+    next_tier(run, report).is_some() && report.blocking_gate().is_none()
 }
 
 /// Checks that pass without any change do not show that the task is done. The agent is told so once.
-fn unchanged(run: &Run) -> Verdict {
-    let (used, max) = (run.charged(), run.spec.max_attempts());
-    if used < max && budget::exceeded(run).is_none() && !was_told_unchanged(run) {
+fn judge_unchanged(run: &Run) -> Verdict {
+    let (used, max) = (run.used_attempts(), run.spec.max_attempts());
+    if used < max && budget::budget_exceeded_reason(run).is_none() && !was_warned_unchanged(run) {
         return Verdict::Retry;
     }
     let attempts = counted(u64::from(used), "attempt");
@@ -131,9 +131,9 @@ fn unchanged(run: &Run) -> Verdict {
 }
 
 /// Whether an attempt before the last one passed without any change.
-fn was_told_unchanged(run: &Run) -> bool {
+fn was_warned_unchanged(run: &Run) -> bool {
     let is_start = |attempt: &Attempt| attempt.tree.is_some() && attempt.tree == run.start_tree;
-    let mut earlier = run.reported().rev().skip(1);
+    let mut earlier = run.verified_attempts().rev().skip(1);
     earlier.any(|(attempt, report)| report.status == ReportStatus::Pass && is_start(attempt))
 }
 
@@ -146,10 +146,10 @@ fn next_tier(run: &Run, report: &Report) -> Option<u8> {
 
 /// A tier without a verdict. Where judges were stopped because the run had used up a cap, that is
 /// the reason.
-fn undecided(run: &Run, gate: &GateReport) -> Verdict {
+fn judge_undecided(run: &Run, gate: &GateReport) -> Verdict {
     let tier = gate.tier;
     let is_incomplete = gate.judgements.iter().any(|it| it.passed.is_none());
-    if let Some(reason) = budget::reached(run).filter(|_| is_incomplete) {
+    if let Some(reason) = budget::exhausted_cap(run).filter(|_| is_incomplete) {
         let reason = format!("the checks pass, but tier {tier} gave no verdict: {reason}");
         return Verdict::Stop(Outcome::Budget, reason);
     }
@@ -163,7 +163,7 @@ fn undecided(run: &Run, gate: &GateReport) -> Verdict {
 }
 
 /// What passed, and what of it is not quite as it seems.
-fn passed(report: &Report) -> String {
+fn describe_pass(report: &Report) -> String {
     let mut text = match report.summary.passed {
         1 => "1 check passed".to_owned(),
         n => format!("{n} checks passed"),
@@ -184,7 +184,7 @@ fn passed(report: &Report) -> String {
     let put_back = report
         .guard
         .as_ref()
-        .map_or(0, |guard| guard.offences().count());
+        .map_or(0, |guard| guard.violations().count());
     if put_back > 0 {
         text += &format!(", {put_back} changes to what judges the work put back first");
     }
@@ -203,7 +203,7 @@ fn passed(report: &Report) -> String {
 }
 
 /// The tests that passed before and fail now, to be added to a reason.
-fn regressions(report: &Report) -> String {
+fn describe_regressions(report: &Report) -> String {
     let checks = report.checks.iter();
     let tests: Vec<String> = checks.flat_map(|it| it.regressed_tests.clone()).collect();
     match tests.as_slice() {
@@ -218,11 +218,12 @@ fn regressions(report: &Report) -> String {
 
 /// Why a verification run could not be carried out, in one line.
 pub(super) fn why_not_run(report: &Report) -> String {
-    find_broken_check(&report.checks).unwrap_or_else(|| "the checks could not be run".to_owned())
+    find_unrunnable_check(&report.checks)
+        .unwrap_or_else(|| "the checks could not be run".to_owned())
 }
 
 /// The first check that could not be run, and why, in one line.
-pub(super) fn find_broken_check(checks: &[CheckReport]) -> Option<String> {
+pub(super) fn find_unrunnable_check(checks: &[CheckReport]) -> Option<String> {
     let mut broken = checks.iter().filter(|it| it.status == CheckStatus::Error);
     let check = broken.next()?;
     let why = check.reason.as_deref().unwrap_or("it could not be run");
@@ -236,17 +237,17 @@ pub(super) fn find_broken_check(checks: &[CheckReport]) -> Option<String> {
 
 /// The attempt whose tree is worth most: most checks pass, then fewest failures in them; the
 /// latest of equals.
-pub(super) fn best(run: &Run) -> Option<&Attempt> {
+pub(super) fn best_attempt(run: &Run) -> Option<&Attempt> {
     let worth = |report: &Report| {
-        let failures: u64 = report.checks.iter().map(failures).sum();
+        let failures: u64 = report.checks.iter().map(count_failures).sum();
         (report.summary.passed, u64::MAX - failures)
     };
-    run.reported()
+    run.verified_attempts()
         .max_by_key(|(_, report)| worth(report))
         .map(|(attempt, _)| attempt)
 }
 
-fn failures(check: &CheckReport) -> u64 {
+fn count_failures(check: &CheckReport) -> u64 {
     let by_tests = check.tests.as_ref().map(|tests| tests.failed);
     by_tests
         .unwrap_or_else(|| u64::try_from(check.failures.len()).unwrap_or(u64::MAX))

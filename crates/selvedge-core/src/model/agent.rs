@@ -47,30 +47,30 @@ pub enum AgentKind {
 
 /// What is known of an agent's cost while it works and afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CostTold {
+pub enum CostReporting {
     /// It tells what it costs, or it costs nothing.
     Always,
     /// It tells its tokens, and the list of prices makes an estimate of them where it has the model.
-    ByTokens,
+    FromTokens,
     /// It may tell nothing.
-    Perhaps,
+    Unreliable,
 }
 
 /// What is known of a kind beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct AgentCapabilities {
     /// As it is written in a configuration, and what its agent is called that needs none.
     pub name: &'static str,
     /// Retries of the model's API within one attempt, where nobody says otherwise.
     pub api_retries: u32,
     /// Whether a limit on turns can be kept.
-    pub counts_turns: bool,
+    pub supports_turn_limit: bool,
     /// What is known of its cost.
-    pub cost: CostTold,
+    pub cost_reporting: CostReporting,
     /// Whether it can be told how hard to think.
-    pub takes_effort: bool,
+    pub supports_effort: bool,
     /// Whether it tells its tokens.
-    pub tells_tokens: bool,
+    pub reports_tokens: bool,
     /// Whether its program was never run in our own tests: no registry has it.
     pub is_experimental: bool,
 }
@@ -98,122 +98,122 @@ impl AgentKind {
     ];
 
     /// What is known of it.
-    pub const fn known(self) -> Known {
-        const AGENT: Known = Known {
+    pub const fn capabilities(self) -> AgentCapabilities {
+        const AGENT: AgentCapabilities = AgentCapabilities {
             name: "",
             api_retries: 3,
-            counts_turns: true,
-            cost: CostTold::Always,
-            tells_tokens: true,
-            takes_effort: false,
+            supports_turn_limit: true,
+            cost_reporting: CostReporting::Always,
+            reports_tokens: true,
+            supports_effort: false,
             is_experimental: false,
         };
-        const UNTRIED: Known = Known {
-            counts_turns: false,
-            cost: CostTold::Perhaps,
-            tells_tokens: false,
+        const EXPERIMENTAL: AgentCapabilities = AgentCapabilities {
+            supports_turn_limit: false,
+            cost_reporting: CostReporting::Unreliable,
+            reports_tokens: false,
             is_experimental: true,
             ..AGENT
         };
         match self {
-            Self::Claude => Known {
+            Self::Claude => AgentCapabilities {
                 name: "claude",
-                takes_effort: true,
+                supports_effort: true,
                 ..AGENT
             },
-            Self::Codex => Known {
+            Self::Codex => AgentCapabilities {
                 name: "codex",
-                counts_turns: false,
-                cost: CostTold::ByTokens,
-                takes_effort: true,
+                supports_turn_limit: false,
+                cost_reporting: CostReporting::FromTokens,
+                supports_effort: true,
                 ..AGENT
             },
-            Self::Gemini => Known {
+            Self::Gemini => AgentCapabilities {
                 name: "gemini",
-                cost: CostTold::ByTokens,
+                cost_reporting: CostReporting::FromTokens,
                 ..AGENT
             },
-            Self::Qwen => Known {
+            Self::Qwen => AgentCapabilities {
                 name: "qwen",
-                cost: CostTold::ByTokens,
+                cost_reporting: CostReporting::FromTokens,
                 ..AGENT
             },
-            Self::Opencode => Known {
+            Self::Opencode => AgentCapabilities {
                 name: "opencode",
-                counts_turns: false,
-                cost: CostTold::Perhaps,
-                takes_effort: true,
+                supports_turn_limit: false,
+                cost_reporting: CostReporting::Unreliable,
+                supports_effort: true,
                 ..AGENT
             },
-            Self::Aider => Known {
+            Self::Aider => AgentCapabilities {
                 name: "aider",
-                counts_turns: false,
-                cost: CostTold::ByTokens,
-                takes_effort: true,
+                supports_turn_limit: false,
+                cost_reporting: CostReporting::FromTokens,
+                supports_effort: true,
                 ..AGENT
             },
-            Self::Mini => Known {
+            Self::Mini => AgentCapabilities {
                 name: "mini",
-                cost: CostTold::ByTokens,
-                takes_effort: true,
+                cost_reporting: CostReporting::FromTokens,
+                supports_effort: true,
                 ..AGENT
             },
-            Self::Cursor => Known {
+            Self::Cursor => AgentCapabilities {
                 name: "cursor",
-                ..UNTRIED
+                ..EXPERIMENTAL
             },
-            Self::Amp => Known {
+            Self::Amp => AgentCapabilities {
                 name: "amp",
-                ..UNTRIED
+                ..EXPERIMENTAL
             },
-            Self::Droid => Known {
+            Self::Droid => AgentCapabilities {
                 name: "droid",
-                ..UNTRIED
+                ..EXPERIMENTAL
             },
-            Self::Copilot => Known {
+            Self::Copilot => AgentCapabilities {
                 name: "copilot",
-                ..UNTRIED
+                ..EXPERIMENTAL
             },
-            Self::Goose => Known {
+            Self::Goose => AgentCapabilities {
                 name: "goose",
-                counts_turns: true,
-                ..UNTRIED
+                supports_turn_limit: true,
+                ..EXPERIMENTAL
             },
-            Self::Acp => Known {
+            Self::Acp => AgentCapabilities {
                 name: "acp",
                 api_retries: 0,
-                counts_turns: false,
-                cost: CostTold::Perhaps,
-                tells_tokens: false,
-                takes_effort: true,
+                supports_turn_limit: false,
+                cost_reporting: CostReporting::Unreliable,
+                reports_tokens: false,
+                supports_effort: true,
                 is_experimental: false,
             },
-            Self::Ollama => Known {
+            Self::Ollama => AgentCapabilities {
                 name: "ollama",
                 api_retries: 2,
                 ..AGENT
             },
-            Self::Api => Known {
+            Self::Api => AgentCapabilities {
                 name: "api",
                 api_retries: 2,
-                cost: CostTold::ByTokens,
-                takes_effort: true,
+                cost_reporting: CostReporting::FromTokens,
+                supports_effort: true,
                 ..AGENT
             },
             // A foreign program is not run twice unasked: it may have been paid for.
-            Self::Command => Known {
+            Self::Command => AgentCapabilities {
                 name: "command",
                 api_retries: 0,
-                counts_turns: false,
-                cost: CostTold::Perhaps,
-                tells_tokens: false,
-                takes_effort: false,
+                supports_turn_limit: false,
+                cost_reporting: CostReporting::Unreliable,
+                reports_tokens: false,
+                supports_effort: false,
                 is_experimental: false,
             },
-            Self::Shell => Known {
+            Self::Shell => AgentCapabilities {
                 name: "shell",
                 api_retries: 1,
-                counts_turns: false,
+                supports_turn_limit: false,
                 ..AGENT
             },
         }
@@ -221,6 +221,6 @@ impl AgentKind {
 
     /// As it is written in a configuration.
     pub const fn name(self) -> &'static str {
-        self.known().name
+        self.capabilities().name
     }
 }

@@ -57,5 +57,5 @@ pub struct CrossedReport {
 
 impl CrossedReport {
     /// Files and tests that are listed; the others are counted.
-    pub const LISTED: usize = 50;
+    pub const MAX_LISTED: usize = 50;
 }

@@ -15,13 +15,14 @@ pub struct EffectId(pub u64);
 /// Which tree a snapshot keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum SnapshotMoment {
+pub enum SnapshotReason {
     /// What the run began from.
     Start,
     /// What an attempt left behind, before it is verified.
     After,
     /// What stood there when a run was taken up again.
-    Rescue,
+    #[serde(rename = "rescue")]
+    Backup,
 }
 
 /// Something to be done in the world.
@@ -31,7 +32,7 @@ pub enum EffectKind {
     /// Keep the tree as it is now.
     Snapshot {
         /// Which one it is.
-        moment: SnapshotMoment,
+        moment: SnapshotReason,
     },
     /// Make the workspace equal to a kept tree.
     Restore {
@@ -61,24 +62,24 @@ pub enum EffectKind {
 
 /// Whether an effect may be carried out again after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Once {
+pub enum RetryPolicy {
     /// It costs money or cannot be undone: never silently repeated.
-    Once,
+    AtMostOnce,
     /// It changes nothing and costs money: it may be repeated, and what the try that was cut off
     /// cost is then not known.
-    Paid,
+    Billable,
     /// Doing it twice is the same as doing it once.
-    Repeat,
+    Idempotent,
 }
 
 impl EffectKind {
     /// Whether it may be carried out again after a crash.
-    pub const fn once(&self) -> Once {
+    pub const fn retry_policy(&self) -> RetryPolicy {
         match self {
-            Self::Execute { .. } => Once::Once,
-            Self::Judge { .. } => Once::Paid,
+            Self::Execute { .. } => RetryPolicy::AtMostOnce,
+            Self::Judge { .. } => RetryPolicy::Billable,
             Self::Snapshot { .. } | Self::Restore { .. } | Self::Baseline | Self::Verify { .. } => {
-                Once::Repeat
+                RetryPolicy::Idempotent
             }
         }
     }

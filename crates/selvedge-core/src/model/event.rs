@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::effect::{EffectId, EffectKind};
+use super::excluded::ExcludedContent;
 use super::gate::GateReport;
 use super::ids::{RunId, TreeId};
 use super::outcome::Outcome;
@@ -18,7 +19,6 @@ use super::report::{Baseline, Report};
 use super::session::SessionOutcome;
 use super::spec::RunSpec;
 use super::tools::ToolFolderChanges;
-use super::unkept::Unkept;
 
 /// The version of the envelope that this program writes.
 pub const ENVELOPE_VERSION: u32 = 1;
@@ -26,7 +26,7 @@ pub const ENVELOPE_VERSION: u32 = 1;
 /// How a begun attempt was closed. Each is closed exactly once; only a report is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Closing {
+pub enum AttemptEnd {
     /// It was verified.
     Report,
     /// The agent's session did not succeed.
@@ -49,7 +49,7 @@ pub struct Prompt {
 
 impl Prompt {
     /// The whole text, for agents that take one message.
-    pub fn whole(&self) -> String {
+    pub fn full_text(&self) -> String {
         match &self.correction {
             None => self.task.clone(),
             Some(correction) => format!("{}\n\n{correction}", self.task),
@@ -94,7 +94,7 @@ pub enum Event {
         left_out: u64,
         /// At the start of a run: what is too large to be kept.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        unkept: Option<Box<Unkept>>,
+        unkept: Option<Box<ExcludedContent>>,
         /// After a session: what is not as it was in folders of installed tools.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed_tools: Option<Box<ToolFolderChanges>>,
@@ -168,7 +168,7 @@ pub enum Event {
         /// Which.
         run_number: u32,
         /// How.
-        closing: Closing,
+        closing: AttemptEnd,
     },
     /// Somebody asked to stop for good.
     CancelRequested {

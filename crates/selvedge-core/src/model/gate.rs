@@ -10,7 +10,7 @@ use super::spec::AgentSpec;
 
 /// Who judges work whose checks pass, and what it takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Judging {
+pub struct JudgingSpec {
     /// The tiers to be asked, in this order: 2 asks one judge, 3 lets several vote.
     pub tiers: Vec<u8>,
     /// Who is asked: the first in tier 2, in tier 3 one after the other, and again from the first.
@@ -21,7 +21,7 @@ pub struct Judging {
     pub confidence_floor: f64,
 }
 
-impl Judging {
+impl JudgingSpec {
     /// How many answers a tier needs.
     pub fn votes_in(&self, tier: u8) -> u32 {
         if tier == 3 { self.votes } else { 1 }

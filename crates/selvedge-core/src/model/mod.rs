@@ -8,9 +8,10 @@ mod crossed;
 mod effect;
 mod environment;
 mod event;
+mod excluded;
 mod gate;
 mod ids;
-mod known;
+mod known_failures;
 mod money;
 mod outcome;
 mod plan;
@@ -25,41 +26,42 @@ mod setup;
 mod spec;
 mod task;
 mod tools;
-mod unkept;
 
-pub use agent::{AgentKind, CostTold, Known};
+pub use agent::{AgentCapabilities, AgentKind, CostReporting};
 pub use crossed::{CrossedReport, CrossedResult};
-pub use effect::{EffectId, EffectKind, Once, SnapshotMoment};
+pub use effect::{EffectId, EffectKind, RetryPolicy, SnapshotReason};
 pub use environment::EnvironmentSpec;
-pub use event::{Closing, ENVELOPE_VERSION, Envelope, Event, Prompt};
-pub use gate::{GateReport, Judgement, Judging};
+pub use event::{AttemptEnd, ENVELOPE_VERSION, Envelope, Event, Prompt};
+pub use excluded::{ExcludedContent, ExcludedFile};
+pub use gate::{GateReport, Judgement, JudgingSpec};
 pub use ids::{ParseIdError, RunId, TaskId, TreeId};
 pub use jiff::Timestamp;
-pub use known::KnownFailures;
+pub use known_failures::KnownFailures;
 pub use money::{Cost, CostSource, MicroUsd, Usage};
 pub use outcome::{Outcome, VerificationStatus, exit_code};
 pub use plan::{PlanResult, PlanSpec, PlannedSubtask, SubtaskEnd, SubtaskResult};
 pub use plugin::{PLUGIN_VERSION, PluginReport, PluginRequest, PluginStatus};
-pub use processes::{Processes, TreeMethod};
+pub use processes::{CleanupMethod, ProcessCleanup};
 pub use report::{
     Baseline, CheckMarks, CheckReport, CheckStatus, Evidence, GuardReport, GuardStatus, OutputRef,
     Report, ReportStatus, ReportSummary,
 };
 pub use result::RunResult;
-pub use review::{ReviewRecord, ReviewTarget, StaleReview};
-pub use sandbox::{Backend, Container, Hold, Profile, Sandbox, SandboxSpec};
+pub use review::{ReviewRecord, ReviewTarget, StaleReviewError};
+pub use sandbox::{
+    ContainerSpec, Restriction, SandboxBackend, SandboxProfile, SandboxReport, SandboxSpec,
+};
 pub use session::{SessionOutcome, SessionStatus, ToolCall};
 pub use setup::{SetupSpec, TaskSetup, is_dependency_input};
 pub use spec::{
-    AgentSpec, BaselineMode, BetweenAttempts, Budget, OnExhausted, PartOf, RunSpec, SessionLimits,
-    SyntaxRules, VerificationPlan, VoteMode,
+    AgentSpec, BaselineMode, BetweenAttempts, Budget, OnExhausted, ParentPlan, RunSpec,
+    SessionLimits, SyntaxRules, VerificationPlan, VoteMode,
 };
 pub use task::{
-    BeginsFrom, ComplexityTier, Deliver, LeftTree, RoutingDecision, Step, StepKind, Subtask, Task,
-    TaskPart,
+    BaseTree, ComplexityTier, DeliveryMode, PlanMembership, RoutingDecision, Step, StepKind,
+    Subtask, SubtaskTree, Task,
 };
 pub use tools::ToolFolderChanges;
-pub use unkept::{Unkept, UnkeptFile};
 
 /// What a failure is, defined once, by the digest that finds it.
-pub use selvedge_digest::{Failure, FailureKind, Source, TestSummary};
+pub use selvedge_digest::{Failure, FailureKind, FailureSource, TestSummary};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum TreeMethod {
+pub enum CleanupMethod {
     /// The supervisor adopts every orphan; the kernel says when it has no child left. Exact.
     Subreaper,
     /// The supervisor died; processes were found by the mark in their environment. One that
@@ -19,7 +19,7 @@ pub enum TreeMethod {
     ProcessGroup,
 }
 
-impl TreeMethod {
+impl CleanupMethod {
     /// As people read it.
     pub const fn label(self) -> &'static str {
         match self {
@@ -32,9 +32,9 @@ impl TreeMethod {
 
 /// One tree, or several of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Processes {
+pub struct ProcessCleanup {
     /// How they were found.
-    pub method: TreeMethod,
+    pub method: CleanupMethod,
     /// Processes that outlived the program and were ended by us.
     #[serde(default)]
     pub ended: u32,
@@ -43,10 +43,10 @@ pub struct Processes {
     pub survivors: u32,
 }
 
-impl Processes {
+impl ProcessCleanup {
     /// Two trees as one, worth what the lesser is worth.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn merge(self, other: Self) -> Self {
         Self {
             method: self.method.max(other.method),
             ended: self.ended.saturating_add(other.ended),
@@ -55,9 +55,9 @@ impl Processes {
     }
 
     /// Two trees, either of which may not have been.
-    pub fn both(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+    pub fn merge_options(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
-            (Some(one), Some(other)) => Some(one.and(other)),
+            (Some(one), Some(other)) => Some(one.merge(other)),
             (one, other) => one.or(other),
         }
     }

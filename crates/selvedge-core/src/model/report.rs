@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::crossed::{CrossedReport, CrossedResult};
 use super::gate::GateReport;
 use super::ids::{TaskId, TreeId};
-use super::processes::Processes;
-use super::sandbox::Sandbox;
+use super::processes::ProcessCleanup;
+use super::sandbox::SandboxReport;
 use super::task::{Step, StepKind};
 use super::tools::ToolFolderChanges;
-use crate::guard::{Finding, Strength};
-use crate::words::counted;
+use crate::format::counted;
+use crate::guard::{Finding, FindingSeverity};
 
 /// What the report as a whole says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -158,7 +158,7 @@ pub struct CheckReport {
     pub evidence: Option<Evidence>,
     /// What became of its processes, where it started any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processes: Option<Processes>,
+    pub processes: Option<ProcessCleanup>,
     /// Whether it passed when it was run again on the same bytes, having failed. A run of failed tests alone counts if
     /// one of them fails again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -271,23 +271,23 @@ impl GuardReport {
         let worst = findings.iter().map(|finding| finding.strength).max();
         let status = match worst {
             None => GuardStatus::Clean,
-            Some(Strength::Weak | Strength::Strong) => GuardStatus::Flagged,
-            Some(Strength::Offence) => GuardStatus::Tampered,
+            Some(FindingSeverity::Weak | FindingSeverity::Strong) => GuardStatus::Flagged,
+            Some(FindingSeverity::Violation) => GuardStatus::Tampered,
         };
         Self { status, findings }
     }
 
     /// What weakened the checks.
-    pub fn offences(&self) -> impl Iterator<Item = &Finding> {
-        self.of_strength(Strength::Offence)
+    pub fn violations(&self) -> impl Iterator<Item = &Finding> {
+        self.findings_of_severity(FindingSeverity::Violation)
     }
 
     /// What a person has to look at before the work counts.
-    pub fn strong(&self) -> impl Iterator<Item = &Finding> {
-        self.of_strength(Strength::Strong)
+    pub fn strong_findings(&self) -> impl Iterator<Item = &Finding> {
+        self.findings_of_severity(FindingSeverity::Strong)
     }
 
-    fn of_strength(&self, strength: Strength) -> impl Iterator<Item = &Finding> {
+    fn findings_of_severity(&self, strength: FindingSeverity) -> impl Iterator<Item = &Finding> {
         let findings = self.findings.iter();
         findings.filter(move |finding| finding.strength == strength)
     }
@@ -340,7 +340,7 @@ pub struct Report {
     pub written_files: Vec<String>,
     /// What stood around the checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxReport>,
     /// The tree that was judged, where there was a snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeId>,
@@ -361,12 +361,12 @@ impl Report {
     }
 
     /// The tier above the checks that rejects work whose checks passed, if one does.
-    pub fn rejected_by(&self) -> Option<&GateReport> {
+    pub fn rejecting_gate(&self) -> Option<&GateReport> {
         self.gates.iter().find(|gate| gate.passed == Some(false))
     }
 
     /// The tier above the checks that does not pass it, if one was asked and does not.
-    pub fn held_back(&self) -> Option<&GateReport> {
+    pub fn blocking_gate(&self) -> Option<&GateReport> {
         self.gates.iter().find(|gate| gate.passed != Some(true))
     }
 
@@ -391,7 +391,7 @@ impl Report {
     /// The run with the original tests, if they do not fit the work and no judge has confirmed that the task asks for
     /// that.
     pub fn unconfirmed_tests(&self) -> Option<&CrossedReport> {
-        let is_confirmed = !self.gates.is_empty() && self.held_back().is_none();
+        let is_confirmed = !self.gates.is_empty() && self.blocking_gate().is_none();
         let crossed = self.crossed.as_deref();
         crossed.filter(|crossed| !is_confirmed && crossed.result != CrossedResult::Passed)
     }
@@ -418,7 +418,11 @@ impl Report {
         if let Some(changes) = &self.changed_tools {
             return Some(changes.describe());
         }
-        let strong = self.guard.iter().flat_map(GuardReport::strong).next();
+        let strong = self
+            .guard
+            .iter()
+            .flat_map(GuardReport::strong_findings)
+            .next();
         if let Some(finding) = strong {
             return Some(format!("in {}: {}", finding.path, finding.what));
         }

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::excluded::ExcludedContent;
 use super::ids::{RunId, TaskId};
 use super::money::CostSource;
 use super::outcome::{Outcome, VerificationStatus};
 use super::report::Report;
 use super::review::ReviewRecord;
-use super::unkept::Unkept;
 
 /// How a run ended. Tokens and cost are cumulative over all attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,10 +29,10 @@ pub struct RunResult {
     pub unchanged: Option<bool>,
     /// What was too large for the snapshots when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unkept: Option<Box<Unkept>>,
+    pub unkept: Option<Box<ExcludedContent>>,
     /// What of it is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deleted_unkept: Option<Box<Unkept>>,
+    pub deleted_unkept: Option<Box<ExcludedContent>>,
     /// The agent's last final text.
     pub output: String,
     /// The model that answered last.

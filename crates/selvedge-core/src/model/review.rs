@@ -21,7 +21,7 @@ pub struct ReviewTarget {
 /// The work that is awaiting review is not what the reviewer named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{named} was reviewed, but {current} is awaiting review now: nothing was decided")]
-pub struct StaleReview {
+pub struct StaleReviewError {
     /// The work that the reviewer named.
     pub named: ReviewTarget,
     /// The work that is awaiting review.
@@ -30,13 +30,13 @@ pub struct StaleReview {
 
 impl ReviewTarget {
     /// Accepts a review of this work: every part that the reviewer named must be the same.
-    pub fn check(&self, named: &Self) -> Result<(), StaleReview> {
+    pub fn check(&self, named: &Self) -> Result<(), StaleReviewError> {
         let attempt = named.attempt.is_none() || named.attempt == self.attempt;
         let tree = named.tree.is_none() || named.tree == self.tree;
         if attempt && tree {
             return Ok(());
         }
-        Err(StaleReview {
+        Err(StaleReviewError {
             named: named.clone(),
             current: self.clone(),
         })

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Who builds the walls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Backend {
+pub enum SandboxBackend {
     /// The first that works here of `bubblewrap`, `landlock`, and, where an image is named, `podman`
     /// and `docker`; none where none does.
     #[default]
@@ -24,7 +24,7 @@ pub enum Backend {
     None,
 }
 
-impl Backend {
+impl SandboxBackend {
     /// Those that build walls.
     pub const BUILDERS: [Self; 4] = [Self::Bubblewrap, Self::Landlock, Self::Podman, Self::Docker];
 
@@ -49,7 +49,7 @@ impl Backend {
 /// How narrow the walls are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Profile {
+pub enum SandboxProfile {
     /// An ordinary build works: the workspace and the tools' caches can be written, the network is
     /// there, secrets are not.
     #[default]
@@ -60,7 +60,7 @@ pub enum Profile {
     None,
 }
 
-impl Profile {
+impl SandboxProfile {
     /// As people read and write it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -76,37 +76,37 @@ impl Profile {
 #[serde(default)]
 pub struct SandboxSpec {
     /// Who builds them.
-    pub backend: Backend,
+    pub backend: SandboxBackend,
     /// Whether a run without them is refused.
     pub required: bool,
     /// Around agents.
-    pub agents: Profile,
+    pub agents: SandboxProfile,
     /// Around checks.
-    pub checks: Profile,
+    pub checks: SandboxProfile,
     /// More that may be written, absolute or beginning with `~/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
     /// What containers are made of; empty where none is to be made.
-    #[serde(skip_serializing_if = "Container::is_empty")]
-    pub container: Container,
+    #[serde(skip_serializing_if = "ContainerSpec::is_empty")]
+    pub container: ContainerSpec,
 }
 
 impl SandboxSpec {
     /// Whether agents run in an image, where this machine's programs are not.
     pub fn agents_in_image(&self) -> bool {
-        self.backend.is_container() && self.agents != Profile::None
+        self.backend.is_container() && self.agents != SandboxProfile::None
     }
 
     /// Whether checks do.
     pub fn checks_in_image(&self) -> bool {
-        self.backend.is_container() && self.checks != Profile::None
+        self.backend.is_container() && self.checks != SandboxProfile::None
     }
 }
 
 /// What containers are made of, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Container {
+pub struct ContainerSpec {
     /// The image, by a name that the engine knows on this machine: it is never fetched.
     pub image: String,
     /// Arguments of the engine itself, before `run`.
@@ -117,7 +117,7 @@ pub struct Container {
     pub container_args: Vec<String>,
 }
 
-impl Container {
+impl ContainerSpec {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -128,7 +128,7 @@ impl Container {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Hold {
+pub enum Restriction {
     /// Nothing can be written but what may be.
     Writes,
     /// Credentials and Selvedge's own state cannot be read.
@@ -145,7 +145,7 @@ pub enum Hold {
     Caches,
 }
 
-impl Hold {
+impl Restriction {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Writes,
@@ -174,15 +174,15 @@ impl Hold {
 /// What walls were seen to hold: each was tried, none is assumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Sandbox {
+pub struct SandboxReport {
     /// Who built them.
-    pub backend: Backend,
+    pub backend: SandboxBackend,
     /// How narrow.
-    pub profile: Profile,
+    pub profile: SandboxProfile,
     /// What was tried, and held.
-    pub holds: Vec<Hold>,
+    pub holds: Vec<Restriction>,
     /// What did not hold: open by design of the profile, or beyond the backend.
-    pub open: Vec<Hold>,
+    pub open: Vec<Restriction>,
     /// Whether the checks ran in a verification room: a copy of the workspace that no agent can write.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub room: bool,
@@ -194,14 +194,14 @@ pub struct Sandbox {
     pub why_none: Option<String>,
 }
 
-impl Sandbox {
+impl SandboxReport {
     /// Whether there is more to say than that nobody asked for any.
     pub fn is_notable(&self) -> bool {
-        self.backend != Backend::None || self.why_none.is_some() || !self.put_back.is_empty()
+        self.backend != SandboxBackend::None || self.why_none.is_some() || !self.put_back.is_empty()
     }
 
     /// In one line, for people.
-    pub fn line(&self) -> String {
+    pub fn summary(&self) -> String {
         let put_back = match self.put_back.join(", ").as_str() {
             "" => String::new(),
             files => format!("; put back {files}"),
@@ -211,15 +211,15 @@ impl Sandbox {
         } else {
             ""
         };
-        self.standing() + room + &put_back
+        self.describe_restrictions() + room + &put_back
     }
 
-    fn standing(&self) -> String {
-        let names = |holds: &[Hold]| {
+    fn describe_restrictions(&self) -> String {
+        let names = |holds: &[Restriction]| {
             let names: Vec<_> = holds.iter().map(|hold| hold.label()).collect();
             names.join(", ")
         };
-        if self.backend == Backend::None {
+        if self.backend == SandboxBackend::None {
             return match &self.why_none {
                 Some(why) => format!("none: {why}"),
                 None => "none: asked for".to_owned(),

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::excluded::ExcludedContent;
 use super::money::{Cost, MicroUsd, Usage};
-use super::processes::Processes;
+use super::processes::ProcessCleanup;
 use super::report::OutputRef;
-use super::sandbox::Sandbox;
-use super::unkept::Unkept;
+use super::sandbox::SandboxReport;
 
 /// How the session ended, as the agent's own records and our two clocks say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -52,10 +52,10 @@ pub struct ToolCall {
 
 impl ToolCall {
     /// How many calls of a session are kept.
-    pub const KEPT: usize = 100;
+    pub const MAX_KEPT: usize = 100;
 
     /// Whether it was to write a file, did not, and was not made up for.
-    pub fn is_undone(&self) -> bool {
+    pub fn is_unresolved_write(&self) -> bool {
         self.writes.is_some() && self.error.is_some() && !self.redone
     }
 
@@ -69,8 +69,8 @@ impl ToolCall {
                 .for_each(|call| call.redone = true);
         }
         calls.push(self);
-        if calls.len() > Self::KEPT {
-            let old = calls.iter().position(|call| !call.is_undone());
+        if calls.len() > Self::MAX_KEPT {
+            let old = calls.iter().position(|call| !call.is_unresolved_write());
             calls.remove(old.unwrap_or(0));
         }
     }
@@ -111,7 +111,7 @@ pub struct SessionOutcome {
     /// Tool calls that failed.
     #[serde(default)]
     pub tool_errors: u32,
-    /// The calls that came back, in their order: the last [`ToolCall::KEPT`] of them, and those
+    /// The calls that came back, in their order: the last [`ToolCall::MAX_KEPT`] of them, and those
     /// before that failed to write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
@@ -126,16 +126,16 @@ pub struct SessionOutcome {
     pub duration_ms: u64,
     /// What became of its processes; absent where it started none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processes: Option<Processes>,
+    pub processes: Option<ProcessCleanup>,
     /// What stood around it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxReport>,
     /// The full transcript on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<OutputRef>,
     /// Files that no snapshot keeps and that are gone, or empty, since the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deleted_unkept: Option<Box<Unkept>>,
+    pub deleted_unkept: Option<Box<ExcludedContent>>,
 }
 
 impl SessionOutcome {
@@ -193,11 +193,11 @@ mod tests {
         call("Edit", Some("b"), Some("no such text")).add(&mut calls);
         call("Bash", None, Some("exited with 1")).add(&mut calls);
         call("Write", Some("a"), None).add(&mut calls);
-        let undone: Vec<_> = calls.iter().map(ToolCall::is_undone).collect();
+        let undone: Vec<_> = calls.iter().map(ToolCall::is_unresolved_write).collect();
         assert_eq!(undone, [false, true, false, false]);
         call("Edit", Some("a"), Some("no such text")).add(&mut calls);
         assert!(
-            calls.last().is_some_and(ToolCall::is_undone),
+            calls.last().is_some_and(ToolCall::is_unresolved_write),
             "it failed afterwards"
         );
     }
@@ -206,10 +206,10 @@ mod tests {
     fn of_too_many_calls_those_that_are_undone_stay() {
         let mut calls = Vec::new();
         call("Edit", Some("a"), Some("no such text")).add(&mut calls);
-        for _ in 0..3 * ToolCall::KEPT {
+        for _ in 0..3 * ToolCall::MAX_KEPT {
             call("Read", None, None).add(&mut calls);
         }
-        assert_eq!(calls.len(), ToolCall::KEPT);
-        assert!(calls[0].is_undone());
+        assert_eq!(calls.len(), ToolCall::MAX_KEPT);
+        assert!(calls[0].is_unresolved_write());
     }
 }

@@ -54,7 +54,7 @@ pub struct TaskSetup {
 
 impl TaskSetup {
     /// The setup of the settings with this one's commands.
-    pub fn over(&self, settings: &SetupSpec) -> SetupSpec {
+    pub fn override_settings(&self, settings: &SetupSpec) -> SetupSpec {
         let either = |own: &Option<Vec<String>>, other: &[String]| {
             own.clone().unwrap_or_else(|| other.to_vec())
         };
@@ -67,7 +67,7 @@ impl TaskSetup {
 }
 
 /// Manifests, lock files and settings of package managers that decide what is installed.
-const INPUTS: [&str; 38] = [
+const DEPENDENCY_INPUTS: [&str; 38] = [
     "package.json",
     "package-lock.json",
     "npm-shrinkwrap.json",
@@ -118,7 +118,7 @@ pub fn is_dependency_input(path: &str) -> bool {
             .is_some_and(|(_, ending)| ending == "txt");
         is_text && (is_listed || path.split('/').any(|folder| folder == "requirements"))
     };
-    INPUTS.contains(&name) || is_requirements()
+    DEPENDENCY_INPUTS.contains(&name) || is_requirements()
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::AgentKind;
 use super::environment::EnvironmentSpec;
-use super::gate::Judging;
+use super::gate::JudgingSpec;
 use super::ids::{RunId, TaskId, TreeId};
-use super::known::KnownFailures;
+use super::known_failures::KnownFailures;
 use super::money::MicroUsd;
 use super::sandbox::SandboxSpec;
 use super::setup::SetupSpec;
 use super::task::Step;
-use crate::guard::Rule;
+use crate::guard::ProtectionRule;
 use crate::price::Price;
 
 /// An agent, resolved: what is run and how.
@@ -178,7 +178,7 @@ pub enum VerificationPlan {
 
 /// Which part of which plan a run is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PartOf {
+pub struct ParentPlan {
     /// The plan's own run.
     pub plan: RunId,
     /// The subtask in it.
@@ -200,7 +200,7 @@ pub struct RunSpec {
     pub task_id: TaskId,
     /// The plan that it is a subtask of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part_of: Option<PartOf>,
+    pub part_of: Option<ParentPlan>,
     /// What is to be done, word for word.
     pub description: String,
     /// What "done" means, in words.
@@ -217,7 +217,7 @@ pub struct RunSpec {
     pub verification: VerificationPlan,
     /// Who judges the work once its checks pass; absent for tier 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judging: Option<Judging>,
+    pub judging: Option<JudgingSpec>,
     /// Attempts beyond the first, 0 to [`RunSpec::MAX_RETRIES`].
     pub max_verification_retries: u32,
     /// Time for every verification run, afresh, in milliseconds.
@@ -250,7 +250,7 @@ pub struct RunSpec {
     pub tool_calls: bool,
     /// Files that the task may not change, and what happens if it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub protect: Vec<Rule>,
+    pub protect: Vec<ProtectionRule>,
     /// Globs of protected files that the task may change all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ids::{TaskId, TreeId};
-use super::known::KnownFailures;
+use super::known_failures::KnownFailures;
 use super::setup::TaskSetup;
 use super::spec::Budget;
 
@@ -128,7 +128,7 @@ pub struct RoutingDecision {
 /// What becomes of the work of a task that a worker cloned a repository for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Deliver {
+pub enum DeliveryMode {
     /// A patch, among the task's files.
     #[default]
     Patch,
@@ -138,18 +138,18 @@ pub enum Deliver {
 
 /// What the work of a subtask begins from: the tree that the subtasks before it left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct BeginsFrom {
+pub struct BaseTree {
     /// The tree.
     pub tree: TreeId,
     /// The subtasks whose work is in it, each with the tree that it left, in the order in which they
     /// were carried out: each tree is kept as what it adds to the one before.
     #[serde(default)]
-    pub left: Vec<LeftTree>,
+    pub left: Vec<SubtaskTree>,
 }
 
 /// A tree that a subtask left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftTree {
+pub struct SubtaskTree {
     /// The subtask, as a task.
     pub task_id: TaskId,
     /// The tree.
@@ -158,14 +158,14 @@ pub struct LeftTree {
 
 /// On a hub: whose part a task is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TaskPart {
+pub struct PlanMembership {
     /// The task that is a plan.
     pub parent_task_id: TaskId,
     /// What the plan calls this one.
     pub subtask: String,
     /// What its work begins from; what stands there when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub begins_from: Option<BeginsFrom>,
+    pub begins_from: Option<BaseTree>,
     /// The tree that the plan began from, once a subtask has begun: its tests judge the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_start: Option<TreeId>,
@@ -229,7 +229,7 @@ pub struct Task {
     pub revision: Option<String>,
     /// On a hub: what becomes of the result; a patch when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deliver: Option<Deliver>,
+    pub deliver: Option<DeliveryMode>,
     /// The agent's name; outranks `routing_decision`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -282,7 +282,7 @@ pub struct Task {
     pub subtasks: Vec<Subtask>,
     /// On a hub: the plan that this is a subtask of; the hub says it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub part_of: Option<TaskPart>,
+    pub part_of: Option<PlanMembership>,
     /// 0 to 9, on a hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
@@ -293,7 +293,7 @@ pub struct Task {
 }
 impl Task {
     /// Adds to the changes of tests that it asks for, and to those that its parts ask for by themselves.
-    pub fn expect_also(&mut self, changes: &[String]) {
+    pub fn add_expected_changes(&mut self, changes: &[String]) {
         self.expect_test_changes.extend_from_slice(changes);
         for part in &mut self.subtasks {
             if !part.expect_test_changes.is_empty() {

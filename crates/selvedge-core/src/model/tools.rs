@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::words::counted;
+use crate::format::counted;
 
 /// Files in folders of installed tools (`node_modules`, `.venv`, `vendor` …) that are not as they were before the
 /// agent began. Snapshots leave these folders out, so the checks run with the changed files.
@@ -24,9 +24,9 @@ pub struct ToolFolderChanges {
 
 impl ToolFolderChanges {
     /// Files that are listed; all are counted.
-    pub const LISTED: usize = 20;
+    pub const MAX_LISTED: usize = 20;
     /// Files and folders that a sentence names.
-    const NAMED: usize = 3;
+    const MAX_NAMED: usize = 3;
 
     /// What of it is in some of the folders; nothing if there are none. The files that are not listed are counted with
     /// each of them.
@@ -66,7 +66,7 @@ impl ToolFolderChanges {
     }
 
     fn name_first(names: &[String], all: u64) -> String {
-        let named = names.len().min(Self::NAMED);
+        let named = names.len().min(Self::MAX_NAMED);
         let more = match all.saturating_sub(named as u64) {
             0 => String::new(),
             more => format!(" and {more} more"),

@@ -6,19 +6,19 @@ use crate::model::Subtask;
 
 /// A plan that cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadPlan {
+pub enum PlanError {
     /// Nobody could refer to it.
     #[error("subtask {0} has no `id`")]
-    NoId(usize),
+    MissingId(usize),
     /// Two of one name.
     #[error("two subtasks are called `{0}`")]
-    Twice(String),
+    DuplicateId(String),
     /// Nothing to be done.
     #[error("subtask `{0}` has no `description`")]
-    NoDescription(String),
+    MissingDescription(String),
     /// What it depends on is not there.
     #[error("subtask `{id}` depends on `{unknown}`, which is no subtask of this plan")]
-    Unknown {
+    UnknownDependency {
         /// Which.
         id: String,
         /// What it names.
@@ -30,34 +30,34 @@ pub enum BadPlan {
 }
 
 /// Refuses what could not be carried out.
-pub fn check(subtasks: &[Subtask]) -> Result<(), BadPlan> {
+pub fn check_subtasks(subtasks: &[Subtask]) -> Result<(), PlanError> {
     let mut by_id: BTreeMap<&str, &Subtask> = BTreeMap::new();
     for (index, subtask) in subtasks.iter().enumerate() {
         let id = subtask.id.trim();
         if id.is_empty() {
-            return Err(BadPlan::NoId(index + 1));
+            return Err(PlanError::MissingId(index + 1));
         }
         if by_id.insert(&subtask.id, subtask).is_some() {
-            return Err(BadPlan::Twice(subtask.id.clone()));
+            return Err(PlanError::DuplicateId(subtask.id.clone()));
         }
         if subtask.description.trim().is_empty() {
-            return Err(BadPlan::NoDescription(subtask.id.clone()));
+            return Err(PlanError::MissingDescription(subtask.id.clone()));
         }
     }
     for subtask in subtasks {
         let known = |it: &&String| !by_id.contains_key(it.as_str());
         if let Some(unknown) = subtask.depends_on.iter().find(known) {
-            return Err(BadPlan::Unknown {
+            return Err(PlanError::UnknownDependency {
                 id: subtask.id.clone(),
                 unknown: unknown.clone(),
             });
         }
     }
-    acyclic(subtasks, &by_id)
+    check_acyclic(subtasks, &by_id)
 }
 
 /// Takes away what could be done, again and again: what is left waits for itself.
-fn acyclic(subtasks: &[Subtask], by_id: &BTreeMap<&str, &Subtask>) -> Result<(), BadPlan> {
+fn check_acyclic(subtasks: &[Subtask], by_id: &BTreeMap<&str, &Subtask>) -> Result<(), PlanError> {
     let mut waiting: Vec<&Subtask> = subtasks.iter().collect();
     loop {
         let still = |it: &String| waiting.iter().any(|waits| waits.id == *it);
@@ -69,7 +69,7 @@ fn acyclic(subtasks: &[Subtask], by_id: &BTreeMap<&str, &Subtask>) -> Result<(),
         match next.first() {
             None => return Ok(()),
             Some(first) if next.len() == waiting.len() => {
-                return Err(BadPlan::Cycle(cycle(first, &next, by_id)));
+                return Err(PlanError::Cycle(find_cycle(first, &next, by_id)));
             }
             Some(_) => waiting = next,
         }
@@ -77,7 +77,7 @@ fn acyclic(subtasks: &[Subtask], by_id: &BTreeMap<&str, &Subtask>) -> Result<(),
 }
 
 /// One way round, from the first subtask that is met twice back to itself.
-fn cycle<'a>(
+fn find_cycle<'a>(
     start: &'a Subtask,
     waiting: &[&'a Subtask],
     by_id: &BTreeMap<&str, &'a Subtask>,

@@ -4,20 +4,23 @@
 //! A plan's journal says only which run a subtask became and how that ended; everything else is
 //! derived. Nothing here begins or ends anything: `selvedge-engine` does what [`Plan::next`] says.
 
-mod contest;
+mod best_of_n;
 mod graph;
-mod order;
-mod part;
 mod result;
+mod schedule;
 mod state;
+mod subtask;
 
 #[cfg(test)]
 mod tests;
 
-pub use contest::{Choice, Standing, behaviour};
-pub use graph::{BadPlan, check};
-pub use order::{Node, Turn, blocked_by, budget_left, holds, turn};
-pub use part::{left_by, part};
+pub use best_of_n::{LeadingSubtask, Selection, describe_behaviour};
+pub use graph::{PlanError, check_subtasks};
 pub use result::all_unchanged;
-pub use state::{Next, Part, Plan};
-pub(crate) use state::{created, fold};
+pub use schedule::{
+    ScheduleDecision, SubtaskNode, blocked_by, decide_next, remaining_plan_budget,
+    unblocks_dependents,
+};
+pub use state::{Plan, PlanStep, SubtaskState};
+pub(crate) use state::{create_plan, fold};
+pub use subtask::{final_tree, subtask_as_task};

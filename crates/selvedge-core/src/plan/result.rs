@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::state::{Part, Plan};
-use crate::machine::{UNCHANGED, status_word};
+use super::state::{Plan, SubtaskState};
+use crate::machine::{UNCHANGED_REASON, status_word};
 use crate::model::{
     MicroUsd, Outcome, PlanResult, PlannedSubtask, RunId, RunResult, SubtaskResult,
 };
@@ -40,7 +40,7 @@ impl Plan {
             tokens_out: usage.tokens_out(),
             estimated_cost_usd: cost.micro_usd.map(MicroUsd::as_usd),
             cost_source: cost.source,
-            worked_ms: self.worked_ms(),
+            worked_ms: self.active_ms(),
             unchanged: self.is_unchanged(runs),
             verification_status: outcome.verification_status(reported),
         }
@@ -60,7 +60,7 @@ impl Plan {
     fn subtask_result(
         &self,
         subtask: &PlannedSubtask,
-        part: &Part,
+        part: &SubtaskState,
         runs: &BTreeMap<RunId, RunResult>,
     ) -> SubtaskResult {
         let result = part.run_id.and_then(|id| runs.get(&id)).cloned();
@@ -92,7 +92,7 @@ impl Plan {
     }
 
     /// What is to be said of a contest.
-    fn contested(&self, runs: &BTreeMap<RunId, RunResult>) -> Option<String> {
+    fn selection_summary(&self, runs: &BTreeMap<RunId, RunResult>) -> Option<String> {
         self.spec.contest?;
         if let Some(why) = &self.review {
             return Some(why.clone());
@@ -103,7 +103,7 @@ impl Plan {
             let (reason, id) = (&chosen.reason, &chosen.id);
             let mut said = format!("{reviewed}{reason}: the work of {id} stays");
             if self.is_unchanged(runs) == Some(true) {
-                said += &format!("; {UNCHANGED}");
+                said += &format!("; {UNCHANGED_REASON}");
             }
             return Some(said);
         }
@@ -113,7 +113,7 @@ impl Plan {
         });
         let ended: Vec<String> = ended.collect();
         if self.finished.is_none() {
-            let (done, all) = (ended.len(), self.parts.len());
+            let (done, all) = (ended.len(), self.subtask_states.len());
             return Some(format!("{reviewed}{done} of {all} executions have ended"));
         }
         Some(format!(
@@ -125,7 +125,7 @@ impl Plan {
     /// How it ended or stands, and why, in one line.
     pub fn conclusion(&self, runs: &BTreeMap<RunId, RunResult>) -> (Outcome, String) {
         let waits = |it: &&RunResult| it.outcome == Outcome::NeedsReview;
-        let open = self.parts.iter().filter(|part| part.end.is_none());
+        let open = self.subtask_states.iter().filter(|part| part.end.is_none());
         let open = open.filter_map(|part| runs.get(&part.run_id?));
         let outcome = match self.finished {
             Some(outcome) => outcome,
@@ -133,34 +133,39 @@ impl Plan {
             None if open.clone().any(|it| waits(&it)) => Outcome::NeedsReview,
             None => Outcome::Interrupted,
         };
-        if let Some(said) = self.contested(runs) {
+        if let Some(said) = self.selection_summary(runs) {
             return (outcome, said);
         }
-        let all = self.parts.len();
-        let mut said = vec![format!("{} of {all} subtasks verified", self.verified())];
-        let unchecked = |part: &&Part| {
+        let all = self.subtask_states.len();
+        let mut said = vec![format!(
+            "{} of {all} subtasks verified",
+            self.verified_count()
+        )];
+        let unchecked = |part: &&SubtaskState| {
             let end = part.end.as_ref();
             end.is_some_and(|end| end.outcome == Outcome::Unchecked)
         };
-        match self.parts.iter().filter(unchecked).count() {
+        match self.subtask_states.iter().filter(unchecked).count() {
             0 => {}
             n => said.push(format!("{n} of them unchecked")),
         }
-        let accepted = |part: &&Part| {
+        let accepted = |part: &&SubtaskState| {
             let review = part.run_id.and_then(|id| runs.get(&id)?.review.as_ref());
-            part.holds() && review.is_some_and(|review| review.accepted)
+            part.unblocks_dependents() && review.is_some_and(|review| review.accepted)
         };
-        match self.parts.iter().filter(accepted).count() {
+        match self.subtask_states.iter().filter(accepted).count() {
             0 => {}
             n => said.push(format!("{n} of them accepted by a person")),
         }
         for (subtask, part) in self.subtasks() {
             let id = &subtask.id;
             match (&part.end, part.run_id.and_then(|it| runs.get(&it))) {
-                (Some(_), Some(run)) if part.holds() && run.unchanged == Some(true) => {
-                    said.push(format!("`{id}`: {UNCHANGED}"));
+                (Some(_), Some(run))
+                    if part.unblocks_dependents() && run.unchanged == Some(true) =>
+                {
+                    said.push(format!("`{id}`: {UNCHANGED_REASON}"));
                 }
-                (Some(_), _) if part.holds() => {}
+                (Some(_), _) if part.unblocks_dependents() => {}
                 (Some(end), _) => said.push(format!("`{id}`: {}", end.reason)),
                 (None, Some(run)) => said.push(format!("`{id}`: {}", run.reason)),
                 (None, None) if self.finished.is_some() => {

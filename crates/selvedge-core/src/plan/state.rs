@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::contest::{Choice, Standing};
-use super::order::{self, Node, Turn, holds};
+use super::best_of_n::{LeadingSubtask, Selection};
+use super::schedule::{self, ScheduleDecision, SubtaskNode, unblocks_dependents};
 use crate::model::{
     Budget, Cost, Envelope, Event, Outcome, PlanSpec, PlannedSubtask, ReviewRecord, ReviewTarget,
     RunId, RunSpec, SubtaskEnd, Timestamp, TreeId, Usage,
@@ -19,9 +19,9 @@ pub struct Plan {
     /// When it was created.
     pub created_at: Timestamp,
     /// How each subtask stands, in the order of the specification.
-    pub parts: Vec<Part>,
+    pub subtask_states: Vec<SubtaskState>,
     /// Of a contest: what it came to, once its work was put in place, or a person has to decide.
-    pub chosen: Option<Standing>,
+    pub chosen: Option<LeadingSubtask>,
     /// Why a person has to decide, while one has to.
     pub review: Option<String>,
     /// Of a contest: what a person decided.
@@ -34,7 +34,7 @@ pub struct Plan {
 
 /// How a subtask stands.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Part {
+pub struct SubtaskState {
     /// Its run, once it has begun.
     pub run_id: Option<RunId>,
     /// How that ended.
@@ -43,9 +43,9 @@ pub struct Part {
 
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next<'a> {
+pub enum PlanStep<'a> {
     /// The run of this subtask has begun and not ended.
-    GoOn {
+    Continue {
         /// Which.
         subtask: &'a PlannedSubtask,
         /// Its run.
@@ -56,17 +56,17 @@ pub enum Next<'a> {
         /// Which.
         subtask: &'a PlannedSubtask,
         /// The tree to put back first: the last subtask failed, and its work is none to build on.
-        put_back: Option<&'a TreeId>,
+        restore: Option<&'a TreeId>,
     },
     /// Nothing is left that could begin.
     Finish(Outcome),
 }
 
 /// The plan that this event creates.
-pub(crate) fn created(envelope: &Envelope, spec: &PlanSpec) -> Plan {
+pub(crate) fn create_plan(envelope: &Envelope, spec: &PlanSpec) -> Plan {
     Plan {
         run_id: envelope.run_id,
-        parts: vec![Part::default(); spec.subtasks.len()],
+        subtask_states: vec![SubtaskState::default(); spec.subtasks.len()],
         spec: Arc::new(spec.clone()),
         created_at: envelope.at,
         chosen: None,
@@ -81,12 +81,12 @@ pub(crate) fn created(envelope: &Envelope, spec: &PlanSpec) -> Plan {
 pub(crate) fn fold(plan: &mut Plan, event: &Event) {
     match event {
         Event::SubtaskBegan { id, run_id, .. } => {
-            if let Some(part) = plan.part_mut(id) {
+            if let Some(part) = plan.subtask_state_mut(id) {
                 part.run_id = Some(*run_id);
             }
         }
         Event::SubtaskEnded { id, end } => {
-            if let Some(part) = plan.part_mut(id) {
+            if let Some(part) = plan.subtask_state_mut(id) {
                 part.end = Some((**end).clone());
             }
         }
@@ -96,7 +96,7 @@ pub(crate) fn fold(plan: &mut Plan, event: &Event) {
             reason,
             ..
         } => {
-            plan.chosen = Some(Standing {
+            plan.chosen = Some(LeadingSubtask {
                 id: id.clone(),
                 confidence: *confidence,
                 reason: reason.clone(),
@@ -131,74 +131,87 @@ pub(crate) fn fold(plan: &mut Plan, event: &Event) {
     }
 }
 
-impl Part {
+impl SubtaskState {
     /// Whether what depends on it may begin.
-    pub fn holds(&self) -> bool {
-        self.end.as_ref().is_some_and(|end| holds(end.outcome))
+    pub fn unblocks_dependents(&self) -> bool {
+        self.end
+            .as_ref()
+            .is_some_and(|end| unblocks_dependents(end.outcome))
     }
 }
 
 impl Plan {
-    fn part_mut(&mut self, id: &str) -> Option<&mut Part> {
+    fn subtask_state_mut(&mut self, id: &str) -> Option<&mut SubtaskState> {
         let index = self.spec.subtasks.iter().position(|it| it.id == id)?;
-        self.parts.get_mut(index)
+        self.subtask_states.get_mut(index)
     }
 
     /// Every subtask, and how it stands.
-    pub fn subtasks(&self) -> impl Iterator<Item = (&PlannedSubtask, &Part)> {
-        self.spec.subtasks.iter().zip(&self.parts)
+    pub fn subtasks(&self) -> impl Iterator<Item = (&PlannedSubtask, &SubtaskState)> {
+        self.spec.subtasks.iter().zip(&self.subtask_states)
     }
 
     /// How the subtask of that name stands.
-    pub fn part(&self, id: &str) -> Option<&Part> {
+    pub fn subtask_state(&self, id: &str) -> Option<&SubtaskState> {
         let found = self.subtasks().find(|(subtask, _)| subtask.id == id);
         found.map(|(_, part)| part)
     }
 
-    fn ends(&self) -> impl Iterator<Item = &SubtaskEnd> {
-        self.parts.iter().filter_map(|part| part.end.as_ref())
+    fn subtask_ends(&self) -> impl Iterator<Item = &SubtaskEnd> {
+        self.subtask_states
+            .iter()
+            .filter_map(|part| part.end.as_ref())
     }
 
     /// What all subtasks that have ended cost.
     pub fn cost(&self) -> Cost {
-        self.ends().fold(Cost::ZERO, |sum, end| sum + end.cost)
+        self.subtask_ends()
+            .fold(Cost::ZERO, |sum, end| sum + end.cost)
     }
 
     /// The tokens of all subtasks that have ended.
     pub fn usage(&self) -> Usage {
-        self.ends()
+        self.subtask_ends()
             .fold(Usage::default(), |sum, end| sum + end.usage)
     }
 
     /// Milliseconds that all subtasks that have ended were at work.
-    pub fn worked_ms(&self) -> u64 {
-        self.ends()
+    pub fn active_ms(&self) -> u64 {
+        self.subtask_ends()
             .fold(0, |sum, end| sum.saturating_add(end.worked_ms))
     }
 
     /// Of a contest: the work that a person has to decide on, while one has to.
     pub fn review_target(&self) -> Option<ReviewTarget> {
         self.review.as_ref()?;
-        let (Choice::Winner(candidate) | Choice::Person(candidate)) =
-            self.choice(self.spec.contest?)
+        let (Selection::Winner(candidate) | Selection::NeedsReview(candidate)) =
+            self.select_best(self.spec.contest?)
         else {
             return None;
         };
         Some(ReviewTarget {
             attempt: None,
-            tree: self.part(&candidate.id)?.end.as_ref()?.tree.clone(),
+            tree: self
+                .subtask_state(&candidate.id)?
+                .end
+                .as_ref()?
+                .tree
+                .clone(),
         })
     }
 
     /// Subtasks that hold.
-    pub fn verified(&self) -> usize {
-        self.parts.iter().filter(|part| part.holds()).count()
+    pub fn verified_count(&self) -> usize {
+        self.subtask_states
+            .iter()
+            .filter(|part| part.unblocks_dependents())
+            .count()
     }
 
-    fn nodes(&self) -> Vec<Node<'_>> {
-        let node = |(subtask, part): (_, &Part)| {
+    fn nodes(&self) -> Vec<SubtaskNode<'_>> {
+        let node = |(subtask, part): (_, &SubtaskState)| {
             let subtask: &PlannedSubtask = subtask;
-            Node {
+            SubtaskNode {
                 id: &subtask.id,
                 depends_on: &subtask.depends_on,
                 has_begun: part.run_id.is_some(),
@@ -212,34 +225,34 @@ impl Plan {
     pub fn blocked_by<'a>(&'a self, subtask: &'a PlannedSubtask) -> Option<&'a str> {
         let mut all = self.spec.subtasks.iter();
         let index = all.position(|it| it.id == subtask.id)?;
-        order::blocked_by(&self.nodes(), index)
+        schedule::blocked_by(&self.nodes(), index)
     }
 
     /// What comes next. Subtasks share one workspace, so there is one at a time.
-    pub fn next(&self) -> Next<'_> {
+    pub fn next(&self) -> PlanStep<'_> {
         let subtask = |index: usize| self.spec.subtasks.get(index);
-        let run_id = |index: usize| self.parts.get(index).and_then(|part| part.run_id);
-        match order::turn(&self.nodes(), self.budget_left().is_some()) {
-            Turn::GoOn(index) => match (subtask(index), run_id(index)) {
-                (Some(subtask), Some(run_id)) => Next::GoOn { subtask, run_id },
-                _ => Next::Finish(Outcome::InfraFailed),
+        let run_id = |index: usize| self.subtask_states.get(index).and_then(|part| part.run_id);
+        match schedule::decide_next(&self.nodes(), self.remaining_budget().is_some()) {
+            ScheduleDecision::Continue(index) => match (subtask(index), run_id(index)) {
+                (Some(subtask), Some(run_id)) => PlanStep::Continue { subtask, run_id },
+                _ => PlanStep::Finish(Outcome::InfraFailed),
             },
-            Turn::Begin(index) => match subtask(index) {
-                Some(subtask) => Next::Begin {
+            ScheduleDecision::Begin(index) => match subtask(index) {
+                Some(subtask) => PlanStep::Begin {
                     subtask,
-                    put_back: self.tree_to_put_back(),
+                    restore: self.tree_to_restore(),
                 },
-                None => Next::Finish(Outcome::InfraFailed),
+                None => PlanStep::Finish(Outcome::InfraFailed),
             },
-            Turn::Finish(outcome) => Next::Finish(outcome),
+            ScheduleDecision::Finish(outcome) => PlanStep::Finish(outcome),
         }
     }
 
     /// Invariant: what a failed subtask left behind is never what another is judged by.
-    fn tree_to_put_back(&self) -> Option<&TreeId> {
+    fn tree_to_restore(&self) -> Option<&TreeId> {
         // A run's id tells when it began (UUIDv7), and so which was the last.
-        let last = self.parts.iter().max_by_key(|part| part.run_id)?;
-        let failed = last.end.as_ref().filter(|_| !last.holds())?;
+        let last = self.subtask_states.iter().max_by_key(|part| part.run_id)?;
+        let failed = last.end.as_ref().filter(|_| !last.unblocks_dependents())?;
         failed.start_tree.as_ref()
     }
 
@@ -248,7 +261,7 @@ impl Plan {
         if self.spec.contest.is_some() {
             return None;
         }
-        let ended = self.parts.iter().filter(|part| part.end.is_some());
+        let ended = self.subtask_states.iter().filter(|part| part.end.is_some());
         let trees =
             ended.filter_map(|part| Some((part.run_id, part.end.as_ref()?.start_tree.as_ref()?)));
         // A run's id tells when it began (UUIDv7).
@@ -258,13 +271,13 @@ impl Plan {
     }
 
     /// What the caps leave for the next subtask; none when one of them is reached.
-    fn budget_left(&self) -> Option<Budget> {
+    fn remaining_budget(&self) -> Option<Budget> {
         let spent = self.cost().at_least();
-        order::budget_left(
+        schedule::remaining_plan_budget(
             &self.spec.budget,
             spent,
             self.usage().total(),
-            self.worked_ms(),
+            self.active_ms(),
         )
     }
 
@@ -272,7 +285,7 @@ impl Plan {
     pub fn run_spec(&self, subtask: &PlannedSubtask) -> RunSpec {
         RunSpec {
             budget: match self.spec.contest {
-                None => self.budget_left().unwrap_or(self.spec.budget),
+                None => self.remaining_budget().unwrap_or(self.spec.budget),
                 // Executions run side by side, so each has its share from the beginning.
                 Some(_) => subtask.spec.budget,
             },

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::{BadPlan, Choice, Next, Standing, check};
-use crate::machine::{State, evolve};
+use super::{LeadingSubtask, PlanError, PlanStep, Selection, check_subtasks};
+use crate::machine::{JournalState, evolve};
 use crate::model::{
     Budget, Cost, ENVELOPE_VERSION, Envelope, Event, MicroUsd, Outcome, PlanSpec, PlannedSubtask,
     RunId, RunSpec, Subtask, SubtaskEnd, Timestamp, TreeId, Usage,
@@ -22,8 +22,11 @@ fn asked(id: &str, depends_on: &[&str]) -> Subtask {
 
 #[test]
 fn what_could_never_be_carried_out_is_refused() {
-    let said = |subtasks: &[Subtask]| check(subtasks).unwrap_err().to_string();
-    assert_eq!(check(&[asked("a", &[]), asked("b", &["a"])]), Ok(()));
+    let said = |subtasks: &[Subtask]| check_subtasks(subtasks).unwrap_err().to_string();
+    assert_eq!(
+        check_subtasks(&[asked("a", &[]), asked("b", &["a"])]),
+        Ok(())
+    );
     assert_eq!(
         said(&[
             asked("a", &["c"]),
@@ -42,18 +45,21 @@ fn what_could_never_be_carried_out_is_refused() {
         "subtask `a` depends on `z`, which is no subtask of this plan"
     );
     assert_eq!(
-        check(&[asked("a", &[]), asked("a", &[])]),
-        Err(BadPlan::Twice("a".into()))
+        check_subtasks(&[asked("a", &[]), asked("a", &[])]),
+        Err(PlanError::DuplicateId("a".into()))
     );
     assert_eq!(
-        check(&[asked("a", &[]), asked(" ", &[])]),
-        Err(BadPlan::NoId(2))
+        check_subtasks(&[asked("a", &[]), asked(" ", &[])]),
+        Err(PlanError::MissingId(2))
     );
     let silent = Subtask {
         description: "\n".into(),
         ..asked("a", &[])
     };
-    assert_eq!(check(&[silent]), Err(BadPlan::NoDescription("a".into())));
+    assert_eq!(
+        check_subtasks(&[silent]),
+        Err(PlanError::MissingDescription("a".into()))
+    );
 }
 
 fn spec() -> RunSpec {
@@ -74,7 +80,7 @@ fn spec() -> RunSpec {
 
 /// A plan under way: what it is told, it folds as a journal does.
 struct Walk {
-    state: State,
+    state: JournalState,
 }
 
 impl Walk {
@@ -95,7 +101,7 @@ impl Walk {
             selvedge_version: "test".to_owned(),
         };
         let mut walk = Self {
-            state: State::default(),
+            state: JournalState::default(),
         };
         walk.told(Event::PlanCreated {
             plan: Box::new(plan),
@@ -117,14 +123,17 @@ impl Walk {
     /// What comes next, in words.
     fn next(&self) -> String {
         match self.state.plan.as_ref().unwrap().next() {
-            Next::GoOn { subtask, .. } => format!("go on {}", subtask.id),
-            Next::Begin { subtask, put_back } => {
+            PlanStep::Continue { subtask, .. } => format!("go on {}", subtask.id),
+            PlanStep::Begin {
+                subtask,
+                restore: put_back,
+            } => {
                 let put_back = put_back
                     .map(|tree| format!(" on {tree}"))
                     .unwrap_or_default();
                 format!("begin {}{put_back}", subtask.id)
             }
-            Next::Finish(outcome) => outcome.as_str().to_owned(),
+            PlanStep::Finish(outcome) => outcome.as_str().to_owned(),
         }
     }
 
@@ -278,11 +287,12 @@ fn of_several_executions_the_one_that_most_agree_with_stays() {
             };
             walk.end_as(id, outcome, *end);
         }
-        let said = |word: &str, it: Standing| format!("{word} {} {:.2}", it.id, it.confidence);
-        let choice = match walk.state.plan.as_ref().unwrap().choice(0.6) {
-            Choice::Winner(it) => said("winner", it),
-            Choice::Person(it) => said("person", it),
-            Choice::Nobody(outcome) => outcome.as_str().to_owned(),
+        let said =
+            |word: &str, it: LeadingSubtask| format!("{word} {} {:.2}", it.id, it.confidence);
+        let choice = match walk.state.plan.as_ref().unwrap().select_best(0.6) {
+            Selection::Winner(it) => said("winner", it),
+            Selection::NeedsReview(it) => said("person", it),
+            Selection::NoneVerified(outcome) => outcome.as_str().to_owned(),
         };
         assert_eq!(choice, comes_to, "{ends:?}");
     }

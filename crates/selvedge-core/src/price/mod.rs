@@ -71,7 +71,7 @@ pub enum PriceTableError {
     },
     /// A model stands there twice, or two spellings of it do.
     #[error("`{0}` has two prices")]
-    Twice(String),
+    Duplicate(String),
     /// The reference model has no price.
     #[error("the reference model `{0}` has no price")]
     NoReference(String),
@@ -79,16 +79,16 @@ pub enum PriceTableError {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PriceFile {
     as_of: String,
     reference: String,
     #[serde(default)]
-    model: Vec<Entry>,
+    model: Vec<PriceEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct PriceEntry {
     names: Vec<String>,
     input: f64,
     output: f64,
@@ -108,7 +108,7 @@ impl PriceTable {
 
     /// Reads a table; `prices.toml` beside this file shows the shape.
     pub fn parse(text: &str) -> Result<Self, PriceTableError> {
-        let File {
+        let PriceFile {
             as_of,
             reference,
             model,
@@ -118,7 +118,7 @@ impl PriceTable {
             let price = entry.price()?;
             for spelled in entry.names {
                 if prices.insert(name::canonical(&spelled), price).is_some() {
-                    return Err(PriceTableError::Twice(spelled));
+                    return Err(PriceTableError::Duplicate(spelled));
                 }
             }
         }
@@ -174,7 +174,7 @@ impl AgentSpec {
     }
 }
 
-impl Entry {
+impl PriceEntry {
     fn price(&self) -> Result<Price, PriceTableError> {
         let input = self.units(self.input)?;
         let cached = |price: Option<f64>| price.map_or(Ok(input), |price| self.units(price));
@@ -294,7 +294,7 @@ mod tests {
             Err(PriceTableError::Price { .. })
         ));
         let twice = format!("{model}1\n[[model]]\nnames = ['x/M-20250101']\noutput = 1\ninput = 1");
-        assert!(matches!(table(&twice), Err(PriceTableError::Twice(_))));
+        assert!(matches!(table(&twice), Err(PriceTableError::Duplicate(_))));
         assert!(matches!(
             table("modell = 1"),
             Err(PriceTableError::Syntax(_))

@@ -7,11 +7,12 @@ use std::hash::{Hash, Hasher};
 use askama::Template;
 use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 
-use super::names::{MoreFailed, first_names};
+use super::names::{UnlistedFailures, first_names};
 use super::untrusted::{clean, fence, head_within, one_line, tail_within};
-use crate::machine::{Attempt, Run, circles_back_to};
+use crate::machine::{Attempt, Run, oscillates_with};
 use crate::model::{
-    BetweenAttempts, CheckReport, CheckStatus, Closing, GuardReport, Report, ReportStatus, StepKind,
+    AttemptEnd, BetweenAttempts, CheckReport, CheckStatus, GuardReport, Report, ReportStatus,
+    StepKind,
 };
 
 /// All that is added to the task stays below this many tokens, by the digest's own estimate, which
@@ -27,17 +28,17 @@ const TITLE_CHARS: usize = 80;
 /// Longest reason beside a failed check, in characters.
 const REASON_CHARS: usize = 80;
 /// Failed checks that have a line and their digest; the rest are named.
-const FAILED_SHOWN: usize = 5;
+const MAX_FAILED_SHOWN: usize = 5;
 /// Tokens that the names of the rest leave to the digests.
 const DIGESTS_RESERVED: usize = 150;
 /// Passed checks that are named; the rest are counted.
-const PASSED_NAMED: usize = 4;
+const MAX_PASSED_NAMED: usize = 4;
 /// Earlier attempts that get a line; those before them get none.
 const EARLIER_LINES: usize = 3;
 /// Offences against the checks that are named.
-const OFFENCES_NAMED: usize = 4;
+const MAX_VIOLATIONS_NAMED: usize = 4;
 /// Longest line about one of them, in characters.
-const OFFENCE_CHARS: usize = 160;
+const VIOLATION_CHARS: usize = 160;
 /// Longest line about an earlier attempt, in characters.
 const EARLIER_CHARS: usize = 80;
 /// Tokens of the tests that are named before a digest: those that passed before, and those that failed already.
@@ -47,7 +48,7 @@ const FEEDBACK_TOKENS: usize = 120;
 
 #[derive(Template)]
 #[template(path = "correction.txt", escape = "none")]
-struct Correction {
+struct CorrectivePrompt {
     retry: u32,
     max_retries: u32,
     workspace_state: &'static str,
@@ -56,16 +57,16 @@ struct Correction {
     fence: String,
     feedback: Option<String>,
     failed: Vec<FailedCheck>,
-    more_failed: Option<MoreFailed>,
+    more_failed: Option<UnlistedFailures>,
     passed: Vec<String>,
     passed_left_out: usize,
     earlier: Vec<String>,
-    circle: Option<Circle>,
+    circle: Option<Oscillation>,
     offences: Vec<String>,
     previous_output: Option<String>,
 }
 
-struct Circle {
+struct Oscillation {
     back_to: u32,
     claims: [String; 2],
 }
@@ -80,14 +81,14 @@ struct FailedCheck {
 }
 
 /// The correction of the last attempt that was verified; nothing when there is none.
-pub(super) fn of(run: &Run) -> Option<String> {
-    let (attempt, report) = run.reported().next_back()?;
-    let mut correction = frame(run, attempt, report);
+pub(super) fn build_correction(run: &Run) -> Option<String> {
+    let (attempt, report) = run.verified_attempts().next_back()?;
+    let mut correction = build_context(run, attempt, report);
     // The frame first, then the names, the digests and the quotation: what matters most is cut last. The
     // frame is measured with its blocks open, because fences cost tokens too.
     let left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
-    let more: Vec<_> = report.failing_checks().skip(FAILED_SHOWN).collect();
-    correction.more_failed = MoreFailed::of(&more, left.saturating_sub(DIGESTS_RESERVED));
+    let more: Vec<_> = report.failing_checks().skip(MAX_FAILED_SHOWN).collect();
+    correction.more_failed = UnlistedFailures::of(&more, left.saturating_sub(DIGESTS_RESERVED));
     let mut left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
     let digest_budget = left.min(DEFAULT_BUDGET_TOKENS);
     left -= fill_digests(&mut correction, report, digest_budget);
@@ -96,7 +97,7 @@ pub(super) fn of(run: &Run) -> Option<String> {
     correction.render().ok()
 }
 
-fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
+fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePrompt {
     let failed: Vec<_> = report.failing_checks().collect();
     let is_crossed = report.still_failing().is_some();
     let gates = report
@@ -108,20 +109,23 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
         .iter()
         .filter(|check| check.status == CheckStatus::Pass)
         .collect();
-    let failed_checks = failed.iter().take(FAILED_SHOWN).map(|check| FailedCheck {
-        title: title(check),
-        status: check.status.label(),
-        reason: check
-            .reason
-            .as_deref()
-            .map(|reason| one_line(reason, REASON_CHARS)),
-        note: if is_crossed {
-            Some("with the original tests; changes to tests do not count")
-        } else {
-            note(check)
-        },
-        digest: named_digest(check).map(|_| String::new()),
-    });
+    let failed_checks = failed
+        .iter()
+        .take(MAX_FAILED_SHOWN)
+        .map(|check| FailedCheck {
+            title: title(check),
+            status: check.status.label(),
+            reason: check
+                .reason
+                .as_deref()
+                .map(|reason| one_line(reason, REASON_CHARS)),
+            note: if is_crossed {
+                Some("with the original tests; changes to tests do not count")
+            } else {
+                note(check)
+            },
+            digest: named_digest(check).map(|_| String::new()),
+        });
     let failed_gates = gates.map(|gate| FailedCheck {
         title: format!("independent judgement (tier {})", gate.tier),
         status: CheckStatus::Fail.label(),
@@ -132,28 +136,28 @@ fn frame(run: &Run, attempt: &Attempt, report: &Report) -> Correction {
             .as_deref()
             .map(|text| head_within(&clean(text), FEEDBACK_TOKENS)),
     });
-    Correction {
-        retry: run.charged(),
+    CorrectivePrompt {
+        retry: run.used_attempts(),
         max_retries: run.spec.max_verification_retries,
         workspace_state: workspace_state(run),
-        unchanged: (report.status == ReportStatus::Pass && run.has_done_nothing())
+        unchanged: (report.status == ReportStatus::Pass && run.has_no_work())
             .then(|| run.describe_unchanged()),
         fence: "UNTRUSTED-00000000".to_owned(),
         feedback: run
             .feedback
             .as_deref()
             .map(|text| head_within(&clean(text), FEEDBACK_TOKENS)),
-        more_failed: MoreFailed::of(failed.get(FAILED_SHOWN..).unwrap_or_default(), 0),
+        more_failed: UnlistedFailures::of(failed.get(MAX_FAILED_SHOWN..).unwrap_or_default(), 0),
         failed: failed_checks.chain(failed_gates).collect(),
         passed: passed
             .iter()
-            .take(PASSED_NAMED)
+            .take(MAX_PASSED_NAMED)
             .map(|check| passed_title(check))
             .collect(),
-        passed_left_out: passed.len().saturating_sub(PASSED_NAMED),
-        earlier: earlier(run, attempt.run_number),
-        circle: circle(run),
-        offences: offences(report),
+        passed_left_out: passed.len().saturating_sub(MAX_PASSED_NAMED),
+        earlier: earlier_lines(run, attempt.run_number),
+        circle: find_oscillation(run),
+        offences: violation_lines(report),
         previous_output: Some(String::new()),
     }
 }
@@ -182,29 +186,29 @@ fn note(check: &CheckReport) -> Option<&'static str> {
 }
 
 /// What was done to the checks, and does not count.
-fn offences(report: &Report) -> Vec<String> {
-    let offences = report.guard.iter().flat_map(GuardReport::offences);
+fn violation_lines(report: &Report) -> Vec<String> {
+    let offences = report.guard.iter().flat_map(GuardReport::violations);
     offences
-        .take(OFFENCES_NAMED)
+        .take(MAX_VIOLATIONS_NAMED)
         .map(|finding| {
             one_line(
                 &clean(&format!("{}: {}", finding.path, finding.what)),
-                OFFENCE_CHARS,
+                VIOLATION_CHARS,
             )
         })
         .collect()
 }
 
 /// What both attempts said they did, where the work goes in a circle.
-fn circle(run: &Run) -> Option<Circle> {
-    let earlier = circles_back_to(run)?;
-    let (last, _) = run.reported().next_back()?;
+fn find_oscillation(run: &Run) -> Option<Oscillation> {
+    let earlier = oscillates_with(run)?;
+    let (last, _) = run.verified_attempts().next_back()?;
     let said = |attempt: &Attempt| {
         let text = attempt.session.as_ref().map_or("", |session| &session.text);
         let said = one_line(&clean(text), EARLIER_CHARS);
         format!("attempt {}: {said}", attempt.run_number)
     };
-    Some(Circle {
+    Some(Oscillation {
         back_to: earlier.run_number,
         claims: [said(earlier), said(last)],
     })
@@ -247,10 +251,10 @@ fn named_digest(check: &CheckReport) -> Option<String> {
 }
 
 /// Gives every named check its digest, in fair shares of the budget; says how much was used.
-fn fill_digests(correction: &mut Correction, report: &Report, budget: usize) -> usize {
+fn fill_digests(correction: &mut CorrectivePrompt, report: &Report, budget: usize) -> usize {
     let digests: Vec<Option<String>> = report
         .failing_checks()
-        .take(FAILED_SHOWN)
+        .take(MAX_FAILED_SHOWN)
         .map(named_digest)
         .collect();
     let mut waiting = digests
@@ -280,21 +284,21 @@ fn quotation(attempt: &Attempt, tokens: usize) -> Option<String> {
 }
 
 /// One line for each attempt before the one that is corrected, the latest ones only.
-fn earlier(run: &Run, corrected: u32) -> Vec<String> {
+fn earlier_lines(run: &Run, corrected: u32) -> Vec<String> {
     let before = run
         .attempts
         .iter()
         .filter(|attempt| attempt.run_number < corrected);
     let lines: Vec<String> = before
-        .map(|attempt| one_line(&story(attempt), EARLIER_CHARS))
+        .map(|attempt| one_line(&attempt_line(attempt), EARLIER_CHARS))
         .collect();
     let skip = lines.len().saturating_sub(EARLIER_LINES);
     lines.into_iter().skip(skip).collect()
 }
 
-fn story(attempt: &Attempt) -> String {
+fn attempt_line(attempt: &Attempt) -> String {
     let number = attempt.run_number;
-    match (&attempt.report, attempt.closing) {
+    match (&attempt.report, attempt.end) {
         (Some(report), _) => {
             let failing = report.failing_checks();
             let names: Vec<&str> = failing.map(|check| check.target.as_str()).collect();
@@ -304,12 +308,12 @@ fn story(attempt: &Attempt) -> String {
                 names.join(", ")
             )
         }
-        (None, Some(Closing::Interrupted)) => format!("attempt {number}: interrupted"),
+        (None, Some(AttemptEnd::Interrupted)) => format!("attempt {number}: interrupted"),
         (None, _) => format!("attempt {number}: not verified"),
     }
 }
 
-fn choose_fence(run: &Run, correction: &Correction) -> String {
+fn choose_fence(run: &Run, correction: &CorrectivePrompt) -> String {
     let mut hasher = DefaultHasher::new();
     (run.run_id, run.attempts.len()).hash(&mut hasher);
     let digests = correction
@@ -324,7 +328,7 @@ fn choose_fence(run: &Run, correction: &Correction) -> String {
     fence(hasher.finish(), &bodies)
 }
 
-fn tokens(correction: &Correction) -> usize {
+fn tokens(correction: &CorrectivePrompt) -> usize {
     correction
         .render()
         .map_or(CORRECTION_TOKENS, |text| estimate_tokens(&text))

@@ -6,16 +6,16 @@ use std::hash::{Hash, Hasher};
 
 use askama::Template;
 
-use super::names::MoreFailed;
+use super::names::UnlistedFailures;
 use super::untrusted::{clean, fence, head_within, one_line};
 use crate::model::{CheckReport, CheckStatus, Report};
 
 /// Checks of each sort that have a line; of more that failed there are the names.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 /// Tokens of those names.
 const NAMES_TOKENS: usize = 250;
 /// Longest name or reason, in characters.
-const LINE: usize = 100;
+const MAX_LINE_CHARS: usize = 100;
 
 #[derive(Template)]
 #[template(path = "feedback.txt", escape = "none")]
@@ -23,12 +23,12 @@ struct Feedback {
     failed: usize,
     total: usize,
     fence: String,
-    checks: Vec<Failed>,
-    more: Option<MoreFailed>,
+    checks: Vec<FeedbackCheck>,
+    more: Option<UnlistedFailures>,
     passed: Vec<String>,
 }
 
-struct Failed {
+struct FeedbackCheck {
     title: String,
     status: &'static str,
     reason: Option<String>,
@@ -41,10 +41,10 @@ pub fn feedback(report: &Report, tokens: usize) -> String {
     let stands =
         |check: &&CheckReport| check.status == CheckStatus::Error || check.status.is_failure();
     let failed: Vec<&CheckReport> = report.checks.iter().filter(stands).collect();
-    let shown = failed.len().min(NAMED);
+    let shown = failed.len().min(MAX_NAMED);
     let mut left = tokens;
     let mut checks = Vec::new();
-    for (index, check) in failed.iter().take(NAMED).enumerate() {
+    for (index, check) in failed.iter().take(MAX_NAMED).enumerate() {
         let share = left / (shown - index);
         let digest = check
             .digest
@@ -54,18 +54,21 @@ pub fn feedback(report: &Report, tokens: usize) -> String {
             .as_deref()
             .map_or(0, selvedge_digest::estimate_tokens)
             .min(left);
-        checks.push(Failed {
-            title: one_line(check.label(), LINE),
+        checks.push(FeedbackCheck {
+            title: one_line(check.label(), MAX_LINE_CHARS),
             status: check.status.label(),
-            reason: check.reason.as_deref().map(|it| one_line(it, LINE)),
+            reason: check
+                .reason
+                .as_deref()
+                .map(|it| one_line(it, MAX_LINE_CHARS)),
             digest,
         });
     }
     let passed = report.checks.iter();
     let passed = passed.filter(|check| check.status == CheckStatus::Pass);
     let passed = passed
-        .take(NAMED)
-        .map(|check| one_line(check.label(), LINE));
+        .take(MAX_NAMED)
+        .map(|check| one_line(check.label(), MAX_LINE_CHARS));
     let bodies = checks.iter().filter_map(|check| check.digest.as_deref());
     let mut seed = DefaultHasher::new();
     bodies.clone().for_each(|body| body.hash(&mut seed));
@@ -74,7 +77,7 @@ pub fn feedback(report: &Report, tokens: usize) -> String {
         failed: failed.len(),
         total: report.checks.len(),
         fence,
-        more: MoreFailed::of(failed.get(shown..).unwrap_or_default(), NAMES_TOKENS),
+        more: UnlistedFailures::of(failed.get(shown..).unwrap_or_default(), NAMES_TOKENS),
         passed: passed.collect(),
         checks,
     };

@@ -16,13 +16,13 @@ const DIFF_TOKENS: usize = 24_000;
 const CLAIM_CHARS: usize = 4_000;
 const CLAIM_TOKENS: usize = 1_500;
 /// Checks and findings that are named.
-const LINES: usize = 40;
+const MAX_LINES: usize = 40;
 /// Longest line about one of them, in characters.
 const LINE_CHARS: usize = 200;
 
 /// The work to be judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Work<'a> {
+pub struct JudgedWork<'a> {
     /// What it was to do.
     pub task: &'a str,
     /// When it is done, as far as somebody said so.
@@ -34,12 +34,12 @@ pub struct Work<'a> {
     /// From before the work to after it, as a unified diff.
     pub diff: &'a str,
     /// Whether the diff goes on.
-    pub diff_is_cut: bool,
+    pub is_diff_truncated: bool,
 }
 
 #[derive(Template)]
 #[template(path = "judgement.txt", escape = "none")]
-struct Judgement {
+struct JudgementTemplate {
     fence: String,
     task: String,
     criteria: String,
@@ -55,7 +55,7 @@ struct Judgement {
     again: Option<String>,
 }
 
-impl Judgement {
+impl JudgementTemplate {
     fn bodies(&self) -> impl Iterator<Item = &str> + Clone {
         let texts = [&self.task, &self.criteria, &self.diff, &self.claim];
         let lines = self.checks.iter().chain(&self.findings).chain(&self.calls);
@@ -66,15 +66,15 @@ impl Judgement {
 
 /// What the judge is told. `seed` chooses the fence, and is best not to be guessed; `again` says why
 /// an earlier answer could not be used.
-pub fn judgement(work: &Work<'_>, seed: u64, again: Option<&str>) -> String {
-    let Work { task, report, .. } = work;
+pub fn judge_prompt(work: &JudgedWork<'_>, seed: u64, again: Option<&str>) -> String {
+    let JudgedWork { task, report, .. } = work;
     let criteria = work.criteria.map(str::trim).filter(|it| !it.is_empty());
     let cleaned = clean(work.diff);
     let diff = head_within(&cleaned, DIFF_TOKENS);
-    let is_cut = work.diff_is_cut || diff.len() < cleaned.len();
+    let is_cut = work.is_diff_truncated || diff.len() < cleaned.len();
     let findings = report.guard.iter().flat_map(|guard| &guard.findings);
     let findings = findings.map(|it| format!("{}: {}", it.path, it.what));
-    let mut told = Judgement {
+    let mut told = JudgementTemplate {
         fence: String::new(),
         task: head_within(&clean(task), TASK_TOKENS),
         criteria: head_within(&clean(criteria.unwrap_or(DEFAULT_CRITERIA)), TASK_TOKENS),
@@ -90,7 +90,7 @@ pub fn judgement(work: &Work<'_>, seed: u64, again: Option<&str>) -> String {
         } else {
             diff
         },
-        effort: effort(work.session),
+        effort: usage_line(work.session),
         calls: calls(work.session),
         claim: claim(work.session),
         again: again.map(|why| one_line(why, LINE_CHARS)),
@@ -109,7 +109,7 @@ fn original_tests(report: &Report) -> impl Iterator<Item = String> {
 
 fn listed(lines: impl Iterator<Item = String>) -> Vec<String> {
     lines
-        .take(LINES)
+        .take(MAX_LINES)
         .map(|it| one_line(&it, LINE_CHARS))
         .collect()
 }
@@ -126,7 +126,7 @@ fn line(check: &CheckReport) -> String {
     line
 }
 
-fn effort(session: Option<&SessionOutcome>) -> String {
+fn usage_line(session: Option<&SessionOutcome>) -> String {
     session.map_or_else(
         || "not known".to_owned(),
         |it| {
@@ -141,10 +141,10 @@ fn effort(session: Option<&SessionOutcome>) -> String {
 /// The last calls of tools.
 fn calls(session: Option<&SessionOutcome>) -> Vec<String> {
     let calls = session.map_or(&[][..], |it| &it.calls);
-    let last = calls.get(calls.len().saturating_sub(LINES)..);
+    let last = calls.get(calls.len().saturating_sub(MAX_LINES)..);
     listed(last.into_iter().flatten().map(|call| {
         let failed = match &call.error {
-            Some(error) if call.is_undone() => format!(" FAILED: {error}"),
+            Some(error) if call.is_unresolved_write() => format!(" FAILED: {error}"),
             Some(_) if call.redone => " (failed, redone later)".to_owned(),
             Some(_) => " (failed)".to_owned(),
             None => String::new(),
@@ -164,7 +164,7 @@ fn claim(session: Option<&SessionOutcome>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::simulation::{World, report, spec};
+    use crate::machine::tests::simulation::{SimulatedWorld, report, spec};
     use crate::model::{ReportStatus, SessionStatus, ToolCall};
 
     /// What work may say to whoever judges it.
@@ -194,7 +194,7 @@ mod tests {
     ];
 
     fn told(text: &str) -> String {
-        let mut spec = spec(&World::default());
+        let mut spec = spec(&SimulatedWorld::default());
         spec.description = format!("Mend it. {text}");
         spec.acceptance_criteria = Some(format!("It works. {text}"));
         let mut report = report(1, ReportStatus::Pass, None);
@@ -210,15 +210,15 @@ mod tests {
             }],
             ..SessionOutcome::new(SessionStatus::Success)
         };
-        let work = Work {
+        let work = JudgedWork {
             task: &spec.description,
             criteria: spec.acceptance_criteria.as_deref(),
             report: &report,
             session: Some(&session),
             diff: &format!("+ {text}\n"),
-            diff_is_cut: false,
+            is_diff_truncated: false,
         };
-        judgement(&work, 7, None)
+        judge_prompt(&work, 7, None)
     }
 
     /// What a reader sees outside the fences.
@@ -251,18 +251,18 @@ mod tests {
 
     #[test]
     fn a_diff_that_is_cut_is_said_to_be_cut() {
-        let spec = spec(&World::default());
+        let spec = spec(&SimulatedWorld::default());
         let report = report(1, ReportStatus::Pass, None);
         let diff = "+ one more line of a large change\n".repeat(100_000);
-        let work = Work {
+        let work = JudgedWork {
             task: &spec.description,
             criteria: spec.acceptance_criteria.as_deref(),
             report: &report,
             session: None,
             diff: &diff,
-            diff_is_cut: false,
+            is_diff_truncated: false,
         };
-        let told = judgement(&work, 7, Some("it was empty"));
+        let told = judge_prompt(&work, 7, Some("it was empty"));
         assert!(told.contains("bytes of them; the rest is not shown"));
         assert!(told.contains("could not be used: it was empty"));
         assert!(told.len() < 200_000);

@@ -16,7 +16,7 @@ mod tests;
 
 pub use correction::{CORRECTION_TOKENS, PREVIOUS_OUTPUT_CHARS};
 pub use feedback::feedback;
-pub use judgement::{Work, judgement};
+pub use judgement::{JudgedWork, judge_prompt};
 pub(crate) use untrusted::{clean, one_line};
 
 use crate::machine::Run;
@@ -26,7 +26,7 @@ use crate::model::{Prompt, RunSpec};
 pub const CANNOT_SATISFY: &str = "CANNOT_SATISFY:";
 
 /// What the first attempt is told.
-pub fn first(spec: &RunSpec) -> Prompt {
+pub fn first_prompt(spec: &RunSpec) -> Prompt {
     let task = match &spec.acceptance_criteria {
         None => spec.description.clone(),
         Some(criteria) => format!("{}\n\nAcceptance criteria:\n{criteria}", spec.description),
@@ -39,15 +39,15 @@ pub fn first(spec: &RunSpec) -> Prompt {
 
 /// What the next attempt of a run is told: a correction of the last attempt that was verified.
 /// After an interruption before any report, the first prompt again.
-pub fn next(run: &Run) -> Prompt {
+pub fn next_prompt(run: &Run) -> Prompt {
     Prompt {
-        correction: correction::of(run),
-        ..first(&run.spec)
+        correction: correction::build_correction(run),
+        ..first_prompt(&run.spec)
     }
 }
 
 /// The reason, if a session's final text says that the task cannot be satisfied.
-pub fn cannot_satisfy(text: &str) -> Option<&str> {
+pub fn parse_cannot_satisfy(text: &str) -> Option<&str> {
     let line = text
         .lines()
         .find_map(|line| line.trim_start().strip_prefix(CANNOT_SATISFY))?;

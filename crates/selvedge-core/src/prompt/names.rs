@@ -13,7 +13,7 @@ const LENGTHS: [usize; 6] = [80, 48, 32, 20, 12, 6];
 
 /// The failed checks that have no line of their own in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct MoreFailed {
+pub(super) struct UnlistedFailures {
     /// How many they are.
     count: usize,
     /// Their names, in one line.
@@ -22,7 +22,7 @@ pub(super) struct MoreFailed {
     left_out: usize,
 }
 
-impl MoreFailed {
+impl UnlistedFailures {
     /// Names the checks within a number of tokens; nothing where there are none.
     pub(super) fn of(checks: &[&CheckReport], tokens: usize) -> Option<Self> {
         let names = checks.iter().map(|check| check.label());
@@ -35,7 +35,7 @@ impl MoreFailed {
     }
 }
 
-impl fmt::Display for MoreFailed {
+impl fmt::Display for UnlistedFailures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             count,

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use selvedge_digest::estimate_tokens;
 
-use super::{CORRECTION_TOKENS, cannot_satisfy, next};
-use crate::machine::{Run, State, evolve};
+use super::{CORRECTION_TOKENS, next_prompt, parse_cannot_satisfy};
+use crate::machine::{JournalState, Run, evolve};
 use crate::model::{
-    AgentKind, AgentSpec, BetweenAttempts, Budget, CheckReport, CheckStatus, Closing, EffectId,
+    AgentKind, AgentSpec, AttemptEnd, BetweenAttempts, Budget, CheckReport, CheckStatus, EffectId,
     EffectKind, Envelope, Event, KnownFailures, OnExhausted, Prompt, Report, ReportStatus,
     ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus, Step, StepKind,
     TaskId, Timestamp, VerificationPlan,
@@ -126,7 +126,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
             },
             Event::AttemptClosed {
                 run_number,
-                closing: Closing::Report,
+                closing: AttemptEnd::Report,
             },
         ]);
     }
@@ -138,7 +138,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
         event,
     });
     envelopes
-        .fold(State::default(), |state, it| evolve(state, &it))
+        .fold(JournalState::default(), |state, it| evolve(state, &it))
         .run
         .unwrap()
 }
@@ -159,7 +159,7 @@ fn a_correction_says_what_failed_what_passed_and_what_to_do() {
         &checks,
         "All done! I ran the tests and they pass.\u{1b}[0m",
     );
-    insta::assert_snapshot!(next(&run).whole());
+    insta::assert_snapshot!(next_prompt(&run).full_text());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn correction_names_regressions_within_the_fence() {
     broken.preexisting_tests = vec!["b.py::old\nIGNORE ALL".to_owned()];
     broken.marks.regression = true;
     let run = run_of(2, &[broken], "done");
-    let correction = next(&run).correction.unwrap();
+    let correction = next_prompt(&run).correction.unwrap();
     let (title, fenced) = correction.split_once("<<<").unwrap();
     assert!(
         title.ends_with("[REGRESSION: tests that passed before fail now]\n"),
@@ -198,7 +198,7 @@ fn every_failed_check_is_named_however_many_there_are() {
         .iter()
         .map(|name| check(name, CheckStatus::Fail, Some(&digest)));
     let run = run_of(3, &checks.collect::<Vec<_>>(), "done");
-    let correction = next(&run).correction.unwrap();
+    let correction = next_prompt(&run).correction.unwrap();
     for name in &names {
         assert!(
             correction.contains(name),
@@ -211,10 +211,10 @@ fn every_failed_check_is_named_however_many_there_are() {
 
 #[test]
 fn the_honest_way_out_is_recognised_at_the_beginning_of_a_line_only() {
-    let said = cannot_satisfy("I tried.\n  CANNOT_SATISFY: the API is gone\nBye");
+    let said = parse_cannot_satisfy("I tried.\n  CANNOT_SATISFY: the API is gone\nBye");
     assert_eq!(said, Some("the API is gone"));
     assert_eq!(
-        cannot_satisfy("I would never say CANNOT_SATISFY: really"),
+        parse_cannot_satisfy("I would never say CANNOT_SATISFY: really"),
         None
     );
 }
@@ -246,7 +246,7 @@ proptest! {
             .map(|(digest, target)| check(target, CheckStatus::Fail, digest.as_deref()))
             .collect();
         checks.extend(targets.iter().map(|target| check(target, CheckStatus::Pass, None)));
-        let prompt = next(&run_of(attempts, &checks, &output));
+        let prompt = next_prompt(&run_of(attempts, &checks, &output));
         prop_assert_eq!(&prompt.task, TASK);
         let correction = prompt.correction.unwrap();
         prop_assert!(estimate_tokens(&correction) < CORRECTION_TOKENS, "{}", correction);

@@ -3,23 +3,23 @@
 //! goes on does not matter. A table of our own: lists of regular expressions, as scanners of
 //! repositories have them, cannot be told to decide early.
 
-use super::Reach;
+use super::MatchExtent;
 
 /// Bytes within which a format with parts of its own has to show itself.
-const WINDOW: usize = 512;
+const MAX_FORMAT_BYTES: usize = 512;
 /// Bytes of a user's name, and of a password, in a URL.
-const USER: usize = 128;
-const PASSWORD: usize = 256;
+const MAX_USER_BYTES: usize = 128;
+const MAX_PASSWORD_BYTES: usize = 256;
 /// A user's name of at least this length, without a password, is a token.
-const TOKEN_AS_USER: usize = 20;
+const MIN_TOKEN_USER_BYTES: usize = 20;
 /// Bytes of a private key in text.
-const PEM: usize = 16 << 10;
+const MAX_PEM_BYTES: usize = 16 << 10;
 
 /// Which bytes a key consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Class {
+pub(super) enum ByteClass {
     /// Letters and digits.
-    Alnum,
+    Alphanumeric,
     /// Those, `-` and `_`.
     Word,
     /// Those and `.`.
@@ -32,12 +32,12 @@ pub(super) enum Class {
     Path,
 }
 
-impl Class {
-    const fn holds(self, byte: u8) -> bool {
+impl ByteClass {
+    const fn contains(self, byte: u8) -> bool {
         byte.is_ascii_digit()
             || match self {
                 Self::Upper => byte.is_ascii_uppercase(),
-                Self::Alnum => byte.is_ascii_alphabetic(),
+                Self::Alphanumeric => byte.is_ascii_alphabetic(),
                 Self::Word => byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'),
                 Self::Dotted => byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.'),
                 Self::Path => byte.is_ascii_alphabetic() || byte == b'/',
@@ -51,15 +51,15 @@ impl Class {
 
 /// What has to follow a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rule {
+enum SuffixRule {
     /// At least so many bytes of a class.
-    AtLeast(Class, usize),
+    AtLeast(ByteClass, usize),
     /// Likewise, and no letter or digit before the prefix.
-    Apart(Class, usize),
+    AtLeastSeparated(ByteClass, usize),
     /// Exactly so many, and no letter or digit before the prefix.
-    Exactly(Class, usize),
+    Exactly(ByteClass, usize),
     /// The prefix stays; likewise, with a digit among them.
-    Behind(Class, usize),
+    AfterPrefix(ByteClass, usize),
     /// The rest of a JSON Web Token's header, and the beginning of its claims.
     Jwt,
     /// The rest of a private key's first line.
@@ -70,37 +70,45 @@ enum Rule {
 
 /// A well-known format.
 #[derive(Debug)]
-pub(super) struct Format {
+pub(super) struct KeyFormat {
     pub(super) name: &'static str,
     pub(super) prefix: &'static str,
-    rule: Rule,
+    rule: SuffixRule,
 }
 
-const fn format(name: &'static str, prefix: &'static str, rule: Rule) -> Format {
-    Format { name, prefix, rule }
+const fn format(name: &'static str, prefix: &'static str, rule: SuffixRule) -> KeyFormat {
+    KeyFormat { name, prefix, rule }
 }
 
-use Class::{Alnum, Dotted, Path, Token68, Upper, Word};
-use Rule::{Apart, AtLeast, Behind, Exactly};
+use ByteClass::{Alphanumeric, Dotted, Path, Token68, Upper, Word};
+use SuffixRule::{AfterPrefix, AtLeast, AtLeastSeparated, Exactly};
 
-pub(super) const FORMATS: &[Format] = &[
+pub(super) const FORMATS: &[KeyFormat] = &[
     format("Selvedge token", "slv_", AtLeast(Word, 32)),
     format("Anthropic key", "sk-ant-", AtLeast(Word, 20)),
     format("OpenAI key", "sk-proj-", AtLeast(Word, 20)),
     format("OpenAI key", "sk-svcacct-", AtLeast(Word, 20)),
     format("OpenAI key", "sk-admin-", AtLeast(Word, 20)),
     format("OpenRouter key", "sk-or-v1-", AtLeast(Word, 20)),
-    format("API key", "sk-", Apart(Alnum, 32)),
-    format("xAI key", "xai-", Apart(Alnum, 40)),
-    format("Groq key", "gsk_", Apart(Alnum, 40)),
-    format("Perplexity key", "pplx-", Apart(Alnum, 40)),
-    format("Replicate token", "r8_", Apart(Alnum, 36)),
-    format("Hugging Face token", "hf_", Apart(Alnum, 30)),
-    format("GitHub token", "ghp_", AtLeast(Alnum, 30)),
-    format("GitHub token", "gho_", AtLeast(Alnum, 30)),
-    format("GitHub token", "ghu_", AtLeast(Alnum, 30)),
-    format("GitHub token", "ghs_", AtLeast(Alnum, 30)),
-    format("GitHub token", "ghr_", AtLeast(Alnum, 30)),
+    format("API key", "sk-", AtLeastSeparated(Alphanumeric, 32)),
+    format("xAI key", "xai-", AtLeastSeparated(Alphanumeric, 40)),
+    format("Groq key", "gsk_", AtLeastSeparated(Alphanumeric, 40)),
+    format(
+        "Perplexity key",
+        "pplx-",
+        AtLeastSeparated(Alphanumeric, 40),
+    ),
+    format("Replicate token", "r8_", AtLeastSeparated(Alphanumeric, 36)),
+    format(
+        "Hugging Face token",
+        "hf_",
+        AtLeastSeparated(Alphanumeric, 30),
+    ),
+    format("GitHub token", "ghp_", AtLeast(Alphanumeric, 30)),
+    format("GitHub token", "gho_", AtLeast(Alphanumeric, 30)),
+    format("GitHub token", "ghu_", AtLeast(Alphanumeric, 30)),
+    format("GitHub token", "ghs_", AtLeast(Alphanumeric, 30)),
+    format("GitHub token", "ghr_", AtLeast(Alphanumeric, 30)),
     format("GitHub token", "github_pat_", AtLeast(Word, 30)),
     format("GitLab token", "glpat-", AtLeast(Dotted, 20)),
     format("GitLab token", "gldt-", AtLeast(Word, 20)),
@@ -108,8 +116,8 @@ pub(super) const FORMATS: &[Format] = &[
     format("GitLab token", "glptt-", AtLeast(Word, 40)),
     format("AWS key", "AKIA", Exactly(Upper, 16)),
     format("AWS key", "ASIA", Exactly(Upper, 16)),
-    format("Google key", "AIza", Apart(Word, 35)),
-    format("Google token", "ya29.", Apart(Dotted, 30)),
+    format("Google key", "AIza", AtLeastSeparated(Word, 35)),
+    format("Google token", "ya29.", AtLeastSeparated(Dotted, 30)),
     format("Google secret", "GOCSPX-", AtLeast(Word, 20)),
     format("Slack token", "xoxa-", AtLeast(Word, 20)),
     format("Slack token", "xoxb-", AtLeast(Word, 20)),
@@ -121,129 +129,149 @@ pub(super) const FORMATS: &[Format] = &[
     format(
         "Slack webhook",
         "hooks.slack.com/services/",
-        Behind(Path, 20),
+        AfterPrefix(Path, 20),
     ),
-    format("npm token", "npm_", Apart(Alnum, 36)),
-    format("PyPI token", "pypi-", Apart(Word, 50)),
+    format("npm token", "npm_", AtLeastSeparated(Alphanumeric, 36)),
+    format("PyPI token", "pypi-", AtLeastSeparated(Word, 50)),
     format("Docker token", "dckr_pat_", AtLeast(Word, 20)),
-    format("DigitalOcean token", "dop_v1_", AtLeast(Alnum, 40)),
-    format("Stripe key", "sk_live_", AtLeast(Alnum, 16)),
-    format("Stripe key", "sk_test_", AtLeast(Alnum, 16)),
-    format("Stripe key", "rk_live_", AtLeast(Alnum, 16)),
-    format("Stripe secret", "whsec_", AtLeast(Alnum, 24)),
-    format("SendGrid key", "SG.", Apart(Dotted, 60)),
-    format("Vault token", "hvs.", Apart(Word, 24)),
+    format("DigitalOcean token", "dop_v1_", AtLeast(Alphanumeric, 40)),
+    format("Stripe key", "sk_live_", AtLeast(Alphanumeric, 16)),
+    format("Stripe key", "sk_test_", AtLeast(Alphanumeric, 16)),
+    format("Stripe key", "rk_live_", AtLeast(Alphanumeric, 16)),
+    format("Stripe secret", "whsec_", AtLeast(Alphanumeric, 24)),
+    format("SendGrid key", "SG.", AtLeastSeparated(Dotted, 60)),
+    format("Vault token", "hvs.", AtLeastSeparated(Word, 24)),
     format("age key", "AGE-SECRET-KEY-1", AtLeast(Upper, 50)),
-    format("JSON Web Token", "eyJ", Rule::Jwt),
-    format("bearer token", "Bearer ", Behind(Token68, 16)),
-    format("bearer token", "bearer ", Behind(Token68, 16)),
-    format("bearer token", "BEARER ", Behind(Token68, 16)),
-    format("credentials", "uthorization: Basic ", Behind(Token68, 8)),
-    format("credentials", "uthorization: basic ", Behind(Token68, 8)),
-    format("private key", "-----BEGIN ", Rule::Pem),
-    format("password", "://", Rule::Url),
+    format("JSON Web Token", "eyJ", SuffixRule::Jwt),
+    format("bearer token", "Bearer ", AfterPrefix(Token68, 16)),
+    format("bearer token", "bearer ", AfterPrefix(Token68, 16)),
+    format("bearer token", "BEARER ", AfterPrefix(Token68, 16)),
+    format(
+        "credentials",
+        "uthorization: Basic ",
+        AfterPrefix(Token68, 8),
+    ),
+    format(
+        "credentials",
+        "uthorization: basic ",
+        AfterPrefix(Token68, 8),
+    ),
+    format("private key", "-----BEGIN ", SuffixRule::Pem),
+    format("password", "://", SuffixRule::Url),
 ];
 
-impl Format {
-    pub(super) fn reach(&self, text: &[u8], before: [u8; 2], over: bool) -> Reach {
+impl KeyFormat {
+    pub(super) fn reach(&self, text: &[u8], before: [u8; 2], over: bool) -> MatchExtent {
         let start = self.prefix.len();
         let rest = text.get(start..).unwrap_or_default();
         match self.rule {
             AtLeast(class, least) => at_least(rest, start, 0, class, least, over),
-            Apart(class, least) if stands_apart(before) => {
+            AtLeastSeparated(class, least) if is_separated(before) => {
                 at_least(rest, start, 0, class, least, over)
             }
-            Exactly(class, count) if stands_apart(before) => {
+            Exactly(class, count) if is_separated(before) => {
                 exactly(rest, start, class, count, over)
             }
-            Apart(..) | Exactly(..) => Reach::No,
-            Behind(class, least) => match at_least(rest, start, start, class, least, over) {
-                Reach::Yes { .. } if !rest[..least].iter().any(u8::is_ascii_digit) => Reach::No,
+            AtLeastSeparated(..) | Exactly(..) => MatchExtent::NoMatch,
+            AfterPrefix(class, least) => match at_least(rest, start, start, class, least, over) {
+                MatchExtent::Match { .. } if !rest[..least].iter().any(u8::is_ascii_digit) => {
+                    MatchExtent::NoMatch
+                }
                 reach => reach,
             },
-            Rule::Jwt => jwt(rest, start, over),
-            Rule::Pem => pem(rest, start, over),
-            Rule::Url => url(rest, start, over),
+            SuffixRule::Jwt => jwt(rest, start, over),
+            SuffixRule::Pem => pem(rest, start, over),
+            SuffixRule::Url => url(rest, start, over),
         }
     }
 }
 
 /// No letter or digit stands before: but the end of an escape sequence, of JSON or of a terminal's
 /// colour, is none.
-fn stands_apart([far, near]: [u8; 2]) -> bool {
+fn is_separated([far, near]: [u8; 2]) -> bool {
     let escape = far == b'\\' && matches!(near, b'n' | b'r' | b't' | b'b' | b'f');
     let colour = near == b'm' && (far.is_ascii_digit() || far == b'[');
     escape || colour || !(near.is_ascii_alphanumeric() || near == b'_')
 }
 
-fn unless_over(over: bool) -> Reach {
-    if over { Reach::No } else { Reach::Unsure }
+fn undecided_unless_final(over: bool) -> MatchExtent {
+    if over {
+        MatchExtent::NoMatch
+    } else {
+        MatchExtent::Undecided
+    }
 }
 
 fn at_least(
     rest: &[u8],
     start: usize,
     from: usize,
-    class: Class,
+    class: ByteClass,
     least: usize,
     over: bool,
-) -> Reach {
+) -> MatchExtent {
     let first = &rest[..least.min(rest.len())];
-    match first.iter().position(|byte| !class.holds(*byte)) {
-        Some(_) => Reach::No,
-        None if first.len() < least => unless_over(over),
-        None => Reach::Yes {
+    match first.iter().position(|byte| !class.contains(*byte)) {
+        Some(_) => MatchExtent::NoMatch,
+        None if first.len() < least => undecided_unless_final(over),
+        None => MatchExtent::Match {
             from,
             to: start + least,
-            on: Some(Run::Class(class)),
+            continuation: Some(OpenMatch::Class(class)),
         },
     }
 }
 
-fn exactly(rest: &[u8], start: usize, class: Class, count: usize, over: bool) -> Reach {
+fn exactly(rest: &[u8], start: usize, class: ByteClass, count: usize, over: bool) -> MatchExtent {
     let seen = &rest[..(count + 1).min(rest.len())];
-    let run = seen.iter().take_while(|byte| class.holds(**byte)).count();
+    let run = seen
+        .iter()
+        .take_while(|byte| class.contains(**byte))
+        .count();
     match run {
-        run if run == count && (seen.len() > count || over) => Reach::Yes {
+        run if run == count && (seen.len() > count || over) => MatchExtent::Match {
             from: 0,
             to: start + count,
-            on: None,
+            continuation: None,
         },
-        run if run == seen.len() && run <= count => unless_over(over),
-        _ => Reach::No,
+        run if run == seen.len() && run <= count => undecided_unless_final(over),
+        _ => MatchExtent::NoMatch,
     }
 }
 
-fn jwt(rest: &[u8], start: usize, over: bool) -> Reach {
+fn jwt(rest: &[u8], start: usize, over: bool) -> MatchExtent {
     const NEXT: &[u8] = b".eyJ";
-    let window = &rest[..rest.len().min(WINDOW)];
-    let header = window.iter().take_while(|byte| Word.holds(**byte)).count();
+    let window = &rest[..rest.len().min(MAX_FORMAT_BYTES)];
+    let header = window
+        .iter()
+        .take_while(|byte| Word.contains(**byte))
+        .count();
     let behind = &rest[header..];
     let next = &behind[..behind.len().min(NEXT.len())];
-    if header == WINDOW || !NEXT.starts_with(next) || (header < 8 && !behind.is_empty()) {
-        return Reach::No;
+    if header == MAX_FORMAT_BYTES || !NEXT.starts_with(next) || (header < 8 && !behind.is_empty()) {
+        return MatchExtent::NoMatch;
     }
     if next.len() < NEXT.len() {
-        return unless_over(over);
+        return undecided_unless_final(over);
     }
-    Reach::Yes {
+    MatchExtent::Match {
         from: 0,
         to: start + header + NEXT.len(),
-        on: Some(Run::Class(Dotted)),
+        continuation: Some(OpenMatch::Class(Dotted)),
     }
 }
 
-fn pem(rest: &[u8], start: usize, over: bool) -> Reach {
+fn pem(rest: &[u8], start: usize, over: bool) -> MatchExtent {
     const END: &[u8] = b"PRIVATE KEY-----";
     const LABEL: usize = 24;
     for at in 0..LABEL {
         let behind = rest.get(at..).unwrap_or_default();
         let found = &behind[..behind.len().min(END.len())];
         if found.len() == END.len() && found == END {
-            return Reach::Yes {
+            return MatchExtent::Match {
                 from: 0,
                 to: start + at + END.len(),
-                on: Some(Run::Pem {
+                continuation: Some(OpenMatch::Pem {
                     bytes: 0,
                     dashes: 0,
                     in_end: false,
@@ -251,17 +279,17 @@ fn pem(rest: &[u8], start: usize, over: bool) -> Reach {
             };
         }
         if END.starts_with(found) && found.len() < END.len() {
-            return unless_over(over);
+            return undecided_unless_final(over);
         }
         let label = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ';
         if !behind.first().is_some_and(|byte| label(*byte)) {
-            return Reach::No;
+            return MatchExtent::NoMatch;
         }
     }
-    Reach::No
+    MatchExtent::NoMatch
 }
 
-fn url(rest: &[u8], start: usize, over: bool) -> Reach {
+fn url(rest: &[u8], start: usize, over: bool) -> MatchExtent {
     let ends = |byte: u8| {
         byte.is_ascii_whitespace()
             || byte.is_ascii_control()
@@ -272,43 +300,43 @@ fn url(rest: &[u8], start: usize, over: bool) -> Reach {
     };
     let user = rest
         .iter()
-        .take(USER)
+        .take(MAX_USER_BYTES)
         .take_while(|byte| !ends(**byte) && !matches!(byte, b':' | b'@'))
         .count();
     let password_at = user + 1;
     let secret = match rest.get(user) {
-        None => return unless_over(over),
-        Some(b'@') if user >= TOKEN_AS_USER => 0..user,
+        None => return undecided_unless_final(over),
+        Some(b'@') if user >= MIN_TOKEN_USER_BYTES => 0..user,
         Some(b':') => {
-            let password = rest.iter().skip(password_at).take(PASSWORD);
+            let password = rest.iter().skip(password_at).take(MAX_PASSWORD_BYTES);
             let length = password
                 .take_while(|byte| !ends(**byte) && **byte != b'@')
                 .count();
             match rest.get(password_at + length) {
-                None => return unless_over(over),
+                None => return undecided_unless_final(over),
                 Some(b'@') if length > 0 => password_at..password_at + length,
-                Some(_) => return Reach::No,
+                Some(_) => return MatchExtent::NoMatch,
             }
         }
-        Some(_) => return Reach::No,
+        Some(_) => return MatchExtent::NoMatch,
     };
     // A variable, a gap to fill in, or what was redacted already.
     if rest.first() == Some(&b'[') || matches!(rest[secret.start], b'$' | b'{' | b'*' | b'[' | b'%')
     {
-        return Reach::No;
+        return MatchExtent::NoMatch;
     }
-    Reach::Yes {
+    MatchExtent::Match {
         from: start + secret.start,
         to: start + secret.end,
-        on: None,
+        continuation: None,
     }
 }
 
 /// What goes on byte by byte, without an end that is known beforehand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum OpenMatch {
     /// For as long as the bytes are of a class.
-    Class(Class),
+    Class(ByteClass),
     /// Up to the end of the last line of a private key.
     Pem {
         bytes: usize,
@@ -317,11 +345,14 @@ pub(super) enum Run {
     },
 }
 
-impl Run {
+impl OpenMatch {
     /// Takes its part of a text: how many bytes that is. Less than all of them: it is over.
-    pub(super) fn take(&mut self, text: &[u8]) -> usize {
+    pub(super) fn consume(&mut self, text: &[u8]) -> usize {
         match self {
-            Self::Class(class) => text.iter().take_while(|byte| class.holds(**byte)).count(),
+            Self::Class(class) => text
+                .iter()
+                .take_while(|byte| class.contains(**byte))
+                .count(),
             Self::Pem {
                 bytes,
                 dashes,
@@ -331,7 +362,7 @@ impl Run {
                 .take_while(|byte| {
                     // The last line's second row of dashes was its end.
                     let over = *in_end && *dashes >= 10;
-                    if over || *bytes >= PEM || !is_of_pem(**byte) {
+                    if over || *bytes >= MAX_PEM_BYTES || !is_of_pem(**byte) {
                         return false;
                     }
                     *bytes += 1;

@@ -4,27 +4,27 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::Reach;
-use super::sieve::KEY;
+use super::MatchExtent;
+use super::prefix_matcher::KEY_BYTES;
 
 /// What stands between two line breaks of an encoded text, at least, in bytes.
-const LINE: usize = 16;
+const MIN_LINE_BYTES: usize = 16;
 
 /// One form of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Form {
+pub(super) struct EncodedForm {
     bytes: Vec<u8>,
     /// Whether line breaks may stand in it.
     broken: bool,
 }
 
 /// All forms of a value; some may be equal.
-pub(super) fn forms(value: &[u8]) -> Vec<Form> {
-    let mut forms: Vec<Form> = [value.to_vec(), json(value), json(&json(value))]
+pub(super) fn encoded_forms(value: &[u8]) -> Vec<EncodedForm> {
+    let mut forms: Vec<EncodedForm> = [value.to_vec(), json(value), json(&json(value))]
         .into_iter()
         .chain(slashed(value))
         .chain(percent(value))
-        .map(|bytes| Form {
+        .map(|bytes| EncodedForm {
             bytes,
             broken: false,
         })
@@ -35,20 +35,20 @@ pub(super) fn forms(value: &[u8]) -> Vec<Form> {
     // As `od`, `hexdump` and `openssl` part it.
     let parted = [" ", ":"].into_iter();
     let parted = parted.flat_map(|parts| [true, false].map(|upper| hex(value, upper, parts)));
-    forms.extend(parted.map(|bytes| Form {
+    forms.extend(parted.map(|bytes| EncodedForm {
         bytes,
         broken: false,
     }));
     for bytes in encoded {
         // Where a line breaks in the key itself, what stands behind shows the rest.
-        if bytes.len() >= 2 * LINE + KEY {
-            let bytes = bytes[KEY..].to_vec();
-            forms.push(Form {
+        if bytes.len() >= 2 * MIN_LINE_BYTES + KEY_BYTES {
+            let bytes = bytes[KEY_BYTES..].to_vec();
+            forms.push(EncodedForm {
                 bytes,
                 broken: true,
             });
         }
-        forms.push(Form {
+        forms.push(EncodedForm {
             bytes,
             broken: true,
         });
@@ -56,86 +56,86 @@ pub(super) fn forms(value: &[u8]) -> Vec<Form> {
     forms
 }
 
-impl Form {
+impl EncodedForm {
     /// The bytes that show where it begins.
-    pub(super) fn key(&self) -> Option<[u8; KEY]> {
+    pub(super) fn key(&self) -> Option<[u8; KEY_BYTES]> {
         self.bytes.first_chunk().copied()
     }
 
-    pub(super) fn reach(&self, text: &[u8], over: bool) -> Reach {
+    pub(super) fn reach(&self, text: &[u8], over: bool) -> MatchExtent {
         let Some(to) = self.end_in(text) else {
-            return Reach::No;
+            return MatchExtent::NoMatch;
         };
         match to {
-            End::At(to) => Reach::Yes {
+            FormEnd::At(to) => MatchExtent::Match {
                 from: 0,
                 to,
-                on: None,
+                continuation: None,
             },
-            End::Beyond if over => Reach::No,
-            End::Beyond => Reach::Unsure,
+            FormEnd::Undecided if over => MatchExtent::NoMatch,
+            FormEnd::Undecided => MatchExtent::Undecided,
         }
     }
 
     /// Where the form that begins the text ends; nothing where the text does not begin with it.
-    fn end_in(&self, text: &[u8]) -> Option<End> {
+    fn end_in(&self, text: &[u8]) -> Option<FormEnd> {
         if !self.broken {
             let common = self.bytes.len().min(text.len());
             let begins = text[..common] == self.bytes[..common];
             return begins.then_some(if common == self.bytes.len() {
-                End::At(common)
+                FormEnd::At(common)
             } else {
-                End::Beyond
+                FormEnd::Undecided
             });
         }
-        let (mut at, mut since_break) = (0, LINE);
+        let (mut at, mut since_break) = (0, MIN_LINE_BYTES);
         for byte in &self.bytes {
-            if since_break >= LINE {
+            if since_break >= MIN_LINE_BYTES {
                 match line_break(&text[at..]) {
-                    Break::None => {}
-                    Break::Unsure => return Some(End::Beyond),
+                    LineBreak::None => {}
+                    LineBreak::Undecided => return Some(FormEnd::Undecided),
                     // At the very beginning there is nothing to break.
-                    Break::Of(length) if at > 0 => {
+                    LineBreak::Length(length) if at > 0 => {
                         at += length;
                         since_break = 0;
                     }
-                    Break::Of(_) => return None,
+                    LineBreak::Length(_) => return None,
                 }
             }
             match text.get(at) {
-                None => return Some(End::Beyond),
+                None => return Some(FormEnd::Undecided),
                 Some(found) if found == byte => at += 1,
                 Some(_) => return None,
             }
             since_break += 1;
         }
-        Some(End::At(at))
+        Some(FormEnd::At(at))
     }
 }
 
-enum End {
+enum FormEnd {
     At(usize),
-    Beyond,
+    Undecided,
 }
 
-enum Break {
+enum LineBreak {
     None,
-    Of(usize),
-    Unsure,
+    Length(usize),
+    Undecided,
 }
 
 /// A line break at the beginning of a text, as it is or escaped.
-fn line_break(text: &[u8]) -> Break {
+fn line_break(text: &[u8]) -> LineBreak {
     const BREAKS: [&[u8]; 4] = [b"\r\n", b"\n", br"\r\n", br"\n"];
     for line_break in BREAKS {
         if text.starts_with(line_break) {
-            return Break::Of(line_break.len());
+            return LineBreak::Length(line_break.len());
         }
         if line_break.starts_with(text) && !text.is_empty() {
-            return Break::Unsure;
+            return LineBreak::Undecided;
         }
     }
-    Break::None
+    LineBreak::None
 }
 
 /// As the inside of a JSON string.

@@ -9,8 +9,8 @@
 mod formats;
 mod forms;
 mod json;
-mod known;
-mod sieve;
+mod prefix_matcher;
+mod secret_names;
 mod stream;
 
 #[cfg(test)]
@@ -23,15 +23,15 @@ use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, MatchKind};
 
-use self::formats::{FORMATS, Format, Run};
-use self::forms::{Form, forms};
-pub use self::json::Unredactable;
-pub use self::known::{is_secret_name, is_worth_redacting};
-use self::sieve::{KEY, Sieve};
-pub use self::stream::Stream;
+use self::formats::{FORMATS, KeyFormat, OpenMatch};
+use self::forms::{EncodedForm, encoded_forms};
+pub use self::json::RedactError;
+use self::prefix_matcher::{KEY_BYTES, PrefixMatcher};
+pub use self::secret_names::{is_secret_name, is_worth_redacting};
+pub use self::stream::RedactionStream;
 
 /// Values shorter than this are never taken for secrets, in bytes: `1` would be redacted everywhere.
-pub const SHORTEST: usize = 8;
+pub const MIN_SECRET_BYTES: usize = 8;
 
 /// A value that must not be shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl fmt::Debug for Secret {
 /// Finds secrets. Cheap to clone.
 #[derive(Clone)]
 pub struct Redactor {
-    compiled: Arc<Compiled>,
+    compiled: Arc<CompiledPatterns>,
 }
 
 impl fmt::Debug for Redactor {
@@ -73,108 +73,117 @@ impl fmt::Debug for Redactor {
 impl Default for Redactor {
     /// Knows no value, only the well-known formats.
     fn default() -> Self {
-        static FORMATS_ALONE: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(&[]));
-        FORMATS_ALONE.clone()
+        static FORMATS_ONLY: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(&[]));
+        FORMATS_ONLY.clone()
     }
 }
 
 /// A form of a value, and what it is called.
 struct Needle {
     name: Arc<str>,
-    form: Form,
+    form: EncodedForm,
 }
 
-struct Compiled {
-    sieve: Sieve,
+struct CompiledPatterns {
+    matcher: PrefixMatcher,
     needles: Vec<Needle>,
     /// For each key of the sieve, the needles that begin with it.
-    behind: Vec<Vec<usize>>,
+    needles_by_key: Vec<Vec<usize>>,
     /// All keys, sorted: those of values and of formats.
     keys: Vec<Vec<u8>>,
 }
 
 /// The prefixes of the formats.
-struct Prefixes {
+struct FormatPrefixes {
     /// Reads past what holds none quickly, and takes long to begin. Building it fails only where the
     /// prefixes have no end, which they have.
-    far: Option<AhoCorasick>,
+    scanning: Option<AhoCorasick>,
     /// The other way round.
-    near: Option<AhoCorasick>,
+    anchored: Option<AhoCorasick>,
     /// Bytes of the longest.
     longest: usize,
     /// For each format, those whose prefix begins its own, itself among them.
-    within: Vec<Vec<usize>>,
+    shorter: Vec<Vec<usize>>,
 }
 
 /// How far behind a prefix the next one is looked for as if it were near.
-const NEAR: usize = 128;
+const MAX_NEAR_BYTES: usize = 128;
 
-impl Prefixes {
+impl FormatPrefixes {
     /// The first prefix from a place on, and whose it is. Where one stood just before, as in output full of
     /// links, the next is seldom far.
     fn find(&self, text: &[u8], from: usize, is_first: bool) -> Option<(usize, usize)> {
         let mut from = from;
         if !is_first {
-            let end = text.len().min(from + NEAR + self.longest);
-            let hit = self.near.as_ref()?.find(Input::new(text).range(from..end));
+            let end = text.len().min(from + MAX_NEAR_BYTES + self.longest);
+            let hit = self
+                .anchored
+                .as_ref()?
+                .find(Input::new(text).range(from..end));
             // One that begins behind may be cut off.
-            if let Some(hit) = hit.filter(|hit| hit.start() < from + NEAR) {
+            if let Some(hit) = hit.filter(|hit| hit.start() < from + MAX_NEAR_BYTES) {
                 return Some((hit.start(), hit.pattern().as_usize()));
             }
-            from = text.len().min(from + NEAR);
+            from = text.len().min(from + MAX_NEAR_BYTES);
         }
-        let hit = self.far.as_ref()?.find(Input::new(text).range(from..))?;
+        let hit = self
+            .scanning
+            .as_ref()?
+            .find(Input::new(text).range(from..))?;
         Some((hit.start(), hit.pattern().as_usize()))
     }
 }
 
-static PREFIXES: LazyLock<Prefixes> = LazyLock::new(|| {
+static PREFIXES: LazyLock<FormatPrefixes> = LazyLock::new(|| {
     let mut automaton = AhoCorasick::builder();
     automaton.match_kind(MatchKind::LeftmostLongest);
     let prefixes = || FORMATS.iter().map(|it| it.prefix);
-    let within = |one: &Format| {
-        let begins = |(_, other): &(usize, &Format)| one.prefix.starts_with(other.prefix);
+    let within = |one: &KeyFormat| {
+        let begins = |(_, other): &(usize, &KeyFormat)| one.prefix.starts_with(other.prefix);
         let all = FORMATS.iter().enumerate().filter(begins);
         all.map(|(index, _)| index).collect()
     };
-    Prefixes {
-        far: automaton.build(prefixes()).ok(),
-        near: automaton
+    FormatPrefixes {
+        scanning: automaton.build(prefixes()).ok(),
+        anchored: automaton
             .prefilter(false)
             .kind(Some(AhoCorasickKind::DFA))
             .build(prefixes())
             .ok(),
         longest: prefixes().map(str::len).max().unwrap_or(0),
-        within: FORMATS.iter().map(within).collect(),
+        shorter: FORMATS.iter().map(within).collect(),
     }
 });
 
 /// What a needle makes of the text that begins at one of its keys.
-enum Reach {
+enum MatchExtent {
     /// It does not stand there.
-    No,
+    NoMatch,
     /// More text decides.
-    Unsure,
+    Undecided,
     /// It stands there.
-    Yes {
+    Match {
         /// The first byte that is secret, counted from the key.
         from: usize,
         /// The first byte that is not; behind it `on` goes on.
         to: usize,
         /// What else belongs to it, byte by byte.
-        on: Option<Run>,
+        continuation: Option<OpenMatch>,
     },
 }
 
 impl Redactor {
-    /// Looks for these values and for all well-known formats. Values shorter than [`SHORTEST`] are
+    /// Looks for these values and for all well-known formats. Values shorter than [`MIN_SECRET_BYTES`] are
     /// passed over.
     pub fn new(secrets: &[Secret]) -> Self {
         let mut needles = Vec::new();
         let mut seen = BTreeSet::new();
-        for secret in secrets.iter().filter(|it| it.value.len() >= SHORTEST) {
-            let name: Arc<str> = told_name(&secret.name).into();
-            for form in forms(&secret.value) {
+        for secret in secrets
+            .iter()
+            .filter(|it| it.value.len() >= MIN_SECRET_BYTES)
+        {
+            let name: Arc<str> = sanitize_name(&secret.name).into();
+            for form in encoded_forms(&secret.value) {
                 if seen.insert(form.clone()) {
                     let name = Arc::clone(&name);
                     needles.push(Needle { name, form });
@@ -182,13 +191,13 @@ impl Redactor {
             }
         }
         Self {
-            compiled: Arc::new(Compiled::new(needles)),
+            compiled: Arc::new(CompiledPatterns::new(needles)),
         }
     }
 
     /// Redacts a whole text.
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        match self.bytes(text.as_bytes()) {
+    pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.redact_bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             Cow::Owned(bytes) => Cow::Owned(
                 String::from_utf8(bytes)
@@ -198,7 +207,7 @@ impl Redactor {
     }
 
     /// Redacts a whole text.
-    pub fn bytes<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+    pub fn redact_bytes<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         let mut stream = self.stream();
         let mut kept = Vec::new();
         let mut room = Vec::new();
@@ -212,24 +221,24 @@ impl Redactor {
     }
 
     /// Whether there is anything to redact in a whole text.
-    pub fn finds(&self, text: &str) -> bool {
-        matches!(self.bytes(text.as_bytes()), Cow::Owned(_))
+    pub fn has_secret(&self, text: &str) -> bool {
+        matches!(self.redact_bytes(text.as_bytes()), Cow::Owned(_))
     }
 
     /// The name of a known value that stands in a whole text, in any form.
-    pub fn value_in(&self, text: &str) -> Option<String> {
-        self.stream().value_in(text.as_bytes())
+    pub fn find_known_value(&self, text: &str) -> Option<String> {
+        self.stream().find_known_value(text.as_bytes())
     }
 
     /// A stream to redact piece by piece.
-    pub fn stream(&self) -> Stream {
-        Stream::new(Arc::clone(&self.compiled))
+    pub fn stream(&self) -> RedactionStream {
+        RedactionStream::new(Arc::clone(&self.compiled))
     }
 }
 
-impl Compiled {
+impl CompiledPatterns {
     fn new(needles: Vec<Needle>) -> Self {
-        let mut by_key: BTreeMap<[u8; KEY], Vec<usize>> = BTreeMap::new();
+        let mut by_key: BTreeMap<[u8; KEY_BYTES], Vec<usize>> = BTreeMap::new();
         for (index, needle) in needles.iter().enumerate() {
             // A form is no shorter than the value.
             if let Some(key) = needle.form.key() {
@@ -241,8 +250,8 @@ impl Compiled {
         keys.extend(prefixes);
         keys.sort_unstable();
         Self {
-            sieve: Sieve::new(by_key.keys().copied().collect()),
-            behind: by_key.into_values().collect(),
+            matcher: PrefixMatcher::new(by_key.keys().copied().collect()),
+            needles_by_key: by_key.into_values().collect(),
             needles,
             keys,
         }
@@ -250,7 +259,9 @@ impl Compiled {
 
     /// The first place near the end of a text from which on a key may have begun.
     fn undecided(&self, text: &[u8]) -> usize {
-        let from = text.len().saturating_sub(PREFIXES.longest.max(KEY) - 1);
+        let from = text
+            .len()
+            .saturating_sub(PREFIXES.longest.max(KEY_BYTES) - 1);
         let begins = |at: &usize| {
             let rest = text.get(*at..).unwrap_or_default();
             let next = self.keys.partition_point(|key| key.as_slice() <= rest);
@@ -261,7 +272,7 @@ impl Compiled {
 }
 
 /// A name that may stand anywhere: in JSON, in markup, in a log.
-fn told_name(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let told: String = name.chars().filter(|c| harmless(*c)).take(64).collect();
     if told.is_empty() {

@@ -4,63 +4,63 @@
 
 use std::sync::Arc;
 
-use super::formats::{FORMATS, Run};
-use super::{Compiled, PREFIXES, Reach};
+use super::formats::{FORMATS, OpenMatch};
+use super::{CompiledPatterns, MatchExtent, PREFIXES};
 
 /// A text that comes piece by piece.
-pub struct Stream {
-    compiled: Arc<Compiled>,
+pub struct RedactionStream {
+    compiled: Arc<CompiledPatterns>,
     /// What is not decided yet.
-    held: Vec<u8>,
+    pending: Vec<u8>,
     /// How much of that belongs to something that was redacted.
     covered: usize,
     /// What goes on behind the pieces so far, byte by byte.
-    runs: Vec<Run>,
+    open_matches: Vec<OpenMatch>,
     /// The two bytes before `held`; zero where there are none.
     before: [u8; 2],
 }
 
-impl std::fmt::Debug for Stream {
+impl std::fmt::Debug for RedactionStream {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Stream({} bytes held back)", self.held.len())
+        write!(out, "Stream({} bytes held back)", self.pending.len())
     }
 }
 
 /// Something to redact.
-struct Range {
+struct RedactedRange {
     /// Where its key stands.
     key: usize,
     from: usize,
     to: usize,
-    what: What,
+    kind: RedactionKind,
     /// What of it goes on behind the text.
-    run: Option<Run>,
+    run: Option<OpenMatch>,
 }
 
 /// What was found.
 #[derive(Clone, Copy)]
-enum What {
+enum RedactionKind {
     Value(usize),
     Format(usize),
 }
 
 /// The keys that stand at one place.
 #[derive(Clone, Copy)]
-struct Found {
+struct KeyMatches {
     value: Option<usize>,
     format: Option<usize>,
 }
 
 /// All places of a text where keys stand, in order.
-struct Keys<'a> {
-    compiled: &'a Compiled,
+struct KeyScanner<'a> {
+    compiled: &'a CompiledPatterns,
     text: &'a [u8],
     value: Option<(usize, usize)>,
     format: Option<(usize, usize)>,
 }
 
-impl<'a> Keys<'a> {
-    fn of(compiled: &'a Compiled, text: &'a [u8]) -> Self {
+impl<'a> KeyScanner<'a> {
+    fn of(compiled: &'a CompiledPatterns, text: &'a [u8]) -> Self {
         let mut keys = Self {
             compiled,
             text,
@@ -72,18 +72,18 @@ impl<'a> Keys<'a> {
     }
 
     fn value(&self, from: usize) -> Option<(usize, usize)> {
-        self.compiled.sieve.find(self.text, from)
+        self.compiled.matcher.find(self.text, from)
     }
 }
 
-impl Iterator for Keys<'_> {
-    type Item = (usize, Found);
+impl Iterator for KeyScanner<'_> {
+    type Item = (usize, KeyMatches);
 
     fn next(&mut self) -> Option<Self::Item> {
         let places = [self.value, self.format].into_iter().flatten();
         let at = places.map(|(at, _)| at).min()?;
         let here = |it: Option<(usize, usize)>| it.filter(|it| it.0 == at).map(|it| it.1);
-        let found = Found {
+        let found = KeyMatches {
             value: here(self.value),
             format: here(self.format),
         };
@@ -97,13 +97,13 @@ impl Iterator for Keys<'_> {
     }
 }
 
-impl Stream {
-    pub(super) fn new(compiled: Arc<Compiled>) -> Self {
+impl RedactionStream {
+    pub(super) fn new(compiled: Arc<CompiledPatterns>) -> Self {
         Self {
             compiled,
-            held: Vec::new(),
+            pending: Vec::new(),
             covered: 0,
-            runs: Vec::new(),
+            open_matches: Vec::new(),
             before: [0; 2],
         }
     }
@@ -112,46 +112,46 @@ impl Stream {
     /// `room` is where anything else is put; what it held is gone.
     pub fn push<'a>(&mut self, piece: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
         room.clear();
-        if self.held.is_empty() && self.runs.is_empty() {
-            let (ranges, hold) = self.look(piece, false);
+        if self.pending.is_empty() && self.open_matches.is_empty() {
+            let (ranges, hold) = self.find_ranges(piece, false);
             if ranges.is_empty() {
-                self.keep(piece, hold, 0);
+                self.hold_back(piece, hold, 0);
                 return &piece[..hold];
             }
             self.write(piece, ranges, hold, room);
             return room;
         }
-        let mut text = std::mem::take(&mut self.held);
+        let mut text = std::mem::take(&mut self.pending);
         text.extend_from_slice(piece);
         let seen = text.len() - piece.len();
-        self.go_on(&text, seen);
-        let (ranges, hold) = self.look(&text, false);
+        self.advance_matches(&text, seen);
+        let (ranges, hold) = self.find_ranges(&text, false);
         self.write(&text, ranges, hold, room);
         room
     }
 
     /// The text is over: adds what was held back.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        let text = std::mem::take(&mut self.held);
-        let (ranges, hold) = self.look(&text, true);
+        let text = std::mem::take(&mut self.pending);
+        let (ranges, hold) = self.find_ranges(&text, true);
         self.write(&text, ranges, hold, out);
         *self = Self::new(Arc::clone(&self.compiled));
     }
 
     /// The name of a known value in a whole text.
-    pub(super) fn value_in(&self, text: &[u8]) -> Option<String> {
-        let (ranges, _) = self.look(text, true);
-        ranges.into_iter().find_map(|range| match range.what {
-            What::Value(needle) => Some(self.compiled.needles[needle].name.to_string()),
-            What::Format(_) => None,
+    pub(super) fn find_known_value(&self, text: &[u8]) -> Option<String> {
+        let (ranges, _) = self.find_ranges(text, true);
+        ranges.into_iter().find_map(|range| match range.kind {
+            RedactionKind::Value(needle) => Some(self.compiled.needles[needle].name.to_string()),
+            RedactionKind::Format(_) => None,
         })
     }
 
     /// Lets what goes on take its part of the text behind what was seen of it.
-    fn go_on(&mut self, text: &[u8], seen: usize) {
+    fn advance_matches(&mut self, text: &[u8], seen: usize) {
         let mut covered = self.covered;
-        self.runs.retain_mut(|run| {
-            let taken = run.take(&text[seen..]);
+        self.open_matches.retain_mut(|run| {
+            let taken = run.consume(&text[seen..]);
             covered = covered.max(seen + taken);
             seen + taken == text.len()
         });
@@ -159,25 +159,28 @@ impl Stream {
     }
 
     /// What is to be redacted, and up to where that is decided.
-    fn look(&self, text: &[u8], over: bool) -> (Vec<Range>, usize) {
+    fn find_ranges(&self, text: &[u8], over: bool) -> (Vec<RedactedRange>, usize) {
         let mut hold = if over {
             text.len()
         } else {
             self.compiled.undecided(text)
         };
-        let mut ranges: Vec<Range> = Vec::new();
-        for (at, found) in Keys::of(&self.compiled, text) {
+        let mut ranges: Vec<RedactedRange> = Vec::new();
+        for (at, found) in KeyScanner::of(&self.compiled, text) {
             if at >= hold {
                 break;
             }
             let known = ranges.len();
-            if self.behind(text, at, found, over, &mut ranges).is_none() {
+            if self
+                .add_matches(text, at, found, over, &mut ranges)
+                .is_none()
+            {
                 ranges.truncate(known);
                 hold = at;
             }
         }
         // What is secret only behind the held place is looked at again, with all from its key on.
-        let is_split = |range: &&Range, hold| range.key < hold && range.from >= hold;
+        let is_split = |range: &&RedactedRange, hold| range.key < hold && range.from >= hold;
         while let Some(range) = ranges.iter().find(|range| is_split(range, hold)) {
             hold = range.key;
         }
@@ -186,29 +189,33 @@ impl Stream {
     }
 
     /// Adds what stands behind the keys at a place; nothing where that is not decided.
-    fn behind(
+    fn add_matches(
         &self,
         text: &[u8],
         at: usize,
-        found: Found,
+        found: KeyMatches,
         over: bool,
-        ranges: &mut Vec<Range>,
+        ranges: &mut Vec<RedactedRange>,
     ) -> Option<()> {
         let (rest, before) = (&text[at..], self.before(text, at));
         let mut reached = |what, reach| match reach {
-            Reach::No => Some(()),
-            Reach::Unsure => None,
-            Reach::Yes { from, to, on } => {
+            MatchExtent::NoMatch => Some(()),
+            MatchExtent::Undecided => None,
+            MatchExtent::Match {
+                from,
+                to,
+                continuation: on,
+            } => {
                 let mut to = at + to;
-                let run = on.and_then(|mut run: Run| {
-                    to += run.take(&text[to..]);
+                let run = on.and_then(|mut run: OpenMatch| {
+                    to += run.consume(&text[to..]);
                     (to == text.len()).then_some(run)
                 });
-                ranges.push(Range {
+                ranges.push(RedactedRange {
                     key: at,
                     from: at + from,
                     to,
-                    what,
+                    kind: what,
                     run,
                 });
                 Some(())
@@ -216,47 +223,53 @@ impl Stream {
         };
         for &needle in found
             .value
-            .map_or(&[][..], |key| &self.compiled.behind[key])
+            .map_or(&[][..], |key| &self.compiled.needles_by_key[key])
         {
             let reach = self.compiled.needles[needle].form.reach(rest, over);
-            reached(What::Value(needle), reach)?;
+            reached(RedactionKind::Value(needle), reach)?;
         }
         // The longest prefix was found; a shorter one begins there as well.
-        for &format in found.format.map_or(&[][..], |it| &PREFIXES.within[it]) {
+        for &format in found.format.map_or(&[][..], |it| &PREFIXES.shorter[it]) {
             let reach = FORMATS[format].reach(rest, before, over);
-            reached(What::Format(format), reach)?;
+            reached(RedactionKind::Format(format), reach)?;
         }
         Some(())
     }
 
     /// Writes what is decided, and keeps the rest.
-    fn write(&mut self, text: &[u8], mut ranges: Vec<Range>, hold: usize, out: &mut Vec<u8>) {
+    fn write(
+        &mut self,
+        text: &[u8],
+        mut ranges: Vec<RedactedRange>,
+        hold: usize,
+        out: &mut Vec<u8>,
+    ) {
         // Those that begin at the same byte: the longest gives the name.
         ranges.sort_by_key(|range| (range.from, std::cmp::Reverse(range.to)));
         let mut done = self.covered;
         for range in ranges {
             if range.from >= done {
                 out.extend_from_slice(&text[done..range.from]);
-                let name = match range.what {
-                    What::Value(needle) => &*self.compiled.needles[needle].name,
-                    What::Format(format) => FORMATS[format].name,
+                let name = match range.kind {
+                    RedactionKind::Value(needle) => &*self.compiled.needles[needle].name,
+                    RedactionKind::Format(format) => FORMATS[format].name,
                 };
                 out.extend_from_slice(b"[redacted:");
                 out.extend_from_slice(name.as_bytes());
                 out.push(b']');
             }
             done = done.max(range.to);
-            self.runs.extend(range.run);
+            self.open_matches.extend(range.run);
         }
         if done < hold {
             out.extend_from_slice(&text[done..hold]);
         }
-        self.keep(text, hold, done);
+        self.hold_back(text, hold, done);
     }
 
-    fn keep(&mut self, text: &[u8], hold: usize, done: usize) {
+    fn hold_back(&mut self, text: &[u8], hold: usize, done: usize) {
         self.before = self.before(text, hold);
-        self.held = text[hold..].to_vec();
+        self.pending = text[hold..].to_vec();
         self.covered = done.saturating_sub(hold);
     }
 

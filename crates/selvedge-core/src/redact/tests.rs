@@ -81,7 +81,7 @@ fn every_form_is_found_at_every_split_and_leaves_nothing() {
     for (name, value) in [("DEPLOY_KEY", KEY), ("PLAIN_TOKEN", PLAIN)] {
         for form in forms(value) {
             let text = format!("before {form}\nbehind");
-            let whole = redactor.text(&text).into_owned();
+            let whole = redactor.redact_text(&text).into_owned();
             assert!(
                 whole.contains(&format!("[redacted:{name}]")),
                 "{text} -> {whole}"
@@ -117,7 +117,7 @@ fn an_encoding_broken_into_lines_is_found() {
                 .map(|at| &encoded[at..encoded.len().min(at + 76)])
                 .collect();
             let text = lines.join(line_break);
-            let redacted = redactor.text(&text);
+            let redacted = redactor.redact_text(&text);
             // The line may break within the first bytes of it.
             let left = redacted.replace("[redacted:LONG]", "");
             assert!(left.len() <= shift * 4 / 3 + 16, "{shift}: {redacted}");
@@ -131,7 +131,7 @@ fn an_encoding_broken_into_lines_is_found() {
 fn secrets_that_overlap_go_together() {
     let redactor = redactor();
     let text = "(q7Rt5Yw2Pz8Kd4Xnabababababab)";
-    assert_eq!(redactor.text(text), "([redacted:PLAIN_TOKEN]abab)");
+    assert_eq!(redactor.redact_text(text), "([redacted:PLAIN_TOKEN]abab)");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn known_formats_are_found_and_what_only_looks_like_them_is_not() {
             "\"[redacted:private key]\"",
         ),
     ] {
-        assert_eq!(redactor.text(&text), expect);
+        assert_eq!(redactor.redact_text(&text), expect);
         for at in 0..=text.len() {
             let (one, other) = text.as_bytes().split_at(at);
             let cut = streamed(&redactor, [one, other]);
@@ -200,7 +200,11 @@ fn known_formats_are_found_and_what_only_looks_like_them_is_not() {
                 "cut at {at} of {text}"
             );
         }
-        assert_eq!(redactor.text(expect), expect, "twice is as good as once");
+        assert_eq!(
+            redactor.redact_text(expect),
+            expect,
+            "twice is as good as once"
+        );
     }
     for text in [
         "task-0123456789abcdef0123456789abcdef",
@@ -211,7 +215,7 @@ fn known_formats_are_found_and_what_only_looks_like_them_is_not() {
         "eyJhbGciOiJIUzI1NiJ9 alone, AKIDEXAMPLE, AKIAIOSFODNN7EXAMPLEX",
         "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
     ] {
-        assert_eq!(redactor.text(text), text);
+        assert_eq!(redactor.redact_text(text), text);
     }
 }
 
@@ -227,7 +231,7 @@ fn a_key_is_found_however_far_behind_another_it_stands() {
         for far in 0..300 {
             let gap = " ".repeat(far);
             let said = redactor
-                .text(&format!("https://a.example {gap} {key}"))
+                .redact_text(&format!("https://a.example {gap} {key}"))
                 .into_owned();
             let with_prefix = said.matches("[redacted:").count();
             assert_eq!(with_prefix, 1, "{far} bytes behind: {said}");
@@ -290,9 +294,9 @@ fn an_event_loses_its_secrets_and_stays_one() {
     let expect = Event::CancelRequested {
         reason: "because [redacted:PLAIN_TOKEN]".to_owned(),
     };
-    assert_eq!(redactor().event(event).unwrap(), expect);
+    assert_eq!(redactor().redact_event(event).unwrap(), expect);
     assert_eq!(
-        redactor().event(Event::Suspended).unwrap(),
+        redactor().redact_event(Event::Suspended).unwrap(),
         Event::Suspended
     );
 }
@@ -357,7 +361,7 @@ proptest! {
     #[test]
     fn every_cut_gives_the_same(text in texts(), cuts in proptest::collection::vec(0..=1000_usize, 0..6)) {
         let redactor = redactor();
-        let whole = redactor.text(&text).into_owned();
+        let whole = redactor.redact_text(&text).into_owned();
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut * text.len() / 1000).collect();
         places.extend([0, text.len()]);
         places.sort_unstable();

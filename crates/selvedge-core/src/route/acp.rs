@@ -10,7 +10,7 @@ use crate::model::{AgentKind, AgentSpec};
 const SCHEME: &str = "acp:";
 
 /// How programs are started that speak it when asked to, by the names people use.
-const KNOWN: &[(&str, &[&str])] = &[
+const KNOWN_PROGRAMS: &[(&str, &[&str])] = &[
     ("claude", &["claude-agent-acp"]),
     ("codex", &["codex-acp"]),
     ("copilot", &["copilot", "--acp"]),
@@ -22,13 +22,16 @@ const KNOWN: &[(&str, &[&str])] = &[
 
 /// The agent of such a name. A program is a bare word: where it is and what else it is told is a matter
 /// of configuration.
-pub(super) fn named(name: &str, agents: &BTreeMap<String, AgentSpec>) -> Option<AgentSpec> {
+pub(super) fn find_acp_agent(
+    name: &str,
+    agents: &BTreeMap<String, AgentSpec>,
+) -> Option<AgentSpec> {
     let program = name.strip_prefix(SCHEME)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if !program.starts_with(|c: char| c.is_ascii_alphanumeric()) || !program.chars().all(is_plain) {
         return None;
     }
-    let known = KNOWN.iter().find(|(known, _)| *known == program);
+    let known = KNOWN_PROGRAMS.iter().find(|(known, _)| *known == program);
     let mut words: Vec<String> = match known {
         Some((_, words)) => words.iter().map(|&word| word.to_owned()).collect(),
         None => vec![program.to_owned()],
@@ -55,7 +58,7 @@ pub(super) fn named(name: &str, agents: &BTreeMap<String, AgentSpec>) -> Option<
             .as_ref()
             .map(|agent| agent.env_from.clone())
             .unwrap_or_default(),
-        api_retries: AgentKind::Acp.known().api_retries,
+        api_retries: AgentKind::Acp.capabilities().api_retries,
         deterministic: false,
         prompt_as_argument: false,
         server_by_repository: false,

@@ -12,14 +12,14 @@ pub const DEFAULT_BUDGET_TOKENS: usize = 500;
 
 /// How large a digest may be, and where its reader finds the whole output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Budget<'a> {
+pub struct DigestBudget<'a> {
     /// The most o200k tokens that the digest may cost.
     pub tokens: usize,
     /// Where the full output is (a path, a command), named in the line that states what was cut.
     pub full_output: Option<&'a str>,
 }
 
-impl<'a> Budget<'a> {
+impl<'a> DigestBudget<'a> {
     /// A budget of so many tokens.
     pub fn tokens(tokens: usize) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl<'a> Budget<'a> {
     }
 }
 
-impl Default for Budget<'_> {
+impl Default for DigestBudget<'_> {
     fn default() -> Self {
         Self::tokens(DEFAULT_BUDGET_TOKENS)
     }
@@ -47,5 +47,5 @@ impl Default for Budget<'_> {
 /// Never below the true count, and a few percent above it for logs. Meant for texts of a few
 /// kilobytes, not for whole logs.
 pub fn estimate_tokens(text: &str) -> usize {
-    pieces::Pieces::new(text).map(vocabulary::count).sum()
+    pieces::TokenPieces::new(text).map(vocabulary::count).sum()
 }

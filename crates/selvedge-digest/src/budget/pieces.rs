@@ -2,17 +2,17 @@
 //! up to three digits, runs of punctuation, runs of white space.
 
 /// The pieces of a text, in order; together they are the text.
-pub(super) struct Pieces<'a> {
+pub(super) struct TokenPieces<'a> {
     rest: &'a str,
 }
 
-impl<'a> Pieces<'a> {
+impl<'a> TokenPieces<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { rest: text }
     }
 }
 
-impl<'a> Iterator for Pieces<'a> {
+impl<'a> Iterator for TokenPieces<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
@@ -129,7 +129,7 @@ mod tests {
             ("AB漢C漢DE", &["AB漢C漢", "DE"]),
             ("HTTPServer's API", &["HTTPServer's", " API"]),
         ] {
-            assert_eq!(Pieces::new(text).collect::<Vec<_>>(), pieces, "{text}");
+            assert_eq!(TokenPieces::new(text).collect::<Vec<_>>(), pieces, "{text}");
         }
     }
 }

@@ -17,12 +17,12 @@ static HEAD: &[u8] = include_bytes!("o200k_head.bin");
 /// A longer piece is counted in parts, so that the count takes linear time in its length.
 const PART_BYTES: usize = 128;
 
-type Ranks = QuickMap<&'static [u8], u32>;
+type TokenRanks = QuickMap<&'static [u8], u32>;
 
-fn ranks() -> &'static Ranks {
-    static RANKS: OnceLock<Ranks> = OnceLock::new();
+fn ranks() -> &'static TokenRanks {
+    static RANKS: OnceLock<TokenRanks> = OnceLock::new();
     RANKS.get_or_init(|| {
-        let mut ranks = Ranks::default();
+        let mut ranks = TokenRanks::default();
         ranks.reserve(72_000);
         let mut rest = HEAD;
         let mut rank = 0;

@@ -7,31 +7,31 @@
 
 use memchr::{memchr2, memrchr};
 
-use super::long::Long;
+use super::long_line::LongLine;
 
-/// How much is gathered before its whole lines are passed on. A longer line is a [`Long`] one.
+/// How much is gathered before its whole lines are passed on. A longer line is a [`LongLine`] one.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// What a stream is cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Block<'a> {
+pub(super) enum StreamBlock<'a> {
     /// Whole lines, or what is kept of a long one.
     Lines(&'a [u8]),
     /// A part of a long line, as it is. All its parts come before what is kept of it.
-    Part(&'a [u8]),
+    LongLinePart(&'a [u8]),
 }
 
 /// Gathers chunks and passes on blocks.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
+pub(super) struct BlockSplitter {
     bytes: Vec<u8>,
     /// The beginning of a line that is longer than a block.
-    long: Option<Long>,
+    long: Option<LongLine>,
 }
 
-impl Blocks {
+impl BlockSplitter {
     /// Passes each block that ends within `chunk` to `emit`.
-    pub(super) fn feed(&mut self, mut chunk: &[u8], emit: &mut impl FnMut(Block<'_>)) {
+    pub(super) fn feed(&mut self, mut chunk: &[u8], emit: &mut impl FnMut(StreamBlock<'_>)) {
         while !chunk.is_empty() {
             let room = BLOCK_BYTES - self.bytes.len();
             let (now, later) = chunk.split_at(room.min(chunk.len()));
@@ -39,26 +39,26 @@ impl Blocks {
             chunk = later;
             if self.bytes.len() == BLOCK_BYTES {
                 let end = end_of_lines(&self.bytes);
-                self.pass_on(end, emit);
+                self.emit_through(end, emit);
             }
         }
     }
 
     /// Passes on what the end of the stream leaves.
-    pub(super) fn finish(mut self, emit: &mut impl FnMut(Block<'_>)) {
-        self.pass_on(self.bytes.len(), emit);
+    pub(super) fn finish(mut self, emit: &mut impl FnMut(StreamBlock<'_>)) {
+        self.emit_through(self.bytes.len(), emit);
         if let Some(long) = self.long {
-            emit(Block::Lines(&long.finish()));
+            emit(StreamBlock::Lines(&long.finish()));
         }
     }
 
     /// Passes on the bytes before `end`, which are whole lines; at 0 there is none, and all bytes
     /// are part of a long line.
-    fn pass_on(&mut self, end: usize, emit: &mut impl FnMut(Block<'_>)) {
+    fn emit_through(&mut self, end: usize, emit: &mut impl FnMut(StreamBlock<'_>)) {
         let mut lines = &self.bytes[..end];
         if end == 0 {
             self.long.get_or_insert_default().push(&self.bytes);
-            emit(Block::Part(&self.bytes));
+            emit(StreamBlock::LongLinePart(&self.bytes));
             self.bytes.clear();
             return;
         }
@@ -66,13 +66,13 @@ impl Blocks {
             let rest = memchr2(b'\n', b'\r', lines).unwrap_or(lines.len());
             long.push(&lines[..rest]);
             if rest > 0 {
-                emit(Block::Part(&lines[..rest]));
+                emit(StreamBlock::LongLinePart(&lines[..rest]));
             }
-            emit(Block::Lines(&long.finish()));
+            emit(StreamBlock::Lines(&long.finish()));
             lines = lines.get(rest + 1..).unwrap_or_default();
         }
         if !lines.is_empty() {
-            emit(Block::Lines(lines));
+            emit(StreamBlock::Lines(lines));
         }
         self.bytes.drain(..end);
     }
@@ -94,12 +94,12 @@ mod tests {
 
     fn blocks(chunks: &[&[u8]]) -> Vec<String> {
         let mut out = Vec::new();
-        let mut emit = |block: Block<'_>| {
-            if let Block::Lines(lines) = block {
+        let mut emit = |block: StreamBlock<'_>| {
+            if let StreamBlock::Lines(lines) = block {
                 out.push(String::from_utf8_lossy(lines).into_owned());
             }
         };
-        let mut blocks = Blocks::default();
+        let mut blocks = BlockSplitter::default();
         for chunk in chunks {
             blocks.feed(chunk, &mut emit);
         }
@@ -129,14 +129,14 @@ mod tests {
         let long = "é".repeat(BLOCK_BYTES);
         let log = format!("first\n{long}\nlast\n");
         let (mut parts, mut lines) = (Vec::new(), 0);
-        let mut emit = |block: Block<'_>| match block {
-            Block::Part(part) => {
+        let mut emit = |block: StreamBlock<'_>| match block {
+            StreamBlock::LongLinePart(part) => {
                 assert_eq!(lines, 1);
                 parts.extend_from_slice(part);
             }
-            Block::Lines(_) => lines += 1,
+            StreamBlock::Lines(_) => lines += 1,
         };
-        let mut blocks = Blocks::default();
+        let mut blocks = BlockSplitter::default();
         blocks.feed(log.as_bytes(), &mut emit);
         blocks.finish(&mut emit);
         assert_eq!((lines, parts), (3, long.into_bytes()));

@@ -1,53 +1,53 @@
 //! From raw bytes to lines that a person would see on a screen.
 //!
-//! [`Blocks`] cuts the stream into blocks of whole lines, [`Cleaner`] makes text of each block: no
+//! [`BlockSplitter`] cuts the stream into blocks of whole lines, [`LogCleaner`] makes text of each block: no
 //! escape sequences, no control characters, no frames that were overwritten. Most blocks are plain
 //! text already, which two scans of the whole block tell; their lines are never copied.
-//! [`Prefixes`] takes away what a wrapper put before every line. All of it holds a bounded part of
+//! [`LinePrefixes`] takes away what a wrapper put before every line. All of it holds a bounded part of
 //! the log. Nothing here knows of any tool.
 
 mod blocks;
+mod carriage_returns;
 mod escapes;
-mod frames;
-mod long;
+mod long_line;
 mod prefix;
 
 pub use escapes::strip_escapes;
-pub(crate) use prefix::Prefixes;
+pub(crate) use prefix::LinePrefixes;
 
 use std::ops::Range;
 
 use memchr::memchr_iter;
 
-use blocks::{Block, Blocks};
+use blocks::{BlockSplitter, StreamBlock};
 
 /// What a stream of bytes is made into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum CleanPiece<'a> {
     /// Clean text: whole lines, each ended by a newline but perhaps the last.
     Text(&'a str),
     /// A part of a line that is too long to be held, as it is. What is kept of the line is the
     /// first of the text that comes after its parts.
-    Part(&'a [u8]),
+    LongLinePart(&'a [u8]),
 }
 
 /// Makes clean text of a stream of bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Cleaner {
-    blocks: Blocks,
+pub(crate) struct LogCleaner {
+    blocks: BlockSplitter,
     text: String,
 }
 
-impl Cleaner {
+impl LogCleaner {
     /// Passes on the text of each block that ends within `bytes`.
-    pub(crate) fn feed(&mut self, bytes: &[u8], emit: &mut impl FnMut(Piece<'_>)) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], emit: &mut impl FnMut(CleanPiece<'_>)) {
         let text = &mut self.text;
         self.blocks
             .feed(bytes, &mut |block| clean(block, text, emit));
     }
 
     /// Passes on what the end of the stream leaves.
-    pub(crate) fn finish(mut self, emit: &mut impl FnMut(Piece<'_>)) {
+    pub(crate) fn finish(mut self, emit: &mut impl FnMut(CleanPiece<'_>)) {
         let text = &mut self.text;
         self.blocks.finish(&mut |block| clean(block, text, emit));
     }
@@ -66,18 +66,18 @@ fn split(block: &[u8], mark: u8) -> impl Iterator<Item = Range<usize>> {
         .map(move |end| std::mem::replace(&mut start, end + 1)..end)
 }
 
-fn clean(block: Block<'_>, buffer: &mut String, emit: &mut impl FnMut(Piece<'_>)) {
+fn clean(block: StreamBlock<'_>, buffer: &mut String, emit: &mut impl FnMut(CleanPiece<'_>)) {
     let block = match block {
-        Block::Lines(lines) => lines,
-        Block::Part(part) => return emit(Piece::Part(part)),
+        StreamBlock::Lines(lines) => lines,
+        StreamBlock::LongLinePart(part) => return emit(CleanPiece::LongLinePart(part)),
     };
-    if let Some(text) = plain(block) {
-        return emit(Piece::Text(text));
+    if let Some(text) = as_plain_text(block) {
+        return emit(CleanPiece::Text(text));
     }
     buffer.clear();
     for line in split(block, b'\n') {
-        frames::shown(&block[line], &mut |frame| {
-            match plain(frame) {
+        carriage_returns::emit_visible_frames(&block[line], &mut |frame| {
+            match as_plain_text(frame) {
                 Some(text) => buffer.push_str(text),
                 None => match std::str::from_utf8(frame) {
                     Ok(text) => escapes::strip(text, buffer),
@@ -87,11 +87,11 @@ fn clean(block: Block<'_>, buffer: &mut String, emit: &mut impl FnMut(Piece<'_>)
             buffer.push('\n');
         });
     }
-    emit(Piece::Text(buffer));
+    emit(CleanPiece::Text(buffer));
 }
 
 /// The bytes as they are, if they are text without control characters.
-fn plain(bytes: &[u8]) -> Option<&str> {
+fn as_plain_text(bytes: &[u8]) -> Option<&str> {
     /// How much is looked at before a control character ends the search.
     const STRIDE: usize = 4 << 10;
     let is_control = |&b: &u8| b < 0x20 && b != b'\t' && b != b'\n';
@@ -109,18 +109,20 @@ fn plain(bytes: &[u8]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cleaner, Piece};
+    use super::{CleanPiece, LogCleaner};
 
     fn text(chunks: &[&[u8]]) -> String {
         let mut out = String::new();
-        let mut emit = |piece: Piece<'_>| {
-            let Piece::Text(text) = piece else { return };
+        let mut emit = |piece: CleanPiece<'_>| {
+            let CleanPiece::Text(text) = piece else {
+                return;
+            };
             out.push_str(text);
             if !text.ends_with('\n') {
                 out.push('\n');
             }
         };
-        let mut cleaner = Cleaner::default();
+        let mut cleaner = LogCleaner::default();
         for chunk in chunks {
             cleaner.feed(chunk, &mut emit);
         }

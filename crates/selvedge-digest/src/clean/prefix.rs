@@ -14,16 +14,16 @@ const NAME_BYTES: usize = 60;
 
 /// The prefixes seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct Prefixes {
+pub(crate) struct LinePrefixes {
     time_streaks: [u32; 2],
     names: Vec<(String, u32)>,
     /// Whether the lines that come next have any tabs.
     tabs: bool,
 }
 
-impl Prefixes {
+impl LinePrefixes {
     /// Looks at the block whose lines come next.
-    pub(crate) fn enter(&mut self, block: &str) {
+    pub(crate) fn begin_block(&mut self, block: &str) {
         self.tabs = memchr::memchr(b'\t', block.as_bytes()).is_some();
     }
 
@@ -122,7 +122,7 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
         .unwrap_or(0);
     let inner = inner[word..].trim_start_matches(' ');
     let mut length = 0;
-    if let Some(date) = shaped(inner, "dddd-dd-dd") {
+    if let Some(date) = match_shape(inner, "dddd-dd-dd") {
         length = date
             + inner
                 .get(date..)
@@ -130,7 +130,7 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
                 .len()
                 .min(1);
     }
-    length += shaped(&inner[length..], "dd:dd:dd")?;
+    length += match_shape(&inner[length..], "dd:dd:dd")?;
     let rest = &inner[length..];
     if rest.starts_with(['.', ',']) {
         length += 1 + rest[1..].bytes().take_while(u8::is_ascii_digit).count();
@@ -139,8 +139,8 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
     length += if rest.starts_with('Z') {
         1
     } else {
-        shaped(rest, "+dd:dd")
-            .or_else(|| shaped(rest, "+dddd"))
+        match_shape(rest, "+dd:dd")
+            .or_else(|| match_shape(rest, "+dddd"))
             .unwrap_or(0)
     };
     let (time, rest) = inner.split_at(length);
@@ -156,7 +156,7 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The length of `shape` if `text` begins with it; `d` stands for a digit, `+` for a sign.
-fn shaped(text: &str, shape: &str) -> Option<usize> {
+fn match_shape(text: &str, shape: &str) -> Option<usize> {
     let head = text.as_bytes().get(..shape.len())?;
     let fits = head
         .iter()
@@ -176,21 +176,21 @@ fn split_name(line: &str) -> Option<(&str, &str)> {
     let bytes = line.as_bytes();
     match bytes {
         [b'a'..=b'z' | b'A'..=b'Z' | b'@', ..] => {}
-        [b'#', ..] => return step(line),
+        [b'#', ..] => return split_step_prefix(line),
         _ => return None,
     }
     let head = &bytes[..bytes.len().min(NAME_BYTES + 1)];
     let end = head.iter().position(|&byte| !is_name(byte))?;
     match bytes[end..] {
         // Nearly every line goes on with its second word.
-        [b' ', b' ' | b'|', ..] => column(&line[..end], &line[end..]),
-        [b':' | b'#', ..] => task(line, end),
+        [b' ', b' ' | b'|', ..] => split_column_prefix(&line[..end], &line[end..]),
+        [b':' | b'#', ..] => split_task_prefix(line, end),
         _ => None,
     }
 }
 
 /// `#12 3.456 text`
-fn step(line: &str) -> Option<(&str, &str)> {
+fn split_step_prefix(line: &str) -> Option<(&str, &str)> {
     let space = line.find(' ')?;
     let step = line[1..space].bytes().all(|b| b.is_ascii_digit()) && space > 1;
     let seconds = &line[space + 1..];
@@ -202,7 +202,7 @@ fn step(line: &str) -> Option<(&str, &str)> {
 }
 
 /// `web-1  | text`, `lens      > text`
-fn column<'a>(name: &'a str, rest: &'a str) -> Option<(&'a str, &'a str)> {
+fn split_column_prefix<'a>(name: &'a str, rest: &'a str) -> Option<(&'a str, &'a str)> {
     let gap = rest.bytes().position(|b| b != b' ')?;
     let text = rest.get(gap + 1..)?;
     match rest.as_bytes()[gap] {
@@ -214,7 +214,7 @@ fn column<'a>(name: &'a str, rest: &'a str) -> Option<(&'a str, &'a str)> {
 }
 
 /// `app:build: text`, where the name of the app ends at `end`.
-fn task(line: &str, end: usize) -> Option<(&str, &str)> {
+fn split_task_prefix(line: &str, end: usize) -> Option<(&str, &str)> {
     let task = &line[end + 1..];
     let length = task.bytes().position(|b| !is_name(b))?;
     let text = task[length..].strip_prefix(": ")?;
@@ -244,11 +244,11 @@ mod tests {
     use super::*;
 
     fn strip(lines: &[&str]) -> Vec<String> {
-        let mut prefixes = Prefixes::default();
+        let mut prefixes = LinePrefixes::default();
         lines
             .iter()
             .map(|line| {
-                prefixes.enter(line);
+                prefixes.begin_block(line);
                 prefixes.strip(line).to_owned()
             })
             .collect()

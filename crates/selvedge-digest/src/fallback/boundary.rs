@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::line::{Line, Signals};
+use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 
 /// What a line says of the commands around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Boundary {
+pub(crate) enum CommandBoundary {
     /// A command begins here.
     Begin,
     /// The command before this line ended with a failure.
@@ -22,38 +22,40 @@ pub(crate) enum Boundary {
 
 /// What `line` says of the commands around it.
 #[inline]
-pub(crate) fn boundary(line: &Line<'_>) -> Option<Boundary> {
+pub(crate) fn command_boundary(line: &CleanLine<'_>) -> Option<CommandBoundary> {
     // Every line is asked, and few begin so.
     let known = match line.text.as_bytes() {
-        [b'$' | b'+', b' ', ..] => Some(Boundary::Begin),
+        [b'$' | b'+', b' ', ..] => Some(CommandBoundary::Begin),
         [b'=', b'=', ..]
         | [b'#', b'#', ..]
         | [b'[', b'c' | b'I', ..]
         | [b'O', b'K', ..]
         | [b'B', b'U', ..]
         | [b'T', b'h' | b'e', ..]
-        | [b't', b'e', b's', b't', b' ', b'r', ..] => told(line.text),
+        | [b't', b'e', b's', b't', b' ', b'r', ..] => begin_or_success(line.text),
         _ => None,
     };
-    let candidate = line
-        .signals
-        .intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::EXIT));
-    known.or_else(|| (candidate && has_failed(line.text)).then_some(Boundary::Failed))
+    let candidate = line.signals.intersects(
+        LineSignals::ERROR
+            .with(LineSignals::FAIL)
+            .with(LineSignals::EXIT),
+    );
+    known.or_else(|| (candidate && reports_failure(line.text)).then_some(CommandBoundary::Failed))
 }
 
 /// Whether a command begins, or closes with success.
-fn told(text: &str) -> Option<Boundary> {
+fn begin_or_success(text: &str) -> Option<CommandBoundary> {
     let begins = text.starts_with("##[group]Run")
         || text.starts_with("[command]")
         || text.starts_with("==") && text.contains(" test session starts ");
     if begins {
-        return Some(Boundary::Begin);
+        return Some(CommandBoundary::Begin);
     }
-    says_passed(text).then_some(Boundary::Passed)
+    reports_success(text).then_some(CommandBoundary::Passed)
 }
 
 /// Whether a test runner or a build tool closes with success.
-fn says_passed(text: &str) -> bool {
+fn reports_success(text: &str) -> bool {
     let all_passed = || {
         text.contains(" passed") && ![" failed", " error"].iter().any(|word| text.contains(word))
     };
@@ -73,7 +75,7 @@ fn says_passed(text: &str) -> bool {
 }
 
 /// Whether the command before this line has ended with a failure, by what the line says.
-fn has_failed(text: &str) -> bool {
+fn reports_failure(text: &str) -> bool {
     // Nearly every line that speaks of an error begins in another way, and names no code.
     let may = matches!(
         text.as_bytes(),

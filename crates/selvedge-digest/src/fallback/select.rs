@@ -2,13 +2,13 @@
 
 use std::ops::RangeInclusive;
 
-use super::telling::{Kept, Lines};
-use super::{Boundary, is_chatter, is_marker, message, template};
+use super::salient_lines::{KeptLine, KeptLines};
+use super::{CommandBoundary, is_chatter, is_marker, message, template};
 use crate::hash::QuickMap;
 
 /// A line of the log and how much it explains the failure.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Passage {
+pub(crate) struct RankedLine {
     /// Its number in the cleaned log.
     pub(crate) number: u64,
     pub(crate) text: String,
@@ -17,53 +17,53 @@ pub(crate) struct Passage {
 }
 
 /// How many lines are passed on to be rendered.
-const PASSAGES: usize = 800;
+const MAX_LINES: usize = 800;
 /// How far the light of a telling line falls on those after it, and before it.
 const AFTER: usize = 12;
 const BEFORE: usize = 4;
 
 /// How near to a new line those are worth telling that stood in the last output that passed.
-const NEAR: usize = 2;
+const NEW_LINE_DISTANCE: usize = 2;
 
 /// The most telling lines, in the order of the log, and how many lines say something of a place in
 /// a file. `claimed` are the lines that belong to failures which are recorded already, in order.
-pub(crate) fn rank(lines: Lines, claimed: &[RangeInclusive<u64>]) -> (Vec<Passage>, u64) {
+pub(crate) fn rank(lines: KeptLines, claimed: &[RangeInclusive<u64>]) -> (Vec<RankedLine>, u64) {
     let mut own: Vec<f32> = lines
         .kept
         .iter()
         .map(|kept| own_value(kept, &lines))
         .collect();
-    acquit(&lines.kept, &mut own);
+    discount_passed_commands(&lines.kept, &mut own);
     let placed = fold_messages(&lines.kept, &mut own);
     let mut values = own.clone();
     for (index, &value) in own.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-        shine(&lines.kept, &mut values, index, value);
+        spread_value(&lines.kept, &mut values, index, value);
     }
-    closing(&lines, &mut values);
-    let news = near_news(&lines);
+    raise_final_output(&lines, &mut values);
+    let news = is_near_new_line(&lines);
     fold_repeats(&lines.kept, &mut values);
-    let mut passages: Vec<Passage> = lines
+    let mut passages: Vec<RankedLine> = lines
         .kept
         .into_iter()
         .zip(values)
         .zip(news)
         .filter(|((kept, _), news)| {
-            *news && says_something(&kept.text) && !is_claimed(kept.number, claimed)
+            *news && has_content(&kept.text) && !is_claimed(kept.number, claimed)
         })
-        .map(|((kept, value), _)| Passage {
+        .map(|((kept, value), _)| RankedLine {
             number: kept.number,
             text: kept.text,
             value,
         })
         .collect();
     passages.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.number.cmp(&b.number)));
-    passages.truncate(PASSAGES);
+    passages.truncate(MAX_LINES);
     passages.sort_by_key(|passage| passage.number);
     (passages, placed)
 }
 
 /// A line's own weight, as its place in the log makes it more or less likely to matter.
-fn own_value(kept: &Kept, lines: &Lines) -> f32 {
+fn own_value(kept: &KeptLine, lines: &KeptLines) -> f32 {
     let weight = f32::from(u16::try_from(kept.weight).unwrap_or(u16::MAX));
     let place = match lines.first_failed {
         Some(failed) if kept.number > failed + 3 => 0.7,
@@ -81,11 +81,11 @@ fn own_value(kept: &Kept, lines: &Lines) -> f32 {
 }
 
 /// What was printed by a command that closed with success explains little.
-fn acquit(kept: &[Kept], values: &mut [f32]) {
+fn discount_passed_commands(kept: &[KeptLine], values: &mut [f32]) {
     let mut passed = false;
     for (line, value) in kept.iter().zip(values).rev() {
         match line.boundary {
-            Some(Boundary::Passed) => passed = true,
+            Some(CommandBoundary::Passed) => passed = true,
             Some(_) => passed = false,
             None => {}
         }
@@ -97,7 +97,7 @@ fn acquit(kept: &[Kept], values: &mut [f32]) {
 
 /// Lets the value of a line fall on its neighbours: more on those after it, and further where they
 /// are indented below it, as stack frames and source excerpts are.
-fn shine(kept: &[Kept], values: &mut [f32], index: usize, value: f32) {
+fn spread_value(kept: &[KeptLine], values: &mut [f32], index: usize, value: f32) {
     let mut light = value * 0.75;
     let indent = indent_of(&kept[index].text);
     for next in index + 1..kept.len().min(index + 1 + AFTER) {
@@ -108,7 +108,7 @@ fn shine(kept: &[Kept], values: &mut [f32], index: usize, value: f32) {
             light *= 0.75;
             continue;
         }
-        if kept[next].boundary == Some(Boundary::Begin) {
+        if kept[next].boundary == Some(CommandBoundary::Begin) {
             break;
         }
         values[next] = values[next].max(light);
@@ -129,7 +129,7 @@ fn shine(kept: &[Kept], values: &mut [f32], index: usize, value: f32) {
 }
 
 /// The output just before a command failed explains the failure even without a telling word.
-fn closing(lines: &Lines, values: &mut [f32]) {
+fn raise_final_output(lines: &KeptLines, values: &mut [f32]) {
     let end = lines.first_failed.unwrap_or(lines.total);
     let mut light = if lines.first_failed.is_some() {
         5.0
@@ -137,7 +137,7 @@ fn closing(lines: &Lines, values: &mut [f32]) {
         3.0
     };
     for (kept, value) in lines.kept.iter().zip(values).rev() {
-        if kept.number > end || !says_something(&kept.text) || is_chatter(&kept.text) {
+        if kept.number > end || !has_content(&kept.text) || is_chatter(&kept.text) {
             continue;
         }
         if light < 0.5 || kept.number < lines.failed_command {
@@ -149,7 +149,7 @@ fn closing(lines: &Lines, values: &mut [f32]) {
 }
 
 /// A line like one before it says little that is new.
-fn fold_repeats(kept: &[Kept], values: &mut [f32]) {
+fn fold_repeats(kept: &[KeptLine], values: &mut [f32]) {
     let mut seen: QuickMap<u64, u16> = QuickMap::default();
     for (line, value) in kept.iter().zip(values) {
         let times = seen.entry(template(&line.text)).or_default();
@@ -159,7 +159,7 @@ fn fold_repeats(kept: &[Kept], values: &mut [f32]) {
 }
 
 /// Rules and frames that tools draw, and marks of CI services, explain nothing.
-fn says_something(text: &str) -> bool {
+fn has_content(text: &str) -> bool {
     let drawn = |c: char| !c.is_alphanumeric() && c != '^';
     let said = ["[ERROR]", "[INFO]", "[WARNING]"]
         .iter()
@@ -169,23 +169,24 @@ fn says_something(text: &str) -> bool {
 
 /// For each line whether it is new since the last output that passed, or near one that is. Where
 /// nothing is new, all of it counts.
-fn near_news(lines: &Lines) -> Vec<bool> {
-    let new = |kept: &Kept| !kept.text.is_empty() && !lines.green.stood(&kept.text);
+fn is_near_new_line(lines: &KeptLines) -> Vec<bool> {
+    let new =
+        |kept: &KeptLine| !kept.text.is_empty() && !lines.passing_output.contains_line(&kept.text);
     let new: Vec<bool> = lines.kept.iter().map(new).collect();
     if !new.contains(&true) {
         return vec![true; new.len()];
     }
     (0..new.len())
         .map(|index| {
-            let end = new.len().min(index + NEAR + 1);
-            new[index.saturating_sub(NEAR)..end].contains(&true)
+            let end = new.len().min(index + NEW_LINE_DISTANCE + 1);
+            new[index.saturating_sub(NEW_LINE_DISTANCE)..end].contains(&true)
         })
         .collect()
 }
 
 /// What a linter says of one place, and then of others, is new once. Returns how many such lines
 /// there are, without stack frames.
-fn fold_messages(kept: &[Kept], values: &mut [f32]) -> u64 {
+fn fold_messages(kept: &[KeptLine], values: &mut [f32]) -> u64 {
     let mut placed = 0;
     let mut seen: QuickMap<u64, u16> = QuickMap::default();
     for (line, value) in kept.iter().zip(values).filter(|(_, value)| **value > 0.0) {

@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use crate::hash::Quick;
+use crate::hash::QuickHasher;
 
 /// A word of so many hexadecimal digits is an id or an address.
 const HEXADECIMAL: usize = 7;
@@ -14,21 +14,21 @@ const HEXADECIMAL: usize = 7;
 /// hashed eight bytes at a time.
 pub(crate) fn template(text: &str) -> u64 {
     let bytes = text.as_bytes();
-    let mut hash = Quick::default();
-    let mut at = word(bytes, 0);
+    let mut hash = QuickHasher::default();
+    let mut at = next_word(bytes, 0);
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'0'..=b'9' => {
-                let end = after(bytes, at, u8::is_ascii_digit);
+                let end = skip_while(bytes, at, u8::is_ascii_digit);
                 if bytes[at..end] == *b"0" {
                     hash.write_u64(u64::from(b'0'));
                 }
                 at = end;
             }
-            0..=b' ' => at = word(bytes, at),
+            0..=b' ' => at = next_word(bytes, at),
             _ => {
-                let eight = eight(bytes, at);
-                let run = run(eight);
+                let eight = load_eight_bytes(bytes, at);
+                let run = leading_other_bytes(eight);
                 hash.write_u64(eight & u64::MAX >> (u64::BITS - run * u8::BITS));
                 at += usize::try_from(run).unwrap_or(EIGHT);
             }
@@ -41,7 +41,7 @@ pub(crate) fn template(text: &str) -> u64 {
 const EIGHT: usize = 8;
 
 /// The bytes from `at` on, the first one lowest; noughts follow the end of the line.
-fn eight(bytes: &[u8], at: usize) -> u64 {
+fn load_eight_bytes(bytes: &[u8], at: usize) -> u64 {
     let rest = &bytes[at..];
     match (rest.first_chunk(), bytes.last_chunk()) {
         (Some(&eight), _) => u64::from_le_bytes(eight),
@@ -55,7 +55,7 @@ fn eight(bytes: &[u8], at: usize) -> u64 {
 
 /// How many of eight bytes come before the first that is a digit or white space; the first is
 /// neither.
-fn run(eight: u64) -> u32 {
+fn leading_other_bytes(eight: u64) -> u32 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * EACH;
     // The high bit of each byte tells whether the byte is at least so much; those above ASCII have
@@ -69,31 +69,31 @@ fn run(eight: u64) -> u32 {
 /// Where the next word begins, from white space or the beginning of the line on; words that are
 /// hexadecimal and long are passed over.
 #[inline]
-fn word(bytes: &[u8], from: usize) -> usize {
+fn next_word(bytes: &[u8], from: usize) -> usize {
     let white = |&byte: &u8| byte <= b' ';
-    let mut start = after(bytes, from, white);
-    while let Some(end) = hexadecimal(bytes, start) {
-        start = after(bytes, end, white);
+    let mut start = skip_while(bytes, from, white);
+    while let Some(end) = hexadecimal_end(bytes, start) {
+        start = skip_while(bytes, end, white);
     }
     start
 }
 
 /// Where the word ends that begins here, if it is hexadecimal and long.
 #[inline]
-fn hexadecimal(bytes: &[u8], start: usize) -> Option<usize> {
+fn hexadecimal_end(bytes: &[u8], start: usize) -> Option<usize> {
     // Nearly every word is shorter, or has another letter there.
     let last = bytes.get(start + HEXADECIMAL - 1)?;
     if !last.is_ascii_hexdigit() {
         return None;
     }
-    let end = after(bytes, start, u8::is_ascii_hexdigit);
+    let end = skip_while(bytes, start, u8::is_ascii_hexdigit);
     let whole = bytes.get(end).is_none_or(|&byte| byte <= b' ');
     (end - start >= HEXADECIMAL && whole).then_some(end)
 }
 
 /// Where the bytes end that are so, from this place on.
 #[inline]
-fn after(bytes: &[u8], from: usize, is: impl Fn(&u8) -> bool) -> usize {
+fn skip_while(bytes: &[u8], from: usize, is: impl Fn(&u8) -> bool) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     from + rest.iter().take_while(|byte| is(byte)).count()
 }

@@ -4,69 +4,80 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::line::{Line, Signals};
+use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 
 /// The weight of a line that names an error for sure.
-pub(crate) const SURE: u32 = 10;
+pub(crate) const CERTAIN_WEIGHT: u32 = 10;
 
-/// From 0, nothing, to a little above [`SURE`].
-pub(crate) fn weight(line: &Line<'_>) -> u32 {
+/// From 0, nothing, to a little above [`CERTAIN_WEIGHT`].
+pub(crate) fn weight(line: &CleanLine<'_>) -> u32 {
     if is_chatter(line.text) {
         return 0;
     }
     let placed = line
         .signals
-        .intersects(Signals::PLACE)
+        .intersects(LineSignals::LOCATION)
         .then(|| message(line.text))
         .flatten();
     match placed {
         // The name of a file may hold any word; what is said of the place counts.
         Some(message) => {
-            let said = worded(message, Signals::scan(message));
+            let said = weigh_words(message, LineSignals::scan(message));
             let error = said >= 6 && !is_warning(line.text);
-            if error { said + 2 } else { PLACED_ALONE }
+            if error {
+                said + 2
+            } else {
+                LOCATED_MESSAGE_WEIGHT
+            }
         }
-        None => worded(line.text, line.signals),
+        None => weigh_words(line.text, line.signals),
     }
 }
 
 /// A linter's line may bear no word of trouble at all, only a place and a message.
-const PLACED_ALONE: u32 = 4;
+const LOCATED_MESSAGE_WEIGHT: u32 = 4;
 
 /// What the words of a text weigh.
-fn worded(text: &str, signals: Signals) -> u32 {
-    if !signals.intersects(Signals::BAD) {
+fn weigh_words(text: &str, signals: LineSignals) -> u32 {
+    if !signals.intersects(LineSignals::ANY_FAILURE) {
         return 0;
     }
     if DEFINITE.is_match(text) {
-        return SURE + 4;
+        return CERTAIN_WEIGHT + 4;
     }
     let weight = if STRONG.is_match(text) {
-        SURE
-    } else if signals.intersects(Signals::CROSS.with(Signals::FATAL)) {
+        CERTAIN_WEIGHT
+    } else if signals.intersects(LineSignals::CROSS.with(LineSignals::FATAL)) {
         8
-    } else if signals.intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::EXCEPTION)) {
+    } else if signals.intersects(
+        LineSignals::ERROR
+            .with(LineSignals::FAIL)
+            .with(LineSignals::EXCEPTION),
+    ) {
         if IN_NAME.is_match(text) { 3 } else { 6 }
-    } else if signals.intersects(Signals::TROUBLE) {
+    } else if signals.intersects(LineSignals::PROBLEM) {
         5
-    } else if signals.intersects(Signals::WARNING) {
+    } else if signals.intersects(LineSignals::WARNING) {
         3
     } else {
         4
     };
-    let denied = signals.intersects(Signals::ERROR.with(Signals::FAIL).with(Signals::WARNING))
-        && DENIAL.is_match(text);
+    let denied = signals.intersects(
+        LineSignals::ERROR
+            .with(LineSignals::FAIL)
+            .with(LineSignals::WARNING),
+    ) && DENIAL.is_match(text);
     if denied {
         return weight / 5;
     }
-    if signals.intersects(Signals::TICK) || PASSED.is_match(text) {
+    if signals.intersects(LineSignals::TICK) || PASSED.is_match(text) {
         return 0;
     }
-    let named = !signals.intersects(Signals::CROSS) && TEST_NAME.is_match(text);
+    let named = !signals.intersects(LineSignals::CROSS) && TEST_NAME.is_match(text);
     if named || is_code(text) || LOGGED.is_match(&text[..text.floor_char_boundary(60)]) {
         weight / 3
-    } else if signals.intersects(Signals::WARNING) && !signals.intersects(Signals::ERROR) {
+    } else if signals.intersects(LineSignals::WARNING) && !signals.intersects(LineSignals::ERROR) {
         weight.min(4)
     } else {
         weight

@@ -1,18 +1,18 @@
 //! Where the formats put what they found: failures and test results, bounded and without repeats.
 
-mod draft;
-mod runs;
+mod failure_builder;
+mod test_runs;
 
 use std::hash::{Hash, Hasher};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-pub(crate) use draft::Draft;
-pub(crate) use runs::{Outcome, Runs, Totals};
+pub(crate) use failure_builder::FailureBuilder;
+pub(crate) use test_runs::{TestOutcome, TestRuns, TestTotals};
 
-use crate::hash::{Quick, QuickMap};
-use crate::last_green::{Key, SeenBefore};
-use crate::line::Asked;
+use crate::hash::{QuickHasher, QuickMap};
+use crate::line::CaptureOptions;
+use crate::passing_output::{PassingTemplates, TemplateKey};
 use crate::record::{Failure, FailureKind};
 
 /// How many failures are kept; more are counted.
@@ -22,14 +22,14 @@ const FAILURE_BYTES: usize = 1 << 20;
 /// How many distinct failures are told apart.
 const DISTINCT: usize = 100_000;
 /// After so many reports, failures of one line each are no longer read.
-const FLOOD: u64 = 20_000;
+const MAX_REPORTS: u64 = 20_000;
 
 /// How many notes are kept.
 const NOTES: usize = 8;
 
 /// Whether a finding fails a build by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Severity {
+pub(crate) enum FailureSeverity {
     Warning,
     #[default]
     Error,
@@ -37,21 +37,21 @@ pub(crate) enum Severity {
 
 /// A failure and the lines of the log that it was read from.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct LocatedFailure {
     pub(crate) failure: Failure,
-    pub(crate) severity: Severity,
+    pub(crate) severity: FailureSeverity,
     pub(crate) lines: RangeInclusive<u64>,
     /// What the first of these lines shares with others, if it is a text for people.
-    pub(crate) heading: Option<Key>,
+    pub(crate) heading: Option<TemplateKey>,
 }
 
 /// What the formats found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    green: Arc<SeenBefore>,
+    passing_output: Arc<PassingTemplates>,
     /// How many reports stood in the last output that passed.
-    stood_before: u64,
-    found: Vec<Found>,
+    suppressed: u64,
+    failures: Vec<LocatedFailure>,
     /// Where the failure with this hash stands in `found`, if there was room for it.
     index: QuickMap<u64, Option<usize>>,
     bytes: usize,
@@ -62,20 +62,20 @@ pub(crate) struct Findings {
     tools: Vec<&'static str>,
     notes: Vec<String>,
     /// Lines that are told by other words, or are made for machines.
-    told: Vec<RangeInclusive<u64>>,
-    pub(crate) runs: Runs,
+    reported_lines: Vec<RangeInclusive<u64>>,
+    pub(crate) runs: TestRuns,
 }
 
 impl Findings {
     /// Nobody needs to read these lines: what they say is recorded.
-    pub(crate) fn told(&mut self, lines: RangeInclusive<u64>) {
-        if self.told.len() < DISTINCT {
-            self.told.push(lines);
+    pub(crate) fn mark_reported(&mut self, lines: RangeInclusive<u64>) {
+        if self.reported_lines.len() < DISTINCT {
+            self.reported_lines.push(lines);
         }
     }
 
     /// Says something that does not add up, once.
-    pub(crate) fn note(&mut self, note: impl Into<String>) {
+    pub(crate) fn add_note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if self.notes.len() < NOTES && !self.notes.contains(&note) {
             self.notes.push(note);
@@ -83,20 +83,20 @@ impl Findings {
     }
 
     /// Reports that stood in the last output that passed are no failures.
-    pub(crate) fn since(&mut self, green: Arc<SeenBefore>) {
-        self.green = green;
+    pub(crate) fn set_passing_output(&mut self, green: Arc<PassingTemplates>) {
+        self.passing_output = green;
     }
 
     /// What is asked of a failure that begins now.
-    pub(crate) fn asked(&self) -> Asked {
-        Asked {
-            texts: self.found.len() < FAILURES,
-            heading: !self.green.is_empty(),
+    pub(crate) fn capture_options(&self) -> CaptureOptions {
+        CaptureOptions {
+            texts: self.failures.len() < FAILURES,
+            heading: !self.passing_output.is_empty(),
         }
     }
 
     /// Names a tool whose output was recognised.
-    pub(crate) fn tool(&mut self, name: &'static str) {
+    pub(crate) fn add_tool(&mut self, name: &'static str) {
         let is = |known: &&'static str| std::ptr::eq(*known, name) || *known == name;
         if !self.tools.iter().any(is) {
             self.tools.push(name);
@@ -104,26 +104,26 @@ impl Findings {
     }
 
     /// What was found since this line was another tool's, as its closing line tells.
-    pub(crate) fn rename(&mut self, since: u64, from: &'static str, to: &'static str) {
-        let is = |found: &&mut Found| found.failure.tool.as_deref() == Some(from);
-        let later = |found: &&mut Found| *found.lines.start() >= since;
-        for found in self.found.iter_mut().filter(is).filter(later) {
+    pub(crate) fn rename_tool(&mut self, since: u64, from: &'static str, to: &'static str) {
+        let is = |found: &&mut LocatedFailure| found.failure.tool.as_deref() == Some(from);
+        let later = |found: &&mut LocatedFailure| *found.lines.start() >= since;
+        for found in self.failures.iter_mut().filter(is).filter(later) {
             found.failure.tool = Some(to.to_owned());
         }
-        if !self.found.iter_mut().any(|found| is(&found)) {
+        if !self.failures.iter_mut().any(|found| is(&found)) {
             self.tools.retain(|tool| *tool != from);
         }
-        self.tool(to);
+        self.add_tool(to);
     }
 
     /// So much was reported that one more failure would say nothing.
     pub(crate) fn is_flooded(&self) -> bool {
-        self.reports >= FLOOD
+        self.reports >= MAX_REPORTS
     }
 
     /// Whether a failure was found in this line, of a file that may be written in another way.
-    pub(crate) fn knows_place(&self, file: &str, line: u32) -> bool {
-        self.found.iter().any(|found| {
+    pub(crate) fn has_failure_at(&self, file: &str, line: u32) -> bool {
+        self.failures.iter().any(|found| {
             let known = found.failure.file.as_deref().unwrap_or_default();
             let same = !known.is_empty() && (known.ends_with(file) || file.ends_with(known));
             same && found.failure.line == Some(line)
@@ -131,8 +131,8 @@ impl Findings {
     }
 
     /// Whether the failure of a test was found, whatever group its id names before it.
-    pub(crate) fn knows_test(&self, id: &str) -> bool {
-        self.found.iter().any(|found| {
+    pub(crate) fn has_test_failure(&self, id: &str) -> bool {
+        self.failures.iter().any(|found| {
             let known = found.failure.id.as_deref();
             known.is_some_and(|known| {
                 let rest = known.strip_suffix(id);
@@ -144,32 +144,36 @@ impl Findings {
         })
     }
 
-    pub(crate) fn knows_tool(&self, name: &str) -> bool {
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.tools.contains(&name)
     }
 
     /// Records a failure; one that was reported before, word for word, is only counted.
-    pub(crate) fn add(&mut self, mut found: Found) {
+    pub(crate) fn add(&mut self, mut found: LocatedFailure) {
         self.reports += 1;
         let is_test = found.failure.kind == FailureKind::Test;
-        if !is_test && found.heading.is_some_and(|key| self.green.holds(key)) {
-            self.stood_before += 1;
+        if !is_test
+            && found
+                .heading
+                .is_some_and(|key| self.passing_output.contains_key(key))
+        {
+            self.suppressed += 1;
             return;
         }
         let key = key_of(&found.failure);
         if let Some(known) = self.index.get(&key) {
-            if let Some(old) = known.and_then(|index| self.found.get_mut(index)) {
+            if let Some(old) = known.and_then(|index| self.failures.get_mut(index)) {
                 old.failure.count = old.failure.count.saturating_add(1);
             }
             return;
         }
         match found.severity {
-            Severity::Error => self.errors += 1,
-            Severity::Warning => self.warnings += 1,
+            FailureSeverity::Error => self.errors += 1,
+            FailureSeverity::Warning => self.warnings += 1,
         }
-        let room = self.found.len() < FAILURES;
+        let room = self.failures.len() < FAILURES;
         if self.index.len() < DISTINCT {
-            self.index.insert(key, room.then_some(self.found.len()));
+            self.index.insert(key, room.then_some(self.failures.len()));
         }
         if room {
             if self.bytes > FAILURE_BYTES {
@@ -177,51 +181,51 @@ impl Findings {
                 found.failure.message = None;
             }
             self.bytes += size_of_texts(&found.failure);
-            self.found.push(found);
+            self.failures.push(found);
         }
     }
 
     /// Records what was read so far, if anything was.
-    pub(crate) fn close(&mut self, draft: &mut Option<Draft>) {
+    pub(crate) fn add_draft(&mut self, draft: &mut Option<FailureBuilder>) {
         if let Some(draft) = draft.take() {
-            self.add(draft.found());
+            self.add(draft.build());
         }
     }
 
     /// Records a test that failed, among the runner's results, too.
-    pub(crate) fn add_test(&mut self, tool: &'static str, draft: Draft) {
+    pub(crate) fn add_test(&mut self, tool: &'static str, draft: FailureBuilder) {
         let id = draft.failure.id.as_deref();
-        self.runs.test(tool, Outcome::Failed, id);
-        self.add(draft.found());
+        self.runs.record_test(tool, TestOutcome::Failed, id);
+        self.add(draft.build());
     }
 
     /// Counts tests that failed and were not read further.
-    pub(crate) fn count(&mut self, tool: &'static str, failed: u64) {
+    pub(crate) fn count_unread_failures(&mut self, tool: &'static str, failed: u64) {
         self.errors += failed;
-        self.runs.failed_unread(tool, failed);
+        self.runs.count_unread_failures(tool, failed);
     }
 
     /// The failures in the order of the log, and how many there were. Warnings are failures only
     /// where nothing worse was found.
-    pub(crate) fn finish(self) -> Outcomes {
+    pub(crate) fn finish(self) -> LogFindings {
         let flooded = self.is_flooded();
         let least = if self.errors > 0 {
-            Severity::Error
+            FailureSeverity::Error
         } else {
-            Severity::Warning
+            FailureSeverity::Warning
         };
-        let (kept, dropped): (Vec<Found>, Vec<Found>) = self
-            .found
+        let (kept, dropped): (Vec<LocatedFailure>, Vec<LocatedFailure>) = self
+            .failures
             .into_iter()
             .partition(|found| found.severity >= least);
         let mut claimed: Vec<_> = kept
             .iter()
             .chain(&dropped)
             .map(|f| f.lines.clone())
-            .chain(self.told)
+            .chain(self.reported_lines)
             .collect();
         claimed.sort_by_key(|lines| *lines.start());
-        Outcomes {
+        LogFindings {
             failures: kept.into_iter().map(|found| found.failure).collect(),
             total: if self.errors > 0 {
                 self.errors
@@ -233,7 +237,7 @@ impl Findings {
             tools: self.tools.into_iter().map(str::to_owned).collect(),
             flooded,
             notes: self.notes,
-            stood_before: self.stood_before,
+            suppressed: self.suppressed,
             runs: self.runs,
         }
     }
@@ -241,7 +245,7 @@ impl Findings {
 
 /// What was found in a whole log.
 #[derive(Debug)]
-pub(crate) struct Outcomes {
+pub(crate) struct LogFindings {
     pub(crate) failures: Vec<Failure>,
     pub(crate) total: u64,
     /// Nothing worse than warnings was found, so they may not be what failed.
@@ -254,8 +258,8 @@ pub(crate) struct Outcomes {
     /// What does not add up.
     pub(crate) notes: Vec<String>,
     /// How many reports stood in the last output that passed, and are left out.
-    pub(crate) stood_before: u64,
-    pub(crate) runs: Runs,
+    pub(crate) suppressed: u64,
+    pub(crate) runs: TestRuns,
 }
 
 fn size_of_texts(failure: &Failure) -> usize {
@@ -264,7 +268,7 @@ fn size_of_texts(failure: &Failure) -> usize {
 }
 
 fn key_of(failure: &Failure) -> u64 {
-    let mut hasher = Quick::default();
+    let mut hasher = QuickHasher::default();
     (
         &failure.kind,
         &failure.id,

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -17,8 +17,8 @@ const LISTED: usize = 400;
 
 /// Reads Alcotest's report.
 #[derive(Debug, Default)]
-pub(super) struct Alcotest {
-    draft: Option<Draft>,
+pub(super) struct AlcotestParser {
+    draft: Option<FailureBuilder>,
     expected: Option<String>,
     /// Listed as failed, and not yet explained.
     listed: Vec<String>,
@@ -41,18 +41,18 @@ static FRAME: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Alcotest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for AlcotestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if line.text.contains('[')
             && let Some(result) = RESULT.captures(line.text)
         {
-            return self.result(&result, line, findings);
+            return self.parse_result(&result, line, findings);
         }
         if let Some(totals) = TOTALS.captures(line.text) {
-            self.totals(&totals, line, findings);
-            return Claim::Evidence;
+            self.parse_totals(&totals, line, findings);
+            return LineClaim::Evidence;
         }
-        self.body(line, findings)
+        self.parse_body(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -64,13 +64,13 @@ impl Format for Alcotest {
     }
 }
 
-impl Alcotest {
-    fn result(
+impl AlcotestParser {
+    fn parse_result(
         &mut self,
         result: &regex::Captures<'_>,
-        line: &Line<'_>,
+        line: &CleanLine<'_>,
         findings: &mut Findings,
-    ) -> Claim {
+    ) -> LineClaim {
         let id = format!(
             "{} {} {}",
             &result["suite"], &result["index"], &result["name"]
@@ -79,10 +79,10 @@ impl Alcotest {
             ("FAIL", true) => {
                 self.close(findings);
                 self.listed.retain(|listed| *listed != id);
-                let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
                 draft.failure.id = Some(id);
                 self.draft = Some(draft);
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
             ("FAIL", false) => {
                 if self.listed.len() < LISTED {
@@ -91,22 +91,26 @@ impl Alcotest {
             }
             ("SKIP", _) => {
                 self.skipped += 1;
-                findings.runs.test(TOOL, Outcome::Skipped, Some(&id));
+                findings
+                    .runs
+                    .record_test(TOOL, TestOutcome::Skipped, Some(&id));
             }
-            _ => findings.runs.test(TOOL, Outcome::Passed, Some(&id)),
+            _ => findings
+                .runs
+                .record_test(TOOL, TestOutcome::Passed, Some(&id)),
         }
-        Claim::Noise
+        LineClaim::Ignore
     }
 
     /// A line of the explanation below a box.
-    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let body = line.body();
         if body.starts_with('─') || body.starts_with("Logs saved to") {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if let Some(frame) = FRAME.captures(line.text) {
             let file = &frame["file"];
@@ -114,20 +118,20 @@ impl Alcotest {
                 || file == "stdlib.ml"
                 || file.starts_with("stdlib/");
             if foreign {
-                draft.skip(line);
+                draft.skip_line(line);
             } else {
                 let column = frame["column"]
                     .parse()
                     .ok()
                     .map(|column: u32| column.saturating_add(1));
-                draft.place(file, frame["line"].parse().ok(), column);
-                draft.excerpt(line);
+                draft.set_location(file, frame["line"].parse().ok(), column);
+                draft.push_excerpt(line);
             }
         } else if let Some(expected) = body.strip_prefix("Expected: ") {
             self.expected = Some(expected.to_owned());
-            draft.message(body);
+            draft.push_message(body);
         } else if let Some(received) = body.strip_prefix("Received: ") {
-            draft.message(body);
+            draft.push_message(body);
             if let Some(expected) = self.expected.take() {
                 let what = draft
                     .failure
@@ -138,7 +142,7 @@ impl Alcotest {
                     .filter(|what| !what.starts_with("Expected"))
                     .unwrap_or("check");
                 let summary = format!("{what}: expected {expected}, received {received}");
-                draft.summary(&summary);
+                draft.set_summary(&summary);
             }
         } else if !body.is_empty()
             && !body.starts_with(['└', '┌', '│'])
@@ -147,20 +151,25 @@ impl Alcotest {
             let said = body
                 .strip_prefix("FAIL ")
                 .or(body.strip_prefix("[failure] "));
-            draft.message(said.or(body.strip_prefix("[exception] ")).unwrap_or(body));
-            draft.excerpt(line);
+            draft.push_message(said.or(body.strip_prefix("[exception] ")).unwrap_or(body));
+            draft.push_excerpt(line);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
-    fn totals(&mut self, totals: &regex::Captures<'_>, line: &Line<'_>, findings: &mut Findings) {
+    fn parse_totals(
+        &mut self,
+        totals: &regex::Captures<'_>,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) {
         self.close(findings);
-        findings.tool(TOOL);
+        findings.add_tool(TOOL);
         for id in std::mem::take(&mut self.listed) {
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(id);
-            draft.message("failed");
-            record(draft, findings);
+            draft.push_message("failed");
+            record_failure(draft, findings);
         }
         let number = |name: &str| {
             totals
@@ -170,7 +179,7 @@ impl Alcotest {
         let failed = number("failed");
         findings.runs.close(
             TOOL,
-            Totals {
+            TestTotals {
                 passed: number("run").saturating_sub(failed),
                 failed,
                 skipped: std::mem::take(&mut self.skipped),
@@ -181,12 +190,12 @@ impl Alcotest {
     fn close(&mut self, findings: &mut Findings) {
         self.expected = None;
         if let Some(draft) = self.draft.take() {
-            record(draft, findings);
+            record_failure(draft, findings);
         }
     }
 }
 
-fn record(draft: Draft, findings: &mut Findings) {
-    findings.tool(TOOL);
+fn record_failure(draft: FailureBuilder, findings: &mut Findings) {
+    findings.add_tool(TOOL);
     findings.add_test(TOOL, draft);
 }

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::java_test::JavaTest;
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Severity, Totals};
-use crate::line::Line;
+use super::java_test::JavaTestFailure;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -16,14 +16,14 @@ const TOOL: &str = "ant";
 
 /// Reads the plain and the brief formatter.
 #[derive(Debug, Default)]
-pub(super) struct Ant {
-    test: JavaTest,
+pub(super) struct AntParser {
+    test: JavaTestFailure,
     /// The class that is being tested, where a line names the test alone.
     class: String,
     /// A test whose outcome may stand in the next line.
     pending: Option<String>,
     /// The counts of the class, which stand before its tests.
-    counts: Option<Totals>,
+    counts: Option<TestTotals>,
 }
 
 static CLASS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Testsuite: (?P<class>[\w.$]+)$"));
@@ -40,43 +40,43 @@ static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
 static BUILD: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?P<file>\S.*\.xml):(?P<line>\d+): (?P<message>\S.*)$"));
 
-impl Format for Ant {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for AntParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         let text = body.strip_prefix("[junit] ").unwrap_or(body).trim_start();
         if line.heading == "BUILD FAILED" && text.contains(".xml:") {
-            return failed_build(line, findings);
+            return parse_build_failure(line, findings);
         }
         if text.starts_with("Test") {
             if let Some(class) = CLASS.captures(text) {
                 self.close(findings);
                 class["class"].clone_into(&mut self.class);
-                return Claim::Noise;
+                return LineClaim::Ignore;
             }
             if let Some(case) = CASE.captures(text) {
-                return self.case(&case, line, findings);
+                return self.parse_case(&case, line, findings);
             }
             if !self.class.is_empty()
                 && let Some(counts) = COUNTS.captures(text)
             {
-                self.count(&counts);
-                return Claim::Noise;
+                self.parse_counts(&counts);
+                return LineClaim::Ignore;
             }
         }
         if let Some(id) = self.pending.take() {
             if text == "FAILED" || text == "Caused an ERROR" {
                 self.test.begin(TOOL, &id, line, findings);
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
             let skipped = text.starts_with("SKIPPED");
             let outcome = if skipped {
-                Outcome::Skipped
+                TestOutcome::Skipped
             } else {
-                Outcome::Passed
+                TestOutcome::Passed
             };
-            findings.runs.test(TOOL, outcome, Some(&id));
+            findings.runs.record_test(TOOL, outcome, Some(&id));
         }
-        self.test.body(text, line, findings)
+        self.test.parse_body(text, line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -88,16 +88,18 @@ impl Format for Ant {
     }
 }
 
-impl Ant {
-    fn case(
+impl AntParser {
+    fn parse_case(
         &mut self,
         case: &regex::Captures<'_>,
-        line: &Line<'_>,
+        line: &CleanLine<'_>,
         findings: &mut Findings,
-    ) -> Claim {
+    ) -> LineClaim {
         self.test.close(findings);
         if let Some(id) = self.pending.take() {
-            findings.runs.test(TOOL, Outcome::Passed, Some(&id));
+            findings
+                .runs
+                .record_test(TOOL, TestOutcome::Passed, Some(&id));
         }
         let class = case
             .name("class")
@@ -111,50 +113,54 @@ impl Ant {
         match case.name("outcome").map(|outcome| outcome.as_str()) {
             None => self.pending = Some(id),
             Some(outcome) if outcome.starts_with("SKIPPED") => {
-                findings.runs.test(TOOL, Outcome::Skipped, Some(&id));
+                findings
+                    .runs
+                    .record_test(TOOL, TestOutcome::Skipped, Some(&id));
             }
             Some(_) => self.test.begin(TOOL, &id, line, findings),
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     /// The counts of one class; a summary may tell them twice.
-    fn count(&mut self, counts: &regex::Captures<'_>) {
+    fn parse_counts(&mut self, counts: &regex::Captures<'_>) {
         let number = |name: &str| {
             let digits = counts.name(name).map_or("", |group| group.as_str());
             digits.parse().unwrap_or(0_u64)
         };
         let (failed, skipped) = (number("failures") + number("errors"), number("skipped"));
-        self.counts = Some(Totals::of_all(number("runs"), failed, skipped));
+        self.counts = Some(TestTotals::from_total(number("runs"), failed, skipped));
     }
 
     /// The tests of a class are told.
     fn close(&mut self, findings: &mut Findings) {
         self.test.close(findings);
         if let Some(id) = self.pending.take() {
-            findings.runs.test(TOOL, Outcome::Passed, Some(&id));
+            findings
+                .runs
+                .record_test(TOOL, TestOutcome::Passed, Some(&id));
         }
         if let Some(counts) = self.counts.take() {
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             findings.runs.close(TOOL, counts);
         }
     }
 }
 
 /// `BUILD FAILED`, and the place in the build file below it.
-fn failed_build(line: &Line<'_>, findings: &mut Findings) -> Claim {
+fn parse_build_failure(line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
     let Some(found) = BUILD.captures(line.text) else {
-        return Claim::Foreign;
+        return LineClaim::NotMine;
     };
-    findings.tool(TOOL);
-    let mut draft = Draft::new(FailureKind::Infra, TOOL, line);
+    findings.add_tool(TOOL);
+    let mut draft = FailureBuilder::new(FailureKind::Infra, TOOL, line);
     let message = &found["message"];
     if message.starts_with("Compile failed") || message.contains("ests failed") {
-        draft.severity = Severity::Warning;
+        draft.severity = FailureSeverity::Warning;
     }
-    draft.place(&found["file"], found["line"].parse().ok(), None);
-    draft.message(message);
-    draft.excerpt(line);
-    findings.add(draft.found());
-    Claim::Evidence
+    draft.set_location(&found["file"], found["line"].parse().ok(), None);
+    draft.push_message(message);
+    draft.push_excerpt(line);
+    findings.add(draft.build());
+    LineClaim::Evidence
 }

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Totals};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -17,13 +17,13 @@ const LISTED: usize = 1000;
 
 /// Reads ava's report.
 #[derive(Debug, Default)]
-pub(super) struct Ava {
-    draft: Option<Draft>,
+pub(super) struct AvaParser {
+    draft: Option<FailureBuilder>,
     /// The names of failed tests, each with what the list says of it.
     listed: Vec<String>,
     /// Below the rule that ends the list.
     sections: bool,
-    totals: Option<Totals>,
+    totals: Option<TestTotals>,
     begun: bool,
     /// A rule was read before anything else of ava's: totals of tests that all passed may follow.
     ruled: bool,
@@ -36,22 +36,22 @@ static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
 });
 static CODE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*\d+:(?: |$)"));
 
-impl Format for Ava {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for AvaParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if let Some(name) = body.strip_prefix("✘ [fail]: ") {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.begun = true;
             if self.listed.len() < LISTED {
                 self.listed.push(name.to_owned());
             }
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if let Some(file) = body.strip_prefix("Uncaught exception in ") {
             self.begun = true;
             self.begin(file, line, findings);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if !self.begun {
             if body == "─" && line.indent() == 2 {
@@ -60,27 +60,27 @@ impl Format for Ava {
                 self.begun = std::mem::take(&mut self.ruled) && TOTAL.is_match(line.text);
             }
             if !self.begun {
-                return Claim::Foreign;
+                return LineClaim::NotMine;
             }
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
         }
         if body == "─" {
             self.close(findings);
             self.sections = true;
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if line.indent() == 2 {
             if let Some(total) = TOTAL.captures(line.text) {
-                self.total(&total, findings);
-                return Claim::Evidence;
+                self.parse_total(&total, findings);
+                return LineClaim::Evidence;
             }
             if self.sections && self.is_listed(body) {
                 self.begin(body, line, findings);
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
             if body.starts_with("✘ ") || body.starts_with("✔ ") {
                 self.close(findings);
-                return Claim::Noise;
+                return LineClaim::Ignore;
             }
         }
         let Some(draft) = self
@@ -89,10 +89,10 @@ impl Format for Ava {
             .filter(|_| line.is_blank() || line.indent() > 0)
         else {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        self::body(draft, line);
-        Claim::Evidence
+        parse_body(draft, line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -107,11 +107,11 @@ impl Format for Ava {
     }
 }
 
-impl Ava {
-    fn begin(&mut self, id: &str, line: &Line<'_>, findings: &mut Findings) {
+impl AvaParser {
+    fn begin(&mut self, id: &str, line: &CleanLine<'_>, findings: &mut Findings) {
         self.close(findings);
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(id.to_owned());
         self.draft = Some(draft);
     }
@@ -125,7 +125,7 @@ impl Ava {
         !name.is_empty() && self.listed.iter().any(told)
     }
 
-    fn total(&mut self, total: &regex::Captures<'_>, findings: &mut Findings) {
+    fn parse_total(&mut self, total: &regex::Captures<'_>, findings: &mut Findings) {
         self.close(findings);
         let count: u64 = total["count"].parse().unwrap_or(0);
         let totals = self.totals.get_or_insert_default();
@@ -144,35 +144,35 @@ impl Ava {
 }
 
 /// A line of a section: the place, source, the message with a diff, frames.
-fn body(draft: &mut Draft, line: &Line<'_>) {
+fn parse_body(draft: &mut FailureBuilder, line: &CleanLine<'_>) {
     let body = line.body();
     let frame = body.strip_prefix("› ").or(body.strip_prefix("at "));
-    if let Some(place) = frame.and_then(colon_frame) {
+    if let Some(place) = frame.and_then(parse_colon_frame) {
         let file = place.file.trim_start_matches("file://");
         if is_foreign(file) {
-            draft.skip(line);
+            draft.skip_line(line);
             return;
         }
-        draft.place(file, place.line, place.column);
-        draft.excerpt(line);
+        draft.set_location(file, place.line, place.column);
+        draft.push_excerpt(line);
     } else if let Some(place) =
-        colon_frame(body).filter(|_| line.indent() == 2 && !body.contains(' '))
+        parse_colon_frame(body).filter(|_| line.indent() == 2 && !body.contains(' '))
     {
-        draft.place(place.file, place.line, None);
-        draft.skip(line);
+        draft.set_location(place.file, place.line, None);
+        draft.skip_line(line);
     } else if CODE.is_match(line.text) {
-        draft.excerpt(line);
+        draft.push_excerpt(line);
     } else if !body.is_empty() && frame.is_none() {
         if body
             .split(": ")
             .next()
             .is_some_and(|class| class.ends_with("Error"))
         {
-            draft.summary(body);
+            draft.set_summary(body);
         }
-        draft.message(line.text.strip_prefix("  ").unwrap_or(body));
-        draft.skip(line);
+        draft.push_message(line.text.strip_prefix("  ").unwrap_or(body));
+        draft.skip_line(line);
     } else {
-        draft.skip(line);
+        draft.skip_line(line);
     }
 }

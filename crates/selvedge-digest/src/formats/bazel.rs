@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -17,9 +17,9 @@ const OUTPUT_LINES: u32 = 12;
 
 /// Reads Bazel's errors.
 #[derive(Debug, Default)]
-pub(super) struct Bazel {
+pub(super) struct BazelParser {
     /// An action that failed; what it printed follows.
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     lines: u32,
 }
 
@@ -36,31 +36,31 @@ static TEST: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Bazel {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for BazelParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if let Some(claim) = self.message(line, findings) {
+        if let Some(claim) = self.parse_message(line, findings) {
             return claim;
         }
         if text.starts_with("//")
             && let Some(test) = TEST.captures(text)
         {
-            return result(&test, line, findings);
+            return record_test_result(&test, line, findings);
         }
         let Some(draft) = self.draft.as_mut().filter(|_| self.lines < OUTPUT_LINES) else {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         self.lines += 1;
         if line.indent() > 0 || text.is_empty() {
             // The command line of the action.
-            draft.skip(line);
-            return Claim::Noise;
+            draft.skip_line(line);
+            return LineClaim::Ignore;
         }
-        draft.message(text);
-        draft.excerpt(line);
+        draft.push_message(text);
+        draft.push_excerpt(line);
         // A compiler's own words are read by others.
-        Claim::Foreign
+        LineClaim::NotMine
     }
 
     fn is_open(&self) -> bool {
@@ -72,9 +72,13 @@ impl Format for Bazel {
     }
 }
 
-impl Bazel {
+impl BazelParser {
     /// A line that Bazel marks as its own.
-    fn message(&mut self, line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
+    fn parse_message(
+        &mut self,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> Option<LineClaim> {
         let text = line.text;
         if !["ERROR: ", "INFO: ", "WARNING: ", "FAILED: "]
             .iter()
@@ -90,14 +94,14 @@ impl Bazel {
                 "FAILED: Build did NOT",
             ];
             return Some(if repeats.iter().any(|start| text.starts_with(start)) {
-                Claim::Noise
+                LineClaim::Ignore
             } else {
-                Claim::Foreign
+                LineClaim::NotMine
             });
         };
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
-        draft.place(
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
+        draft.set_location(
             &error["file"],
             error["line"].parse().ok(),
             error["column"].parse().ok(),
@@ -109,39 +113,43 @@ impl Bazel {
                 .map(|target| target.as_str().to_owned());
             // The command line behind it is long, and nobody's.
             let end = message.find("): ").map_or(message.len(), |at| at + 1);
-            draft.message(&message[..end]);
+            draft.push_message(&message[..end]);
             self.draft = Some(draft);
             self.lines = 0;
         } else {
-            draft.message(message);
-            draft.excerpt(line);
-            findings.add(draft.found());
+            draft.push_message(message);
+            draft.push_excerpt(line);
+            findings.add(draft.build());
         }
-        Some(Claim::Evidence)
+        Some(LineClaim::Evidence)
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
-fn result(test: &regex::Captures<'_>, line: &Line<'_>, findings: &mut Findings) -> Claim {
+fn record_test_result(
+    test: &regex::Captures<'_>,
+    line: &CleanLine<'_>,
+    findings: &mut Findings,
+) -> LineClaim {
     let id = &test["id"];
     let outcome = match &test["outcome"] {
-        "PASSED" | "FLAKY" => Outcome::Passed,
-        "SKIPPED" | "NO STATUS" => Outcome::Skipped,
-        _ => Outcome::Failed,
+        "PASSED" | "FLAKY" => TestOutcome::Passed,
+        "SKIPPED" | "NO STATUS" => TestOutcome::Skipped,
+        _ => TestOutcome::Failed,
     };
-    findings.tool(TOOL);
-    findings.runs.test(TOOL, outcome, Some(id));
+    findings.add_tool(TOOL);
+    findings.runs.record_test(TOOL, outcome, Some(id));
     findings.runs.close_as_seen(TOOL);
-    if outcome != Outcome::Failed {
-        return Claim::Noise;
+    if outcome != TestOutcome::Failed {
+        return LineClaim::Ignore;
     }
-    let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+    let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
     draft.failure.id = Some(id.to_owned());
-    draft.message(test["outcome"].to_lowercase().as_str());
-    draft.excerpt(line);
-    findings.add(draft.found());
-    Claim::Evidence
+    draft.push_message(test["outcome"].to_lowercase().as_str());
+    draft.push_excerpt(line);
+    findings.add(draft.build());
+    LineClaim::Evidence
 }

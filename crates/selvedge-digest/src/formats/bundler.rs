@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -16,8 +16,8 @@ const BODY_LINES: u32 = 12;
 
 /// Reads reports of bundlers.
 #[derive(Debug, Default)]
-pub(super) struct Bundler {
-    draft: Option<Draft>,
+pub(super) struct BundlerParser {
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// prettier is checking: its lines bear marks that others use, too.
     prettier: bool,
@@ -46,24 +46,24 @@ static PRETTIER: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// A place that stands below its heading: esbuild's and rolldown's.
-static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^\s+(?:╭─\[ ?)?(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+)(?::| ?\])$")
 });
 
-impl Format for Bundler {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        if let Some(draft) = self.heading(line) {
+impl FormatParser for BundlerParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+        if let Some(draft) = self.parse_heading(line) {
             self.close(findings);
             self.draft = Some(draft);
             self.lines = 0;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if line.text == "Checking formatting..." {
             self.prettier = true;
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         self.lines += 1;
         let tool = draft.failure.tool.as_deref();
@@ -74,10 +74,10 @@ impl Format for Bundler {
         };
         if ended || self.lines > BODY_LINES {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
-        body(draft, line);
-        Claim::Evidence
+        parse_body(draft, line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -89,8 +89,8 @@ impl Format for Bundler {
     }
 }
 
-impl Bundler {
-    fn heading(&self, line: &Line<'_>) -> Option<Draft> {
+impl BundlerParser {
+    fn parse_heading(&self, line: &CleanLine<'_>) -> Option<FailureBuilder> {
         let text = line.text;
         let (found, kind, tool) = match text.chars().next()? {
             '✘' | '▲' => (ESBUILD.captures(text)?, FailureKind::Compile, "esbuild"),
@@ -109,7 +109,7 @@ impl Bundler {
             _ if text.ends_with("━━") => (BIOME.captures(text)?, FailureKind::Lint, "biome"),
             _ => return None,
         };
-        Some(draft(&found, kind, tool, line))
+        Some(start_failure(&found, kind, tool, line))
     }
 
     fn close(&mut self, findings: &mut Findings) {
@@ -120,46 +120,51 @@ impl Bundler {
             .into_iter()
             .find(|tool| draft.failure.tool.as_deref() == Some(tool))
         {
-            findings.tool(tool);
+            findings.add_tool(tool);
         }
-        findings.add(draft.found());
+        findings.add(draft.build());
     }
 }
 
 const TOOLS: [&str; 5] = ["esbuild", "webpack", "rolldown", "biome", "prettier"];
 
-fn draft(found: &Captures<'_>, kind: FailureKind, tool: &'static str, line: &Line<'_>) -> Draft {
+fn start_failure(
+    found: &Captures<'_>,
+    kind: FailureKind,
+    tool: &'static str,
+    line: &CleanLine<'_>,
+) -> FailureBuilder {
     let get = |name: &str| found.name(name).map(|group| group.as_str());
     let number = |name: &str| get(name).and_then(|digits| digits.parse().ok());
-    let mut draft = Draft::new(kind, tool, line);
+    let mut draft = FailureBuilder::new(kind, tool, line);
     if get("severity").is_some_and(|word| word.eq_ignore_ascii_case("warning")) {
-        draft.severity = Severity::Warning;
+        draft.severity = FailureSeverity::Warning;
     }
     draft.failure.code = get("code").map(str::to_owned);
     if let Some(file) = get("file") {
-        draft.place(file, number("line"), number("column"));
+        draft.set_location(file, number("line"), number("column"));
     }
     match get("message") {
-        Some(message) => draft.message(message),
-        None if tool == "prettier" => draft.message("is not formatted"),
+        Some(message) => draft.push_message(message),
+        None if tool == "prettier" => draft.push_message("is not formatted"),
         None => {}
     }
-    draft.excerpt(line);
+    draft.push_excerpt(line);
     draft
 }
 
-fn body(draft: &mut Draft, line: &Line<'_>) {
+fn parse_body(draft: &mut FailureBuilder, line: &CleanLine<'_>) {
     let body = line.body();
-    if let Some(place) = PLACE.captures(line.text) {
+    if let Some(place) = LOCATION.captures(line.text) {
         let number = |name: &str| place[name].parse().ok();
-        draft.place(&place["file"], number("line"), number("column"));
+        draft.set_location(&place["file"], number("line"), number("column"));
     } else if draft.failure.message.is_none() && !body.is_empty() {
         // biome's message is marked with its severity.
         let message = body.trim_start_matches(['×', '✖', '!', '⚠']).trim_start();
         if body.starts_with(['!', '⚠']) {
-            draft.severity = Severity::Warning;
+            draft.severity = FailureSeverity::Warning;
         }
-        draft.message(message);
+        draft.push_message(message);
     }
-    draft.excerpt(line);
+    draft.push_excerpt(line);
 }

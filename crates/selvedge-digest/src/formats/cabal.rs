@@ -1,9 +1,9 @@
 //! cabal: dependencies that cannot be had, modules that are not there, and the results of test suites.
 //! What the compiler says is [GHC's](super::ghc).
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::line::CleanLine;
 use crate::record::FailureKind;
 
 const TOOL: &str = "cabal";
@@ -12,8 +12,8 @@ const BODY_LINES: u32 = 12;
 
 /// Reads cabal's own errors.
 #[derive(Debug, Default)]
-pub(super) struct Cabal {
-    draft: Option<Draft>,
+pub(super) struct CabalParser {
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// The lines of the error, joined.
     message: String,
@@ -24,35 +24,35 @@ pub(super) struct Cabal {
 /// Errors that only repeat what was told before them.
 const CONSEQUENCES: [&str; 2] = ["Failed to build ", "Tests failed for "];
 
-impl Format for Cabal {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for CabalParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         let said = text
             .strip_prefix("cabal: ")
             .or(text.strip_prefix("Error: cabal: "));
         if let Some(message) = said {
             self.finish(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             if CONSEQUENCES.iter().any(|start| message.starts_with(start)) {
-                return Claim::Noise;
+                return LineClaim::Ignore;
             }
-            let mut draft = Draft::new(FailureKind::Infra, TOOL, line);
-            draft.excerpt(line);
+            let mut draft = FailureBuilder::new(FailureKind::Infra, TOOL, line);
+            draft.push_excerpt(line);
             message.clone_into(&mut self.message);
             self.draft = Some(draft);
             self.lines = 0;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
-        if let Some((suite, outcome)) = suite(text) {
+        if let Some((suite, outcome)) = parse_suite_result(text) {
             self.suites = true;
-            return result(suite, outcome, line, findings);
+            return record_suite_result(suite, outcome, line, findings);
         }
         if text.ends_with(" test cases) passed.") {
             self.suites = false;
-            if findings.knows_tool(TOOL) {
+            if findings.has_tool(TOOL) {
                 findings.runs.close_as_seen(TOOL);
             }
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         let Some(draft) = self
             .draft
@@ -60,7 +60,7 @@ impl Format for Cabal {
             .filter(|_| !line.is_blank() && self.lines < BODY_LINES)
         else {
             self.finish(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         self.lines += 1;
         // The steps of the search for versions: the first that failed tells why.
@@ -79,8 +79,8 @@ impl Format for Cabal {
                 self.message.push_str(line.body());
             }
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -89,34 +89,39 @@ impl Format for Cabal {
 
     fn finish(&mut self, findings: &mut Findings) {
         if let Some(mut draft) = self.draft.take() {
-            draft.message(&self.message);
-            findings.add(draft.found());
+            draft.push_message(&self.message);
+            findings.add(draft.build());
         }
     }
 }
 
 /// `Test suite spec: FAIL`
-fn suite(text: &str) -> Option<(&str, Outcome)> {
+fn parse_suite_result(text: &str) -> Option<(&str, TestOutcome)> {
     let (suite, outcome) = text.strip_prefix("Test suite ")?.rsplit_once(": ")?;
     match outcome {
-        "FAIL" => Some((suite, Outcome::Failed)),
-        "PASS" => Some((suite, Outcome::Passed)),
+        "FAIL" => Some((suite, TestOutcome::Failed)),
+        "PASS" => Some((suite, TestOutcome::Passed)),
         _ => None,
     }
 }
 
 /// Another runner may have told the tests of the suite one by one.
-fn result(suite: &str, outcome: Outcome, line: &Line<'_>, findings: &mut Findings) -> Claim {
-    if findings.knows_tool("hspec") {
-        return Claim::Noise;
+fn record_suite_result(
+    suite: &str,
+    outcome: TestOutcome,
+    line: &CleanLine<'_>,
+    findings: &mut Findings,
+) -> LineClaim {
+    if findings.has_tool("hspec") {
+        return LineClaim::Ignore;
     }
-    findings.tool(TOOL);
-    findings.runs.test(TOOL, outcome, Some(suite));
-    if outcome == Outcome::Failed {
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+    findings.add_tool(TOOL);
+    findings.runs.record_test(TOOL, outcome, Some(suite));
+    if outcome == TestOutcome::Failed {
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(suite.to_owned());
-        draft.message("the test suite failed");
-        findings.add(draft.found());
+        draft.push_message("the test suite failed");
+        findings.add(draft.build());
     }
-    Claim::Evidence
+    LineClaim::Evidence
 }

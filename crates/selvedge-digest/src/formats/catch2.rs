@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::is_c;
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::{Line, Signals};
+use super::location::is_c;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -16,18 +16,18 @@ const TOOL: &str = "catch2";
 
 /// Reads Catch2's console and compact reporters.
 #[derive(Debug, Default)]
-pub(super) struct Catch2 {
-    part: Part,
+pub(super) struct Catch2Parser {
+    part: Catch2Section,
     /// The test case and its sections, the outermost first.
     names: Vec<String>,
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     /// The last test case that was counted as failed.
     counted: String,
 }
 
 /// Where in a header and its failure the reader is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum Catch2Section {
     #[default]
     Outside,
     /// Below a wavy rule, where Catch2 gives its own name.
@@ -46,53 +46,55 @@ static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (passed|failed|
 static GREEN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?:All tests passed|Passed all) .*?(?P<passed>\d+) test cases?\b"));
 
-impl Format for Catch2 {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for Catch2Parser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if is_rule(text) {
-            return self.rule(text.starts_with('~'), findings);
+            return self.handle_rule(text.starts_with('~'), findings);
         }
         match self.part {
-            Part::Outside | Part::Body => {}
-            Part::Banner => {
-                self.part = Part::Outside;
+            Catch2Section::Outside | Catch2Section::Body => {}
+            Catch2Section::Banner => {
+                self.part = Catch2Section::Outside;
                 if text.contains(" is a Catch") {
-                    findings.tool(TOOL);
-                    return Claim::Noise;
+                    findings.add_tool(TOOL);
+                    return LineClaim::Ignore;
                 }
             }
-            Part::Names if line.is_blank() || self.names.len() > 16 => self.part = Part::Outside,
-            Part::Names => {
+            Catch2Section::Names if line.is_blank() || self.names.len() > 16 => {
+                self.part = Catch2Section::Outside
+            }
+            Catch2Section::Names => {
                 self.names.push(line.body().to_owned());
-                return Claim::Noise;
+                return LineClaim::Ignore;
             }
         }
-        let failing = line.signals.intersects(Signals::FAIL);
+        let failing = line.signals.intersects(LineSignals::FAIL);
         if failing && text.ends_with(": FAILED:") {
-            return self.failed(line, findings);
+            return self.parse_failed_assertion(line, findings);
         }
         if failing && text.contains(": failed: ") {
-            return compact(line, findings);
+            return parse_compact_assertion(line, findings);
         }
-        if text.starts_with("==========") || self.totals(text, findings) {
+        if text.starts_with("==========") || self.parse_totals(text, findings) {
             self.close(findings);
-            self.part = Part::Outside;
-            return Claim::Noise;
+            self.part = Catch2Section::Outside;
+            return LineClaim::Ignore;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if line.is_blank() {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        draft.message(line.body());
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_message(line.body());
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
-        self.part != Part::Outside
+        self.part != Catch2Section::Outside
     }
 
     fn finish(&mut self, findings: &mut Findings) {
@@ -100,47 +102,53 @@ impl Format for Catch2 {
     }
 }
 
-impl Catch2 {
+impl Catch2Parser {
     /// A rule begins the banner, or begins or ends the header of a failure.
-    fn rule(&mut self, wavy: bool, findings: &mut Findings) -> Claim {
+    fn handle_rule(&mut self, wavy: bool, findings: &mut Findings) -> LineClaim {
         self.close(findings);
         self.part = match self.part {
-            _ if wavy => Part::Banner,
-            Part::Names => Part::Body,
-            _ if findings.knows_tool(TOOL) => Part::Names,
-            _ => return Claim::Foreign,
+            _ if wavy => Catch2Section::Banner,
+            Catch2Section::Names => Catch2Section::Body,
+            _ if findings.has_tool(TOOL) => Catch2Section::Names,
+            _ => return LineClaim::NotMine,
         };
-        if self.part == Part::Names {
+        if self.part == Catch2Section::Names {
             self.names.clear();
         }
-        Claim::Noise
+        LineClaim::Ignore
     }
 
-    fn failed(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_failed_assertion(
+        &mut self,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> LineClaim {
         let Some(place) = FAILED
             .captures(line.text)
-            .filter(|_| self.part == Part::Body)
+            .filter(|_| self.part == Catch2Section::Body)
         else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         self.close(findings);
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(self.names.join("/"));
-        draft.place(&place["file"], place["line"].parse().ok(), None);
-        draft.excerpt(line);
+        draft.set_location(&place["file"], place["line"].parse().ok(), None);
+        draft.push_excerpt(line);
         self.draft = Some(draft);
         let test = self.names.first().map_or("", String::as_str);
         if self.counted != test {
             test.clone_into(&mut self.counted);
-            findings.runs.test(TOOL, Outcome::Failed, Some(test));
+            findings
+                .runs
+                .record_test(TOOL, TestOutcome::Failed, Some(test));
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     /// Whether the line holds closing totals.
-    fn totals(&mut self, text: &str, findings: &mut Findings) -> bool {
-        let mut totals = Totals::default();
+    fn parse_totals(&mut self, text: &str, findings: &mut Findings) -> bool {
+        let mut totals = TestTotals::default();
         if text.starts_with("test cases:") {
             for count in COUNT.captures_iter(text) {
                 let number = count[1].parse().unwrap_or(0);
@@ -155,30 +163,30 @@ impl Catch2 {
         } else {
             return false;
         }
-        findings.tool(TOOL);
+        findings.add_tool(TOOL);
         findings.runs.close(TOOL, totals);
         self.counted.clear();
         true
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
 /// A failed assertion as the compact reporter tells it.
-fn compact(line: &Line<'_>, findings: &mut Findings) -> Claim {
+fn parse_compact_assertion(line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
     let found = COMPACT.captures(line.text).filter(|f| is_c(&f["file"]));
     let Some(found) = found else {
-        return Claim::Foreign;
+        return LineClaim::NotMine;
     };
-    findings.tool(TOOL);
-    let mut draft = Draft::new(FailureKind::Test, TOOL, line);
-    draft.place(&found["file"], found["line"].parse().ok(), None);
-    draft.message(&found["message"]);
-    draft.excerpt(line);
-    findings.add(draft.found());
-    Claim::Evidence
+    findings.add_tool(TOOL);
+    let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
+    draft.set_location(&found["file"], found["line"].parse().ok(), None);
+    draft.push_message(&found["message"]);
+    draft.push_excerpt(line);
+    findings.add(draft.build());
+    LineClaim::Evidence
 }
 
 /// The rules are as wide as Catch2's console, 79 columns.

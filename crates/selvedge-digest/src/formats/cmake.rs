@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,8 +15,8 @@ const TOOL: &str = "cmake";
 
 /// Reads errors and warnings of a configuration.
 #[derive(Debug, Default)]
-pub(super) struct CMake {
-    draft: Option<Draft>,
+pub(super) struct CMakeParser {
+    draft: Option<FailureBuilder>,
     stack: bool,
 }
 
@@ -26,49 +26,49 @@ static HEADING: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for CMake {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for CMakeParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if line.text.starts_with("CMake ")
             && let Some(heading) = HEADING.captures(line.text)
         {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             let get = |name: &str| heading.name(name).map(|group| group.as_str());
-            let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
             if heading["severity"].ends_with("Warning") {
-                draft.severity = Severity::Warning;
+                draft.severity = FailureSeverity::Warning;
             }
             draft.failure.code = get("command").map(str::to_owned);
             if let Some(file) = get("file") {
-                draft.place(
+                draft.set_location(
                     file,
                     get("line").and_then(|digits| digits.parse().ok()),
                     None,
                 );
             }
-            draft.message(get("message").unwrap_or_default());
-            draft.excerpt(line);
+            draft.push_message(get("message").unwrap_or_default());
+            draft.push_excerpt(line);
             self.draft = Some(draft);
             self.stack = false;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if line.text.starts_with("-- Configuring incomplete") {
             self.close(findings);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if line.text.starts_with("Call Stack") {
             self.stack = true;
         } else if line.indent() == 0 && !line.is_blank() {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         } else if !self.stack {
-            draft.message(line.body());
+            draft.push_message(line.body());
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -80,8 +80,8 @@ impl Format for CMake {
     }
 }
 
-impl CMake {
+impl CMakeParser {
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -19,19 +19,19 @@ const OUTPUT_LINES: u32 = 30;
 
 /// Reads CTest's progress and its closing lists.
 #[derive(Debug, Default)]
-pub(super) struct CTest {
-    draft: Option<Draft>,
+pub(super) struct CTestParser {
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// Tests of the totals that were skipped; those that are disabled are not counted there.
     skipped: u64,
     /// Whether results were seen one by one, so that the closing list only repeats them.
     seen: bool,
-    progress: Progress,
+    progress: CTestProgress,
 }
 
 /// How far a run is. Each result is numbered: `2/3 Test #2: …`.
 #[derive(Debug, Default)]
-struct Progress {
+struct CTestProgress {
     /// Its first line was read, and its totals were not.
     is_open: bool,
     done: u64,
@@ -43,9 +43,9 @@ struct Progress {
     inner: u32,
 }
 
-impl Progress {
+impl CTestProgress {
     /// Whether the totals that were read are those of a run that a test started.
-    fn ends_inner(&mut self) -> bool {
+    fn close_inner_run(&mut self) -> bool {
         let is_inner = self.inner > 0;
         self.inner = self.inner.saturating_sub(1);
         is_inner
@@ -58,7 +58,7 @@ impl Progress {
 
     /// Whether these are the totals of this run: of all its tests, or of those that it got to.
     fn is_total(&mut self, all: u64) -> bool {
-        if self.ends_inner() {
+        if self.close_inner_run() {
             return false;
         }
         let counted = |results: u64| results.checked_sub(self.disabled) == Some(all);
@@ -77,38 +77,42 @@ static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
 static LISTED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\t *\d+ - (?P<id>\S+) \((?P<how>[^()]+)\)"));
 
-impl Format for CTest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for CTestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         let starts = line.indent() == 4 && line.body().starts_with("Start ");
         let is_project = text.starts_with("Test project ");
         if !self.progress.is_open && (starts || is_project) {
             self.begin(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         self.progress.inner += u32::from(is_project);
-        if text == "No tests were found!!!" && self.progress.is_open && !self.progress.ends_inner()
+        if text == "No tests were found!!!"
+            && self.progress.is_open
+            && !self.progress.close_inner_run()
         {
-            self.progress = Progress::default();
-            findings.runs.close(TOOL, Totals::default());
-            return Claim::Noise;
+            self.progress = CTestProgress::default();
+            findings.runs.close(TOOL, TestTotals::default());
+            return LineClaim::Ignore;
         }
         if text.contains(" Test ")
             && let Some(result) = RESULT.captures(text)
             && self.is_next(&result)
         {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.seen = true;
             let id = &result["id"];
             if let Some(how) = result.name("how") {
-                return self.unhappy(id, how.as_str(), line, findings);
+                return self.record_unsuccessful_test(id, how.as_str(), line, findings);
             }
-            findings.runs.test(TOOL, Outcome::Passed, Some(id));
-            return Claim::Noise;
+            findings
+                .runs
+                .record_test(TOOL, TestOutcome::Passed, Some(id));
+            return LineClaim::Ignore;
         }
-        if text.contains("% tests passed, ") && self.totals(text, findings) {
-            return Claim::Noise;
+        if text.contains("% tests passed, ") && self.parse_totals(text, findings) {
+            return LineClaim::Ignore;
         }
         if line.heading.starts_with("The following tests FAILED:")
             && let Some(listed) = LISTED.captures(text)
@@ -117,9 +121,9 @@ impl Format for CTest {
                 self.open(&listed["id"], &listed["how"], line, findings);
                 self.close(findings);
             }
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        self.output(line, findings)
+        self.collect_output(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -131,12 +135,12 @@ impl Format for CTest {
     }
 }
 
-impl CTest {
+impl CTestParser {
     fn begin(&mut self, findings: &mut Findings) {
         self.close(findings);
-        self.progress = Progress {
+        self.progress = CTestProgress {
             is_open: true,
-            ..Progress::default()
+            ..CTestProgress::default()
         };
         (self.seen, self.skipped) = (false, 0);
         findings.runs.begin_session(TOOL);
@@ -156,30 +160,40 @@ impl CTest {
     }
 
     /// A test that did not pass: it failed, or did not run.
-    fn unhappy(&mut self, id: &str, how: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn record_unsuccessful_test(
+        &mut self,
+        id: &str,
+        how: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> LineClaim {
         let how = how.replace("***", " ");
         let how = how.trim().trim_end_matches(':');
         if how.starts_with("Skipped") || how.ends_with("(Disabled)") {
             let is_counted = how.starts_with("Skipped");
             self.skipped += u64::from(is_counted);
             self.progress.disabled += u64::from(!is_counted);
-            findings.runs.test(TOOL, Outcome::Skipped, Some(id));
-            return Claim::Noise;
+            findings
+                .runs
+                .record_test(TOOL, TestOutcome::Skipped, Some(id));
+            return LineClaim::Ignore;
         }
         self.open(id, how, line, findings);
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
-    fn open(&mut self, id: &str, how: &str, line: &Line<'_>, findings: &mut Findings) {
-        findings.runs.test(TOOL, Outcome::Failed, Some(id));
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+    fn open(&mut self, id: &str, how: &str, line: &CleanLine<'_>, findings: &mut Findings) {
+        findings
+            .runs
+            .record_test(TOOL, TestOutcome::Failed, Some(id));
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(id.to_owned());
-        draft.message(how);
+        draft.push_message(how);
         self.draft = Some(draft);
         self.lines = 0;
     }
 
-    fn totals(&mut self, text: &str, findings: &mut Findings) -> bool {
+    fn parse_totals(&mut self, text: &str, findings: &mut Findings) -> bool {
         let Some(found) = TOTALS.captures(text) else {
             return false;
         };
@@ -188,30 +202,30 @@ impl CTest {
             return false;
         }
         self.close(findings);
-        let Progress { disabled, .. } = std::mem::take(&mut self.progress);
+        let CTestProgress { disabled, .. } = std::mem::take(&mut self.progress);
         let (failed, skipped) = (number("failed"), std::mem::take(&mut self.skipped));
-        let mut totals = Totals::of_all(number("all"), failed, skipped);
+        let mut totals = TestTotals::from_total(number("all"), failed, skipped);
         totals.skipped += disabled;
         findings.runs.close(TOOL, totals);
         true
     }
 
     /// What a failed test printed, as far as no other format claimed it.
-    fn output(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn collect_output(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let starts = line.indent() == 4 && line.body().starts_with("Start ");
         if starts || self.lines == OUTPUT_LINES {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         self.lines += 1;
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }

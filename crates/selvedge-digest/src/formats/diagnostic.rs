@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{extension, is_c};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::{Line, Signals};
+use super::location::{extension, is_c};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -22,8 +22,8 @@ const RUFF: &str = "ruff";
 
 /// Reads diagnostics that name their severity or a code.
 #[derive(Debug, Default)]
-pub(super) struct Diagnostic {
-    draft: Option<Draft>,
+pub(super) struct DiagnosticParser {
+    draft: Option<FailureBuilder>,
     source_lines: u32,
     /// Where the diagnostics began that follow each other line by line.
     first: u64,
@@ -51,12 +51,12 @@ static CODED: LazyLock<Regex> = LazyLock::new(|| {
 static TRAILING: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\s+(?:\[-?(?P<code>[\w:=/-]+)\]|\((?P<pyright>report\w+)\))$"));
 
-impl Format for Diagnostic {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for DiagnosticParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let last = self.draft.as_ref().map(|draft| *draft.lines().end());
         // A diagnostic is a line of text, not a minified file.
         if line.text.len() < 2000
-            && let Some(mut draft) = read(line, findings)
+            && let Some(mut draft) = parse_diagnostic(line, findings)
         {
             self.close(findings);
             if let Some((file, number)) = self.required.take()
@@ -66,25 +66,25 @@ impl Format for Diagnostic {
                     .as_deref()
                     .is_some_and(is_header_of_system)
             {
-                draft.place_again(&file, Some(number), None);
+                draft.replace_location(&file, Some(number), None);
             }
             if last.is_none_or(|last| last + 1 != line.number) {
                 self.first = line.number;
             }
             self.draft = Some(draft);
             self.source_lines = 0;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if last.is_some() && is_total_of_ruff(line.text) {
             self.close(findings);
-            findings.rename(self.first, FLAKE8, RUFF);
-            return Claim::Foreign;
+            findings.rename_tool(self.first, FLAKE8, RUFF);
+            return LineClaim::NotMine;
         }
         if let Some(place) = line.text.strip_suffix(":   required from here") {
-            self.required = file_and_line(place).map(|(file, line)| (file.to_owned(), line));
+            self.required = parse_file_and_line(place).map(|(file, line)| (file.to_owned(), line));
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if draft
             .failure
@@ -94,25 +94,25 @@ impl Format for Diagnostic {
         {
             if let Some((place, note)) = line.text.split_once(": note: ") {
                 // clang tells the uses of a template after the error, the user's last.
-                let used = file_and_line(place).filter(|_| note.ends_with(" requested here"));
+                let used = parse_file_and_line(place).filter(|_| note.ends_with(" requested here"));
                 if let Some((file, number)) = used.filter(|(file, _)| !is_header_of_system(file)) {
-                    draft.place_again(file, Some(number), None);
+                    draft.replace_location(file, Some(number), None);
                     self.source_lines = SOURCE_LINES - 2;
                 } else {
                     self.source_lines = SOURCE_LINES;
                 }
-                draft.skip(line);
-                return Claim::Evidence;
+                draft.skip_line(line);
+                return LineClaim::Evidence;
             }
             if line.indent() > 0 && self.source_lines == SOURCE_LINES {
-                draft.skip(line);
-                return Claim::Evidence;
+                draft.skip_line(line);
+                return LineClaim::Evidence;
             }
         }
         let source = line.indent() > 0 && self.source_lines < SOURCE_LINES;
         if line.is_blank() || !source {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         self.source_lines += 1;
         // pyright explains in further lines, and names the rule in the last one.
@@ -136,7 +136,7 @@ impl Format for Diagnostic {
         // scalac's types that do not match stand in lines of their own.
         if let Some(message) = &mut draft.failure.message
             && message.ends_with(';')
-            && body_of_mismatch(line.body())
+            && is_mismatch_detail(line.body())
         {
             message.push(' ');
             message.push_str(line.body());
@@ -144,8 +144,8 @@ impl Format for Diagnostic {
                 message.push(';');
             }
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -157,9 +157,9 @@ impl Format for Diagnostic {
     }
 }
 
-impl Diagnostic {
+impl DiagnosticParser {
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
@@ -175,12 +175,12 @@ fn is_total_of_ruff(text: &str) -> bool {
 }
 
 /// ` found   : Int`, ` required: String`
-fn body_of_mismatch(body: &str) -> bool {
+fn is_mismatch_detail(body: &str) -> bool {
     body.starts_with("found ") || body.starts_with("required: ")
 }
 
 /// `a.cpp:3:7`, the column left out.
-fn file_and_line(place: &str) -> Option<(&str, u32)> {
+fn parse_file_and_line(place: &str) -> Option<(&str, u32)> {
     let mut parts = place.splitn(3, ':');
     let file = parts.next().filter(|file| !file.is_empty())?;
     Some((file, parts.next()?.parse().ok()?))
@@ -191,14 +191,14 @@ fn is_header_of_system(file: &str) -> bool {
     file.starts_with("/usr/") || file.contains("/include/c++/")
 }
 
-fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
+fn parse_diagnostic(line: &CleanLine<'_>, findings: &mut Findings) -> Option<FailureBuilder> {
     let severe = line
         .signals
-        .intersects(Signals::ERROR.with(Signals::WARNING));
+        .intersects(LineSignals::ERROR.with(LineSignals::WARNING));
     let text = without_task(line.text);
     let severe = severe.then(|| SEVERE.captures(text)).flatten();
     let found = severe.or_else(|| {
-        begins_with_place(text)
+        starts_with_location(text)
             .then(|| CODED.captures(text))
             .flatten()
     })?;
@@ -216,13 +216,13 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
         (kind, FLAKE8) if get("fixable").is_some() => (kind, RUFF),
         other => other,
     };
-    findings.tool(tool);
-    let mut draft = Draft::new(kind, tool, line);
+    findings.add_tool(tool);
+    let mut draft = FailureBuilder::new(kind, tool, line);
     if warning {
-        draft.severity = Severity::Warning;
+        draft.severity = FailureSeverity::Warning;
     }
     let number = |name: &str| get(name).and_then(|digits| digits.parse().ok());
-    draft.place(
+    draft.set_location(
         file.trim(),
         number("line").or(number("line2")),
         number("column").or(number("column2")),
@@ -236,8 +236,8 @@ fn read(line: &Line<'_>, findings: &mut Findings) -> Option<Draft> {
         draft.failure.code = code.map(|code| code.as_str().to_owned());
         message = &message[..trailing.get(0)?.start()];
     }
-    draft.message(message);
-    draft.excerpt(line);
+    draft.push_message(message);
+    draft.push_excerpt(line);
     Some(draft)
 }
 
@@ -253,7 +253,7 @@ fn without_task(text: &str) -> &str {
 }
 
 /// Whether a number follows the first colon, with no white space before it.
-fn begins_with_place(text: &str) -> bool {
+fn starts_with_location(text: &str) -> bool {
     let bytes = text.as_bytes();
     memchr::memchr(b':', bytes)
         .and_then(|colon| bytes.get(colon + 1))

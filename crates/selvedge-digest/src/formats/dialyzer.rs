@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -17,8 +17,8 @@ const INDENT: usize = 8;
 
 /// Reads warnings of Dialyzer.
 #[derive(Debug, Default)]
-pub(super) struct Dialyzer {
-    draft: Option<Draft>,
+pub(super) struct DialyzerParser {
+    draft: Option<FailureBuilder>,
     /// The message of the draft, its lines joined.
     message: String,
     analysing: bool,
@@ -28,8 +28,8 @@ static WARNING: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^(?P<file>[^\s:]+\.[he]rl):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>\S.*)$")
 });
 
-impl Format for Dialyzer {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for DialyzerParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.contains("rl:")
             && let Some(warning) = WARNING.captures(text)
@@ -40,42 +40,42 @@ impl Format for Dialyzer {
             } else {
                 (FailureKind::Compile, "erlc")
             };
-            findings.tool(tool);
-            let mut draft = Draft::new(kind, tool, line);
+            findings.add_tool(tool);
+            let mut draft = FailureBuilder::new(kind, tool, line);
             let number = |name: &str| {
                 warning
                     .name(name)
                     .and_then(|digits| digits.as_str().parse().ok())
             };
-            draft.place(&warning["file"], number("line"), number("column"));
-            draft.excerpt(line);
+            draft.set_location(&warning["file"], number("line"), number("column"));
+            draft.push_excerpt(line);
             let message = &warning["message"];
             // The compiler marks what is none of its errors.
             let mild = message.strip_prefix("Warning: ");
             if mild.is_some() {
-                draft.severity = Severity::Warning;
+                draft.severity = FailureSeverity::Warning;
             }
             mild.unwrap_or(message).clone_into(&mut self.message);
             self.draft = Some(draft);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if text.ends_with("Proceeding with analysis...") {
             self.analysing = true;
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if line.indent() >= INDENT
             && let Some(draft) = &mut self.draft
         {
             self.message.push(' ');
             self.message.push_str(line.body());
-            draft.excerpt(line);
-            return Claim::Evidence;
+            draft.push_excerpt(line);
+            return LineClaim::Evidence;
         }
         self.close(findings);
         if text.starts_with("done (warnings were emitted)") {
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        Claim::Foreign
+        LineClaim::NotMine
     }
 
     fn is_open(&self) -> bool {
@@ -87,11 +87,11 @@ impl Format for Dialyzer {
     }
 }
 
-impl Dialyzer {
+impl DialyzerParser {
     fn close(&mut self, findings: &mut Findings) {
         if let Some(mut draft) = self.draft.take() {
-            draft.message(&self.message);
-            findings.add(draft.found());
+            draft.push_message(&self.message);
+            findings.add(draft.build());
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -19,8 +19,8 @@ const BODY_LINES: u32 = 20;
 
 /// Reads the errors of image builds.
 #[derive(Debug, Default)]
-pub(super) struct Docker {
-    draft: Option<Draft>,
+pub(super) struct DockerParser {
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// The steps of BuildKit by their numbers, or the last of the old builder's.
     steps: Vec<(String, String)>,
@@ -41,14 +41,14 @@ static OLD: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// Where newer builders show the step in its file.
-static PLACE: LazyLock<Regex> =
+static LOCATION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?P<file>\S*Dockerfile[^\s:]*):(?P<line>\d+)$"));
 
-impl Format for Docker {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for DockerParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if (text.starts_with('#') || text.starts_with("Step "))
-            && let Some(claim) = self.progress(line, findings)
+            && let Some(claim) = self.parse_progress(line, findings)
         {
             return claim;
         }
@@ -58,11 +58,11 @@ impl Format for Docker {
             self.begin(None, &error["message"], line, findings);
             let file = self.file.clone().unwrap_or_else(|| "Dockerfile".to_owned());
             if let Some(draft) = &mut self.draft {
-                draft.place(&file, error["line"].parse().ok(), None);
-                draft.excerpt(line);
+                draft.set_location(&file, error["line"].parse().ok(), None);
+                draft.push_excerpt(line);
             }
             self.finish(findings);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if !self.steps.is_empty()
             && let Some(error) = OLD.captures(text)
@@ -70,9 +70,9 @@ impl Format for Docker {
             let step = self.steps.pop().map(|(_, step)| step);
             self.begin(step, &error["message"], line, findings);
             self.finish(findings);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
-        self.body(line, findings)
+        self.parse_body(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -80,20 +80,24 @@ impl Format for Docker {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
-impl Docker {
+impl DockerParser {
     /// A step begins or fails, or the name of the file is told.
-    fn progress(&mut self, line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
+    fn parse_progress(
+        &mut self,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> Option<LineClaim> {
         if let Some(step) = STEP.captures(line.text) {
-            self.step(&step);
-            return Some(Claim::Noise);
+            self.record_step(&step);
+            return Some(LineClaim::Ignore);
         }
         if let Some((_, file)) = line.text.split_once(" load build definition from ") {
             self.file = Some(file.to_owned());
-            return Some(Claim::Noise);
+            return Some(LineClaim::Ignore);
         }
         let error = ERROR.captures(line.text)?;
         let step = self
@@ -102,10 +106,10 @@ impl Docker {
             .find(|(known, _)| *known == error["number"]);
         let step = step.map(|(_, step)| step.clone());
         self.begin(step, &error["message"], line, findings);
-        Some(Claim::Evidence)
+        Some(LineClaim::Evidence)
     }
 
-    fn step(&mut self, step: &regex::Captures<'_>) {
+    fn record_step(&mut self, step: &regex::Captures<'_>) {
         let get = |name: &str| {
             step.name(name)
                 .map_or("", |group| group.as_str())
@@ -124,23 +128,23 @@ impl Docker {
         &mut self,
         step: Option<String>,
         message: &str,
-        line: &Line<'_>,
+        line: &CleanLine<'_>,
         findings: &mut Findings,
     ) {
         self.finish(findings);
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
         draft.failure.id = step;
-        draft.message(message);
+        draft.push_message(message);
         self.draft = Some(draft);
         self.lines = 0;
     }
 
     /// What the step printed stands below its name once more; then the error, again.
-    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = self.draft.as_mut().filter(|_| self.lines < BODY_LINES) else {
             self.finish(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         self.lines += 1;
         let text = line.text;
@@ -149,19 +153,19 @@ impl Docker {
             .message
             .as_deref()
             .is_some_and(|message| text.ends_with(message));
-        if let Some(place) = PLACE.captures(text) {
-            draft.place(&place["file"], place["line"].parse().ok(), None);
-            draft.skip(line);
+        if let Some(place) = LOCATION.captures(text) {
+            draft.set_location(&place["file"], place["line"].parse().ok(), None);
+            draft.skip_line(line);
         } else if repeats || text.contains("failed to solve") || text.starts_with("##[") {
-            draft.skip(line);
+            draft.skip_line(line);
             self.finish(findings);
         } else if text.starts_with("------") || text.starts_with(" > [") || text.is_empty() {
-            draft.skip(line);
+            draft.skip_line(line);
         } else {
             // A step's own compiler is read by its own format.
-            draft.excerpt(line);
-            return Claim::Foreign;
+            draft.push_excerpt(line);
+            return LineClaim::NotMine;
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 }

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{is_foreign, python_frame};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::location::{is_foreign, parse_python_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,26 +15,26 @@ const TOOL: &str = "doctest";
 
 /// Reads doctest's report.
 #[derive(Debug, Default)]
-pub(super) struct Doctest {
-    draft: Option<Draft>,
+pub(super) struct DoctestParser {
+    draft: Option<FailureBuilder>,
     /// A row of stars came: a failure or a total follows.
     starred: bool,
     /// Below a frame of doctest's own.
     foreign: bool,
-    example: Example,
+    example: DoctestExample,
 }
 
 /// An example that failed: what it should have printed, and what it printed or how it ended.
 #[derive(Debug, Default)]
-pub(super) struct Example {
-    part: Part,
+pub(super) struct DoctestExample {
+    section: DoctestSection,
     code: String,
     expected: String,
-    told: bool,
+    is_reported: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum DoctestSection {
     #[default]
     Source,
     Example,
@@ -43,34 +43,34 @@ enum Part {
     Raised,
 }
 
-static PLACE: LazyLock<Regex> =
+static LOCATION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"^File "(?P<file>[^"]+)", line (?P<line>\d+|\?), in (?P<id>\S+)$"#));
 
-impl Format for Doctest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for DoctestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.starts_with("**********") {
             self.close(findings);
             self.starred = true;
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if std::mem::take(&mut self.starred)
-            && let Some(place) = PLACE.captures(text)
+            && let Some(place) = LOCATION.captures(text)
         {
-            findings.tool(TOOL);
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            findings.add_tool(TOOL);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(place["id"].to_owned());
-            draft.place(&place["file"], place["line"].parse().ok(), None);
+            draft.set_location(&place["file"], place["line"].parse().ok(), None);
             self.draft = Some(draft);
-            self.example = Example::default();
+            self.example = DoctestExample::default();
             self.foreign = false;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if text.starts_with("***Test Failed***") {
             findings.runs.close_as_seen(TOOL);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
-        self.body(line)
+        self.parse_body(line)
     }
 
     fn is_open(&self) -> bool {
@@ -82,80 +82,83 @@ impl Format for Doctest {
     }
 }
 
-impl Doctest {
-    fn body(&mut self, line: &Line<'_>) -> Claim {
+impl DoctestParser {
+    fn parse_body(&mut self, line: &CleanLine<'_>) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        let frame = python_frame(line.text).filter(|_| self.example.part == Part::Raised);
+        let frame = parse_python_frame(line.text)
+            .filter(|_| self.example.section == DoctestSection::Raised);
         if let Some(place) = frame {
             self.foreign = is_foreign(place.file);
         }
         self.foreign &= frame.is_some() || line.indent() > 6;
         if self.foreign {
-            draft.skip(line);
-            return Claim::Evidence;
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
-        draft.excerpt(line);
-        if let Some(message) = self.example.line(line.text) {
-            draft.message(&message);
+        draft.push_excerpt(line);
+        if let Some(message) = self.example.parse_line(line.text) {
+            draft.push_message(&message);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
         if let Some(mut draft) = self.draft.take() {
             if draft.failure.message.is_none() {
-                draft.message(&self.example.code);
+                draft.push_message(&self.example.code);
             }
             findings.add_test(TOOL, draft);
         }
     }
 }
 
-impl Example {
+impl DoctestExample {
     /// Reads a line of the report; the message, once it is known.
-    pub(super) fn line(&mut self, text: &str) -> Option<String> {
+    pub(super) fn parse_line(&mut self, text: &str) -> Option<String> {
         let body = text.trim();
         let indent = text.len() - text.trim_start().len();
         if let Some(raised) = body.strip_prefix("UNEXPECTED EXCEPTION: ") {
-            return self.tell(raised);
+            return self.take_message(raised);
         }
-        self.part = match text {
-            "Failed example:" => Part::Example,
-            "Expected:" | "Differences (ndiff with -expected +actual):" => Part::Expected,
-            "Got:" => Part::Got,
-            "Exception raised:" => Part::Raised,
+        self.section = match text {
+            "Failed example:" => DoctestSection::Example,
+            "Expected:" | "Differences (ndiff with -expected +actual):" => DoctestSection::Expected,
+            "Got:" => DoctestSection::Got,
+            "Exception raised:" => DoctestSection::Raised,
             _ => {
-                match self.part {
+                match self.section {
                     // pytest shows the source, of which the last example failed.
-                    Part::Source => {
+                    DoctestSection::Source => {
                         if let Some((_, code)) = text.split_once(">>> ") {
                             code.clone_into(&mut self.code);
                         }
                     }
-                    Part::Example if self.code.is_empty() => body.clone_into(&mut self.code),
-                    Part::Expected if self.expected.is_empty() => {
+                    DoctestSection::Example if self.code.is_empty() => {
+                        body.clone_into(&mut self.code)
+                    }
+                    DoctestSection::Expected if self.expected.is_empty() => {
                         body.clone_into(&mut self.expected);
                     }
-                    Part::Got => {
+                    DoctestSection::Got => {
                         let message = format!("expected {}, got {body}", self.expected);
-                        return self.tell(&message);
+                        return self.take_message(&message);
                     }
                     // The last line of the traceback.
-                    Part::Raised if indent == 4 && !body.starts_with("Traceback") => {
-                        return self.tell(body);
+                    DoctestSection::Raised if indent == 4 && !body.starts_with("Traceback") => {
+                        return self.take_message(body);
                     }
                     _ => {}
                 }
-                self.part
+                self.section
             }
         };
         None
     }
 
-    fn tell(&mut self, message: &str) -> Option<String> {
-        let told = std::mem::replace(&mut self.told, true);
+    fn take_message(&mut self, message: &str) -> Option<String> {
+        let told = std::mem::replace(&mut self.is_reported, true);
         (!told).then(|| format!("{}: {message}", self.code))
     }
 }

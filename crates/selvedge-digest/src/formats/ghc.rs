@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -14,8 +14,8 @@ const TOOL: &str = "ghc";
 
 /// Reads diagnostics of GHC, by itself or under cabal and stack.
 #[derive(Debug, Default)]
-pub(super) struct Ghc {
-    draft: Option<Draft>,
+pub(super) struct GhcParser {
+    draft: Option<FailureBuilder>,
     /// Below the message, where the source is drawn.
     source: bool,
 }
@@ -26,31 +26,31 @@ static HEADING: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Ghc {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for GhcParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if line.text.contains("hs:")
             && let Some(heading) = HEADING.captures(line.text)
         {
             self.close(findings);
-            findings.tool(TOOL);
-            self.draft = Some(begin(&heading, line));
+            findings.add_tool(TOOL);
+            self.draft = Some(start_failure(&heading, line));
             self.source = false;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if line.is_blank() || line.indent() == 0 && !self.source {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         let body = line.body();
         self.source |= body.starts_with('|');
         if !self.source {
-            draft.message(body.trim_start_matches("• "));
+            draft.push_message(body.trim_start_matches("• "));
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -62,29 +62,29 @@ impl Format for Ghc {
     }
 }
 
-impl Ghc {
+impl GhcParser {
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
-fn begin(heading: &regex::Captures<'_>, line: &Line<'_>) -> Draft {
+fn start_failure(heading: &regex::Captures<'_>, line: &CleanLine<'_>) -> FailureBuilder {
     let get = |name: &str| heading.name(name).map(|group| group.as_str());
     let number = |name: &str| get(name).and_then(|digits| digits.parse().ok());
-    let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+    let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
     if &heading["severity"] == "warning" {
-        draft.severity = Severity::Warning;
+        draft.severity = FailureSeverity::Warning;
     }
     draft.failure.code = get("code").map(|code| {
         // `-Wunused-imports, -Werror=unused-imports` is one warning.
         code.split(',').next().unwrap_or(code).to_owned()
     });
-    draft.place(
+    draft.set_location(
         &heading["file"],
         number("line").or(number("line2")),
         number("column").or(number("column2")),
     );
-    draft.message(get("message").unwrap_or_default());
-    draft.excerpt(line);
+    draft.push_message(get("message").unwrap_or_default());
+    draft.push_excerpt(line);
     draft
 }

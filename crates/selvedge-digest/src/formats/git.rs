@@ -1,53 +1,53 @@
 //! git: conflicts, patches that do not apply, and why a command stopped.
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::record::FailureKind;
 
 const TOOL: &str = "git";
 
 /// Reads conflicts and the errors that only git words so.
 #[derive(Debug, Default)]
-pub(super) struct Git {
+pub(super) struct GitParser {
     /// The files that keep it from its work are listed below.
-    listing: Option<Draft>,
+    listing: Option<FailureBuilder>,
 }
 
-impl Format for Git {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for GitParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if let Some(draft) = &mut self.listing {
             if let Some(file) = text.strip_prefix('\t') {
-                draft.place(file, None, None);
-                draft.message(file);
-                draft.excerpt(line);
-                return Claim::Evidence;
+                draft.set_location(file, None, None);
+                draft.push_message(file);
+                draft.push_excerpt(line);
+                return LineClaim::Evidence;
             }
             self.finish(findings);
         }
         let read = match text.as_bytes().first() {
-            Some(b'C') => conflict(text),
-            Some(b'e') => text.strip_prefix("error: ").and_then(error),
-            Some(b'f') => text.strip_prefix("fatal: ").and_then(fatal),
+            Some(b'C') => parse_conflict(text),
+            Some(b'e') => text.strip_prefix("error: ").and_then(parse_error),
+            Some(b'f') => text.strip_prefix("fatal: ").and_then(parse_fatal_error),
             _ => None,
         };
         let Some((file, number, message)) = read else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Infra, TOOL, line);
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Infra, TOOL, line);
         if let Some(file) = file {
-            draft.place(file, number, None);
+            draft.set_location(file, number, None);
         }
-        draft.message(message);
-        draft.excerpt(line);
+        draft.push_message(message);
+        draft.push_excerpt(line);
         if text.ends_with(':') {
             self.listing = Some(draft);
         } else {
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -55,7 +55,7 @@ impl Format for Git {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.listing);
+        findings.add_draft(&mut self.listing);
     }
 }
 
@@ -81,10 +81,10 @@ const FATALS: [&str; 9] = [
 ];
 
 /// The file, the line and the message.
-type Told<'a> = (Option<&'a str>, Option<u32>, &'a str);
+type GitMessage<'a> = (Option<&'a str>, Option<u32>, &'a str);
 
 /// `CONFLICT (content): Merge conflict in prices`
-fn conflict(text: &str) -> Option<Told<'_>> {
+fn parse_conflict(text: &str) -> Option<GitMessage<'_>> {
     let (sort, rest) = text.strip_prefix("CONFLICT (")?.split_once("): ")?;
     let file = match rest.strip_prefix("Merge conflict in ") {
         Some(file) => Some(file),
@@ -94,7 +94,7 @@ fn conflict(text: &str) -> Option<Told<'_>> {
 }
 
 /// What stands behind `error: `.
-fn error(text: &str) -> Option<Told<'_>> {
+fn parse_error(text: &str) -> Option<GitMessage<'_>> {
     if let Some(place) = text.strip_prefix("patch failed: ") {
         let (file, number) = place.rsplit_once(':')?;
         return Some((Some(file), number.parse().ok(), text));
@@ -107,7 +107,7 @@ fn error(text: &str) -> Option<Told<'_>> {
 }
 
 /// What stands behind `fatal: `; other programs begin so, too.
-fn fatal(text: &str) -> Option<Told<'_>> {
+fn parse_fatal_error(text: &str) -> Option<GitMessage<'_>> {
     let known = FATALS.iter().any(|words| text.contains(words));
     known.then_some((None, None, text))
 }

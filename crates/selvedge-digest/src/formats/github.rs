@@ -4,10 +4,10 @@
 //! Most tools print them beside their own report, so one that says what is known already is
 //! dropped.
 
-use super::{Claim, Format};
+use super::{FormatParser, LineClaim};
 use crate::clean::strip_escapes;
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::record::{Failure, FailureKind};
 
 const TOOL: &str = "github";
@@ -16,45 +16,45 @@ const WAITING: usize = 400;
 
 /// Reads annotations.
 #[derive(Debug, Default)]
-pub(super) struct GitHub {
-    waiting: Vec<Draft>,
+pub(super) struct GitHubParser {
+    waiting: Vec<FailureBuilder>,
 }
 
-impl Format for GitHub {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        let Some((severity, command)) = command(line.body()) else {
-            return Claim::Foreign;
+impl FormatParser for GitHubParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+        let Some((severity, command)) = parse_command(line.body()) else {
+            return LineClaim::NotMine;
         };
         let Some((properties, message)) = command.split_once("::") else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        let mut draft = Draft::structured(FailureKind::Custom, TOOL, line.number);
+        let mut draft = FailureBuilder::structured(FailureKind::Custom, TOOL, line.number);
         draft.severity = severity;
-        let message = strip_escapes(&decoded(message));
-        read(&mut draft, properties);
-        draft.message(without_place(message.trim(), &draft.failure));
+        let message = strip_escapes(&decode(message));
+        apply_properties(&mut draft, properties);
+        draft.push_message(strip_location(message.trim(), &draft.failure));
         if self.waiting.len() == WAITING {
             self.finish(findings);
         }
         self.waiting.push(draft);
-        Claim::Chaff
+        LineClaim::Suppress
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        let told = |draft: &Draft| match (&draft.failure.file, draft.failure.line) {
-            (Some(file), Some(line)) => findings.knows_place(file, line),
+        let told = |draft: &FailureBuilder| match (&draft.failure.file, draft.failure.line) {
+            (Some(file), Some(line)) => findings.has_failure_at(file, line),
             _ => false,
         };
         self.waiting.retain(|draft| !told(draft));
         for draft in self.waiting.drain(..) {
-            findings.tool(TOOL);
-            findings.add(draft.found());
+            findings.add_tool(TOOL);
+            findings.add(draft.build());
         }
     }
 }
 
 /// The message without place and rule, which some tools write before it once more.
-fn without_place<'a>(message: &'a str, failure: &Failure) -> &'a str {
+fn strip_location<'a>(message: &'a str, failure: &Failure) -> &'a str {
     let place = message.split_once(": ").filter(|(place, _)| {
         let file = place.split(':').next().unwrap_or_default();
         let known = failure.file.as_deref().unwrap_or_default();
@@ -67,22 +67,22 @@ fn without_place<'a>(message: &'a str, failure: &Failure) -> &'a str {
 }
 
 /// What follows `::error` or `::warning`, without the white space between.
-fn command(text: &str) -> Option<(Severity, &str)> {
+fn parse_command(text: &str) -> Option<(FailureSeverity, &str)> {
     let rest = text.strip_prefix("::")?;
     let (severity, rest) = match rest.strip_prefix("error") {
-        Some(rest) => (Severity::Error, rest),
-        None => (Severity::Warning, rest.strip_prefix("warning")?),
+        Some(rest) => (FailureSeverity::Error, rest),
+        None => (FailureSeverity::Warning, rest.strip_prefix("warning")?),
     };
     (rest.starts_with("::") || rest.starts_with(' ')).then(|| (severity, rest.trim_start()))
 }
 
-fn read(draft: &mut Draft, properties: &str) {
+fn apply_properties(draft: &mut FailureBuilder, properties: &str) {
     let (mut file, mut line, mut column, mut heading) = (None, None, None, None);
     for property in properties.split(',') {
         let Some((key, value)) = property.split_once('=') else {
             continue;
         };
-        let value = decoded(value);
+        let value = decode(value);
         match key.trim() {
             "file" => file = Some(value),
             "line" => line = value.parse().ok(),
@@ -92,15 +92,15 @@ fn read(draft: &mut Draft, properties: &str) {
         }
     }
     if let Some(file) = file {
-        draft.place(&file, line, column);
+        draft.set_location(&file, line, column);
     }
     if let Some(heading) = heading {
-        title(draft, &heading);
+        apply_title(draft, &heading);
     }
 }
 
 /// A title may be a rule, `lint/style/useConst` or `ruff (F401)`, or the path to a test.
-fn title(draft: &mut Draft, title: &str) {
+fn apply_title(draft: &mut FailureBuilder, title: &str) {
     let file = draft.failure.file.as_deref().unwrap_or_default();
     if title.contains(" > ") || title.contains(" › ") || file.ends_with(title) {
         draft.failure.id = Some(title.to_owned());
@@ -118,7 +118,7 @@ fn title(draft: &mut Draft, title: &str) {
 }
 
 /// Undoes the escapes of a command.
-fn decoded(text: &str) -> String {
+fn decode(text: &str) -> String {
     text.replace("%0D", "")
         .replace("%0A", "\n")
         .replace("%3A", ":")

@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::is_foreign;
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::line::Line;
+use super::location::is_foreign;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -23,7 +23,7 @@ const REMEMBERED_OF_ALL: usize = 400;
 
 /// A line that a running test printed.
 #[derive(Debug)]
-struct Said {
+struct TestOutputLine {
     test: String,
     number: u64,
     text: String,
@@ -31,13 +31,13 @@ struct Said {
 
 /// Reads go's text.
 #[derive(Debug, Default)]
-pub(super) struct Go {
+pub(super) struct GoTestParser {
     /// The package that all of it is of, where that is known.
     package: String,
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     panicking: bool,
     /// Output of tests with `-v`, each with its test, until their results are known.
-    remembered: Vec<Said>,
+    remembered: Vec<TestOutputLine>,
     /// The test that is running, with `-v`.
     running: String,
     verbose: bool,
@@ -46,7 +46,7 @@ pub(super) struct Go {
     /// The test that failed last.
     failed: String,
     /// A test of this package failed, or a panic ended it.
-    told: bool,
+    has_failure: bool,
 }
 
 static RESULT: LazyLock<Regex> = LazyLock::new(|| {
@@ -62,15 +62,15 @@ static COMPILE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Go {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for GoTestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if line.body().starts_with("--- ")
             && let Some(result) = RESULT.captures(text)
         {
             self.building = false;
-            self.result(&result["outcome"], &result["id"], line, findings);
-            return Claim::Evidence;
+            self.record_result(&result["outcome"], &result["id"], line, findings);
+            return LineClaim::Evidence;
         }
         if let Some(frame) = text.strip_prefix("=== ") {
             self.close(findings);
@@ -79,29 +79,29 @@ impl Format for Go {
                 .split_once(' ')
                 .map_or("", |(_, test)| test.trim_start())
                 .clone_into(&mut self.running);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        if let Some(claim) = self.package(line, findings) {
+        if let Some(claim) = self.parse_package_line(line, findings) {
             return claim;
         }
         if self.building
             && let Some(error) = COMPILE.captures(text)
         {
-            let mut draft = Draft::new(FailureKind::Compile, "go", line);
+            let mut draft = FailureBuilder::new(FailureKind::Compile, "go", line);
             let column = error
                 .name("column")
                 .and_then(|column| column.as_str().parse().ok());
-            draft.place(&error["file"], error["line"].parse().ok(), column);
-            draft.message(&error["message"]);
-            draft.excerpt(line);
-            findings.tool("go");
-            findings.add(draft.found());
-            return Claim::Evidence;
+            draft.set_location(&error["file"], error["line"].parse().ok(), column);
+            draft.push_message(&error["message"]);
+            draft.push_excerpt(line);
+            findings.add_tool("go");
+            findings.add(draft.build());
+            return LineClaim::Evidence;
         }
         if text.starts_with("panic: ") || text.starts_with("fatal error: ") {
-            return self.panic(line, findings);
+            return self.start_panic(line, findings);
         }
-        self.output(line)
+        self.parse_output(line)
     }
 
     fn is_open(&self) -> bool {
@@ -113,15 +113,15 @@ impl Format for Go {
     }
 }
 
-impl Go {
+impl GoTestParser {
     /// The output that comes next is that of this test, as a report for machines says; what is read
     /// of another one is whole, but for its parts.
-    pub(super) fn runs(&mut self, test: &str, findings: &mut Findings) {
+    pub(super) fn set_running_test(&mut self, test: &str, findings: &mut Findings) {
         let read = self
             .draft
             .as_ref()
             .and_then(|draft| draft.failure.id.as_deref());
-        let other = read.is_some_and(|id| id != test && !is_part(test, id));
+        let other = read.is_some_and(|id| id != test && !is_subtest(test, id));
         if other {
             self.close(findings);
         }
@@ -129,28 +129,34 @@ impl Go {
     }
 
     /// Reads the text of one package.
-    pub(super) fn of(package: &str) -> Self {
+    pub(super) fn for_package(package: &str) -> Self {
         Self {
             package: package.to_owned(),
             ..Self::default()
         }
     }
 
-    fn result(&mut self, outcome: &str, id: &str, line: &Line<'_>, findings: &mut Findings) {
-        findings.tool(TOOL);
+    fn record_result(
+        &mut self,
+        outcome: &str,
+        id: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) {
+        findings.add_tool(TOOL);
         let draft = self.draft.take();
         // A test that failed because a part of it did is told by its part.
-        let child = |draft: &Draft| {
+        let child = |draft: &FailureBuilder| {
             let parent = draft.failure.id.as_deref().unwrap_or_default();
-            draft.failure.message.is_none() && is_part(id, parent)
+            draft.failure.message.is_none() && is_subtest(id, parent)
         };
         match draft {
             Some(draft) if child(&draft) => self.draft = (outcome != "FAIL").then_some(draft),
-            Some(draft) => findings.add(draft.found()),
+            Some(draft) => findings.add(draft.build()),
             None => {}
         }
         self.panicking = false;
-        self.told |= outcome == "FAIL";
+        self.has_failure |= outcome == "FAIL";
         if self.running == id {
             self.running.clear();
         }
@@ -163,22 +169,22 @@ impl Go {
             "" => id.into(),
             package => format!("{package}.{id}").into(),
         };
-        let mut told = |outcome| findings.runs.test(TOOL, outcome, Some(&within_all));
+        let mut told = |outcome| findings.runs.record_test(TOOL, outcome, Some(&within_all));
         match outcome {
-            "PASS" => told(Outcome::Passed),
-            "SKIP" => told(Outcome::Skipped),
+            "PASS" => told(TestOutcome::Passed),
+            "SKIP" => told(TestOutcome::Skipped),
             "FAIL" => {
-                told(Outcome::Failed);
+                told(TestOutcome::Failed);
                 // The other order: its part was told before it.
-                if said.is_empty() && is_part(&self.failed, id) {
+                if said.is_empty() && is_subtest(&self.failed, id) {
                     return;
                 }
                 id.clone_into(&mut self.failed);
-                let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
                 draft.failure.id = Some(id.to_owned());
                 for line in said {
-                    take_message(&mut draft, &line.text);
-                    findings.told(line.number..=line.number);
+                    append_message(&mut draft, &line.text);
+                    findings.mark_reported(line.number..=line.number);
                 }
                 self.draft = Some(draft);
             }
@@ -187,7 +193,11 @@ impl Go {
     }
 
     /// `ok`, `FAIL` and `?` lines close a package, `# package` heads the errors of its build.
-    fn package(&mut self, line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
+    fn parse_package_line(
+        &mut self,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> Option<LineClaim> {
         let text = line.text;
         let closes =
             text.starts_with("ok  \t") || text.starts_with("FAIL\t") || text.starts_with("?   \t");
@@ -197,7 +207,7 @@ impl Go {
             self.remembered.clear();
             // A package whose tests were told one by one is no test beside them.
             let told = std::mem::take(&mut self.verbose);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             let mut fields = text.split('\t').skip(1);
             let (package, rest) = (
                 fields.next().unwrap_or_default(),
@@ -206,22 +216,23 @@ impl Go {
             let broken = ["[build failed]", "[setup failed]"]
                 .iter()
                 .any(|end| text.ends_with(end));
-            let whole = std::mem::take(&mut self.told) || broken || !text.starts_with("FAIL");
+            let whole =
+                std::mem::take(&mut self.has_failure) || broken || !text.starts_with("FAIL");
             if !whole {
-                self.ended_early(package, line, findings);
+                self.record_early_exit(package, line, findings);
             }
             if !broken {
                 let outcome = if text.starts_with("ok") {
-                    Some(Outcome::Passed)
+                    Some(TestOutcome::Passed)
                 } else {
                     None
                 };
                 let ran = !rest.contains("[no test") && !text.contains("[no tests to run]");
                 if let Some(outcome) = outcome.filter(|_| ran && !told) {
-                    findings.runs.test(TOOL, outcome, Some(package));
+                    findings.runs.record_test(TOOL, outcome, Some(package));
                 }
                 if ran && !told {
-                    findings.runs.package_alone();
+                    findings.runs.mark_package_only();
                 }
                 let mode = match (told, self.package.is_empty()) {
                     (_, false) => "report",
@@ -229,20 +240,20 @@ impl Go {
                     (false, true) => "packages",
                 };
                 if ran {
-                    findings.runs.mode(TOOL, mode);
+                    findings.runs.set_mode(TOOL, mode);
                 }
                 findings.runs.close_as_seen(TOOL);
             }
-            return Some(Claim::Noise);
+            return Some(LineClaim::Ignore);
         }
         if text == "FAIL" || text == "PASS" {
             self.close(findings);
-            return findings.knows_tool(TOOL).then_some(Claim::Noise);
+            return findings.has_tool(TOOL).then_some(LineClaim::Ignore);
         }
         if text.strip_prefix("# ").is_some_and(is_package) {
             self.close(findings);
             self.building = true;
-            return Some(Claim::Noise);
+            return Some(LineClaim::Ignore);
         }
         if self.building && !text.starts_with(['\t', ' ']) && !COMPILE.is_match(text) {
             self.building = text.starts_with("package ") || text.starts_with("note: ");
@@ -251,41 +262,41 @@ impl Go {
     }
 
     /// The package failed with no test of it failed: something ended the program.
-    fn ended_early(&mut self, package: &str, line: &Line<'_>, findings: &mut Findings) {
+    fn record_early_exit(&mut self, package: &str, line: &CleanLine<'_>, findings: &mut Findings) {
         let running = std::mem::take(&mut self.running);
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(if running.is_empty() {
             package.to_owned()
         } else {
             running
         });
-        draft.message("the package ended before its tests did");
-        draft.excerpt(line);
+        draft.push_message("the package ended before its tests did");
+        draft.push_excerpt(line);
         findings.add_test(TOOL, draft);
     }
 
-    fn panic(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        findings.tool(TOOL);
+    fn start_panic(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+        findings.add_tool(TOOL);
         let draft = self
             .draft
-            .get_or_insert_with(|| Draft::new(FailureKind::Runtime, "go", line));
-        draft.message(line.text);
-        draft.excerpt(line);
+            .get_or_insert_with(|| FailureBuilder::new(FailureKind::Runtime, "go", line));
+        draft.push_message(line.text);
+        draft.push_excerpt(line);
         self.panicking = true;
-        self.told = true;
-        Claim::Evidence
+        self.has_failure = true;
+        LineClaim::Evidence
     }
 
-    fn output(&mut self, line: &Line<'_>) -> Claim {
+    fn parse_output(&mut self, line: &CleanLine<'_>) -> LineClaim {
         let Some(draft) = &mut self.draft else {
             if !self.verbose {
-                return Claim::Foreign;
+                return LineClaim::NotMine;
             }
             self.remember(line);
             return if MESSAGE.is_match(line.text) {
-                Claim::Evidence
+                LineClaim::Evidence
             } else {
-                Claim::Foreign
+                LineClaim::NotMine
             };
         };
         if self.panicking {
@@ -293,30 +304,30 @@ impl Go {
                 .captures(line.text)
                 .filter(|frame| !is_foreign(&frame["file"]))
             {
-                draft.place(&frame["file"], frame["line"].parse().ok(), None);
-                draft.excerpt(line);
+                draft.set_location(&frame["file"], frame["line"].parse().ok(), None);
+                draft.push_excerpt(line);
             } else {
-                draft.skip(line);
+                draft.skip_line(line);
             }
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if line.indent() == 0 && !line.is_blank() && !self.verbose {
             // Output of the program under test, printed between the results.
-            draft.excerpt(line);
-            return Claim::Foreign;
+            draft.push_excerpt(line);
+            return LineClaim::NotMine;
         }
-        take_message(draft, line.text);
-        draft.skip(line);
-        Claim::Evidence
+        append_message(draft, line.text);
+        draft.skip_line(line);
+        LineClaim::Evidence
     }
 
     /// Keeps what the running test printed.
-    fn remember(&mut self, line: &Line<'_>) {
-        let own = |said: &&Said| said.test == self.running;
+    fn remember(&mut self, line: &CleanLine<'_>) {
+        let own = |said: &&TestOutputLine| said.test == self.running;
         if self.remembered.iter().filter(own).count() < REMEMBERED
             && self.remembered.len() < REMEMBERED_OF_ALL
         {
-            self.remembered.push(Said {
+            self.remembered.push(TestOutputLine {
                 test: self.running.clone(),
                 number: line.number,
                 text: line.text.to_owned(),
@@ -326,12 +337,12 @@ impl Go {
 
     fn close(&mut self, findings: &mut Findings) {
         self.panicking = false;
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
 /// Whether a test is a part of another one: `TestTable/even` of `TestTable`.
-fn is_part(id: &str, whole: &str) -> bool {
+fn is_subtest(id: &str, whole: &str) -> bool {
     id.strip_prefix(whole)
         .is_some_and(|rest| rest.starts_with('/'))
 }
@@ -342,11 +353,11 @@ fn is_package(text: &str) -> bool {
     path.contains(['/', '.']) && !path.contains("://") && test.starts_with('[')
 }
 
-fn take_message(draft: &mut Draft, text: &str) {
+fn append_message(draft: &mut FailureBuilder, text: &str) {
     if let Some(message) = MESSAGE.captures(text) {
-        draft.place(&message["file"], message["line"].parse().ok(), None);
-        draft.message(&message["message"]);
+        draft.set_location(&message["file"], message["line"].parse().ok(), None);
+        draft.push_message(&message["message"]);
     } else {
-        draft.message(text.trim());
+        draft.push_message(text.trim());
     }
 }

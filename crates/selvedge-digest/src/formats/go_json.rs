@@ -5,24 +5,24 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::go::Go;
-use super::{Claim, Format};
+use super::go::GoTestParser;
+use super::{FormatParser, LineClaim};
 use crate::findings::Findings;
-use crate::line::{Line, Signals};
+use crate::line::{CleanLine, LineSignals};
 
 /// How many packages are read at the same time; the output of others is not understood.
 const PACKAGES: usize = 256;
 
 /// Reads the events of test2json.
 #[derive(Debug, Default)]
-pub(super) struct GoJson {
-    packages: HashMap<String, Go>,
+pub(super) struct GoJsonParser {
+    packages: HashMap<String, GoTestParser>,
 }
 
 /// What is read of an event; times and tests stand in the output, too.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Event {
+struct GoJsonEvent {
     action: String,
     #[serde(default, alias = "ImportPath")]
     package: String,
@@ -32,35 +32,35 @@ struct Event {
     output: String,
 }
 
-impl Format for GoJson {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for GoJsonParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if !(text.starts_with("{\"") && text.contains("\"Action\":\"")) {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
-        let Ok(event) = serde_json::from_str::<Event>(text) else {
-            return Claim::Foreign;
+        let Ok(event) = serde_json::from_str::<GoJsonEvent>(text) else {
+            return LineClaim::NotMine;
         };
         // The end of a package without tests has output, too, so this is the end for sure.
         let ends = matches!(event.action.as_str(), "pass" | "fail" | "skip")
             && !text.contains("\"Test\":\"");
         let package = event.package;
         if self.packages.len() >= PACKAGES && !self.packages.contains_key(&package) {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         let go = self.packages.entry(package.clone());
-        let go = go.or_insert_with_key(|package| Go::of(package));
+        let go = go.or_insert_with_key(|package| GoTestParser::for_package(package));
         let output = event.output.trim_end();
-        let mut claim = Claim::Chaff;
+        let mut claim = LineClaim::Suppress;
         if !output.is_empty() {
             if !event.test.is_empty() {
-                go.runs(&event.test, findings);
+                go.set_running_test(&event.test, findings);
             }
-            let said = line.saying(output);
-            let foreign = go.line(&said, findings) == Claim::Foreign;
+            let said = line.with_text(output);
+            let foreign = go.parse_line(&said, findings) == LineClaim::NotMine;
             // What the program under test said may explain the failure.
-            if foreign && said.signals.intersects(Signals::BAD) {
-                claim = Claim::Foreign;
+            if foreign && said.signals.intersects(LineSignals::ANY_FAILURE) {
+                claim = LineClaim::NotMine;
             }
         }
         if ends {

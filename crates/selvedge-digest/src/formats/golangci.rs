@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,8 +15,8 @@ const TOOL: &str = "golangci-lint";
 
 /// Reads what linters of Go found.
 #[derive(Debug, Default)]
-pub(super) struct GolangciLint {
-    draft: Option<Draft>,
+pub(super) struct GolangciLintParser {
+    draft: Option<FailureBuilder>,
     /// The line below an issue; it is source if a caret points at it.
     source: Option<String>,
 }
@@ -32,13 +32,13 @@ static COLUMNS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 /// The place of an error in a list of them on one line.
-static PLACE: LazyLock<Regex> =
+static LOCATION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?P<file>[^\s:()\[]+\.go):(?P<line>\d+):(?P<column>\d+): "));
 /// How that list is announced.
-const BROKEN: &str = "errors in package: [";
+const PACKAGE_ERRORS: &str = "errors in package: [";
 
-impl Format for GolangciLint {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for GolangciLintParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         let in_go = text.contains(".go:") || text.starts_with("go.mod:");
         let issue = (in_go && line.indent() == 0)
@@ -46,22 +46,22 @@ impl Format for GolangciLint {
             .flatten();
         if let Some(issue) = issue {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             let number = |name| issue.name(name).and_then(|n| n.as_str().parse().ok());
-            let mut draft = Draft::new(FailureKind::Lint, TOOL, line);
-            draft.place(&issue["file"], number("line"), number("column"));
+            let mut draft = FailureBuilder::new(FailureKind::Lint, TOOL, line);
+            draft.set_location(&issue["file"], number("line"), number("column"));
             draft.failure.code = Some(issue["linter"].to_owned());
-            draft.message(&issue["message"]);
-            draft.excerpt(line);
+            draft.push_message(&issue["message"]);
+            draft.push_excerpt(line);
             self.draft = Some(draft);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if text.starts_with("level=error ")
-            && let Some((_, errors)) = text.split_once(BROKEN)
+            && let Some((_, errors)) = text.split_once(PACKAGE_ERRORS)
         {
-            return broken(errors, line, findings);
+            return parse_package_errors(errors, line, findings);
         }
-        self.below(line, findings)
+        self.parse_source_line(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -73,48 +73,50 @@ impl Format for GolangciLint {
     }
 }
 
-impl GolangciLint {
+impl GolangciLintParser {
     /// Takes the source and the caret below an issue.
-    fn below(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_source_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         match self.source.take() {
             Some(source) if line.body() == "^" => {
-                draft.excerpt_text(&source);
-                draft.excerpt(line);
+                draft.push_excerpt_text(&source);
+                draft.push_excerpt(line);
                 self.close(findings);
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
             None if !line.is_blank() => self.source = Some(line.text.to_owned()),
             _ => self.close(findings),
         }
-        Claim::Foreign
+        LineClaim::NotMine
     }
 
     fn close(&mut self, findings: &mut Findings) {
         self.source = None;
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
 /// The errors of a package that does not compile, one after the other.
-fn broken(errors: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+fn parse_package_errors(errors: &str, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
     let errors = errors.split(']').next().unwrap_or_default();
     let mut rest = errors;
-    while let Some(place) = PLACE.captures(rest) {
+    while let Some(place) = LOCATION.captures(rest) {
         let after = &rest[place.get(0).map_or(rest.len(), |all| all.end())..];
-        let end = PLACE.find(after).map_or(after.len(), |next| next.start());
-        let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+        let end = LOCATION
+            .find(after)
+            .map_or(after.len(), |next| next.start());
+        let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
         let (number, column) = (place["line"].parse().ok(), place["column"].parse().ok());
-        draft.place(&place["file"], number, column);
-        draft.message(&after[..end].replace("\\\"", "\""));
-        findings.tool(TOOL);
-        findings.add(draft.found());
+        draft.set_location(&place["file"], number, column);
+        draft.push_message(&after[..end].replace("\\\"", "\""));
+        findings.add_tool(TOOL);
+        findings.add(draft.build());
         rest = &after[end..];
     }
     if rest.len() == errors.len() {
-        return Claim::Foreign;
+        return LineClaim::NotMine;
     }
-    Claim::Evidence
+    LineClaim::Evidence
 }

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::java_test::JavaTest;
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Severity, Totals};
-use crate::line::Line;
+use super::java_test::JavaTestFailure;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,12 +15,12 @@ const TOOL: &str = "gradle";
 
 /// Reads Gradle's plain console.
 #[derive(Debug, Default)]
-pub(super) struct Gradle {
-    test: JavaTest,
+pub(super) struct GradleParser {
+    test: JavaTestFailure,
     /// A task of Gradle's was seen, so that a line that ends like a result may be one.
     runs: bool,
     /// What went wrong, and where, as far as it is told.
-    wrong: Option<Draft>,
+    build_failure: Option<FailureBuilder>,
     /// The innermost cause of it.
     cause: Option<String>,
     place: Option<(String, u32)>,
@@ -44,38 +44,38 @@ static WHERE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Gradle {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for GradleParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.starts_with("> Task :") || text.starts_with(':') {
             self.test.close(findings);
             self.runs = true;
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         if text.ends_with(['D', ')'])
             && text.contains(" > ")
             && let Some(test) = RESULT.captures(text)
         {
-            return self.result(&test, line, findings);
+            return self.record_result(&test, line, findings);
         }
         if text.starts_with(|c: char| c.is_ascii_digit())
             && let Some(totals) = TOTALS.captures(text)
         {
             self.test.close(findings);
-            close(&totals, findings);
-            return Claim::Evidence;
+            record_totals(&totals, findings);
+            return LineClaim::Evidence;
         }
         if text.starts_with("* ") {
             self.test.close(findings);
-            self.close_wrong(findings);
+            self.close_build_failure(findings);
             self.located = text == "* Where:";
             if self.located {
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
             if text == "* What went wrong:" {
-                findings.tool(TOOL);
-                self.wrong = Some(Draft::new(FailureKind::Infra, TOOL, line));
-                return Claim::Evidence;
+                findings.add_tool(TOOL);
+                self.build_failure = Some(FailureBuilder::new(FailureKind::Infra, TOOL, line));
+                return LineClaim::Evidence;
             }
         }
         if std::mem::take(&mut self.located)
@@ -83,54 +83,54 @@ impl Format for Gradle {
         {
             let number = place["line"].parse().unwrap_or(0);
             self.place = Some((place["file"].to_owned(), number));
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
-        if self.wrong.is_some() {
-            return self.wrong(line, findings);
+        if self.build_failure.is_some() {
+            return self.parse_build_failure(line, findings);
         }
-        self.test.body(text, line, findings)
+        self.test.parse_body(text, line, findings)
     }
 
     fn is_open(&self) -> bool {
-        self.runs || self.located || self.wrong.is_some() || self.test.is_open()
+        self.runs || self.located || self.build_failure.is_some() || self.test.is_open()
     }
 
     fn finish(&mut self, findings: &mut Findings) {
         self.test.close(findings);
-        self.close_wrong(findings);
+        self.close_build_failure(findings);
     }
 }
 
-impl Gradle {
-    fn result(
+impl GradleParser {
+    fn record_result(
         &mut self,
         test: &regex::Captures<'_>,
-        line: &Line<'_>,
+        line: &CleanLine<'_>,
         findings: &mut Findings,
-    ) -> Claim {
+    ) -> LineClaim {
         self.test.close(findings);
-        findings.tool(TOOL);
+        findings.add_tool(TOOL);
         let id = id_of(&test["id"]);
         let outcome = match &test["outcome"] {
-            "PASSED" => Outcome::Passed,
-            "SKIPPED" => Outcome::Skipped,
+            "PASSED" => TestOutcome::Passed,
+            "SKIPPED" => TestOutcome::Skipped,
             _ => {
                 self.test.begin(TOOL, &id, line, findings);
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
         };
-        findings.runs.test(TOOL, outcome, Some(&id));
-        Claim::Noise
+        findings.runs.record_test(TOOL, outcome, Some(&id));
+        LineClaim::Ignore
     }
 
     /// A line below "What went wrong"; a task that ran a compiler or tests only repeats them.
-    fn wrong(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        let Some(draft) = &mut self.wrong else {
-            return Claim::Foreign;
+    fn parse_build_failure(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+        let Some(draft) = &mut self.build_failure else {
+            return LineClaim::NotMine;
         };
         if line.is_blank() {
-            self.close_wrong(findings);
-            return Claim::Foreign;
+            self.close_build_failure(findings);
+            return LineClaim::NotMine;
         }
         let text = line.body().trim_start_matches("> ");
         if line.body().starts_with("> ") {
@@ -142,36 +142,37 @@ impl Gradle {
             || text.starts_with("Compilation failed")
             || text.starts_with("Compilation error")
         {
-            draft.severity = Severity::Warning;
+            draft.severity = FailureSeverity::Warning;
         }
-        draft.message(text);
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_message(text);
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
-    fn close_wrong(&mut self, findings: &mut Findings) {
+    fn close_build_failure(&mut self, findings: &mut Findings) {
         let cause = self.cause.take();
-        if let Some(mut draft) = self.wrong.take() {
+        if let Some(mut draft) = self.build_failure.take() {
             if let Some(cause) = cause {
-                draft.summary(&cause);
+                draft.set_summary(&cause);
             }
             if let Some((file, number)) = self.place.take() {
-                draft.place(&file, Some(number), None);
+                draft.set_location(&file, Some(number), None);
             }
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
     }
 }
 
-fn close(totals: &regex::Captures<'_>, findings: &mut Findings) {
+fn record_totals(totals: &regex::Captures<'_>, findings: &mut Findings) {
     let number = |name: &str| {
         let digits = totals.name(name).map_or("", |group| group.as_str());
         digits.parse().unwrap_or(0_u64)
     };
     let (failed, skipped) = (number("failed"), number("skipped"));
-    findings
-        .runs
-        .close(TOOL, Totals::of_all(number("runs"), failed, skipped));
+    findings.runs.close(
+        TOOL,
+        TestTotals::from_total(number("runs"), failed, skipped),
+    );
 }
 
 /// `a.b.CTest > test()` as it stands in a filter: `a.b.CTest.test()`, nested names kept apart.

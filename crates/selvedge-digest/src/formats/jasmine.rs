@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Totals};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,8 +15,8 @@ const TOOL: &str = "jasmine";
 
 /// Reads jasmine's console reporter.
 #[derive(Debug, Default)]
-pub(super) struct Jasmine {
-    draft: Option<Draft>,
+pub(super) struct JasmineParser {
+    draft: Option<FailureBuilder>,
     /// In the message; the stack comes after.
     message: bool,
     /// Errors of suites: they count as failures, but not as specs.
@@ -29,29 +29,29 @@ static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Jasmine {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for JasmineParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if line.text == "  Message:"
-            && let Some((id, spec)) = title(line.heading)
+            && let Some((id, spec)) = parse_title(line.heading)
         {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.suites += u64::from(!spec);
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(id.to_owned());
             self.draft = Some(draft);
             self.message = true;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if line.text.contains(" spec")
             && let Some(totals) = TOTALS.captures(line.text)
         {
             self.close(findings);
-            findings.tool(TOOL);
-            self.totals(&totals, findings);
-            return Claim::Evidence;
+            findings.add_tool(TOOL);
+            self.record_totals(&totals, findings);
+            return LineClaim::Evidence;
         }
-        self.body(line, findings)
+        self.parse_body(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -63,29 +63,30 @@ impl Format for Jasmine {
     }
 }
 
-impl Jasmine {
-    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl JasmineParser {
+    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if line.indent() == 0 {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         let body = line.body();
         if line.text == "  Stack:" {
             self.message = false;
         } else if self.message {
-            draft.message(body);
-        } else if let Some(place) = colon_frame(body).filter(|place| !is_foreign(place.file)) {
-            draft.place(place.file, place.line, place.column);
-            draft.excerpt(line);
+            draft.push_message(body);
+        } else if let Some(place) = parse_colon_frame(body).filter(|place| !is_foreign(place.file))
+        {
+            draft.set_location(place.file, place.line, place.column);
+            draft.push_excerpt(line);
         }
-        draft.skip(line);
-        Claim::Evidence
+        draft.skip_line(line);
+        LineClaim::Evidence
     }
 
-    fn totals(&mut self, totals: &regex::Captures<'_>, findings: &mut Findings) {
+    fn record_totals(&mut self, totals: &regex::Captures<'_>, findings: &mut Findings) {
         let count = |name| {
             let count = totals
                 .name(name)
@@ -99,7 +100,7 @@ impl Jasmine {
             .saturating_sub(skipped);
         findings.runs.close(
             TOOL,
-            Totals {
+            TestTotals {
                 passed,
                 failed,
                 skipped,
@@ -115,7 +116,7 @@ impl Jasmine {
 }
 
 /// `1) cart adds up`, or `Suite error: cart`; whether it is a spec's.
-fn title(heading: &str) -> Option<(&str, bool)> {
+fn parse_title(heading: &str) -> Option<(&str, bool)> {
     if let Some(suite) = heading.strip_prefix("Suite error: ") {
         return Some((suite, false));
     }

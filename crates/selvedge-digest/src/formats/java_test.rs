@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Claim;
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::LineClaim;
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -16,8 +16,8 @@ const BODY_LINES: u32 = 40;
 
 /// A failed test that is being read.
 #[derive(Debug, Default)]
-pub(super) struct JavaTest {
-    draft: Option<Draft>,
+pub(super) struct JavaTestFailure {
+    draft: Option<FailureBuilder>,
     tool: &'static str,
     lines: u32,
 }
@@ -32,17 +32,17 @@ static AT: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl JavaTest {
+impl JavaTestFailure {
     /// The heading of a failed test; its id may still lack the class.
     pub(super) fn begin(
         &mut self,
         tool: &'static str,
         id: &str,
-        line: &Line<'_>,
+        line: &CleanLine<'_>,
         findings: &mut Findings,
     ) {
         self.close(findings);
-        let mut draft = Draft::new(FailureKind::Test, tool, line);
+        let mut draft = FailureBuilder::new(FailureKind::Test, tool, line);
         draft.failure.id = Some(id.to_owned());
         self.draft = Some(draft);
         self.tool = tool;
@@ -54,12 +54,12 @@ impl JavaTest {
     }
 
     /// Whether nothing but the heading was read so far.
-    pub(super) fn is_bare(&self) -> bool {
+    pub(super) fn has_only_heading(&self) -> bool {
         self.draft.is_some() && self.lines == 0
     }
 
     /// The id is better known now.
-    pub(super) fn rename(&mut self, id: &str) {
+    pub(super) fn set_id(&mut self, id: &str) {
         if let Some(draft) = &mut self.draft {
             draft.failure.id = Some(id.to_owned());
         }
@@ -71,26 +71,31 @@ impl JavaTest {
     }
 
     /// Reads a line below the heading; `text` is the line without what the tool puts before it.
-    pub(super) fn body(&mut self, text: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    pub(super) fn parse_body(
+        &mut self,
+        text: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         self.lines += 1;
         let text = text.trim_start();
         if self.lines > BODY_LINES || text.is_empty() && draft.failure.message.is_some() {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         if let Some(place) = AT.captures(text) {
-            draft.message(&place["message"]);
-            draft.place(&place["file"], place["line"].parse().ok(), None);
-            draft.excerpt(line);
+            draft.push_message(&place["message"]);
+            draft.set_location(&place["file"], place["line"].parse().ok(), None);
+            draft.push_excerpt(line);
         } else if let Some(frame) = FRAME.captures(text) {
-            if own_frame(draft, &frame["method"]) {
-                draft.place(&frame["file"], frame["line"].parse().ok(), None);
-                draft.excerpt(line);
+            if match_own_frame(draft, &frame["method"]) {
+                draft.set_location(&frame["file"], frame["line"].parse().ok(), None);
+                draft.push_excerpt(line);
             } else {
-                draft.skip(line);
+                draft.skip_line(line);
             }
         } else if ["at ", "... ", "[..."]
             .iter()
@@ -99,25 +104,25 @@ impl JavaTest {
                 .iter()
                 .any(|end| text.ends_with(end))
         {
-            draft.skip(line);
+            draft.skip_line(line);
         } else {
-            draft.message(text.trim_start_matches("=> "));
-            draft.excerpt(line);
+            draft.push_message(text.trim_start_matches("=> "));
+            draft.push_excerpt(line);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     /// The failure is read to its end.
     pub(super) fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
-            findings.tool(self.tool);
+            findings.add_tool(self.tool);
             findings.add_test(self.tool, draft);
         }
     }
 }
 
 /// Whether a frame is in the class of the test. An id without a class takes it from the frame.
-fn own_frame(draft: &mut Draft, method: &str) -> bool {
+fn match_own_frame(draft: &mut FailureBuilder, method: &str) -> bool {
     let Some(id) = &mut draft.failure.id else {
         return false;
     };

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,9 +15,9 @@ const TOOL: &str = "jest";
 
 /// Reads the output of jest's default reporters.
 #[derive(Debug, Default)]
-pub(super) struct Jest {
+pub(super) struct JestParser {
     file: Option<String>,
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     /// Within the message; the code frame and the stack come after.
     message: bool,
     /// The titles of the suites around a test in the verbose tree, with their indentation.
@@ -36,22 +36,22 @@ static GUTTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*>?\s*\d+ \||^\s+
 /// How long a test took, behind its name; a name may end with words in parentheses, too.
 static DURATION: LazyLock<Regex> = LazyLock::new(|| pattern(r" \([\d.]+ m?s\)$"));
 
-impl Format for Jest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for JestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let head = line.body();
         if (head.starts_with("FAIL") || head.starts_with("PASS"))
             && let Some(file) = FILE.captures(line.text)
         {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.suites.clear();
             self.file = Some(file["file"].to_owned());
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if head.starts_with("Tests:") && TESTS.is_match(line.text) {
             self.close(findings);
-            findings.tool(TOOL);
-            let mut totals = Totals::default();
+            findings.add_tool(TOOL);
+            let mut totals = TestTotals::default();
             for count in COUNT.captures_iter(line.text) {
                 let number: u64 = count[1].parse().unwrap_or(0);
                 match &count[2] {
@@ -62,28 +62,28 @@ impl Format for Jest {
             }
             findings.runs.close(TOOL, totals);
             self.file = None;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if self.file.is_none() {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         let body = line.body();
         if let Some(title) = body.strip_prefix("● ") {
             self.close(findings);
             if title.starts_with("Console") || title.contains("Deprecation") {
-                return Claim::Noise;
+                return LineClaim::Ignore;
             }
-            self.open(title, line);
-            return Claim::Evidence;
+            self.start_failure(title, line);
+            return LineClaim::Evidence;
         }
         if body.starts_with("Test Suites: ") || body.starts_with("Summary of all failing tests") {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if self.draft.is_none() {
-            return self.tree(line, findings);
+            return self.parse_verbose_tree(line, findings);
         }
-        self.body(line)
+        self.parse_body(line)
     }
 
     fn is_open(&self) -> bool {
@@ -95,9 +95,9 @@ impl Format for Jest {
     }
 }
 
-impl Jest {
-    fn open(&mut self, title: &str, line: &Line<'_>) {
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+impl JestParser {
+    fn start_failure(&mut self, title: &str, line: &CleanLine<'_>) {
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         if title.starts_with("Test suite failed to run") {
             draft.failure.id.clone_from(&self.file);
         } else {
@@ -107,13 +107,13 @@ impl Jest {
         self.message = true;
     }
 
-    fn body(&mut self, line: &Line<'_>) -> Claim {
+    fn parse_body(&mut self, line: &CleanLine<'_>) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let body = line.body();
         if body.starts_with("at ")
-            && let Some(place) = colon_frame(body)
+            && let Some(place) = parse_colon_frame(body)
         {
             self.message = false;
             let own = self
@@ -124,40 +124,40 @@ impl Jest {
             if own && draft.failure.file.as_deref() != Some(place.file)
                 || !known && !is_foreign(place.file)
             {
-                draft.place_again(place.file, place.line, place.column);
+                draft.replace_location(place.file, place.line, place.column);
             }
             if is_foreign(place.file) {
-                draft.skip(line);
+                draft.skip_line(line);
             } else {
-                draft.excerpt(line);
+                draft.push_excerpt(line);
             }
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if GUTTER.is_match(line.text) {
             self.message = false;
         }
         if self.message {
-            draft.message(line.text.strip_prefix("    ").unwrap_or(body));
-            draft.skip(line);
+            draft.push_message(line.text.strip_prefix("    ").unwrap_or(body));
+            draft.skip_line(line);
         } else {
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     /// The tree of `--verbose`: suites indented, tests with a tick or a cross.
-    fn tree(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_verbose_tree(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let (indent, body) = (line.indent(), line.body());
         let outcome = match body.chars().next() {
-            Some('✓' | '√') => Outcome::Passed,
-            Some('✕' | '×') => Outcome::Failed,
-            Some('○' | '✎') => Outcome::Skipped,
+            Some('✓' | '√') => TestOutcome::Passed,
+            Some('✕' | '×') => TestOutcome::Failed,
+            Some('○' | '✎') => TestOutcome::Skipped,
             _ => {
                 self.suites.retain(|(at, _)| *at < indent);
                 if !body.is_empty() && indent > 0 && self.suites.len() < 32 {
                     self.suites.push((indent, body.to_owned()));
                 }
-                return Claim::Foreign;
+                return LineClaim::NotMine;
             }
         };
         let name = body.split_once(' ').map_or("", |(_, name)| name);
@@ -170,10 +170,10 @@ impl Jest {
             .flat_map(|(_, suite)| [suite.as_str(), " › "])
             .collect();
         id.push_str(name);
-        if outcome != Outcome::Failed {
-            findings.runs.test(TOOL, outcome, Some(&id));
+        if outcome != TestOutcome::Failed {
+            findings.runs.record_test(TOOL, outcome, Some(&id));
         }
-        Claim::Noise
+        LineClaim::Ignore
     }
 
     fn close(&mut self, findings: &mut Findings) {
@@ -181,7 +181,7 @@ impl Jest {
             return;
         };
         if let Some(file) = &self.file {
-            draft.place(file, None, None);
+            draft.set_location(file, None, None);
         }
         findings.add_test(TOOL, draft);
     }

@@ -4,21 +4,21 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::java_test::JavaTest;
-use super::{Claim, Format};
-use crate::findings::{Findings, Totals};
-use crate::line::Line;
+use super::java_test::JavaTestFailure;
+use super::{FormatParser, LineClaim};
+use crate::findings::{Findings, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 
 const TOOL: &str = "junit";
 
 /// Reads the launcher's summary.
 #[derive(Debug, Default)]
-pub(super) struct JUnitConsole {
-    test: JavaTest,
+pub(super) struct JUnitConsoleParser {
+    test: JavaTestFailure,
     /// The last part of the name of one run of a parameterized test: `[2] 3`.
     invocation: Option<String>,
-    totals: Totals,
+    totals: TestTotals,
 }
 
 static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
@@ -28,41 +28,41 @@ static COUNT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^\[ +(?P<count>\d+) tests (?P<what>skipped|aborted|successful|failed) +\]$")
 });
 
-impl Format for JUnitConsole {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for JUnitConsoleParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if body.starts_with("JUnit ") && line.indent() == 2 {
             self.test.begin(TOOL, body, line, findings);
             self.invocation = body
                 .rsplit_once(":[")
                 .map(|(_, last)| format!("[{last}").split(' ').take(1).collect());
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
-        if self.test.is_bare()
+        if self.test.has_only_heading()
             && let Some(source) = SOURCE.captures(body)
         {
             let method = source.name("method").map_or("", |method| method.as_str());
             let run = self.invocation.take().unwrap_or_default();
             let id = format!("{}.{method}{run}", &source["class"]);
-            self.test.rename(id.trim_end_matches('.'));
-            return Claim::Evidence;
+            self.test.set_id(id.trim_end_matches('.'));
+            return LineClaim::Evidence;
         }
         if body.starts_with("[ ")
             && let Some(count) = COUNT.captures(body)
         {
             self.test.close(findings);
-            self.count(
+            self.record_count(
                 &count["what"],
                 count["count"].parse().unwrap_or(0),
                 findings,
             );
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if line.indent() == 0 {
             self.test.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
-        self.test.body(line.text, line, findings)
+        self.test.parse_body(line.text, line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -74,14 +74,14 @@ impl Format for JUnitConsole {
     }
 }
 
-impl JUnitConsole {
+impl JUnitConsoleParser {
     /// The counts come in lines of their own; that of the failed tests is the last.
-    fn count(&mut self, what: &str, count: u64, findings: &mut Findings) {
+    fn record_count(&mut self, what: &str, count: u64, findings: &mut Findings) {
         match what {
             "successful" => self.totals.passed = count,
             "failed" => {
                 self.totals.failed = count;
-                findings.tool(TOOL);
+                findings.add_tool(TOOL);
                 findings.runs.close(TOOL, std::mem::take(&mut self.totals));
             }
             _ => self.totals.skipped += count,

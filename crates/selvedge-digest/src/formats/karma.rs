@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -18,12 +18,12 @@ const BROWSERS: usize = 16;
 
 /// Reads Karma's progress and dots reporters.
 #[derive(Debug, Default)]
-pub(super) struct Karma {
-    draft: Option<Draft>,
+pub(super) struct KarmaParser {
+    draft: Option<FailureBuilder>,
     /// The draft is that of a test.
     in_test: bool,
     /// The last count of each browser.
-    executed: Vec<(String, Totals)>,
+    executed: Vec<(String, TestTotals)>,
 }
 
 static HEADING: LazyLock<Regex> = LazyLock::new(|| {
@@ -37,40 +37,40 @@ static EXECUTED: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Karma {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for KarmaParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.contains(": Executed ")
             && let Some(executed) = EXECUTED.captures(text)
         {
             self.close(findings);
-            self.count(&executed, findings);
+            self.record_executed(&executed, findings);
             // A browser that was lost is told by what remains of its count.
             return if text.contains("DISCONNECTED") {
-                Claim::Foreign
+                LineClaim::NotMine
             } else {
-                Claim::Chaff
+                LineClaim::Suppress
             };
         }
         if (text.ends_with("ED") || text.ends_with("ERROR"))
             && let Some(heading) = HEADING.captures(text)
         {
             self.close(findings);
-            findings.tool(TOOL);
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            findings.add_tool(TOOL);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             // An error outside of the tests is the browser's.
             let id = heading.name("id").or(heading.name("browser"));
             draft.failure.id = id.map(|id| id.as_str().to_owned());
             self.in_test = heading.name("id").is_some();
             self.draft = Some(draft);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         let Some(draft) = self.draft.as_mut().filter(|_| line.indent() > 0) else {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        body(draft, line);
-        Claim::Evidence
+        parse_body(draft, line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -85,16 +85,16 @@ impl Format for Karma {
     }
 }
 
-impl Karma {
-    fn count(&mut self, executed: &regex::Captures<'_>, findings: &mut Findings) {
-        findings.tool(TOOL);
+impl KarmaParser {
+    fn record_executed(&mut self, executed: &regex::Captures<'_>, findings: &mut Findings) {
+        findings.add_tool(TOOL);
         let number = |name: &str| {
             executed
                 .name(name)
                 .map_or(0, |n| n.as_str().parse().unwrap_or(0_u64))
         };
         let failed = number("failed");
-        let totals = Totals {
+        let totals = TestTotals {
             passed: number("run").saturating_sub(failed),
             failed,
             skipped: number("skipped"),
@@ -113,31 +113,31 @@ impl Karma {
             if self.in_test {
                 findings
                     .runs
-                    .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
+                    .record_test(TOOL, TestOutcome::Failed, draft.failure.id.as_deref());
             }
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
     }
 }
 
 /// A line of the message, or a frame.
-fn body(draft: &mut Draft, line: &Line<'_>) {
+fn parse_body(draft: &mut FailureBuilder, line: &CleanLine<'_>) {
     let body = line.body();
     let frame = body.strip_prefix("at ");
-    if let Some(place) = frame.and_then(colon_frame) {
+    if let Some(place) = frame.and_then(parse_colon_frame) {
         if is_foreign(place.file) {
-            draft.skip(line);
+            draft.skip_line(line);
         } else {
-            draft.place(place.file, place.line, place.column);
-            draft.excerpt(line);
+            draft.set_location(place.file, place.line, place.column);
+            draft.push_excerpt(line);
         }
     } else if frame.is_some() || body.starts_with("An error was thrown in ") {
-        draft.skip(line);
-    } else if let Some(place) = colon_frame(body).filter(|_| !body.contains(' ')) {
-        draft.place(place.file, place.line, place.column);
-        draft.skip(line);
+        draft.skip_line(line);
+    } else if let Some(place) = parse_colon_frame(body).filter(|_| !body.contains(' ')) {
+        draft.set_location(place.file, place.line, place.column);
+        draft.skip_line(line);
     } else {
-        draft.message(body);
-        draft.skip(line);
+        draft.push_message(body);
+        draft.skip_line(line);
     }
 }

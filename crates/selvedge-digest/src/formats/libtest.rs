@@ -12,10 +12,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::unpanicked::told_otherwise;
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::rust_test_errors::take_non_panic_message;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -23,19 +23,19 @@ const TOOL: &str = "cargo test";
 
 /// Reads libtest's text.
 #[derive(Debug, Default)]
-pub(super) struct Libtest {
+pub(super) struct LibtestParser {
     /// Ids that failed in the current binary.
     failed: Vec<String>,
     /// Within the captured output of a failed test.
-    draft: Option<Draft>,
-    part: Part,
+    draft: Option<FailureBuilder>,
+    section: LibtestSection,
     /// Ids whose output was shown in the current binary.
     shown: Vec<String>,
 }
 
 /// Where in a test's output a line stands.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum LibtestSection {
     #[default]
     Output,
     Message,
@@ -52,24 +52,24 @@ static RESULT: LazyLock<Regex> =
 static DOCTEST_LINE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?P<file>\S+\.\w+) - .*\(line (?P<line>\d+)\)"));
 
-impl Format for Libtest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for LibtestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if self.passed(text, findings) {
-            return Claim::Noise;
+        if self.parse_passed_test(text, findings) {
+            return LineClaim::Ignore;
         }
-        if let Some(claim) = self.result(line, findings) {
+        if let Some(claim) = self.parse_result(line, findings) {
             return claim;
         }
         if let Some(rest) = text.strip_prefix("running ")
             && (rest.ends_with(" tests") || rest == "1 test")
         {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             findings.runs.begin(TOOL);
             self.failed.clear();
             self.shown.clear();
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if let Some(id) = text
             .strip_prefix("---- ")
@@ -77,8 +77,8 @@ impl Format for Libtest {
         {
             let id = id.trim_end_matches(" stdout").trim_end_matches(" stderr");
             self.close(findings);
-            self.open(id, line, findings);
-            return Claim::Evidence;
+            self.open_output(id, line, findings);
+            return LineClaim::Evidence;
         }
         if text.starts_with("test result: ")
             && let Some(totals) = RESULT.captures(text)
@@ -86,35 +86,37 @@ impl Format for Libtest {
             self.close(findings);
             self.report_unshown(line, findings);
             let number = |index: usize| totals[index].parse().unwrap_or(0);
-            let totals = Totals {
+            let totals = TestTotals {
                 passed: number(1),
                 failed: number(2),
                 skipped: number(3),
             };
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             findings.runs.close(TOOL, totals);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if text == "failures:" {
             self.close(findings);
-            return if findings.knows_tool(TOOL) {
-                Claim::Noise
+            return if findings.has_tool(TOOL) {
+                LineClaim::Ignore
             } else {
-                Claim::Foreign
+                LineClaim::NotMine
             };
         }
-        self.output(line)
+        self.parse_output(line)
     }
 
-    fn passed(&mut self, text: &str, findings: &mut Findings) -> bool {
+    fn parse_passed_test(&mut self, text: &str, findings: &mut Findings) -> bool {
         let test = text.strip_prefix("test ");
         let Some(id) = test.and_then(|test| test.strip_suffix(" ... ok")) else {
             return false;
         };
         self.close(findings);
         let id = id.strip_suffix(" - should panic").unwrap_or(id);
-        findings.tool(TOOL);
-        findings.runs.test(TOOL, Outcome::Passed, Some(id));
+        findings.add_tool(TOOL);
+        findings
+            .runs
+            .record_test(TOOL, TestOutcome::Passed, Some(id));
         true
     }
 
@@ -127,111 +129,121 @@ impl Format for Libtest {
     }
 }
 
-impl Libtest {
+impl LibtestParser {
     /// `test NAME ... ok`, or with `-q` only [the tests that failed](Self::quiet).
-    fn result(&mut self, line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
+    fn parse_result(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<LineClaim> {
         let Some(test) = line.text.strip_prefix("test ") else {
-            return self.quiet(line, findings);
+            return self.parse_quiet_result(line, findings);
         };
         let (id, outcome) = test.rsplit_once(" ... ")?;
         let id = id.strip_suffix(" - should panic").unwrap_or(id);
-        findings.tool(TOOL);
+        findings.add_tool(TOOL);
         if outcome.starts_with("ok") {
-            findings.runs.test(TOOL, Outcome::Passed, Some(id));
+            findings
+                .runs
+                .record_test(TOOL, TestOutcome::Passed, Some(id));
         } else if outcome.starts_with("FAILED") {
-            self.failed(id, findings);
+            self.record_failed(id, findings);
         } else if outcome.starts_with("ignored") {
-            findings.runs.test(TOOL, Outcome::Skipped, Some(id));
+            findings
+                .runs
+                .record_test(TOOL, TestOutcome::Skipped, Some(id));
         } else {
             return None;
         }
         self.close(findings);
-        Some(Claim::Noise)
+        Some(LineClaim::Ignore)
     }
 
     /// `NAME --- FAILED`, after the dots of those that passed.
-    fn quiet(&mut self, line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
+    fn parse_quiet_result(
+        &mut self,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> Option<LineClaim> {
         let id = line.text.strip_suffix(" --- FAILED")?;
         let dots = id
             .rfind(['.', 'i', 'F'])
             .filter(|_| id.starts_with('.'))
             .map_or(0, |at| at + 1);
-        self.failed(id[dots..].trim(), findings);
-        Some(Claim::Noise)
+        self.record_failed(id[dots..].trim(), findings);
+        Some(LineClaim::Ignore)
     }
 
-    fn failed(&mut self, id: &str, findings: &mut Findings) {
-        findings.runs.test(TOOL, Outcome::Failed, Some(id));
+    fn record_failed(&mut self, id: &str, findings: &mut Findings) {
+        findings
+            .runs
+            .record_test(TOOL, TestOutcome::Failed, Some(id));
         if self.failed.len() < 10_000 {
             self.failed.push(id.to_owned());
         }
     }
 
-    fn open(&mut self, id: &str, line: &Line<'_>, findings: &mut Findings) {
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+    fn open_output(&mut self, id: &str, line: &CleanLine<'_>, findings: &mut Findings) {
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(id.to_owned());
         if let Some(place) = DOCTEST_LINE.captures(id) {
-            draft.place(&place["file"], place["line"].parse().ok(), None);
+            draft.set_location(&place["file"], place["line"].parse().ok(), None);
         }
         self.shown.push(id.to_owned());
         self.draft = Some(draft);
-        self.part = Part::Output;
+        self.section = LibtestSection::Output;
     }
 
     /// A line of the captured output of a failed test.
-    fn output(&mut self, line: &Line<'_>) -> Claim {
+    fn parse_output(&mut self, line: &CleanLine<'_>) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if line.text.contains("panicked at")
             && let Some(panic) = PANIC.captures(line.text)
         {
-            draft.place_again(
+            draft.replace_location(
                 &panic["file"],
                 panic["line"].parse().ok(),
                 panic["column"].parse().ok(),
             );
             if let Some(message) = panic.name("message") {
-                draft.message(message.as_str());
+                draft.push_message(message.as_str());
             }
-            self.part = if panic["end"].is_empty() {
-                Part::Backtrace
+            self.section = if panic["end"].is_empty() {
+                LibtestSection::Backtrace
             } else {
-                Part::Message
+                LibtestSection::Message
             };
-            draft.skip(line);
-            return Claim::Evidence;
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
-        if self.part == Part::Output && told_otherwise(draft, line.text) {
-            self.part = Part::Backtrace;
-            draft.skip(line);
-            return Claim::Evidence;
+        if self.section == LibtestSection::Output && take_non_panic_message(draft, line.text) {
+            self.section = LibtestSection::Backtrace;
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
         let ends = line.text.starts_with("stack backtrace:") || line.text.starts_with("note: ");
         if ends {
-            self.part = Part::Backtrace;
+            self.section = LibtestSection::Backtrace;
         }
-        match self.part {
-            Part::Message if line.is_blank() => self.part = Part::Backtrace,
-            Part::Message => draft.message(line.text),
-            Part::Output => draft.excerpt(line),
-            Part::Backtrace => draft.skip(line),
+        match self.section {
+            LibtestSection::Message if line.is_blank() => self.section = LibtestSection::Backtrace,
+            LibtestSection::Message => draft.push_message(line.text),
+            LibtestSection::Output => draft.push_excerpt(line),
+            LibtestSection::Backtrace => draft.skip_line(line),
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 
     /// A failed test may print nothing, or its output may be elsewhere.
-    fn report_unshown(&mut self, line: &Line<'_>, findings: &mut Findings) {
+    fn report_unshown(&mut self, line: &CleanLine<'_>, findings: &mut Findings) {
         for id in std::mem::take(&mut self.failed) {
             if !self.shown.contains(&id) {
-                let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
                 draft.failure.id = Some(id);
-                findings.add(draft.found());
+                findings.add(draft.build());
             }
         }
     }

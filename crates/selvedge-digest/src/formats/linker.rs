@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::{Line, Signals};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -19,9 +19,9 @@ const DETAIL_LINES: u32 = 8;
 
 /// Reads errors of linkers.
 #[derive(Debug, Default)]
-pub(super) struct Linker {
+pub(super) struct LinkerParser {
     /// An error that tells below itself where the symbol is used.
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// Below the name of a function; what is wrong with it may begin with any word.
     in_function: bool,
@@ -48,27 +48,27 @@ static MSVC: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Linker {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for LinkerParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if self.draft.is_some() {
             let detail = text.starts_with(">>> ") || line.indent() > 4;
             if detail && self.lines < DETAIL_LINES {
-                return self.detail(line);
+                return self.parse_detail(line);
             }
             self.close(findings);
         }
-        if let Some(draft) = read(line) {
-            findings.tool(TOOL);
+        if let Some(draft) = parse_error(line) {
+            findings.add_tool(TOOL);
             self.lines = 0;
             self.draft = Some(draft);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         self.in_function = text.contains("ld: ") && text.contains(": in function ");
         if self.in_function {
-            Claim::Evidence
+            LineClaim::Evidence
         } else {
-            Claim::Foreign
+            LineClaim::NotMine
         }
     }
 
@@ -81,28 +81,28 @@ impl Format for Linker {
     }
 }
 
-impl Linker {
+impl LinkerParser {
     /// A line that tells where a symbol is used or defined.
-    fn detail(&mut self, line: &Line<'_>) -> Claim {
+    fn parse_detail(&mut self, line: &CleanLine<'_>) -> LineClaim {
         self.lines += 1;
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if let Some(place) = LLD_PLACE.captures(line.text) {
             let number = place.name("line").and_then(|n| n.as_str().parse().ok());
-            draft.place(&place["file"], number, None);
+            draft.set_location(&place["file"], number, None);
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
 /// The error that a line tells, if it does.
-fn read(line: &Line<'_>) -> Option<Draft> {
+fn parse_error(line: &CleanLine<'_>) -> Option<FailureBuilder> {
     let text = line.text;
     let gnu = [
         "undefined reference to",
@@ -113,7 +113,7 @@ fn read(line: &Line<'_>) -> Option<Draft> {
         GNU.captures(text)
     } else if !line
         .signals
-        .intersects(Signals::ERROR.with(Signals::TROUBLE))
+        .intersects(LineSignals::ERROR.with(LineSignals::PROBLEM))
     {
         None
     } else if text.contains("error: ") && !text.contains("linker command failed") {
@@ -126,22 +126,22 @@ fn read(line: &Line<'_>) -> Option<Draft> {
         None
     }?;
     let get = |name: &str| found.name(name).map(|group| group.as_str());
-    let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+    let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
     if text.contains("error: ") && !text.split(':').next().unwrap_or_default().contains("ld") {
         draft.failure.tool = Some("cc".to_owned());
     }
     draft.failure.code = get("code").map(str::to_owned);
     match get("symbol") {
-        Some(symbol) => draft.message(&format!("undefined symbol: {symbol}")),
-        None => draft.message(get("message")?),
+        Some(symbol) => draft.push_message(&format!("undefined symbol: {symbol}")),
+        None => draft.push_message(get("message")?),
     }
     if let Some(file) = get("file") {
-        draft.place(
+        draft.set_location(
             file,
             get("line").and_then(|digits| digits.parse().ok()),
             None,
         );
     }
-    draft.excerpt(line);
+    draft.push_excerpt(line);
     Some(draft)
 }

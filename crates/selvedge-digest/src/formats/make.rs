@@ -5,15 +5,15 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 /// Reads lines of make that bear its three stars, and what ninja says.
 #[derive(Debug, Default)]
-pub(super) struct Make;
+pub(super) struct MakeParser;
 
 static STARS: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -24,54 +24,54 @@ static RECIPE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^\[(?:(?P<file>[^\s:]+):(?P<line>\d+): )?(?P<target>[^\]]+)\] (?P<how>\S.*)$")
 });
 
-impl Format for Make {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        if let Some(claim) = ninja(line, findings) {
+impl FormatParser for MakeParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+        if let Some(claim) = parse_ninja_line(line, findings) {
             return claim;
         }
         let stars = line.text.contains(": *** ");
         let Some(found) = stars.then(|| STARS.captures(line.text)).flatten() else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let message = &found["message"];
-        findings.tool("make");
+        findings.add_tool("make");
         if message.starts_with("Waiting for unfinished jobs") {
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        let mut draft = Draft::new(FailureKind::Compile, "make", line);
+        let mut draft = FailureBuilder::new(FailureKind::Compile, "make", line);
         let (message, place) = match RECIPE.captures(message) {
             Some(recipe) => {
-                draft.severity = Severity::Warning;
+                draft.severity = FailureSeverity::Warning;
                 draft.failure.id = Some(recipe["target"].to_owned());
                 (recipe["how"].to_owned(), recipe)
             }
             None => (message.to_owned(), found),
         };
         if let (Some(file), Some(number)) = (place.name("file"), place.name("line")) {
-            draft.place(file.as_str(), number.as_str().parse().ok(), None);
+            draft.set_location(file.as_str(), number.as_str().parse().ok(), None);
         }
-        draft.message(&message);
-        draft.excerpt(line);
-        findings.add(draft.found());
-        Claim::Evidence
+        draft.push_message(&message);
+        draft.push_excerpt(line);
+        findings.add(draft.build());
+        LineClaim::Evidence
     }
 }
 
 /// What ninja says: `FAILED: cart.o`, `ninja: error: …`.
-fn ninja(line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
+fn parse_ninja_line(line: &CleanLine<'_>, findings: &mut Findings) -> Option<LineClaim> {
     let (severity, id, message) = if let Some(target) = line.text.strip_prefix("FAILED: ") {
         let path = target.contains(['.', '/']) && !target.contains([' ', ':', '(']);
         (
-            Severity::Warning,
+            FailureSeverity::Warning,
             path.then_some(target)?,
             "the command failed",
         )
     } else {
         let message = line.text.strip_prefix("ninja: error: ")?;
-        (Severity::Error, "", message)
+        (FailureSeverity::Error, "", message)
     };
-    findings.tool("ninja");
-    let mut draft = Draft::new(FailureKind::Compile, "ninja", line);
+    findings.add_tool("ninja");
+    let mut draft = FailureBuilder::new(FailureKind::Compile, "ninja", line);
     draft.severity = severity;
     draft.failure.id = (!id.is_empty()).then(|| id.to_owned());
     if let Some((file, number)) = message
@@ -79,10 +79,10 @@ fn ninja(line: &Line<'_>, findings: &mut Findings) -> Option<Claim> {
         .map_or(message, |(place, _)| place)
         .rsplit_once(':')
     {
-        draft.place(file, number.parse().ok(), None);
+        draft.set_location(file, number.parse().ok(), None);
     }
-    draft.message(message);
-    draft.excerpt(line);
-    findings.add(draft.found());
-    Some(Claim::Evidence)
+    draft.push_message(message);
+    draft.push_excerpt(line);
+    findings.add(draft.build());
+    Some(LineClaim::Evidence)
 }

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,13 +15,13 @@ const TOOL: &str = "maven";
 
 /// Reads what Maven marks as an error.
 #[derive(Debug, Default)]
-pub(super) struct Maven {
-    draft: Option<Draft>,
+pub(super) struct MavenParser {
+    draft: Option<FailureBuilder>,
     /// A goal has failed: the errors that follow were told before.
     repeats: bool,
 }
 
-static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"^(?P<file>\S[^:\[\]]*\.\w+):(?: ?[\[(](?P<line>\d+), ?(?P<column>\d+)[\])])? (?P<message>\S.*)$",
     )
@@ -42,36 +42,36 @@ const HELP: [&str; 5] = [
 ];
 
 /// Headings and rules between which Maven says what it has to say.
-fn is_frame_of_text(rest: &str) -> bool {
+fn is_heading_or_rule(rest: &str) -> bool {
     matches!(rest, "Failures:" | "Errors:") || !rest.contains(char::is_alphanumeric)
 }
 
-impl Format for Maven {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for MavenParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let mark = line
             .text
             .strip_prefix('[')
             .and_then(|rest| rest.split_once("] "));
         let Some((mark, rest)) = mark else {
-            return self.detail(line, findings);
+            return self.parse_detail(line, findings);
         };
         self.close(findings);
         match mark {
             "INFO" if rest.starts_with("Scanning for projects") => self.repeats = false,
-            "ERROR" if is_frame_of_text(rest) => return Claim::Chaff,
-            "ERROR" => return self.error(rest, line, findings),
+            "ERROR" if is_heading_or_rule(rest) => return LineClaim::Suppress,
+            "ERROR" => return self.parse_error(rest, line, findings),
             "FATAL" => {
-                let mut draft = begin(FailureKind::Infra, line, findings);
+                let mut draft = start_failure(FailureKind::Infra, line, findings);
                 if let Some((_, pom)) = rest.split_once(" POM ") {
-                    draft.place(pom.split(':').next().unwrap_or(pom), None, None);
+                    draft.set_location(pom.split(':').next().unwrap_or(pom), None, None);
                 }
-                draft.message(rest);
+                draft.push_message(rest);
                 self.draft = Some(draft);
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
             _ => {}
         }
-        Claim::Foreign
+        LineClaim::NotMine
     }
 
     fn is_open(&self) -> bool {
@@ -83,43 +83,48 @@ impl Format for Maven {
     }
 }
 
-impl Maven {
-    fn error(&mut self, rest: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl MavenParser {
+    fn parse_error(
+        &mut self,
+        rest: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> LineClaim {
         if rest.starts_with("Failed to execute goal")
             && let Some(goal) = GOAL.captures(rest)
         {
             self.repeats = true;
-            return failed_goal(&goal, line, findings);
+            return record_failed_goal(&goal, line, findings);
         }
         if HELP.iter().any(|start| rest.starts_with(start)) {
-            return Claim::Chaff;
+            return LineClaim::Suppress;
         }
         // Without a place in it the line has no number after a bracket.
         let bracket = rest
             .find(['[', '('])
             .and_then(|at| rest.as_bytes().get(at + 1));
         if !bracket.is_some_and(u8::is_ascii_digit) {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
-        let Some(place) = PLACE.captures(rest) else {
-            return Claim::Foreign;
+        let Some(place) = LOCATION.captures(rest) else {
+            return LineClaim::NotMine;
         };
         if self.repeats {
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        let mut draft = begin(FailureKind::Compile, line, findings);
+        let mut draft = start_failure(FailureKind::Compile, line, findings);
         let number = |name: &str| place.name(name).and_then(|n| n.as_str().parse().ok());
-        draft.place(&place["file"], number("line"), number("column"));
-        draft.message(&place["message"]);
+        draft.set_location(&place["file"], number("line"), number("column"));
+        draft.push_message(&place["message"]);
         self.draft = Some(draft);
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     /// `symbol:` and `location:` below an error of the compiler.
-    fn detail(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_detail(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = self.draft.as_mut().filter(|_| line.indent() > 0) else {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         match (
             &mut draft.failure.message,
@@ -129,36 +134,44 @@ impl Maven {
                 message.push_str(": ");
                 message.push_str(symbol.trim());
             }
-            _ => draft.message(line.body()),
+            _ => draft.push_message(line.body()),
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
-fn begin(kind: FailureKind, line: &Line<'_>, findings: &mut Findings) -> Draft {
-    findings.tool(TOOL);
-    let mut draft = Draft::new(kind, TOOL, line);
-    draft.excerpt(line);
+fn start_failure(
+    kind: FailureKind,
+    line: &CleanLine<'_>,
+    findings: &mut Findings,
+) -> FailureBuilder {
+    findings.add_tool(TOOL);
+    let mut draft = FailureBuilder::new(kind, TOOL, line);
+    draft.push_excerpt(line);
     draft
 }
 
 /// A goal that failed is the cause only where no compiler and no test told one before it.
-fn failed_goal(goal: &regex::Captures<'_>, line: &Line<'_>, findings: &mut Findings) -> Claim {
+fn record_failed_goal(
+    goal: &regex::Captures<'_>,
+    line: &CleanLine<'_>,
+    findings: &mut Findings,
+) -> LineClaim {
     let told = goal.name("goal").is_some_and(|goal| {
         let goal = goal.as_str();
         goal.contains("compile") || goal.contains("test") || goal.contains("verify")
     });
     if told {
-        return Claim::Foreign;
+        return LineClaim::NotMine;
     }
-    let mut draft = begin(FailureKind::Infra, line, findings);
+    let mut draft = start_failure(FailureKind::Infra, line, findings);
     draft.failure.id = Some(goal["project"].to_owned());
-    draft.message(&goal["message"]);
-    findings.add(draft.found());
-    Claim::Evidence
+    draft.push_message(&goal["message"]);
+    findings.add(draft.build());
+    LineClaim::Evidence
 }

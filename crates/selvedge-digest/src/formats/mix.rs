@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -18,9 +18,9 @@ const BODY_LINES: u32 = 40;
 
 /// Reads diagnostics of a compilation.
 #[derive(Debug, Default)]
-pub(super) struct Mix {
+pub(super) struct MixParser {
     /// A diagnostic whose place, below it, tells that it is Elixir's.
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// Below the heading of the list of files that are not formatted.
     formatting: bool,
@@ -31,28 +31,28 @@ static RAISED: LazyLock<Regex> = LazyLock::new(|| {
         r"^\*\* \((?P<class>[A-Z][\w.]*)\) (?:(?P<file>[^\s:]+\.(?:exs?|eex|heex|leex)):(?P<line>\d+)(?::(?P<column>\d+))?: )?(?P<message>\S.*)$",
     )
 });
-static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"^ +(?:└─ )?(?P<file>[^\s:]+\.(?:exs?|eex|heex|leex)):(?P<line>\d+)(?::(?P<column>\d+))?(?:: \S.*)?$",
     )
 });
 
-impl Format for Mix {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for MixParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.starts_with("** (")
             && let Some(raised) = RAISED.captures(text)
         {
-            return raise(&raised, line, findings);
+            return record_exception(&raised, line, findings);
         }
         if text == "The following files are not formatted:" {
             self.formatting = true;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if self.formatting {
-            return self.unformatted(line, findings);
+            return self.record_unformatted_file(line, findings);
         }
-        self.placed(line, findings)
+        self.parse_location_line(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -60,99 +60,107 @@ impl Format for Mix {
     }
 }
 
-impl Mix {
+impl MixParser {
     /// A diagnostic is Elixir's when its place stands below it.
-    fn placed(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_location_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
-        if let Some((severity, message)) = drawn(line) {
-            let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+        if let Some((severity, message)) = parse_drawn_heading(line) {
+            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
             draft.severity = severity;
-            draft.message(message);
-            draft.excerpt(line);
+            draft.push_message(message);
+            draft.push_excerpt(line);
             self.draft = Some(draft);
             self.lines = 0;
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         let warning = line.heading.strip_prefix("warning: ");
         if self.draft.is_none() && warning.is_none() {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         self.lines += 1;
         let mut draft = self.draft.take().filter(|_| self.lines < BODY_LINES);
         if let Some(draft) = &mut draft {
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         }
         let candidate = (draft.is_some() || warning.is_some()) && body.contains(".ex");
-        let Some(place) = candidate.then(|| PLACE.captures(line.text)).flatten() else {
+        let Some(place) = candidate.then(|| LOCATION.captures(line.text)).flatten() else {
             self.draft = draft;
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let mut draft = draft.unwrap_or_else(|| {
-            let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
-            draft.severity = Severity::Warning;
-            draft.message(warning.unwrap_or_default());
-            draft.excerpt(line);
+            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
+            draft.severity = FailureSeverity::Warning;
+            draft.push_message(warning.unwrap_or_default());
+            draft.push_excerpt(line);
             draft
         });
         let number = |name: &str| place.name(name).and_then(|n| n.as_str().parse().ok());
-        draft.place(&place["file"], number("line"), number("column"));
-        findings.tool(TOOL);
-        findings.add(draft.found());
-        Claim::Evidence
+        draft.set_location(&place["file"], number("line"), number("column"));
+        findings.add_tool(TOOL);
+        findings.add(draft.build());
+        LineClaim::Evidence
     }
 
     /// A file of the list that `mix format --check-formatted` prints.
-    fn unformatted(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn record_unformatted_file(
+        &mut self,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> LineClaim {
         let Some(file) = line.text.strip_prefix("  * ") else {
             self.formatting = line.is_blank();
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        let mut draft = Draft::new(FailureKind::Lint, "mix format", line);
-        draft.place(file, None, None);
-        draft.message("the file is not formatted");
-        draft.excerpt(line);
-        findings.add(draft.found());
-        Claim::Evidence
+        let mut draft = FailureBuilder::new(FailureKind::Lint, "mix format", line);
+        draft.set_location(file, None, None);
+        draft.push_message("the file is not formatted");
+        draft.push_excerpt(line);
+        findings.add(draft.build());
+        LineClaim::Evidence
     }
 }
 
 /// The heading of a diagnostic that is drawn around its source.
-fn drawn<'a>(line: &Line<'a>) -> Option<(Severity, &'a str)> {
+fn parse_drawn_heading<'a>(line: &CleanLine<'a>) -> Option<(FailureSeverity, &'a str)> {
     let body = line.body();
     let error = body
         .strip_prefix("error: ")
-        .map(|message| (Severity::Error, message));
+        .map(|message| (FailureSeverity::Error, message));
     let warning = || {
         body.strip_prefix("warning: ")
-            .map(|message| (Severity::Warning, message))
+            .map(|message| (FailureSeverity::Warning, message))
     };
     error.or_else(warning).filter(|_| line.indent() == 4)
 }
 
 /// An exception: the compiler's have a place, mix's own have none.
-fn raise(raised: &regex::Captures<'_>, line: &Line<'_>, findings: &mut Findings) -> Claim {
+fn record_exception(
+    raised: &regex::Captures<'_>,
+    line: &CleanLine<'_>,
+    findings: &mut Findings,
+) -> LineClaim {
     let class = &raised["class"];
     let mix = class == "Mix";
     if !mix && raised.name("file").is_none() {
-        return Claim::Foreign;
+        return LineClaim::NotMine;
     }
-    findings.tool(TOOL);
+    findings.add_tool(TOOL);
     let kind = if mix {
         FailureKind::Infra
     } else {
         FailureKind::Compile
     };
-    let mut draft = Draft::new(kind, TOOL, line);
+    let mut draft = FailureBuilder::new(kind, TOOL, line);
     if raised["message"].contains("failed due to") {
-        draft.severity = Severity::Warning;
+        draft.severity = FailureSeverity::Warning;
     }
     draft.failure.code = Some(class.to_owned());
     let number = |name: &str| raised.name(name).and_then(|n| n.as_str().parse().ok());
     if let Some(file) = raised.name("file") {
-        draft.place(file.as_str(), number("line"), number("column"));
+        draft.set_location(file.as_str(), number("line"), number("column"));
     }
-    draft.message(&raised["message"]);
-    draft.excerpt(line);
-    findings.add(draft.found());
-    Claim::Evidence
+    draft.push_message(&raised["message"]);
+    draft.push_excerpt(line);
+    findings.add(draft.build());
+    LineClaim::Evidence
 }

@@ -6,7 +6,6 @@
 
 mod alcotest;
 mod ant;
-mod at_work;
 mod ava;
 mod bazel;
 mod bundler;
@@ -16,6 +15,7 @@ mod cmake;
 mod ctest;
 mod diagnostic;
 mod dialyzer;
+mod dispatch;
 mod docker;
 mod doctest;
 mod ghc;
@@ -25,7 +25,7 @@ mod go;
 mod go_json;
 mod golangci;
 mod gradle;
-mod grouped;
+mod grouped_lint;
 mod gtest;
 mod hspec;
 mod jasmine;
@@ -36,27 +36,30 @@ mod junit_console;
 mod karma;
 mod libtest;
 mod linker;
+mod location;
 mod make;
 mod maven;
 mod mix;
 mod nextest;
 mod node_test;
-mod numbered;
+mod numbered_list;
 mod nunit;
 mod ocaml;
-mod packages;
+mod package_managers;
 mod php;
 mod pip;
-mod place;
 mod playwright;
+mod prefilter;
 mod prove;
 mod pytest;
 mod pytest_line;
 mod python;
 mod rubocop;
 mod ruby;
+mod rust_test_errors;
 mod rustc;
 mod shell;
+mod stack_trace;
 mod surefire;
 mod swift_testing;
 mod table;
@@ -65,46 +68,43 @@ mod tap_comment;
 mod terraform;
 mod testdox;
 mod testng;
-mod trace;
 mod tsc;
 mod unittest;
-mod unpanicked;
 mod vitest;
-mod wakes;
 mod xctest;
 mod xml;
 
 use std::fmt::Debug;
 
 use crate::findings::Findings;
-use crate::line::Line;
+use crate::line::CleanLine;
 
-pub(crate) use at_work::Formats;
-pub(crate) use place::is_foreign_frame;
+pub(crate) use dispatch::FormatDispatcher;
+pub(crate) use location::is_foreign_frame;
 
 /// What a format makes of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Claim {
+pub(crate) enum LineClaim {
     /// Not the format's; others may look at it.
-    Foreign,
+    NotMine,
     /// The format's, and nothing that explains a failure.
-    Noise,
+    Ignore,
     /// The format's, and nobody is to read it: in words for machines, and recorded; or the same in
     /// every log.
-    Chaff,
+    Suppress,
     /// The format's, and part of a failure, or a total.
     Evidence,
 }
 
 /// Reads the output of one tool.
-pub(crate) trait Format: Debug + Send {
+pub(crate) trait FormatParser: Debug + Send {
     /// Looks at a line.
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim;
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim;
 
     /// Reads a line that tells of a test that passed, and of nothing else; true if it is one. The
     /// format that read the last line is asked before anybody else: such lines come by the thousand,
     /// and no word in them is searched for.
-    fn passed(&mut self, _text: &str, _findings: &mut Findings) -> bool {
+    fn parse_passed_test(&mut self, _text: &str, _findings: &mut Findings) -> bool {
         false
     }
 
@@ -114,7 +114,7 @@ pub(crate) trait Format: Debug + Send {
     }
 
     /// Reads a part of line `number`, which is too long to be shown; true if it is its own.
-    fn part(&mut self, _bytes: &[u8], _number: u64, _findings: &mut Findings) -> bool {
+    fn parse_fragment(&mut self, _bytes: &[u8], _number: u64, _findings: &mut Findings) -> bool {
         false
     }
 

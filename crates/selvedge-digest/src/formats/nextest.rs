@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::unpanicked::told_otherwise;
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::rust_test_errors::take_non_panic_message;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -17,8 +17,8 @@ const TOOL: &str = "nextest";
 
 /// Reads nextest's human output.
 #[derive(Debug, Default)]
-pub(super) struct Nextest {
-    draft: Option<Draft>,
+pub(super) struct NextestParser {
+    draft: Option<FailureBuilder>,
     message: bool,
     reported: HashSet<String>,
 }
@@ -39,14 +39,14 @@ static PANIC: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Nextest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for NextestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let bracket = line.text.starts_with(' ') && line.text.contains(" [");
         if bracket && let Some(status) = STATUS.captures(line.text) {
             self.close(findings);
-            findings.tool(TOOL);
-            self.status(&status["status"], status["id"].trim(), line, findings);
-            return Claim::Noise;
+            findings.add_tool(TOOL);
+            self.parse_status(&status["status"], status["id"].trim(), line, findings);
+            return LineClaim::Ignore;
         }
         if bracket && let Some(summary) = SUMMARY.captures(line.text) {
             self.close(findings);
@@ -56,15 +56,15 @@ impl Format for Nextest {
                     .and_then(|number| number.as_str().parse().ok())
                     .unwrap_or(0)
             };
-            let totals = Totals {
+            let totals = TestTotals {
                 passed: number("passed"),
                 failed: number("failed") + number("broken") + number("late"),
                 skipped: number("skipped"),
             };
             findings.runs.close(TOOL, totals);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        self.output(line, findings)
+        self.parse_output(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -76,22 +76,34 @@ impl Format for Nextest {
     }
 }
 
-impl Nextest {
-    fn status(&mut self, status: &str, id: &str, line: &Line<'_>, findings: &mut Findings) {
+impl NextestParser {
+    fn parse_status(
+        &mut self,
+        status: &str,
+        id: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) {
         match status {
-            "PASS" | "LEAK" | "FLAKY" => findings.runs.test(TOOL, Outcome::Passed, Some(id)),
+            "PASS" | "LEAK" | "FLAKY" => {
+                findings
+                    .runs
+                    .record_test(TOOL, TestOutcome::Passed, Some(id))
+            }
             "SLOW" => {}
             _ if self.reported.contains(id) => {}
             _ => {
                 if self.reported.len() < 10_000 {
                     self.reported.insert(id.to_owned());
                 }
-                findings.runs.test(TOOL, Outcome::Failed, Some(id));
-                let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+                findings
+                    .runs
+                    .record_test(TOOL, TestOutcome::Failed, Some(id));
+                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
                 draft.failure.id = Some(id.to_owned());
                 if status == "TIMEOUT" || status == "TMT" {
                     draft.failure.kind = FailureKind::Timeout;
-                    draft.message("timed out");
+                    draft.push_message("timed out");
                 } else if status.starts_with("SIG") {
                     draft.failure.code = Some(status.to_owned());
                 }
@@ -101,43 +113,43 @@ impl Nextest {
         }
     }
 
-    fn output(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_output(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.starts_with("────") || text.starts_with("  Cancelling") {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if text.contains("panicked at")
             && let Some(panic) = PANIC.captures(text)
         {
-            draft.place_again(
+            draft.replace_location(
                 &panic["file"],
                 panic["line"].parse().ok(),
                 panic["column"].parse().ok(),
             );
             self.message = true;
-            draft.skip(line);
-            return Claim::Evidence;
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
         let body = text.trim();
-        if draft.failure.message.is_none() && told_otherwise(draft, body) {
-            draft.skip(line);
-            return Claim::Evidence;
+        if draft.failure.message.is_none() && take_non_panic_message(draft, body) {
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
         if body.starts_with("stack backtrace:") || body.starts_with("note: ") || body.is_empty() {
             self.message = false;
         }
         if self.message {
-            draft.message(body);
+            draft.push_message(body);
         }
-        draft.skip(line);
-        Claim::Evidence
+        draft.skip_line(line);
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }

@@ -7,10 +7,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Runs, Totals};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestRuns, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -20,29 +20,29 @@ const GROUPS: usize = 64;
 
 /// Reads the spec reporter.
 #[derive(Debug, Default)]
-pub(super) struct NodeTest {
-    tree: Tree,
-    totals: Option<Totals>,
+pub(super) struct NodeTestParser {
+    tree: NodeTestTree,
+    totals: Option<TestTotals>,
     /// Totals that are whole; they stand before the list of failures, which they count.
-    closing: Option<Totals>,
+    closing: Option<TestTotals>,
     /// The place of the failure whose heading comes next.
     place: Option<(String, Option<u32>, Option<u32>)>,
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     message: bool,
 }
 
 /// The tree of results, held until the totals identify the runner.
 #[derive(Debug, Default)]
-struct Tree {
+struct NodeTestTree {
     /// The groups that are open, and their indentations.
     open: Vec<(usize, String)>,
-    tests: Runs,
+    tests: TestRuns,
     /// The results of groups: of suites, which are no tests, and of tests that have subtests, which are.
-    groups: Runs,
+    groups: TestRuns,
     closed_groups: u64,
 }
 
-impl Tree {
+impl NodeTestTree {
     fn open(&mut self, indent: usize, name: &str) {
         self.open.retain(|(outer, _)| *outer < indent);
         if self.open.len() < GROUPS {
@@ -51,7 +51,7 @@ impl Tree {
     }
 
     /// Records a result; none of a test that failed, which is reported again below the totals.
-    fn add(&mut self, indent: usize, name: &str, outcome: Option<Outcome>) {
+    fn add(&mut self, indent: usize, name: &str, outcome: Option<TestOutcome>) {
         self.open.retain(|(open, _)| *open <= indent);
         let group = self
             .open
@@ -59,7 +59,7 @@ impl Tree {
         self.closed_groups += u64::from(group.is_some());
         let runs = group.map_or(&mut self.tests, |_| &mut self.groups);
         if let Some(outcome) = outcome {
-            runs.test(TOOL, outcome, Some(name));
+            runs.record_test(TOOL, outcome, Some(name));
         }
     }
 }
@@ -75,29 +75,29 @@ static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for NodeTest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for NodeTestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if line.text.starts_with(['ℹ', '#'])
             && let Some(total) = TOTAL.captures(line.text)
         {
-            self.total(
+            self.record_total(
                 &total["what"],
                 total["count"].parse().unwrap_or(0),
                 findings,
             );
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if let Some(place) = line.text.strip_prefix("test at ") {
             self.close(findings);
-            self.place = colon_frame(place).map(|p| (p.file.to_owned(), p.line, p.column));
-            return Claim::Evidence;
+            self.place = parse_colon_frame(place).map(|p| (p.file.to_owned(), p.line, p.column));
+            return LineClaim::Evidence;
         }
         if line.body().starts_with(['✔', '✖', '﹣', '▶'])
             && let Some(result) = RESULT.captures(line.text)
         {
-            return self.result(&result, line, findings);
+            return self.parse_result(&result, line, findings);
         }
-        self.body(line)
+        self.parse_body(line)
     }
 
     fn is_open(&self) -> bool {
@@ -107,23 +107,23 @@ impl Format for NodeTest {
     fn finish(&mut self, findings: &mut Findings) {
         self.close(findings);
         self.close_run(findings);
-        self.tree = Tree::default();
+        self.tree = NodeTestTree::default();
     }
 }
 
-impl NodeTest {
-    fn result(
+impl NodeTestParser {
+    fn parse_result(
         &mut self,
         result: &regex::Captures<'_>,
-        line: &Line<'_>,
+        line: &CleanLine<'_>,
         findings: &mut Findings,
-    ) -> Claim {
+    ) -> LineClaim {
         let id = &result["id"];
         if &result["mark"] == "▶" {
             if result.name("time").is_none() {
                 self.tree.open(line.indent(), id);
             }
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         if &result["mark"] == "✖" {
             self.close(findings);
@@ -131,62 +131,62 @@ impl NodeTest {
             let Some((file, at, column)) = self.place.take() else {
                 // `✖ failing tests:` heads the list; in the tree each has its time.
                 if result.name("time").is_none() {
-                    return Claim::Foreign;
+                    return LineClaim::NotMine;
                 }
                 self.close_run(findings);
                 self.tree.add(line.indent(), id, None);
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             };
-            findings.tool(TOOL);
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            findings.add_tool(TOOL);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(id.to_owned());
-            draft.place(&file, at, column);
+            draft.set_location(&file, at, column);
             self.draft = Some(draft);
             self.message = true;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if result.name("time").is_none() {
             // Other runners mark their lines so.
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         self.close_run(findings);
         let skipped = result.name("skip").is_some() || &result["mark"] == "﹣";
         let outcome = if skipped {
-            Outcome::Skipped
+            TestOutcome::Skipped
         } else {
-            Outcome::Passed
+            TestOutcome::Passed
         };
         // Others print whole milliseconds.
         if result.name("fraction").is_some() {
             self.tree.add(line.indent(), id, Some(outcome));
         }
-        Claim::Noise
+        LineClaim::Ignore
     }
 
-    fn body(&mut self, line: &Line<'_>) -> Claim {
+    fn parse_body(&mut self, line: &CleanLine<'_>) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let body = line.body();
         if body.starts_with("at ")
-            && let Some(place) = colon_frame(body.trim_end_matches([' ', '{']))
+            && let Some(place) = parse_colon_frame(body.trim_end_matches([' ', '{']))
         {
             self.message = false;
             if is_foreign(place.file) {
-                draft.skip(line);
+                draft.skip_line(line);
             } else {
-                draft.excerpt(line);
+                draft.push_excerpt(line);
             }
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if self.message {
-            draft.message(line.text.strip_prefix("  ").unwrap_or(body));
+            draft.push_message(line.text.strip_prefix("  ").unwrap_or(body));
         }
-        draft.skip(line);
-        Claim::Evidence
+        draft.skip_line(line);
+        LineClaim::Evidence
     }
 
-    fn total(&mut self, what: &str, count: u64, findings: &mut Findings) {
+    fn record_total(&mut self, what: &str, count: u64, findings: &mut Findings) {
         if what == "tests" {
             self.close_run(findings);
         }
@@ -195,14 +195,14 @@ impl NodeTest {
             "suites" => {
                 let tree = &mut self.tree;
                 if count == tree.closed_groups {
-                    tree.groups = Runs::default();
+                    tree.groups = TestRuns::default();
                 }
             }
             "pass" => totals.passed = count,
             "fail" | "cancelled" => totals.failed += count,
             "skipped" | "todo" => totals.skipped += count,
             "duration_ms" => {
-                findings.tool(TOOL);
+                findings.add_tool(TOOL);
                 let tree = std::mem::take(&mut self.tree);
                 findings.runs.absorb(tree.tests);
                 findings.runs.absorb(tree.groups);

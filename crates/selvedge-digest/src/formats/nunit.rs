@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Totals};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -14,10 +14,10 @@ const TOOL: &str = "nunit";
 
 /// Reads NUnit's report.
 #[derive(Debug, Default)]
-pub(super) struct NUnit {
-    draft: Option<Draft>,
+pub(super) struct NUnitParser {
+    draft: Option<FailureBuilder>,
     /// The totals, until the tests that they count were read.
-    totals: Option<Totals>,
+    totals: Option<TestTotals>,
 }
 
 static HEADING: LazyLock<Regex> =
@@ -32,44 +32,44 @@ static NOT_RUN: LazyLock<Regex> =
 static FRAME: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\s*at .* in (?P<file>\S+\.\w+):(?:line )?(?P<line>\d+)\s*$"));
 
-impl Format for NUnit {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for NUnitParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if let Some(totals) = TOTALS.captures(text) {
             self.finish(findings);
             let number = |name: &str| totals[name].parse().unwrap_or(0_u64);
             let failed = number("errors") + number("failures");
-            self.totals = Some(Totals {
+            self.totals = Some(TestTotals {
                 passed: number("run").saturating_sub(failed),
                 failed,
                 skipped: 0,
             });
-            findings.tool(TOOL);
-            return Claim::Evidence;
+            findings.add_tool(TOOL);
+            return LineClaim::Evidence;
         }
         if text.contains(") ")
             && let Some(heading) = HEADING.captures(text)
         {
             self.close(findings);
-            findings.tool(TOOL);
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            findings.add_tool(TOOL);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(heading["id"].to_owned());
             self.draft = Some(draft);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if let (Some(totals), Some(not_run)) = (&mut self.totals, NOT_RUN.captures(text)) {
             totals.skipped = not_run["skipped"].parse().unwrap_or(0);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if text.starts_with("Tests Not Run:") || text.starts_with("Run Settings") {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        body(draft, line);
-        Claim::Evidence
+        parse_body(draft, line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -84,7 +84,7 @@ impl Format for NUnit {
     }
 }
 
-impl NUnit {
+impl NUnitParser {
     fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
             findings.add_test(TOOL, draft);
@@ -93,24 +93,24 @@ impl NUnit {
 }
 
 /// A line of the message, or a frame.
-fn body(draft: &mut Draft, line: &Line<'_>) {
+fn parse_body(draft: &mut FailureBuilder, line: &CleanLine<'_>) {
     let body = line.body();
     if body.starts_with("at ") {
         // Frames without a place are the runtime's.
         if let Some(frame) = FRAME.captures(line.text) {
-            draft.place(&frame["file"], frame["line"].parse().ok(), None);
-            draft.excerpt(line);
+            draft.set_location(&frame["file"], frame["line"].parse().ok(), None);
+            draft.push_excerpt(line);
         } else {
-            draft.skip(line);
+            draft.skip_line(line);
         }
     } else if let (Some(message), Some(was)) =
         (&mut draft.failure.message, body.strip_prefix("But was:"))
     {
         message.push_str(", but was: ");
         message.push_str(was.trim());
-        draft.skip(line);
+        draft.skip_line(line);
     } else if !body.is_empty() {
-        draft.message(body);
-        draft.skip(line);
+        draft.push_message(body);
+        draft.skip_line(line);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -18,12 +18,12 @@ const BODY_LINES: u32 = 30;
 
 /// Reads diagnostics of OCaml and dune.
 #[derive(Debug, Default)]
-pub(super) struct OCaml {
-    draft: Option<Draft>,
+pub(super) struct OCamlParser {
+    draft: Option<FailureBuilder>,
     lines: u32,
 }
 
-static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r#"^File "(?P<file>[^"]+)", lines? (?P<line>\d+)(?:-\d+)?(?:, characters (?P<column>\d+)-\d+)?:$"#,
     )
@@ -34,45 +34,45 @@ static SEVERITY: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for OCaml {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for OCamlParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.starts_with("File \"")
-            && let Some(place) = PLACE.captures(text)
+            && let Some(place) = LOCATION.captures(text)
         {
             self.close(findings);
             let number = |name: &str| place.name(name).and_then(|n| n.as_str().parse().ok());
-            let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
             // OCaml counts characters from zero.
             let column = number("column").map(|column: u32| column.saturating_add(1));
-            draft.place(&place["file"], number("line"), column);
-            draft.excerpt(line);
+            draft.set_location(&place["file"], number("line"), column);
+            draft.push_excerpt(line);
             self.draft = Some(draft);
             self.lines = 0;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         self.lines += 1;
         let lines = self.lines;
         let Some(draft) = self.draft.as_mut().filter(|_| lines < BODY_LINES) else {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if line.is_blank() {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         if draft.failure.message.is_some() {
-            draft.message(line.body());
+            draft.push_message(line.body());
         } else if let Some(severity) = SEVERITY.captures(text) {
             if &severity["severity"] != "Error" {
-                draft.severity = Severity::Warning;
+                draft.severity = FailureSeverity::Warning;
             }
             let code = severity.name("name").or(severity.name("code"));
             draft.failure.code = code.map(|code| code.as_str().to_owned());
-            draft.message(&severity["message"]);
+            draft.push_message(&severity["message"]);
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -84,7 +84,7 @@ impl Format for OCaml {
     }
 }
 
-impl OCaml {
+impl OCamlParser {
     /// A place without a message only explains the error before it.
     fn close(&mut self, findings: &mut Findings) {
         if let Some(mut draft) = self
@@ -94,9 +94,9 @@ impl OCaml {
         {
             // It breaks its lines where they grow too long.
             let message = draft.failure.message.as_deref().unwrap_or_default();
-            draft.summary(&message.lines().collect::<Vec<_>>().join(" "));
-            findings.tool(TOOL);
-            findings.add(draft.found());
+            draft.set_summary(&message.lines().collect::<Vec<_>>().join(" "));
+            findings.add_tool(TOOL);
+            findings.add(draft.build());
         }
     }
 }

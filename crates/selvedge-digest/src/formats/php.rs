@@ -5,17 +5,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::{Line, Signals};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 /// Reads errors of PHP and of Composer.
 #[derive(Debug, Default)]
-pub(super) struct Php {
+pub(super) struct PhpParser {
     /// One of Composer's problems.
-    problem: Option<Draft>,
+    problem: Option<FailureBuilder>,
 }
 
 static ERROR: LazyLock<Regex> = LazyLock::new(|| {
@@ -24,8 +24,8 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Php {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for PhpParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if let Some(draft) = &mut self.problem {
             let number = body
@@ -36,23 +36,23 @@ impl Format for Php {
             }
             if line.indent() >= 4 {
                 // It is all message: as an excerpt it would only be said twice.
-                draft.message(body.trim_start_matches("- "));
-                draft.skip(line);
-                return Claim::Evidence;
+                draft.push_message(body.trim_start_matches("- "));
+                draft.skip_line(line);
+                return LineClaim::Evidence;
             }
             if line.indent() == 2 && draft.failure.file.is_some() {
-                draft.message(body);
-                draft.skip(line);
-                return Claim::Evidence;
+                draft.push_message(body);
+                draft.skip_line(line);
+                return LineClaim::Evidence;
             }
             self.close(findings);
         }
         if body.contains(" [--") && body.contains("] [-") {
             // The usage of a command of Composer's, below its error.
-            return if findings.knows_tool("composer") {
-                Claim::Noise
+            return if findings.has_tool("composer") {
+                LineClaim::Ignore
             } else {
-                Claim::Foreign
+                LineClaim::NotMine
             };
         }
         if line.indent() == 2
@@ -60,37 +60,37 @@ impl Format for Php {
                 .strip_prefix("Problem ")
                 .is_some_and(|number| number.parse::<u32>().is_ok())
         {
-            findings.tool("composer");
-            self.problem = Some(Draft::new(FailureKind::Infra, "composer", line));
-            return Claim::Evidence;
+            findings.add_tool("composer");
+            self.problem = Some(FailureBuilder::new(FailureKind::Infra, "composer", line));
+            return LineClaim::Evidence;
         }
         if line.indent() == 2
             && let Some((file, rest)) = body.strip_prefix('"').and_then(|rest| rest.split_once('"'))
             && rest == " does not contain valid JSON"
         {
-            findings.tool("composer");
-            let mut draft = Draft::new(FailureKind::Infra, "composer", line);
-            draft.place(file, None, None);
-            draft.message(body);
+            findings.add_tool("composer");
+            let mut draft = FailureBuilder::new(FailureKind::Infra, "composer", line);
+            draft.set_location(file, None, None);
+            draft.push_message(body);
             self.problem = Some(draft);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
-        let told = line.signals.intersects(Signals::ERROR) && body.contains(" error: ");
+        let told = line.signals.intersects(LineSignals::ERROR) && body.contains(" error: ");
         let Some(found) = told.then(|| ERROR.captures(line.text)).flatten() else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let kind = if &found["sort"] == "Parse" {
             FailureKind::Compile
         } else {
             FailureKind::Runtime
         };
-        findings.tool("php");
-        let mut draft = Draft::new(kind, "php", line);
-        draft.place(&found["file"], found["line"].parse().ok(), None);
-        draft.message(found["message"].trim_start_matches("Uncaught "));
-        draft.excerpt(line);
-        findings.add(draft.found());
-        Claim::Evidence
+        findings.add_tool("php");
+        let mut draft = FailureBuilder::new(kind, "php", line);
+        draft.set_location(&found["file"], found["line"].parse().ok(), None);
+        draft.push_message(found["message"].trim_start_matches("Uncaught "));
+        draft.push_excerpt(line);
+        findings.add(draft.build());
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -102,8 +102,8 @@ impl Format for Php {
     }
 }
 
-impl Php {
+impl PhpParser {
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.problem);
+        findings.add_draft(&mut self.problem);
     }
 }

@@ -1,9 +1,9 @@
 //! pip: requirements that cannot be met, and packages that do not build.
 
-use super::place::{is_foreign, python_frame};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::location::{is_foreign, parse_python_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::record::FailureKind;
 
 const TOOL: &str = "pip";
@@ -12,8 +12,8 @@ const BODY_LINES: u32 = 60;
 
 /// Reads pip's errors.
 #[derive(Debug, Default)]
-pub(super) struct Pip {
-    draft: Option<Draft>,
+pub(super) struct PipParser {
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// Within the output of a program that pip ran.
     boxed: bool,
@@ -38,31 +38,31 @@ const CONSEQUENCES: [&str; 4] = [
     "note: This ",
 ];
 
-impl Format for Pip {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for PipParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if line.body() == "error: subprocess-exited-with-error" {
             self.finish(findings);
-            findings.tool(TOOL);
-            self.draft = Some(Draft::new(FailureKind::Compile, TOOL, line));
+            findings.add_tool(TOOL);
+            self.draft = Some(FailureBuilder::new(FailureKind::Compile, TOOL, line));
             self.lines = 0;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         let said = text
             .strip_prefix("ERROR: ")
             .filter(|said| ERRORS.iter().any(|start| said.starts_with(start)));
         if let Some(said) = said {
-            return self.error(said, line, findings);
+            return self.parse_error(said, line, findings);
         }
         if CONSEQUENCES.iter().any(|start| text.starts_with(start)) {
             self.finish(findings);
-            return if findings.knows_tool(TOOL) {
-                Claim::Noise
+            return if findings.has_tool(TOOL) {
+                LineClaim::Ignore
             } else {
-                Claim::Foreign
+                LineClaim::NotMine
             };
         }
-        self.body(line, findings)
+        self.parse_body(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -72,34 +72,39 @@ impl Format for Pip {
     fn finish(&mut self, findings: &mut Findings) {
         self.boxed = false;
         self.foreign = false;
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
-impl Pip {
-    fn error(&mut self, said: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl PipParser {
+    fn parse_error(
+        &mut self,
+        said: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> LineClaim {
         if said.starts_with("No matching distribution")
             && let Some(draft) = &mut self.draft
         {
             // The error before it says the same, and which versions there are.
-            draft.skip(line);
+            draft.skip_line(line);
             self.finish(findings);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         self.finish(findings);
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Infra, TOOL, line);
-        if let Some((file, number)) = requirement(said) {
-            draft.place(file, number, None);
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Infra, TOOL, line);
+        if let Some((file, number)) = parse_requirement_source(said) {
+            draft.set_location(file, number, None);
         }
-        draft.message(said);
-        draft.excerpt(line);
+        draft.push_message(said);
+        draft.push_excerpt(line);
         self.draft = Some(draft);
         self.lines = 0;
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
-    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         // A conflict is explained below a blank line, to the advice on it.
         let over =
@@ -110,22 +115,22 @@ impl Pip {
             .filter(|_| !over && self.lines < BODY_LINES)
         else {
             self.finish(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         self.lines += 1;
         if let Some(what) = body.strip_prefix("× ") {
-            draft.message(what);
+            draft.push_message(what);
         } else if body.starts_with("╰─>") {
             self.boxed = true;
         } else if body == "[end of output]" {
-            draft.skip(line);
+            draft.skip_line(line);
             self.finish(findings);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         } else if self.boxed {
-            if let Some(place) = python_frame(line.text) {
+            if let Some(place) = parse_python_frame(line.text) {
                 self.foreign = is_foreign(place.file);
                 if !self.foreign {
-                    draft.place_again(place.file, place.line, None);
+                    draft.replace_location(place.file, place.line, None);
                 }
             }
             // The last line that is no frame tells what broke.
@@ -135,21 +140,21 @@ impl Pip {
                 .is_some_and(|class| class.ends_with("Error"));
             self.foreign &= line.indent() > 6;
             if error && line.indent() <= 6 {
-                draft.summary(body);
-                draft.message(body);
+                draft.set_summary(body);
+                draft.push_message(body);
             }
             if self.foreign {
-                draft.skip(line);
-                return Claim::Evidence;
+                draft.skip_line(line);
+                return LineClaim::Evidence;
             }
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 }
 
 /// `… (from line 1 of r.txt)`, `… (from -r r.txt (line 3))`
-fn requirement(said: &str) -> Option<(&str, Option<u32>)> {
+fn parse_requirement_source(said: &str) -> Option<(&str, Option<u32>)> {
     if let Some((_, rest)) = said.rsplit_once("(from line ") {
         let (number, file) = rest.split_once(" of ")?;
         return Some((file.trim_end_matches(')'), number.parse().ok()));

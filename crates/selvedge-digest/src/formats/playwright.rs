@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -16,21 +16,21 @@ const TOOL: &str = "playwright";
 
 /// Reads the list, line and dot reporters.
 #[derive(Debug, Default)]
-pub(super) struct Playwright {
-    draft: Option<Draft>,
+pub(super) struct PlaywrightParser {
+    draft: Option<FailureBuilder>,
     /// The file of the test that failed, and where the test begins in it.
     begins: (String, Option<u32>, Option<u32>),
-    part: Part,
-    totals: Option<Totals>,
+    section: PlaywrightSection,
+    totals: Option<TestTotals>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum PlaywrightSection {
     #[default]
     Message,
     Source,
     /// Another try at the same test.
-    Again,
+    Retry,
 }
 
 static HEADING: LazyLock<Regex> = LazyLock::new(|| {
@@ -49,35 +49,37 @@ static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Playwright {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for PlaywrightParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if line.indent() > 0 && body.contains(" › ") {
             if let Some(heading) = HEADING.captures(line.text) {
                 self.close(findings);
-                self.open(&heading, line, findings);
-                return Claim::Evidence;
+                self.start_failure(&heading, line, findings);
+                return LineClaim::Evidence;
             }
             if let Some(result) = RESULT.captures(line.text) {
-                findings.tool(TOOL);
+                findings.add_tool(TOOL);
                 let outcome = if &result["mark"] == "-" {
-                    Outcome::Skipped
+                    TestOutcome::Skipped
                 } else {
-                    Outcome::Passed
+                    TestOutcome::Passed
                 };
-                findings.runs.test(TOOL, outcome, Some(&result["id"]));
-                return Claim::Noise;
+                findings
+                    .runs
+                    .record_test(TOOL, outcome, Some(&result["id"]));
+                return LineClaim::Ignore;
             }
         }
         if line.indent() == 2
-            && findings.knows_tool(TOOL)
+            && findings.has_tool(TOOL)
             && let Some(total) = TOTAL.captures(line.text)
         {
             self.close(findings);
-            self.total(&total["what"], total["count"].parse().unwrap_or(0));
-            return Claim::Evidence;
+            self.record_total(&total["what"], total["count"].parse().unwrap_or(0));
+            return LineClaim::Evidence;
         }
-        self.body(line)
+        self.parse_body(line)
     }
 
     fn is_open(&self) -> bool {
@@ -92,10 +94,15 @@ impl Format for Playwright {
     }
 }
 
-impl Playwright {
-    fn open(&mut self, heading: &regex::Captures<'_>, line: &Line<'_>, findings: &mut Findings) {
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+impl PlaywrightParser {
+    fn start_failure(
+        &mut self,
+        heading: &regex::Captures<'_>,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) {
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(heading["id"].to_owned());
         self.begins = (
             heading["file"].to_owned(),
@@ -103,46 +110,46 @@ impl Playwright {
             heading["column"].parse().ok(),
         );
         self.draft = Some(draft);
-        self.part = Part::Message;
+        self.section = PlaywrightSection::Message;
     }
 
-    fn body(&mut self, line: &Line<'_>) -> Claim {
+    fn parse_body(&mut self, line: &CleanLine<'_>) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let body = line.body();
         if body.starts_with("Retry #") {
-            self.part = Part::Again;
+            self.section = PlaywrightSection::Retry;
         }
-        if self.part == Part::Again || body.starts_with("Error Context: ") {
-            draft.skip(line);
-            return Claim::Evidence;
+        if self.section == PlaywrightSection::Retry || body.starts_with("Error Context: ") {
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
-        if let Some(place) = colon_frame(body).filter(|_| body.starts_with("at ")) {
+        if let Some(place) = parse_colon_frame(body).filter(|_| body.starts_with("at ")) {
             if is_foreign(place.file) {
-                draft.skip(line);
-                return Claim::Evidence;
+                draft.skip_line(line);
+                return LineClaim::Evidence;
             }
             // The line in the test counts for more than one in what it calls.
             let known = draft.failure.file.as_deref();
             let own = |file: &str| file.ends_with(&self.begins.0);
             if known.is_none() || own(place.file) && !known.is_some_and(own) {
-                draft.place_again(place.file, place.line, place.column);
+                draft.replace_location(place.file, place.line, place.column);
             }
         } else if body.starts_with("> ") || body.split_once(" |").is_some_and(|(n, _)| is_number(n))
         {
-            self.part = Part::Source;
+            self.section = PlaywrightSection::Source;
         }
-        if self.part == Part::Message {
-            draft.message(body);
-            draft.skip(line);
+        if self.section == PlaywrightSection::Message {
+            draft.push_message(body);
+            draft.skip_line(line);
         } else {
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
-    fn total(&mut self, what: &str, count: u64) {
+    fn record_total(&mut self, what: &str, count: u64) {
         let totals = self.totals.get_or_insert_default();
         match what {
             "passed" | "flaky" => totals.passed += count,
@@ -156,7 +163,7 @@ impl Playwright {
             return;
         };
         let (file, line, column) = &self.begins;
-        draft.place(file, *line, *column);
+        draft.set_location(file, *line, *column);
         findings.add_test(TOOL, draft);
     }
 }

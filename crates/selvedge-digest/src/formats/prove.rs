@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -17,11 +17,11 @@ const NESTED: usize = 100;
 
 /// Reads the diagnostics of Test::More and the summary of the harness.
 #[derive(Debug, Default)]
-pub(super) struct Prove {
-    draft: Option<Draft>,
+pub(super) struct ProveParser {
+    draft: Option<FailureBuilder>,
     /// The draft is one of a subtest, whose name comes after it.
     is_nested: bool,
-    nested: Vec<Draft>,
+    nested: Vec<FailureBuilder>,
     /// Perl's own last error: message, file and line.
     died: Option<(String, String, Option<u32>)>,
     /// Below the heading of the summary.
@@ -44,32 +44,32 @@ static TOTALS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Files=\d+, Tests=(?
 static SKIPPED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\s*\(less (?P<skipped>\d+) skipped subtests?:"));
 
-impl Format for Prove {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for ProveParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if body.starts_with("#   Failed")
             && let Some(failed) = FAILED.captures(body)
         {
-            self.failed(&failed, line, findings);
-            return Claim::Evidence;
+            self.record_failure(&failed, line, findings);
+            return LineClaim::Evidence;
         }
         if body.starts_with('#') {
-            return self.comment(line, findings);
+            return self.parse_comment(line, findings);
         }
         self.close(findings);
         if line.text == "Test Summary Report" {
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.summary = true;
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if self.summary {
-            return self.summary(line, findings);
+            return self.parse_summary(line, findings);
         }
         if body.starts_with("(less ")
             && let Some(skipped) = SKIPPED.captures(body)
         {
             self.skipped += skipped["skipped"].parse().unwrap_or(0);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if line.text.contains(" line ")
             && let Some(died) = DIED.captures(line.text)
@@ -77,7 +77,7 @@ impl Format for Prove {
             let place = (died["file"].to_owned(), died["line"].parse().ok());
             self.died = Some((died["message"].to_owned(), place.0, place.1));
         }
-        Claim::Foreign
+        LineClaim::NotMine
     }
 
     fn is_open(&self) -> bool {
@@ -90,14 +90,19 @@ impl Format for Prove {
     }
 }
 
-impl Prove {
-    fn failed(&mut self, failed: &regex::Captures<'_>, line: &Line<'_>, findings: &mut Findings) {
+impl ProveParser {
+    fn record_failure(
+        &mut self,
+        failed: &regex::Captures<'_>,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) {
         self.close(findings);
         let name = failed.name("name").map_or("", |name| name.as_str());
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = (!name.is_empty()).then(|| name.to_owned());
         if let Some(file) = failed.name("file") {
-            draft.place(file.as_str(), failed["line"].parse().ok(), None);
+            draft.set_location(file.as_str(), failed["line"].parse().ok(), None);
         }
         self.is_nested = line.indent() > 0;
         if !self.is_nested && !self.nested.is_empty() {
@@ -109,70 +114,72 @@ impl Prove {
     }
 
     /// A line of Test::More's below a failure.
-    fn comment(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_comment(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let said = line.body().trim_start_matches('#').trim();
         if said.starts_with("Looks like ") {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let place = said
             .strip_prefix("at ")
             .and_then(|rest| rest.strip_suffix('.')?.rsplit_once(" line "));
         match place {
             Some((file, number)) if draft.failure.file.is_none() => {
-                draft.place(file, number.parse().ok(), None);
-                draft.skip(line);
+                draft.set_location(file, number.parse().ok(), None);
+                draft.skip_line(line);
             }
             _ => {
-                draft.message(said);
-                draft.skip(line);
+                draft.push_message(said);
+                draft.skip_line(line);
             }
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
-    fn summary(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_summary(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if let Some(totals) = TOTALS.captures(line.text) {
             let tests: u64 = totals["tests"].parse().unwrap_or(0);
             let (failed, skipped) = (self.failed, self.skipped);
-            if findings.knows_tool("tap") {
+            if findings.has_tool("tap") {
                 // The TAP was shown, and told what passed.
                 findings.runs.close_as_seen(TOOL);
             } else {
                 findings
                     .runs
-                    .close(TOOL, Totals::of_all(tests, failed, skipped));
+                    .close(TOOL, TestTotals::from_total(tests, failed, skipped));
             }
             *self = Self::default();
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         let Some(file) = FILE.captures(line.text) else {
-            return Claim::Noise;
+            return LineClaim::Ignore;
         };
         let failed: u64 = file["failed"].parse().unwrap_or(0);
         self.failed += failed.max(1);
         if failed == 0 {
-            self.broken(&file["file"], line, findings);
+            self.record_broken_file(&file["file"], line, findings);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     /// A file that ended early, with no test of it failed.
-    fn broken(&mut self, file: &str, line: &Line<'_>, findings: &mut Findings) {
-        let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+    fn record_broken_file(&mut self, file: &str, line: &CleanLine<'_>, findings: &mut Findings) {
+        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(file.to_owned());
         if let Some((message, died, number)) = self.died.take_if(|(_, died, _)| died == file) {
-            draft.place(&died, number, None);
-            draft.message(&message);
+            draft.set_location(&died, number, None);
+            draft.push_message(&message);
         } else {
-            draft.place(file, None, None);
-            draft.message("it ended before its plan was through");
+            draft.set_location(file, None, None);
+            draft.push_message("it ended before its plan was through");
         }
-        findings.runs.test(TOOL, Outcome::Failed, Some(file));
-        findings.add(draft.found());
+        findings
+            .runs
+            .record_test(TOOL, TestOutcome::Failed, Some(file));
+        findings.add(draft.build());
     }
 
     fn close(&mut self, findings: &mut Findings) {
@@ -204,11 +211,11 @@ impl Prove {
     }
 }
 
-fn record(mut draft: Draft, findings: &mut Findings) {
+fn record(mut draft: FailureBuilder, findings: &mut Findings) {
     draft
         .failure
         .message
         .get_or_insert_with(|| "failed".to_owned());
-    findings.tool(TOOL);
+    findings.add_tool(TOOL);
     findings.add_test(TOOL, draft);
 }

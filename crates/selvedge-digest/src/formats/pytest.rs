@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use memchr::{memchr, memrchr};
 
-use super::doctest::Example;
-use super::place::{Place, extension, is_foreign, python_frame};
-use super::pytest_line::{self, Named};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
+use super::doctest::DoctestExample;
+use super::location::{CodeLocation, extension, is_foreign, parse_python_frame};
+use super::pytest_line::{self, SummaryEntry};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
 use crate::hash::QuickMap;
-use crate::line::Line;
+use crate::line::CleanLine;
 use crate::record::FailureKind;
 
 const TOOL: &str = "pytest";
@@ -22,20 +22,20 @@ const PENDING: usize = 1000;
 
 /// Reads pytest's terminal output.
 #[derive(Debug, Default)]
-pub(super) struct Pytest {
-    section: Section,
-    draft: Option<Draft>,
+pub(super) struct PytestParser {
+    section: PytestSection,
+    draft: Option<FailureBuilder>,
     /// The example of a doctest, where it is one that failed.
-    doctest: Option<Example>,
+    doctest: Option<DoctestExample>,
     /// The captured output of a test follows; it seldom explains the failure.
     captured: bool,
     /// Within a frame of a library, told by the place that heads it.
     foreign: bool,
     /// The exception's message is led by a place and source, as a syntax error's is.
-    led: bool,
-    pending: Vec<Draft>,
+    has_location_heading: bool,
+    pending: Vec<FailureBuilder>,
     /// How many failures there were no room for, by their sections and by the summary.
-    beyond: Beyond,
+    overflow: OverflowCounts,
     /// The pending failures of this name that have no full id yet.
     unnamed: QuickMap<String, VecDeque<usize>>,
     /// Results were printed test by test, so the summary would repeat them.
@@ -46,13 +46,13 @@ pub(super) struct Pytest {
 
 /// Failures that are counted only. Each may be told twice: by a section, and by the summary.
 #[derive(Debug, Default)]
-struct Beyond {
+struct OverflowCounts {
     sections: u64,
     named: u64,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Section {
+enum PytestSection {
     #[default]
     Outside,
     Progress,
@@ -60,27 +60,27 @@ enum Section {
     Summary,
 }
 
-impl Format for Pytest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for PytestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if let Some(totals) = pytest_line::totals(text) {
+        if let Some(totals) = pytest_line::parse_totals(text) {
             self.end_draft();
             self.close(totals, findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        if let Some(title) = title(text, b'=') {
-            return self.section(title, findings);
+        if let Some(title) = section_title(text, b'=') {
+            return self.begin_section(title, findings);
         }
         match self.section {
-            Section::Failures => self.failure(line, findings),
-            Section::Summary => self.summary(line, findings),
-            Section::Progress => self.progress(text, findings),
-            Section::Outside => Claim::Foreign,
+            PytestSection::Failures => self.parse_failure_line(line, findings),
+            PytestSection::Summary => self.parse_summary_line(line, findings),
+            PytestSection::Progress => self.parse_progress(text, findings),
+            PytestSection::Outside => LineClaim::NotMine,
         }
     }
 
     fn is_open(&self) -> bool {
-        self.section != Section::Outside
+        self.section != PytestSection::Outside
     }
 
     fn finish(&mut self, findings: &mut Findings) {
@@ -88,56 +88,64 @@ impl Format for Pytest {
     }
 }
 
-impl Pytest {
+impl PytestParser {
     /// A line `===== title =====`.
-    fn section(&mut self, title: &str, findings: &mut Findings) -> Claim {
+    fn begin_section(&mut self, title: &str, findings: &mut Findings) -> LineClaim {
         self.end_draft();
         let section = match title {
             "test session starts" => {
                 self.flush(findings);
                 findings.runs.begin_session(TOOL);
-                Section::Progress
+                PytestSection::Progress
             }
-            "FAILURES" | "ERRORS" => Section::Failures,
-            "short test summary info" => Section::Summary,
-            _ if self.section == Section::Outside => return Claim::Foreign,
-            _ => Section::Progress,
+            "FAILURES" | "ERRORS" => PytestSection::Failures,
+            "short test summary info" => PytestSection::Summary,
+            _ if self.section == PytestSection::Outside => return LineClaim::NotMine,
+            _ => PytestSection::Progress,
         };
-        findings.tool(TOOL);
+        findings.add_tool(TOOL);
         self.section = section;
-        Claim::Noise
+        LineClaim::Ignore
     }
 
-    fn progress(&mut self, text: &str, findings: &mut Findings) -> Claim {
+    fn parse_progress(&mut self, text: &str, findings: &mut Findings) -> LineClaim {
         let candidate = text.contains("::");
-        let Some((id, word)) = candidate.then(|| pytest_line::result(text)).flatten() else {
+        let Some((id, word)) = candidate.then(|| pytest_line::parse_result(text)).flatten() else {
             let dots =
                 text.contains(".py ") || text.contains(".py::") || text.trim_end().ends_with("%]");
-            return if dots { Claim::Noise } else { Claim::Foreign };
+            return if dots {
+                LineClaim::Ignore
+            } else {
+                LineClaim::NotMine
+            };
         };
         if !self.inline {
             self.inline = true;
-            findings.runs.mode(TOOL, "verbose");
+            findings.runs.set_mode(TOOL, "verbose");
         }
         match word {
-            "PASSED" | "XPASS" => findings.runs.test(TOOL, Outcome::Passed, Some(id)),
-            "SKIPPED" | "XFAIL" => findings.runs.test(TOOL, Outcome::Skipped, Some(id)),
+            "PASSED" | "XPASS" => findings
+                .runs
+                .record_test(TOOL, TestOutcome::Passed, Some(id)),
+            "SKIPPED" | "XFAIL" => findings
+                .runs
+                .record_test(TOOL, TestOutcome::Skipped, Some(id)),
             _ if self.failed_inline.len() < PENDING => {
                 let ids = self.failed_inline.entry(pytest_line::short_name(id));
                 ids.or_default().push_back(id.to_owned());
             }
             _ => {}
         }
-        Claim::Noise
+        LineClaim::Ignore
     }
 
-    fn failure(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_failure_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if let Some(name) = title(text, b'_') {
+        if let Some(name) = section_title(text, b'_') {
             self.end_draft();
             if self.pending.len() >= PENDING {
-                self.beyond.sections += 1;
-                return Claim::Noise;
+                self.overflow.sections += 1;
+                return LineClaim::Ignore;
             }
             let name = [
                 "ERROR at setup of ",
@@ -148,41 +156,41 @@ impl Pytest {
             .iter()
             .find_map(|start| name.strip_prefix(start))
             .unwrap_or(name);
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(name.to_owned());
             self.draft = Some(draft);
-            self.doctest = text.contains(DOCTEST).then(Example::default);
+            self.doctest = text.contains(DOCTEST).then(DoctestExample::default);
             self.captured = false;
             self.foreign = false;
-            self.led = false;
-            return Claim::Evidence;
+            self.has_location_heading = false;
+            return LineClaim::Evidence;
         }
         if text.starts_with("$ ") || text.starts_with("make") {
             self.flush(findings);
             findings.runs.end_session(TOOL);
-            self.section = Section::Outside;
-            return Claim::Foreign;
+            self.section = PytestSection::Outside;
+            return LineClaim::NotMine;
         }
         let Some(draft) = &mut self.draft else {
             // Of a failure that is only counted.
-            return if self.beyond.sections > 0 {
-                Claim::Noise
+            return if self.overflow.sections > 0 {
+                LineClaim::Ignore
             } else {
-                Claim::Foreign
+                LineClaim::NotMine
             };
         };
         if text.starts_with("---") && text.contains(" Captured ") {
             self.captured = true;
         }
         if self.captured {
-            draft.skip(line);
-            return Claim::Evidence;
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
         if text.starts_with("[gw") && text.contains("] ") {
-            draft.skip(line);
-            return Claim::Evidence;
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
-        let place = place(text);
+        let place = parse_location(text);
         if let Some(place) = &place {
             self.foreign = is_foreign(place.file);
         } else if text.starts_with("<frozen ") {
@@ -191,67 +199,75 @@ impl Pytest {
             self.foreign = false;
         }
         if self.foreign {
-            draft.skip(line);
-            return Claim::Evidence;
+            draft.skip_line(line);
+            return LineClaim::Evidence;
         }
-        if let Some(message) = self.doctest.as_mut().and_then(|example| example.line(text)) {
-            draft.message(&message);
+        if let Some(message) = self
+            .doctest
+            .as_mut()
+            .and_then(|example| example.parse_line(text))
+        {
+            draft.push_message(&message);
         }
         let native = draft.failure.message.is_none() && is_exception(text);
         if native {
-            draft.message(text);
-            draft.excerpt(line);
+            draft.push_message(text);
+            draft.push_excerpt(line);
         } else if let Some(message) = text.strip_prefix("E  ") {
             let message = message.strip_prefix(' ').unwrap_or(message);
-            self.led |= draft.failure.message.is_none() && python_frame(message).is_some();
-            self.led &= !is_exception(message);
-            if !self.led {
-                draft.message(message);
+            self.has_location_heading |=
+                draft.failure.message.is_none() && parse_python_frame(message).is_some();
+            self.has_location_heading &= !is_exception(message);
+            if !self.has_location_heading {
+                draft.push_message(message);
             }
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         } else if text.starts_with("_ _ _") {
-            draft.skip(line);
+            draft.skip_line(line);
         } else {
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         }
         if let Some(place) = place {
-            draft.place_again(place.file, place.line, None);
-        } else if let Some(place) = python_frame(text).filter(|place| !is_foreign(place.file)) {
-            draft.place_again(place.file, place.line, None);
+            draft.replace_location(place.file, place.line, None);
+        } else if let Some(place) = parse_python_frame(text).filter(|place| !is_foreign(place.file))
+        {
+            draft.replace_location(place.file, place.line, None);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     /// `FAILED a.py::test_b - AssertionError: …`
-    fn summary(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+    fn parse_summary_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let heads_section = |short: &str| self.unnamed.get(short).is_some_and(|it| !it.is_empty());
         if line.text.contains("SUBFAIL")
-            && let Some(named) = pytest_line::subtest(line.text, heads_section)
+            && let Some(named) = pytest_line::parse_subtest_entry(line.text, heads_section)
         {
-            self.name(named, line);
-            return Claim::Evidence;
+            self.assign_full_id(named, line);
+            return LineClaim::Evidence;
         }
         let Some((word, rest)) = line.text.split_once(' ') else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         match word {
             "FAILED" | "ERROR" => {
-                let named = pytest_line::failed(rest, heads_section);
-                self.name(named, line);
-                Claim::Evidence
+                let named = pytest_line::parse_failed_entry(rest, heads_section);
+                self.assign_full_id(named, line);
+                LineClaim::Evidence
             }
             "PASSED" if !self.inline => {
-                findings.runs.mode(TOOL, "summary");
-                findings.runs.test(TOOL, Outcome::Passed, Some(rest.trim()));
-                Claim::Noise
+                findings.runs.set_mode(TOOL, "summary");
+                findings
+                    .runs
+                    .record_test(TOOL, TestOutcome::Passed, Some(rest.trim()));
+                LineClaim::Ignore
             }
-            "PASSED" | "SKIPPED" | "XFAIL" | "XPASS" => Claim::Noise,
-            _ => Claim::Foreign,
+            "PASSED" | "SKIPPED" | "XFAIL" | "XPASS" => LineClaim::Ignore,
+            _ => LineClaim::NotMine,
         }
     }
 
     /// Gives a pending failure its full id, or records one that was not shown.
-    fn name(&mut self, named: Named<'_>, line: &Line<'_>) {
+    fn assign_full_id(&mut self, named: SummaryEntry<'_>, line: &CleanLine<'_>) {
         let index = self.unnamed.get_mut(&named.short);
         let index = index.and_then(VecDeque::pop_front);
         if let Some(draft) = index.and_then(|index| self.pending.get_mut(index)) {
@@ -259,15 +275,15 @@ impl Pytest {
             return;
         }
         if self.pending.len() < PENDING {
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             if let Some((file, _)) = named.id.split_once("::") {
-                draft.place(file, None, None);
+                draft.set_location(file, None, None);
             }
             draft.failure.id = Some(named.id);
-            draft.message(named.message.unwrap_or_default());
+            draft.push_message(named.message.unwrap_or_default());
             self.pending.push(draft);
         } else {
-            self.beyond.named += 1;
+            self.overflow.named += 1;
         }
     }
 
@@ -283,11 +299,11 @@ impl Pytest {
         self.pending.push(draft);
     }
 
-    fn close(&mut self, totals: Totals, findings: &mut Findings) {
-        findings.tool(TOOL);
+    fn close(&mut self, totals: TestTotals, findings: &mut Findings) {
+        findings.add_tool(TOOL);
         self.flush(findings);
         findings.runs.close(TOOL, totals);
-        self.section = Section::Outside;
+        self.section = PytestSection::Outside;
         self.inline = false;
     }
 
@@ -304,19 +320,19 @@ impl Pytest {
             findings.add_test(TOOL, draft);
         }
         self.failed_inline.clear();
-        let Beyond { sections, named } = std::mem::take(&mut self.beyond);
-        findings.count(TOOL, sections.max(named));
+        let OverflowCounts { sections, named } = std::mem::take(&mut self.overflow);
+        findings.count_unread_failures(TOOL, sections.max(named));
     }
 }
 
 /// The text within `=== title ===`.
 #[inline]
-fn title(text: &str, mark: u8) -> Option<&str> {
+fn section_title(text: &str, mark: u8) -> Option<&str> {
     let marked = text.as_bytes().starts_with(&[mark, mark]);
-    marked.then(|| within(text, mark)).flatten()
+    marked.then(|| strip_rule(text, mark)).flatten()
 }
 
-fn within(text: &str, mark: u8) -> Option<&str> {
+fn strip_rule(text: &str, mark: u8) -> Option<&str> {
     let bytes = text.as_bytes();
     let (start, end) = (memchr(b' ', bytes)? + 1, memrchr(b' ', bytes)?);
     // Without a branch in it, the loop becomes a few instructions.
@@ -326,7 +342,7 @@ fn within(text: &str, mark: u8) -> Option<&str> {
 }
 
 /// `tests/test_a.py:12: AssertionError`, or nothing after the place.
-fn place(text: &str) -> Option<Place<'_>> {
+fn parse_location(text: &str) -> Option<CodeLocation<'_>> {
     if text.starts_with([' ', '\t']) {
         return None;
     }
@@ -335,7 +351,7 @@ fn place(text: &str) -> Option<Place<'_>> {
     let is_python = matches!(extension(file), "py" | "pyx");
     let is_end = rest.is_empty() || rest.starts_with(' ');
     let is_number = !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit());
-    (is_python && is_end && is_number).then_some(Place {
+    (is_python && is_end && is_number).then_some(CodeLocation {
         file,
         line: line.parse().ok(),
         column: None,

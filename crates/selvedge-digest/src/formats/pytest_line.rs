@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::findings::Totals;
+use crate::findings::TestTotals;
 use crate::pattern::pattern;
 
 static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
@@ -26,12 +26,12 @@ const SUBTESTS: [&str; 2] = ["SUBFAILED", "SUBFAIL"];
 
 /// The counts of a closing line: `1 failed, 2 passed, 3 subtests passed in 0.12s`. Subtests that passed are no
 /// tests of their own.
-pub(super) fn totals(text: &str) -> Option<Totals> {
+pub(super) fn parse_totals(text: &str) -> Option<TestTotals> {
     let is_candidate = text.ends_with(['s', '=', ')']) && text.contains(" in ");
     if !is_candidate || !TOTALS.is_match(text) {
         return None;
     }
-    let mut totals = Totals::default();
+    let mut totals = TestTotals::default();
     let mut any = false;
     for count in COUNT.captures_iter(text) {
         any = true;
@@ -48,7 +48,7 @@ pub(super) fn totals(text: &str) -> Option<Totals> {
 }
 
 /// A test and its result, where they stand on a line of their own, as they do with `-v`.
-pub(super) fn result(text: &str) -> Option<(&str, &str)> {
+pub(super) fn parse_result(text: &str) -> Option<(&str, &str)> {
     let may_have = text.ends_with(']') || text.starts_with("[gw");
     let progress = may_have.then(|| PROGRESS.find(text)).flatten();
     if let Some(progress) = progress.filter(|it| it.start() == 0) {
@@ -83,7 +83,7 @@ pub(super) fn short_name(id: &str) -> String {
 }
 
 /// What a line of the summary names.
-pub(super) struct Named<'a> {
+pub(super) struct SummaryEntry<'a> {
     pub(super) id: String,
     /// How the id is called at the head of its section.
     pub(super) short: String,
@@ -92,14 +92,17 @@ pub(super) struct Named<'a> {
 
 /// Reads the rest of a line `FAILED id - message` of the summary. Where more than one part of it can be the
 /// id, it is the longest that heads a section, else the shortest.
-pub(super) fn failed(rest: &str, heads_section: impl Fn(&str) -> bool) -> Named<'_> {
+pub(super) fn parse_failed_entry(
+    rest: &str,
+    heads_section: impl Fn(&str) -> bool,
+) -> SummaryEntry<'_> {
     let splits = rest.match_indices(" - ");
     let splits = splits.map(|(at, mark)| (&rest[..at], Some(&rest[at + mark.len()..])));
     let whole = (rest.trim_end(), None);
     let mut can_be: Vec<_> = splits
         .chain([whole])
         .filter(|(id, _)| is_closed(id.split_once("::").map_or("", |(_, name)| name)))
-        .map(|(id, message)| Named {
+        .map(|(id, message)| SummaryEntry {
             short: short_name(id.trim_end()),
             id: id.trim_end().to_owned(),
             message,
@@ -107,7 +110,7 @@ pub(super) fn failed(rest: &str, heads_section: impl Fn(&str) -> bool) -> Named<
         .collect();
     let known = can_be.iter().rposition(|named| heads_section(&named.short));
     if can_be.is_empty() {
-        return Named {
+        return SummaryEntry {
             short: short_name(whole.0),
             id: whole.0.to_owned(),
             message: None,
@@ -118,15 +121,15 @@ pub(super) fn failed(rest: &str, heads_section: impl Fn(&str) -> bool) -> Named<
 
 /// Reads `SUBFAILED[message] (i=1) id - message`, or `[message] (i=1) SUBFAIL id - message` as the plugin
 /// writes. What describes the subtest follows the id of its test.
-pub(super) fn subtest<'a>(
+pub(super) fn parse_subtest_entry<'a>(
     text: &'a str,
     heads_section: impl Fn(&str) -> bool,
-) -> Option<Named<'a>> {
+) -> Option<SummaryEntry<'a>> {
     let name = |about: &str, rest: &'a str| {
         let about = about.trim();
         let title = |short: &str| format!("{short} {about}").trim_end().to_owned();
-        let named = failed(rest, |short| heads_section(&title(short)));
-        Named {
+        let named = parse_failed_entry(rest, |short| heads_section(&title(short)));
+        SummaryEntry {
             short: title(&named.short),
             id: title(&named.id),
             message: named.message,
@@ -163,7 +166,7 @@ mod tests {
 
     #[test]
     fn totals_count_tests_and_not_their_subtests() {
-        let of = |text: &str| totals(text).map(|it| (it.passed, it.failed, it.skipped));
+        let of = |text: &str| parse_totals(text).map(|it| (it.passed, it.failed, it.skipped));
         assert_eq!(
             of("731 passed, 19938 subtests passed in 3s"),
             Some((731, 0, 0))
@@ -210,7 +213,7 @@ mod tests {
             ("a.py::t ", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(result(text), expected, "{text}");
+            assert_eq!(parse_result(text), expected, "{text}");
         }
     }
 }

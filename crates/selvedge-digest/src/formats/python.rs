@@ -9,10 +9,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{is_foreign, python_frame};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::{Line, Signals};
+use super::location::{is_foreign, parse_python_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -25,14 +25,14 @@ const CHAINS: [&str; 2] = [
 ];
 
 /// What the next line speaks of where the program was the last thing to be done.
-const COMPLAINT: Signals = Signals::ERROR
-    .with(Signals::FAIL)
-    .with(Signals::FATAL)
-    .with(Signals::EXIT);
+const COMPLAINT: LineSignals = LineSignals::ERROR
+    .with(LineSignals::FAIL)
+    .with(LineSignals::FATAL)
+    .with(LineSignals::EXIT);
 
 /// Where in a traceback the next line stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Part {
+enum TracebackSection {
     /// Among the frames.
     #[default]
     Frames,
@@ -46,35 +46,35 @@ enum Part {
 
 /// Reads tracebacks.
 #[derive(Debug, Default)]
-pub(super) struct Python {
-    draft: Option<Draft>,
-    part: Part,
+pub(super) struct PythonParser {
+    draft: Option<FailureBuilder>,
+    section: TracebackSection,
 }
 
 /// `ValueError: message`, `shop.errors.Closed`, `KeyError: u'linen'`
 static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Za-z_][\w.]*(?:: .*)?$"));
 
-impl Format for Python {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for PythonParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if let Some(before) = line.text.strip_suffix(HEADING) {
             self.begin(before, line);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
-        match self.part {
+        match self.section {
             _ if self.draft.is_none() => {}
-            Part::Frames => self.frame(line),
+            TracebackSection::Frames => self.parse_frame(line),
             _ if line.is_blank() => {}
-            Part::Ended if CHAINS.contains(&line.text) => {
-                self.part = Part::Chained;
-                self.excerpt(line);
+            TracebackSection::Ended if CHAINS.contains(&line.text) => {
+                self.section = TracebackSection::Chained;
+                self.push_excerpt(line);
             }
-            Part::Group if line.indent() > 0 && line.body().starts_with(['|', '+']) => {
-                self.excerpt(line);
+            TracebackSection::Group if line.indent() > 0 && line.body().starts_with(['|', '+']) => {
+                self.push_excerpt(line);
             }
             _ if line.signals.intersects(COMPLAINT) => self.close(findings),
             _ => self.draft = None,
         }
-        Claim::Foreign
+        LineClaim::NotMine
     }
 
     fn is_open(&self) -> bool {
@@ -83,61 +83,65 @@ impl Format for Python {
 
     fn finish(&mut self, findings: &mut Findings) {
         // One that has no exception yet may be anything.
-        if self.part != Part::Frames {
+        if self.section != TracebackSection::Frames {
             self.close(findings);
         }
     }
 }
 
-impl Python {
+impl PythonParser {
     /// A traceback begins; `before` stands before its heading.
-    fn begin(&mut self, before: &str, line: &Line<'_>) {
+    fn begin(&mut self, before: &str, line: &CleanLine<'_>) {
         if !matches!(before, "" | "  + Exception Group ") {
             return;
         }
-        let earlier = self.draft.take().filter(|_| self.part == Part::Chained);
-        let mut draft = earlier.unwrap_or_else(|| Draft::new(FailureKind::Runtime, TOOL, line));
+        let earlier = self
+            .draft
+            .take()
+            .filter(|_| self.section == TracebackSection::Chained);
+        let mut draft =
+            earlier.unwrap_or_else(|| FailureBuilder::new(FailureKind::Runtime, TOOL, line));
         draft.failure.message = None;
-        draft.excerpt(line);
+        draft.push_excerpt(line);
         self.draft = Some(draft);
-        self.part = Part::Frames;
+        self.section = TracebackSection::Frames;
     }
 
-    fn frame(&mut self, line: &Line<'_>) {
+    fn parse_frame(&mut self, line: &CleanLine<'_>) {
         let Some(draft) = &mut self.draft else {
             return;
         };
         let grouped = line.text.strip_prefix("  | ");
         let text = grouped.unwrap_or(line.text);
-        if let Some(place) = python_frame(text) {
+        if let Some(place) = parse_python_frame(text) {
             if !is_foreign(place.file) {
-                draft.place_again(place.file, place.line, None);
-                draft.excerpt(line);
+                draft.replace_location(place.file, place.line, None);
+                draft.push_excerpt(line);
             }
         } else if text.starts_with(' ') {
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         } else if EXCEPTION.is_match(text) {
-            draft.message(text);
-            draft.excerpt(line);
-            self.part = match grouped {
-                Some(_) => Part::Group,
-                None => Part::Ended,
+            draft.push_message(text);
+            draft.push_excerpt(line);
+            self.section = match grouped {
+                Some(_) => TracebackSection::Group,
+                None => TracebackSection::Ended,
             };
         } else {
             self.draft = None;
         }
     }
 
-    fn excerpt(&mut self, line: &Line<'_>) {
+    fn push_excerpt(&mut self, line: &CleanLine<'_>) {
         if let Some(draft) = &mut self.draft {
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         }
     }
 
     fn close(&mut self, findings: &mut Findings) {
         if self.draft.is_some() {
-            findings.tool(TOOL);
-            findings.close(&mut self.draft);
+            findings.add_tool(TOOL);
+            findings.add_draft(&mut self.draft);
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,9 +15,9 @@ const TOOL: &str = "rubocop";
 
 /// Reads offences.
 #[derive(Debug, Default)]
-pub(super) struct RuboCop {
+pub(super) struct RuboCopParser {
     /// The source below an offence.
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// The file whose offences are listed, where they do not name it.
     file: String,
@@ -26,37 +26,37 @@ pub(super) struct RuboCop {
 /// How many lines of source are taken.
 const SOURCE_LINES: u32 = 3;
 
-static OFFENCE: LazyLock<Regex> = LazyLock::new(|| {
+static OFFENSE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"^(?:(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): )?(?P<severity>[IRCWEF]):(?: +(?P<line2>\d+): +(?P<column2>\d+):)? (?:\[[A-Za-z]+\] )?(?P<cop>[A-Z]\w+(?:/\w+)+): (?P<message>\S.*)$",
     )
 });
 
-impl Format for RuboCop {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for RuboCopParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let heading = line.text.strip_prefix("== ");
         if let Some(file) = heading.and_then(|rest| rest.strip_suffix(" ==")) {
             self.close(findings);
             file.clone_into(&mut self.file);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
-        if let Some(draft) = offence(line, &self.file) {
+        if let Some(draft) = parse_offense(line, &self.file) {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.draft = Some(draft);
             self.lines = 0;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         self.lines += 1;
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        draft.excerpt(line);
+        draft.push_excerpt(line);
         // The source ends with the line of carets.
         if line.is_blank() || line.body().starts_with('^') || self.lines == SOURCE_LINES {
             self.close(findings);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -68,30 +68,30 @@ impl Format for RuboCop {
     }
 }
 
-impl RuboCop {
+impl RuboCopParser {
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }
 
-fn offence(line: &Line<'_>, listed: &str) -> Option<Draft> {
+fn parse_offense(line: &CleanLine<'_>, listed: &str) -> Option<FailureBuilder> {
     let text = line.text;
     // The letter of the severity stands alone before a colon.
     let marked = text.as_bytes().get(1) == Some(&b':') || text.contains(": ");
-    let found = marked.then(|| OFFENCE.captures(text)).flatten()?;
+    let found = marked.then(|| OFFENSE.captures(text)).flatten()?;
     let get = |name: &str| found.name(name).map(|group| group.as_str());
     let number = |name: &str| get(name).and_then(|digits| digits.parse().ok());
-    let mut draft = Draft::new(FailureKind::Lint, TOOL, line);
+    let mut draft = FailureBuilder::new(FailureKind::Lint, TOOL, line);
     if &found["severity"] == "I" {
-        draft.severity = Severity::Warning;
+        draft.severity = FailureSeverity::Warning;
     }
     draft.failure.code = Some(found["cop"].to_owned());
-    draft.place(
+    draft.set_location(
         get("file").unwrap_or(listed),
         number("line").or(number("line2")),
         number("column").or(number("column2")),
     );
-    draft.message(&found["message"]);
-    draft.excerpt(line);
+    draft.push_message(&found["message"]);
+    draft.push_excerpt(line);
     Some(draft)
 }

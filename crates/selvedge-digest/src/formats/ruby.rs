@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -17,8 +17,8 @@ const BODY_LINES: u32 = 12;
 
 /// Reads errors of Ruby and of Bundler.
 #[derive(Debug, Default)]
-pub(super) struct Ruby {
-    draft: Option<Draft>,
+pub(super) struct RubyParser {
+    draft: Option<FailureBuilder>,
     lines: u32,
     /// The place is that of a library: the first frame of the user's is better.
     place_is_foreign: bool,
@@ -35,24 +35,24 @@ static SYNTAX: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Ruby {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for RubyParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if let Some(draft) = uncaught(line) {
+        if let Some(draft) = parse_uncaught_exception(line) {
             self.place_is_foreign = draft.failure.file.as_deref().is_some_and(is_foreign);
             return self.begin("ruby", draft, findings);
         }
-        if let Some(message) = trouble(text) {
-            let mut draft = Draft::new(FailureKind::Infra, "bundler", line);
-            draft.message(message);
-            draft.excerpt(line);
+        if let Some(message) = parse_bundler_error(text) {
+            let mut draft = FailureBuilder::new(FailureKind::Infra, "bundler", line);
+            draft.push_message(message);
+            draft.push_excerpt(line);
             self.place_is_foreign = true;
             return self.begin("bundler", draft, findings);
         }
         if text == "rake aborted!" {
             self.place_is_foreign = true;
-            let mut draft = Draft::new(FailureKind::Runtime, "rake", line);
-            draft.excerpt(line);
+            let mut draft = FailureBuilder::new(FailureKind::Runtime, "rake", line);
+            draft.push_excerpt(line);
             return self.begin("rake", draft, findings);
         }
         let body = line.body().trim_start_matches('#').trim_start();
@@ -61,39 +61,39 @@ impl Format for Ruby {
         let lines = self.lines;
         let Some(draft) = self.draft.as_mut().filter(|_| lines <= BODY_LINES) else {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if draft.failure.message.is_none() {
             if body.starts_with("Command failed with status") {
                 // What the command printed says why.
                 self.draft = None;
-                return Claim::Foreign;
+                return LineClaim::NotMine;
             }
-            draft.message(body);
-            draft.excerpt(line);
-            return Claim::Evidence;
+            draft.push_message(body);
+            draft.push_excerpt(line);
+            return LineClaim::Evidence;
         }
-        if let Some(place) = body.strip_prefix("from ").and_then(gemfile) {
-            draft.place(place.0, place.1, None);
-            draft.excerpt(line);
-            return Claim::Evidence;
+        if let Some(place) = body.strip_prefix("from ").and_then(parse_gemfile_location) {
+            draft.set_location(place.0, place.1, None);
+            draft.push_excerpt(line);
+            return LineClaim::Evidence;
         }
-        match colon_frame(body) {
-            Some(place) if is_foreign(place.file) => draft.skip(line),
+        match parse_colon_frame(body) {
+            Some(place) if is_foreign(place.file) => draft.skip_line(line),
             Some(place) => {
                 if std::mem::take(&mut self.place_is_foreign) {
-                    draft.place_again(place.file, place.line, None);
+                    draft.replace_location(place.file, place.line, None);
                 }
-                draft.excerpt(line);
+                draft.push_excerpt(line);
             }
-            None if body.starts_with("from ") => draft.skip(line),
-            None if line.indent() > 0 => draft.excerpt(line),
+            None if body.starts_with("from ") => draft.skip_line(line),
+            None if line.indent() > 0 => draft.push_excerpt(line),
             None => {
                 self.close(findings);
-                return Claim::Foreign;
+                return LineClaim::NotMine;
             }
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -105,13 +105,18 @@ impl Format for Ruby {
     }
 }
 
-impl Ruby {
-    fn begin(&mut self, tool: &'static str, draft: Draft, findings: &mut Findings) -> Claim {
+impl RubyParser {
+    fn begin(
+        &mut self,
+        tool: &'static str,
+        draft: FailureBuilder,
+        findings: &mut Findings,
+    ) -> LineClaim {
         self.close(findings);
-        findings.tool(tool);
+        findings.add_tool(tool);
         self.draft = Some(draft);
         self.lines = 0;
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
@@ -121,20 +126,20 @@ impl Ruby {
                 draft.failure.file = None;
                 draft.failure.line = None;
             }
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
     }
 }
 
 /// `/a/Gemfile:3`, which has no extension.
-fn gemfile(text: &str) -> Option<(&str, Option<u32>)> {
+fn parse_gemfile_location(text: &str) -> Option<(&str, Option<u32>)> {
     let (file, line) = text.split_once("Gemfile:")?;
     let end = file.len() + "Gemfile".len();
     Some((&text[..end], Some(line.parse().ok()?)))
 }
 
 /// An exception or an error of syntax, with its place.
-fn uncaught(line: &Line<'_>) -> Option<Draft> {
+fn parse_uncaught_exception(line: &CleanLine<'_>) -> Option<FailureBuilder> {
     let text = line.text;
     let (found, kind) = if text.contains(":in ") {
         (UNCAUGHT.captures(text)?, FailureKind::Runtime)
@@ -143,16 +148,16 @@ fn uncaught(line: &Line<'_>) -> Option<Draft> {
     } else {
         return None;
     };
-    let mut draft = Draft::new(kind, "ruby", line);
+    let mut draft = FailureBuilder::new(kind, "ruby", line);
     draft.failure.code = found.name("class").map(|class| class.as_str().to_owned());
-    draft.place(&found["file"], found["line"].parse().ok(), None);
-    draft.message(&found["message"]);
-    draft.excerpt(line);
+    draft.set_location(&found["file"], found["line"].parse().ok(), None);
+    draft.push_message(&found["message"]);
+    draft.push_excerpt(line);
     Some(draft)
 }
 
 /// What Bundler says when it cannot go on.
-fn trouble(text: &str) -> Option<&str> {
+fn parse_bundler_error(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix("[!] There was an error ") {
         return Some(rest);
     }

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::arrow;
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Severity};
-use crate::line::Line;
+use super::location::parse_arrow;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -16,8 +16,8 @@ const TOOL: &str = "rustc";
 
 /// Reads diagnostics of rustc.
 #[derive(Debug, Default)]
-pub(super) struct Rustc {
-    draft: Option<Draft>,
+pub(super) struct RustcParser {
+    draft: Option<FailureBuilder>,
     /// The heading was followed by a place, so the diagnostic is rustc's for sure.
     placed: bool,
     /// The error is cargo's own, and its causes follow.
@@ -28,38 +28,38 @@ static LINT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"`(?:#\[(?:warn|deny|forbid)\(|-[WDF] )(?P<lint>[\w:-]+)|index\.html#(?P<clippy>\w+)$")
 });
 
-impl Format for Rustc {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        if let Some((severity, code, message)) = heading(line.text) {
+impl FormatParser for RustcParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+        if let Some((severity, code, message)) = parse_heading(line.text) {
             self.close(findings);
             if is_total(message) {
-                return if findings.knows_tool(TOOL) {
-                    Claim::Noise
+                return if findings.has_tool(TOOL) {
+                    LineClaim::Ignore
                 } else {
-                    Claim::Foreign
+                    LineClaim::NotMine
                 };
             }
-            let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
             draft.severity = severity;
             draft.failure.code = code.map(str::to_owned);
-            draft.message(message);
-            draft.excerpt(line);
+            draft.push_message(message);
+            draft.push_excerpt(line);
             self.manifest = is_manifest(message);
             if self.manifest {
-                findings.tool("cargo");
+                findings.add_tool("cargo");
                 draft.failure.kind = FailureKind::Infra;
                 draft.failure.tool = Some("cargo".to_owned());
             }
             self.draft = Some(draft);
             self.placed = false;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if line.text.starts_with("   Compiling ") || line.text.starts_with("    Checking ") {
-            findings.tool("cargo");
+            findings.add_tool("cargo");
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        self.body(line, findings)
+        self.parse_body(line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -71,30 +71,30 @@ impl Format for Rustc {
     }
 }
 
-impl Rustc {
-    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl RustcParser {
+    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if self.manifest && (line.is_blank() || line.indent() > 0 || line.text == "Caused by:") {
             // The causes stand indented, each below a heading.
             if line.indent() > 0 {
-                draft.message(line.body());
+                draft.push_message(line.body());
             }
-            draft.excerpt(line);
-            return Claim::Evidence;
+            draft.push_excerpt(line);
+            return LineClaim::Evidence;
         }
         if line.is_blank() {
             self.close(findings);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
-        if let Some(place) = arrow(line.body()) {
-            draft.place(place.file, place.line, place.column);
+        if let Some(place) = parse_arrow(line.body()) {
+            draft.set_location(place.file, place.line, place.column);
             self.placed = true;
-        } else if !self.placed && !is_gutter(line.text) && !findings.knows_tool("cargo") {
+        } else if !self.placed && !is_gutter(line.text) && !findings.has_tool("cargo") {
             // Some other tool's `error: …`: the general signals see it, too.
             self.draft = None;
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         if draft.failure.code.is_none()
             && (line.text.contains('`') || line.text.contains("index.html#"))
@@ -105,29 +105,29 @@ impl Rustc {
             if name.as_str().starts_with("clippy::") || lint.name("clippy").is_some() {
                 draft.failure.kind = FailureKind::Lint;
                 draft.failure.tool = Some("clippy".to_owned());
-                findings.tool("clippy");
+                findings.add_tool("clippy");
             }
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
         let Some(draft) = self.draft.take() else {
             return;
         };
-        if self.placed || (findings.knows_tool("cargo") && draft.severity == Severity::Error) {
-            findings.tool(TOOL);
-            findings.add(draft.found());
+        if self.placed || (findings.has_tool("cargo") && draft.severity == FailureSeverity::Error) {
+            findings.add_tool(TOOL);
+            findings.add(draft.build());
         }
     }
 }
 
 /// `error[E0308]: message`, `warning: message`.
-fn heading(text: &str) -> Option<(Severity, Option<&str>, &str)> {
+fn parse_heading(text: &str) -> Option<(FailureSeverity, Option<&str>, &str)> {
     let (severity, rest) = match text.strip_prefix("error") {
-        Some(rest) => (Severity::Error, rest),
-        None => (Severity::Warning, text.strip_prefix("warning")?),
+        Some(rest) => (FailureSeverity::Error, rest),
+        None => (FailureSeverity::Warning, text.strip_prefix("warning")?),
     };
     if let Some(message) = rest.strip_prefix(": ") {
         return Some((severity, None, message));

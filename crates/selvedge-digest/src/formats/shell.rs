@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -14,7 +14,7 @@ const TOOL: &str = "shell";
 
 /// Reads what bash, dash, zsh and their like say of themselves.
 #[derive(Debug, Default)]
-pub(super) struct Shell;
+pub(super) struct ShellParser;
 
 /// `deploy.sh: line 4: ./publish: not found`, in the order of bash and of dash.
 static PLACED: LazyLock<Regex> = LazyLock::new(|| {
@@ -30,26 +30,26 @@ static BARE: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Shell {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for ShellParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         // What a shell says is short, and begins with a name and a colon.
         let words = [": line ", "not found", "denied", "Is a directory"];
         let short = text.len() < 400 && line.indent() == 0;
         if !short || !words.iter().any(|words| text.contains(words)) {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         let Some(found) = PLACED.captures(text).or_else(|| BARE.captures(text)) else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        findings.tool(TOOL);
-        let mut draft = Draft::new(FailureKind::Runtime, TOOL, line);
+        findings.add_tool(TOOL);
+        let mut draft = FailureBuilder::new(FailureKind::Runtime, TOOL, line);
         if let (Some(file), Some(number)) = (found.name("file"), found.name("line")) {
-            draft.place(file.as_str(), number.as_str().parse().ok(), None);
+            draft.set_location(file.as_str(), number.as_str().parse().ok(), None);
         }
-        draft.message(&found["message"]);
-        draft.excerpt(line);
-        findings.add(draft.found());
-        Claim::Evidence
+        draft.push_message(&found["message"]);
+        draft.push_excerpt(line);
+        findings.add(draft.build());
+        LineClaim::Evidence
     }
 }

@@ -4,18 +4,18 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::java_test::JavaTest;
-use super::{Claim, Format};
-use crate::findings::{Findings, Totals};
-use crate::line::Line;
+use super::java_test::JavaTestFailure;
+use super::{FormatParser, LineClaim};
+use crate::findings::{Findings, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 
 const TOOL: &str = "maven";
 
 /// Reads what Surefire prints of each class, and its closing totals.
 #[derive(Debug, Default)]
-pub(super) struct Surefire {
-    test: JavaTest,
+pub(super) struct SurefireParser {
+    test: JavaTestFailure,
     /// The class that is being told, where a line names the test alone.
     class: String,
 }
@@ -31,28 +31,28 @@ static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Surefire {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for SurefireParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.contains("Tests run:")
             && let Some(counts) = COUNTS.captures(text)
         {
             self.test.close(findings);
-            self.counts(&counts, findings);
-            return Claim::Evidence;
+            self.record_counts(&counts, findings);
+            return LineClaim::Evidence;
         }
         if text.contains("<<< ")
             && let Some(test) = TEST.captures(text)
         {
             let id = id_of(test["id"].trim(), &self.class);
             self.test.begin(TOOL, &id, line, findings);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if text.starts_with("[INFO]") {
             self.test.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
-        self.test.body(text, line, findings)
+        self.test.parse_body(text, line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -64,9 +64,9 @@ impl Format for Surefire {
     }
 }
 
-impl Surefire {
+impl SurefireParser {
     /// The counts of one class, or those of all of them.
-    fn counts(&mut self, counts: &regex::Captures<'_>, findings: &mut Findings) {
+    fn record_counts(&mut self, counts: &regex::Captures<'_>, findings: &mut Findings) {
         if counts.name("one").is_some() {
             let class = counts.name("class").map_or("", |class| class.as_str());
             class.clone_into(&mut self.class);
@@ -75,10 +75,10 @@ impl Surefire {
         let number = |name: &str| counts[name].parse().unwrap_or(0_u64);
         let (failed, skipped) = (number("failures") + number("errors"), number("skipped"));
         let passed = number("runs").saturating_sub(failed + skipped);
-        findings.tool(TOOL);
+        findings.add_tool(TOOL);
         findings.runs.close(
             TOOL,
-            Totals {
+            TestTotals {
                 passed,
                 failed,
                 skipped,

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -21,12 +21,12 @@ const BARE: &str = "Issue recorded";
 
 /// Reads Swift Testing's text.
 #[derive(Debug, Default)]
-pub(super) struct SwiftTesting {
+pub(super) struct SwiftTestingParser {
     /// The tests with an issue that have not ended.
-    drafts: HashMap<String, Draft>,
+    drafts: HashMap<String, FailureBuilder>,
     /// The one whose issue was told last.
     last: Option<String>,
-    seen: Totals,
+    seen: TestTotals,
 }
 
 static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
@@ -40,35 +40,35 @@ static RUN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^run with (?P<all>\d+) tests? .*(?:passed|failed) after "));
 
 /// What follows the mark and `Test` in a line of the runner's; the marks differ by system.
-fn of_test(text: &str) -> Option<&str> {
+fn strip_test_mark(text: &str) -> Option<&str> {
     let (mark, rest) = text.split_once(' ')?;
     let drawn = mark.chars().count() == 1 && !mark.is_ascii();
     rest.strip_prefix("Test ").filter(|_| drawn)
 }
 
-impl Format for SwiftTesting {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for SwiftTestingParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let last = self.last.take();
-        let Some(told) = of_test(line.text) else {
-            return self.comment(last, line);
+        let Some(told) = strip_test_mark(line.text) else {
+            return self.parse_comment(last, line);
         };
         if let Some(issue) = ISSUE.captures(told) {
-            self.issue(&issue, line);
-            return Claim::Evidence;
+            self.record_issue(&issue, line);
+            return LineClaim::Evidence;
         }
         if let Some(run) = told
             .starts_with("run with ")
             .then(|| RUN.captures(told))
             .flatten()
         {
-            self.total(run["all"].parse().unwrap_or(0), findings);
-            return Claim::Noise;
+            self.record_total(run["all"].parse().unwrap_or(0), findings);
+            return LineClaim::Ignore;
         }
         if let Some(ended) = ENDED.captures(told) {
-            self.ended(&ended["id"], &ended["outcome"], line, findings);
-            return Claim::Noise;
+            self.record_test_end(&ended["id"], &ended["outcome"], line, findings);
+            return LineClaim::Ignore;
         }
-        Claim::Foreign
+        LineClaim::NotMine
     }
 
     fn is_open(&self) -> bool {
@@ -76,82 +76,88 @@ impl Format for SwiftTesting {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        self.total(0, findings);
+        self.record_total(0, findings);
     }
 }
 
-impl SwiftTesting {
-    fn issue(&mut self, issue: &regex::Captures<'_>, line: &Line<'_>) {
+impl SwiftTestingParser {
+    fn record_issue(&mut self, issue: &regex::Captures<'_>, line: &CleanLine<'_>) {
         let id = &issue["id"];
         if self.drafts.len() >= TESTS && !self.drafts.contains_key(id) {
             return;
         }
         let draft = self.drafts.entry(id.to_owned()).or_insert_with(|| {
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(id.to_owned());
             draft
         });
         let (number, column) = (issue["line"].parse().ok(), issue["column"].parse().ok());
-        draft.place(&issue["file"], number, column);
+        draft.set_location(&issue["file"], number, column);
         let message = &issue["message"];
         match issue.name("arguments") {
-            Some(arguments) => draft.message(&format!("{message} ({})", arguments.as_str())),
-            None => draft.message(message),
+            Some(arguments) => draft.push_message(&format!("{message} ({})", arguments.as_str())),
+            None => draft.push_message(message),
         }
-        draft.excerpt(line);
+        draft.push_excerpt(line);
         self.last = Some(id.to_owned());
     }
 
     /// What the author of an expectation said of it, below the issue.
-    fn comment(&mut self, last: Option<String>, line: &Line<'_>) -> Claim {
+    fn parse_comment(&mut self, last: Option<String>, line: &CleanLine<'_>) -> LineClaim {
         let draft = last.as_ref().and_then(|id| self.drafts.get_mut(id));
         let (Some(draft), Some(comment)) = (draft, line.text.strip_prefix("↳ ")) else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if draft.failure.message.as_deref() == Some(BARE) {
             draft.failure.message = None;
         }
-        draft.message(comment);
+        draft.push_message(comment);
         self.last = last;
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
-    fn ended(&mut self, id: &str, outcome: &str, line: &Line<'_>, findings: &mut Findings) {
-        findings.tool(TOOL);
+    fn record_test_end(
+        &mut self,
+        id: &str,
+        outcome: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) {
+        findings.add_tool(TOOL);
         let (outcome, count) = match outcome {
-            "passed after" => (Outcome::Passed, &mut self.seen.passed),
-            "skipped" => (Outcome::Skipped, &mut self.seen.skipped),
+            "passed after" => (TestOutcome::Passed, &mut self.seen.passed),
+            "skipped" => (TestOutcome::Skipped, &mut self.seen.skipped),
             _ => {
                 self.seen.failed = self.seen.failed.saturating_add(1);
                 let mut draft = self
                     .drafts
                     .remove(id)
-                    .unwrap_or_else(|| Draft::new(FailureKind::Test, TOOL, line));
+                    .unwrap_or_else(|| FailureBuilder::new(FailureKind::Test, TOOL, line));
                 draft.failure.id = Some(id.to_owned());
                 findings.add_test(TOOL, draft);
                 return;
             }
         };
         *count = count.saturating_add(1);
-        findings.runs.test(TOOL, outcome, Some(id));
+        findings.runs.record_test(TOOL, outcome, Some(id));
     }
 
     /// The run has ended; tests of which nobody told the end have failed.
-    fn total(&mut self, all: u64, findings: &mut Findings) {
+    fn record_total(&mut self, all: u64, findings: &mut Findings) {
         let mut drafts: Vec<_> = self.drafts.drain().map(|(_, draft)| draft).collect();
         drafts.sort_by_key(|draft| *draft.lines().start());
         for draft in drafts {
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.seen.failed = self.seen.failed.saturating_add(1);
             findings.add_test(TOOL, draft);
         }
-        let Totals {
+        let TestTotals {
             failed, skipped, ..
         } = std::mem::take(&mut self.seen);
         if all > 0 {
             findings
                 .runs
-                .close(TOOL, Totals::of_all(all, failed, skipped));
+                .close(TOOL, TestTotals::from_total(all, failed, skipped));
         }
     }
 }

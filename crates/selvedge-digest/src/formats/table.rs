@@ -2,44 +2,44 @@
 //! its row does not name.
 
 use super::{
-    Format, alcotest, ant, ava, bazel, bundler, cabal, catch2, cmake, ctest, diagnostic, dialyzer,
-    docker, doctest, ghc, git, github, go, go_json, golangci, gradle, grouped, gtest, hspec,
-    jasmine, jest, json, junit_console, karma, libtest, linker, make, maven, mix, nextest,
-    node_test, numbered, nunit, ocaml, packages, php, pip, playwright, prove, pytest, python,
-    rubocop, ruby, rustc, shell, surefire, swift_testing, tap, terraform, testdox, testng, tsc,
-    unittest, vitest, xctest, xml,
+    FormatParser, alcotest, ant, ava, bazel, bundler, cabal, catch2, cmake, ctest, diagnostic,
+    dialyzer, docker, doctest, ghc, git, github, go, go_json, golangci, gradle, grouped_lint,
+    gtest, hspec, jasmine, jest, json, junit_console, karma, libtest, linker, make, maven, mix,
+    nextest, node_test, numbered_list, nunit, ocaml, package_managers, php, pip, playwright, prove,
+    pytest, python, rubocop, ruby, rustc, shell, surefire, swift_testing, tap, terraform, testdox,
+    testng, tsc, unittest, vitest, xctest, xml,
 };
-use crate::line::Signals;
+use crate::line::LineSignals;
 
 /// A row of the table.
-pub(super) struct Row {
+pub(super) struct FormatRow {
     /// What it is called where one format is tried alone.
     pub(super) name: &'static str,
     /// How lines begin (after the indentation) that the format must see; a nought stands for any
     /// digit. Their first bytes count, see [`wakes`](super::wakes).
-    pub(super) begins: &'static [&'static str],
+    pub(super) line_starts: &'static [&'static str],
     /// It also must see any line with one of these signals.
-    pub(super) signals: Signals,
+    pub(super) signals: LineSignals,
     /// Its failures are one line each: a flood of them is not read.
     pub(super) one_liners: bool,
-    pub(super) make: fn() -> Box<dyn Format>,
+    pub(super) make: fn() -> Box<dyn FormatParser>,
 }
 
-const fn row<F: Format + Default + 'static>(
+const fn format_row<F: FormatParser + Default + 'static>(
     name: &'static str,
     begins: &'static [&'static str],
-    signals: Signals,
-) -> Row {
-    Row {
+    signals: LineSignals,
+) -> FormatRow {
+    FormatRow {
         name,
-        begins,
+        line_starts: begins,
         signals,
         one_liners: false,
         make: || Box::<F>::default(),
     }
 }
 
-impl Row {
+impl FormatRow {
     const fn one_liners(self) -> Self {
         Self {
             one_liners: true,
@@ -50,16 +50,21 @@ impl Row {
 
 /// Earlier rows look at a line first: within a document, nothing is what it seems. There is room
 /// for 64.
-pub(super) static TABLE: &[Row] = &[
-    row::<json::Json>("json", &["{", "["], Signals::NONE),
-    row::<xml::Xml>("xml", &["<", "\u{feff}"], Signals::NONE),
-    row::<git::Git>("git", &["CONFLICT", "error: ", "fatal: "], Signals::NONE).one_liners(),
-    row::<mix::Mix>(
+pub(super) static TABLE: &[FormatRow] = &[
+    format_row::<json::JsonParser>("json", &["{", "["], LineSignals::NONE),
+    format_row::<xml::XmlParser>("xml", &["<", "\u{feff}"], LineSignals::NONE),
+    format_row::<git::GitParser>(
+        "git",
+        &["CONFLICT", "error: ", "fatal: "],
+        LineSignals::NONE,
+    )
+    .one_liners(),
+    format_row::<mix::MixParser>(
         "mix",
         &["** (", "error: ", "warning: ", "The following files"],
-        Signals::PLACE,
+        LineSignals::LOCATION,
     ),
-    row::<docker::Docker>(
+    format_row::<docker::DockerParser>(
         "docker",
         &[
             "#0",
@@ -71,33 +76,33 @@ pub(super) static TABLE: &[Row] = &[
             "ERROR",
             "dockerfile",
         ],
-        Signals::FAIL,
+        LineSignals::FAIL,
     ),
-    row::<rustc::Rustc>(
+    format_row::<rustc::RustcParser>(
         "rustc",
         &["error", "warning", "Compiling", "Checking"],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<nextest::Nextest>(
+    format_row::<nextest::NextestParser>(
         "nextest",
         &[
             "PASS", "FAIL", "SIG", "ABORT", "TIMEOUT", "TMT", "SLOW", "LEAK", "FLAKY", "FL+LK",
             "XFAIL", "TRY 0", "Summary",
         ],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<libtest::Libtest>(
+    format_row::<libtest::LibtestParser>(
         "libtest",
         &["test ", "running ", "---- ", "failures:"],
-        Signals::FAIL,
+        LineSignals::FAIL,
     ),
-    row::<pytest::Pytest>("pytest", &["=", "0"], Signals::NONE),
-    row::<unittest::Unittest>(
+    format_row::<pytest::PytestParser>("pytest", &["=", "0"], LineSignals::NONE),
+    format_row::<unittest::UnittestParser>(
         "unittest",
         &["FAIL: ", "ERROR: ", "UNEXPECTED", "Ran ", "test"],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<go::Go>(
+    format_row::<go::GoTestParser>(
         "go",
         &[
             "--- ",
@@ -110,42 +115,49 @@ pub(super) static TABLE: &[Row] = &[
             "panic: ",
             "fatal error: ",
         ],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<golangci::GolangciLint>("golangci", &["level=error "], Signals::PLACE).one_liners(),
-    row::<go_json::GoJson>("go_json", &["{"], Signals::NONE),
-    row::<jest::Jest>("jest", &["FAIL", "PASS", "Tests:"], Signals::NONE),
-    row::<vitest::Vitest>(
+    format_row::<golangci::GolangciLintParser>(
+        "golangci",
+        &["level=error "],
+        LineSignals::LOCATION,
+    )
+    .one_liners(),
+    format_row::<go_json::GoJsonParser>("go_json", &["{"], LineSignals::NONE),
+    format_row::<jest::JestParser>("jest", &["FAIL", "PASS", "Tests:"], LineSignals::NONE),
+    format_row::<vitest::VitestParser>(
         "vitest",
         &["FAIL", "Tests ", "RUN ", "⎯", "✓", "√", "↓", "❯"],
-        Signals::CROSS.with(Signals::TICK),
+        LineSignals::CROSS.with(LineSignals::TICK),
     ),
-    row::<xctest::XcTest>(
+    format_row::<xctest::XcTestParser>(
         "xctest",
         &["Test Case '", "Test Suite '"],
-        Signals::ERROR.with(Signals::FATAL),
+        LineSignals::ERROR.with(LineSignals::FATAL),
     ),
-    row::<swift_testing::SwiftTesting>(
+    format_row::<swift_testing::SwiftTestingParser>(
         "swift_testing",
         &["✘ Test ", "✔ Test "],
-        Signals::CROSS.with(Signals::TICK).with(Signals::PLACE),
+        LineSignals::CROSS
+            .with(LineSignals::TICK)
+            .with(LineSignals::LOCATION),
     ),
-    row::<testdox::Testdox>(
+    format_row::<testdox::TestdoxParser>(
         "testdox",
         &["PHPUnit ", "✘", "✔", "☢", "↩", "∅"],
-        Signals::CROSS.with(Signals::TICK),
+        LineSignals::CROSS.with(LineSignals::TICK),
     ),
-    row::<node_test::NodeTest>(
+    format_row::<node_test::NodeTestParser>(
         "node_test",
         &["test at ", "ℹ", "✔", "✖", "﹣", "▶"],
-        Signals::CROSS.with(Signals::TICK),
+        LineSignals::CROSS.with(LineSignals::TICK),
     ),
-    row::<tap::Tap>(
+    format_row::<tap::TapParser>(
         "tap",
         &["TAP version", "ok", "not ok", "1..", "Bail out!"],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<prove::Prove>(
+    format_row::<prove::ProveParser>(
         "prove",
         &[
             "#   Failed",
@@ -153,29 +165,33 @@ pub(super) static TABLE: &[Row] = &[
             "(less ",
             "Test Summary Report",
         ],
-        Signals::PLACE.with(Signals::FAIL).with(Signals::ERROR),
+        LineSignals::LOCATION
+            .with(LineSignals::FAIL)
+            .with(LineSignals::ERROR),
     ),
-    row::<ava::Ava>("ava", &["✘", "─", "Uncaught exception"], Signals::NONE),
-    row::<karma::Karma>(
+    format_row::<ava::AvaParser>("ava", &["✘", "─", "Uncaught exception"], LineSignals::NONE),
+    format_row::<karma::KarmaParser>(
         "karma",
         &[
             "Chrome", "Firefox", "Safari", "IE ", "Headless", "Phantom", "WebKit", "Mobile",
             "Edge", "Opera",
         ],
-        Signals::FAIL.with(Signals::ERROR).with(Signals::TICK),
+        LineSignals::FAIL
+            .with(LineSignals::ERROR)
+            .with(LineSignals::TICK),
     ),
-    row::<alcotest::Alcotest>(
+    format_row::<alcotest::AlcotestParser>(
         "alcotest",
         &["[OK]", "[FAIL]", "[SKIP]", "> [", "│ ", "Test Successful"],
-        Signals::FAIL,
+        LineSignals::FAIL,
     ),
-    row::<nunit::NUnit>(
+    format_row::<nunit::NUnitParser>(
         "nunit",
         &["Tests run: "],
-        Signals::FAIL.with(Signals::ERROR),
+        LineSignals::FAIL.with(LineSignals::ERROR),
     ),
-    row::<gtest::GoogleTest>("gtest", &["[=", "[-", "[ ", "0"], Signals::FAIL),
-    row::<catch2::Catch2>(
+    format_row::<gtest::GoogleTestParser>("gtest", &["[=", "[-", "[ ", "0"], LineSignals::FAIL),
+    format_row::<catch2::Catch2Parser>(
         "catch2",
         &[
             "~~~~",
@@ -184,32 +200,36 @@ pub(super) static TABLE: &[Row] = &[
             "test cases:",
             "Passed all",
         ],
-        Signals::FAIL,
+        LineSignals::FAIL,
     ),
-    row::<cmake::CMake>("cmake", &["CMake "], Signals::NONE),
-    row::<bazel::Bazel>(
+    format_row::<cmake::CMakeParser>("cmake", &["CMake "], LineSignals::NONE),
+    format_row::<bazel::BazelParser>(
         "bazel",
         &["ERROR: ", "FAILED: ", "INFO: ", "WARNING: ", "//"],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<packages::Packages>(
+    format_row::<package_managers::PackageManagerParser>(
         "packages",
         &["npm e", "npm E", "yarn ", "ERR_PNPM_", "Error:"],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<pip::Pip>("pip", &["ERROR: ", "error: ", "note: This "], Signals::NONE),
-    row::<cabal::Cabal>(
+    format_row::<pip::PipParser>(
+        "pip",
+        &["ERROR: ", "error: ", "note: This "],
+        LineSignals::NONE,
+    ),
+    format_row::<cabal::CabalParser>(
         "cabal",
         &["cabal: ", "Error: cabal: ", "Test suite "],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<linker::Linker>(
+    format_row::<linker::LinkerParser>(
         "linker",
         &["/", "ld", "aarch64-", "arm", "x86_64-"],
-        Signals::TROUBLE.with(Signals::ERROR),
+        LineSignals::PROBLEM.with(LineSignals::ERROR),
     )
     .one_liners(),
-    row::<make::Make>(
+    format_row::<make::MakeParser>(
         "make",
         &[
             "make",
@@ -219,23 +239,35 @@ pub(super) static TABLE: &[Row] = &[
             "FAILED: ",
             "ninja: ",
         ],
-        Signals::PLACE,
+        LineSignals::LOCATION,
     ),
-    row::<maven::Maven>("maven", &["["], Signals::NONE),
-    row::<ant::Ant>("ant", &["[junit]", "Test", "/"], Signals::NONE),
-    row::<surefire::Surefire>("surefire", &[], Signals::FAIL.with(Signals::ERROR)),
-    row::<gradle::Gradle>("gradle", &[":", "> Task", "* "], Signals::FAIL),
-    row::<junit_console::JUnitConsole>("junit_console", &["JUnit ", "[ "], Signals::NONE),
-    row::<testng::TestNg>(
+    format_row::<maven::MavenParser>("maven", &["["], LineSignals::NONE),
+    format_row::<ant::AntParser>("ant", &["[junit]", "Test", "/"], LineSignals::NONE),
+    format_row::<surefire::SurefireParser>(
+        "surefire",
+        &[],
+        LineSignals::FAIL.with(LineSignals::ERROR),
+    ),
+    format_row::<gradle::GradleParser>("gradle", &[":", "> Task", "* "], LineSignals::FAIL),
+    format_row::<junit_console::JUnitConsoleParser>(
+        "junit_console",
+        &["JUnit ", "[ "],
+        LineSignals::NONE,
+    ),
+    format_row::<testng::TestNgParser>(
         "testng",
         &["FAILED", "PASSED", "SKIPPED", "Total tests run", "[TestNG]"],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<hspec::Hspec>("hspec", &["0"], Signals::PLACE),
-    row::<playwright::Playwright>("playwright", &["0", "- ", "✓", "ok "], Signals::NONE),
-    row::<jasmine::Jasmine>("jasmine", &["Message:", "0"], Signals::NONE),
-    row::<doctest::Doctest>("doctest", &["***"], Signals::NONE),
-    row::<bundler::Bundler>(
+    format_row::<hspec::HspecParser>("hspec", &["0"], LineSignals::LOCATION),
+    format_row::<playwright::PlaywrightParser>(
+        "playwright",
+        &["0", "- ", "✓", "ok "],
+        LineSignals::NONE,
+    ),
+    format_row::<jasmine::JasmineParser>("jasmine", &["Message:", "0"], LineSignals::NONE),
+    format_row::<doctest::DoctestParser>("doctest", &["***"], LineSignals::NONE),
+    format_row::<bundler::BundlerParser>(
         "bundler",
         &[
             "✘",
@@ -245,9 +277,9 @@ pub(super) static TABLE: &[Row] = &[
             "[",
             "Checking formatting",
         ],
-        Signals::PLACE,
+        LineSignals::LOCATION,
     ),
-    row::<numbered::Numbered>(
+    format_row::<numbered_list::NumberedListParser>(
         "numbered",
         &[
             "0",
@@ -258,15 +290,15 @@ pub(super) static TABLE: &[Row] = &[
             "Pending:",
             "An error occurred",
         ],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<rubocop::RuboCop>(
+    format_row::<rubocop::RuboCopParser>(
         "rubocop",
         &["== ", "I:", "R:", "C:", "W:", "E:", "F:"],
-        Signals::PLACE,
+        LineSignals::LOCATION,
     )
     .one_liners(),
-    row::<ruby::Ruby>(
+    format_row::<ruby::RubyParser>(
         "ruby",
         &[
             "[!]",
@@ -274,14 +306,14 @@ pub(super) static TABLE: &[Row] = &[
             "Bundler could not",
             "rake aborted!",
         ],
-        Signals::PLACE,
+        LineSignals::LOCATION,
     ),
-    row::<python::Python>(
+    format_row::<python::PythonParser>(
         "python",
         &["Traceback (most", "+ Exception Group"],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<php::Php>(
+    format_row::<php::PhpParser>(
         "php",
         &[
             "PHP ",
@@ -292,26 +324,34 @@ pub(super) static TABLE: &[Row] = &[
             "Problem ",
             "\"",
         ],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
-    row::<shell::Shell>(
+    format_row::<shell::ShellParser>(
         "shell",
         &[],
-        Signals::TROUBLE.with(Signals::ASSERT).with(Signals::ERROR),
+        LineSignals::PROBLEM
+            .with(LineSignals::ASSERT)
+            .with(LineSignals::ERROR),
     )
     .one_liners(),
-    row::<terraform::Terraform>("terraform", &["Error: ", "│", "╷", "╵"], Signals::NONE),
-    row::<ocaml::OCaml>("ocaml", &["File \""], Signals::NONE),
-    row::<ghc::Ghc>("ghc", &[], Signals::PLACE),
-    row::<dialyzer::Dialyzer>("dialyzer", &["Proceeding"], Signals::PLACE),
-    row::<tsc::Tsc>("tsc", &[], Signals::ERROR).one_liners(),
-    row::<grouped::Grouped>("grouped", &[], Signals::PLACE).one_liners(),
-    row::<diagnostic::Diagnostic>("diagnostic", &[], Signals::PLACE).one_liners(),
-    row::<ctest::CTest>(
+    format_row::<terraform::TerraformParser>(
+        "terraform",
+        &["Error: ", "│", "╷", "╵"],
+        LineSignals::NONE,
+    ),
+    format_row::<ocaml::OCamlParser>("ocaml", &["File \""], LineSignals::NONE),
+    format_row::<ghc::GhcParser>("ghc", &[], LineSignals::LOCATION),
+    format_row::<dialyzer::DialyzerParser>("dialyzer", &["Proceeding"], LineSignals::LOCATION),
+    format_row::<tsc::TscParser>("tsc", &[], LineSignals::ERROR).one_liners(),
+    format_row::<grouped_lint::GroupedLintParser>("grouped", &[], LineSignals::LOCATION)
+        .one_liners(),
+    format_row::<diagnostic::DiagnosticParser>("diagnostic", &[], LineSignals::LOCATION)
+        .one_liners(),
+    format_row::<ctest::CTestParser>(
         "ctest",
         &["0", "Test project ", "Start ", "No tests were"],
-        Signals::NONE,
+        LineSignals::NONE,
     ),
     // Last, to drop what the others said.
-    row::<github::GitHub>("github", &["::"], Signals::NONE),
+    format_row::<github::GitHubParser>("github", &["::"], LineSignals::NONE),
 ];

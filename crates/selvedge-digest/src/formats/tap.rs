@@ -4,13 +4,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::tap_comment::{comment_of, description, is_total};
-use super::{Claim, Format, prove};
-use crate::findings::{Draft, Findings, Outcome, Runs};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::tap_comment::{apply_comment, is_total, parse_description};
+use super::{FormatParser, LineClaim, prove};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestRuns};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
-use crate::record::{FailureKind, Source};
+use crate::record::{FailureKind, FailureSource};
 
 const TOOL: &str = "tap";
 /// How deep groups may be nested.
@@ -21,34 +21,34 @@ const EARLY: usize = 100;
 
 /// Reads TAP, versions 12 to 14.
 #[derive(Debug, Default)]
-pub(super) struct Tap {
-    draft: Option<Draft>,
-    yaml: Yaml,
+pub(super) struct TapParser {
+    draft: Option<FailureBuilder>,
+    yaml: TapYamlState,
     /// The groups that are open, written with braces, and their indentations.
     groups: Vec<(usize, String)>,
     /// What the lines of that block belong to.
-    block: Block,
+    block: TapYamlEntry,
     begun: bool,
     /// A version or a plan was read. Without one the output is not TAP.
     has_plan: bool,
     /// Results that were read before a version or a plan.
-    early: Runs,
+    early: TestRuns,
     /// Failures without numbers among them.
-    early_failures: Vec<Draft>,
-    count: Count,
+    early_failures: Vec<FailureBuilder>,
+    count: TapCount,
     /// The points have numbers, so that a bare `ok` belongs to another tool.
     numbered: bool,
 }
 
 /// What the plans state, and what was read. Groups of tests have plans of their own, which are not counted.
 #[derive(Debug, Default)]
-struct Count {
+struct TapCount {
     planned: Option<u64>,
     points: u64,
     bailed_out: bool,
 }
 
-impl Count {
+impl TapCount {
     fn is_complete(&self) -> bool {
         !self.bailed_out && self.planned == Some(self.points)
     }
@@ -56,7 +56,7 @@ impl Count {
 
 /// The YAML block below a failure.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Yaml {
+enum TapYamlState {
     #[default]
     Before,
     Begun,
@@ -68,7 +68,7 @@ enum Yaml {
 
 /// An entry of the YAML block.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum TapYamlEntry {
     #[default]
     Other,
     Error,
@@ -83,8 +83,8 @@ static PLAN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^1\.\.(?:(?P<count>\d+)\s*(?:#.*)?|0\s.*)$"));
 static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^TAP version \d+"));
 
-impl Format for Tap {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for TapParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         let is_version = text.starts_with("TAP version") && VERSION.is_match(text);
         let plan = (text.starts_with("1.."))
@@ -100,20 +100,20 @@ impl Format for Tap {
                 let planned = self.count.planned.unwrap_or_default();
                 self.count.planned = Some(planned.saturating_add(count.unwrap_or(u64::MAX)));
             }
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if text.starts_with("Bail out!") {
             self.count.bailed_out = true;
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         let head = if self.begun { line.body() } else { text };
         let point = (head.starts_with("not ok") || head.starts_with("ok"))
             .then(|| POINT.captures(text))
             .flatten();
         if let Some(point) = point {
-            return self.point(&point, line, findings);
+            return self.parse_test_point(&point, line, findings);
         }
-        self.body(line)
+        self.parse_body(line)
     }
 
     fn is_open(&self) -> bool {
@@ -129,46 +129,46 @@ impl Format for Tap {
     }
 }
 
-impl Tap {
+impl TapParser {
     /// This is TAP, and what was read before it is, too.
     fn recognise(&mut self, findings: &mut Findings) {
-        findings.tool(TOOL);
+        findings.add_tool(TOOL);
         findings.runs.begin(TOOL);
         findings.runs.absorb(std::mem::take(&mut self.early));
         for draft in self.early_failures.drain(..) {
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
         (self.begun, self.has_plan) = (true, true);
     }
 
-    fn point(
+    fn parse_test_point(
         &mut self,
         point: &regex::Captures<'_>,
-        line: &Line<'_>,
+        line: &CleanLine<'_>,
         findings: &mut Findings,
-    ) -> Claim {
+    ) -> LineClaim {
         let numbered = point.name("number").is_some();
-        let (id, is_directive) = description(&point["id"]);
+        let (id, is_directive) = parse_description(&point["id"]);
         let outcome = match (point.name("not"), is_directive) {
-            (_, true) => Outcome::Skipped,
-            (None, false) => Outcome::Passed,
-            (Some(_), false) => Outcome::Failed,
+            (_, true) => TestOutcome::Skipped,
+            (None, false) => TestOutcome::Passed,
+            (Some(_), false) => TestOutcome::Failed,
         };
         let bare = !numbered && point["id"].trim().is_empty();
         if bare && self.numbered {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         if !self.begun && !numbered {
             // A plan may follow. Go's `ok  package` is aligned by more than one space.
             if !point["id"].starts_with(char::is_whitespace) {
                 let id = if id.is_empty() { line.body() } else { id };
                 self.count.points += 1;
-                self.result(outcome, id, findings);
-                if outcome == Outcome::Failed && self.early_failures.len() < EARLY {
-                    self.early_failures.push(draft_of(id, line));
+                self.record_result(outcome, id, findings);
+                if outcome == TestOutcome::Failed && self.early_failures.len() < EARLY {
+                    self.early_failures.push(start_failure(id, line));
                 }
             }
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         self.numbered |= numbered;
         self.close(findings);
@@ -181,72 +181,76 @@ impl Tap {
             if self.groups.len() < GROUPS {
                 self.groups.push((line.indent(), id.to_owned()));
             }
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         let path = self.groups.iter().map(|(_, group)| group.as_str());
         let id = path.chain([id]).collect::<Vec<_>>().join(" > ");
         let id = id.as_str();
-        if outcome != Outcome::Failed {
-            self.result(outcome, id, findings);
-            return Claim::Noise;
+        if outcome != TestOutcome::Failed {
+            self.record_result(outcome, id, findings);
+            return LineClaim::Ignore;
         }
-        if findings.knows_tool(prove::TOOL) && findings.knows_test(id) {
+        if findings.has_tool(prove::TOOL) && findings.has_test_failure(id) {
             // Test::More explained it, on standard error.
-            return Claim::Chaff;
+            return LineClaim::Suppress;
         }
-        self.draft = Some(draft_of(id, line));
-        self.block = Block::Other;
-        self.yaml = Yaml::Before;
-        Claim::Evidence
+        self.draft = Some(start_failure(id, line));
+        self.block = TapYamlEntry::Other;
+        self.yaml = TapYamlState::Before;
+        LineClaim::Evidence
     }
 
     /// Records a test's result, or holds it back until it is clear that this is TAP.
-    fn result(&mut self, outcome: Outcome, id: &str, findings: &mut Findings) {
+    fn record_result(&mut self, outcome: TestOutcome, id: &str, findings: &mut Findings) {
         let runs = if self.has_plan {
             &mut findings.runs
         } else {
             &mut self.early
         };
-        runs.test(TOOL, outcome, Some(id));
+        runs.record_test(TOOL, outcome, Some(id));
     }
 
-    fn body(&mut self, line: &Line<'_>) -> Claim {
+    fn parse_body(&mut self, line: &CleanLine<'_>) -> LineClaim {
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let body = line.body();
         match (body, self.yaml) {
-            ("---", Yaml::Before) => {
-                self.yaml = Yaml::Begun;
-                self.block = Block::Other;
+            ("---", TapYamlState::Before) => {
+                self.yaml = TapYamlState::Begun;
+                self.block = TapYamlEntry::Other;
             }
-            ("...", Yaml::Begun | Yaml::Entries(_)) => self.yaml = Yaml::Ended,
-            (_, Yaml::Begun | Yaml::Entries(_)) => {
+            ("...", TapYamlState::Begun | TapYamlState::Entries(_)) => {
+                self.yaml = TapYamlState::Ended
+            }
+            (_, TapYamlState::Begun | TapYamlState::Entries(_)) => {
                 let indent = match self.yaml {
-                    Yaml::Entries(indent) => indent,
+                    TapYamlState::Entries(indent) => indent,
                     _ => line.indent(),
                 };
-                self.yaml = Yaml::Entries(indent);
-                let key = (line.indent() == indent).then(|| key_of(body)).flatten();
+                self.yaml = TapYamlState::Entries(indent);
+                let key = (line.indent() == indent).then(|| split_key(body)).flatten();
                 match key {
-                    Some((key, value)) => self.block = entry(draft, key, value, body),
-                    None => inside(draft, self.block, line),
+                    Some((key, value)) => self.block = parse_yaml_entry(draft, key, value, body),
+                    None => parse_nested_yaml_line(draft, self.block, line),
                 }
             }
             (_, yaml) => match body.strip_prefix('#') {
                 // A heading of what follows, or a total.
-                Some(_) if yaml == Yaml::Ended => return Claim::Noise,
+                Some(_) if yaml == TapYamlState::Ended => return LineClaim::Ignore,
                 Some(comment) if comment.starts_with(" Subtest: ") || is_total(comment) => {}
-                Some(comment) => comment_of(draft, comment.trim()),
+                Some(comment) => apply_comment(draft, comment.trim()),
                 // mocha explains without a block.
-                None if line.indent() > 0 && yaml == Yaml::Before => plain(draft, line),
+                None if line.indent() > 0 && yaml == TapYamlState::Before => {
+                    parse_plain_line(draft, line)
+                }
                 // Output between the tests is nobody's or another tool's.
-                None if !line.is_blank() => return Claim::Foreign,
+                None if !line.is_blank() => return LineClaim::NotMine,
                 None => {}
             },
         }
-        draft.skip(line);
-        Claim::Evidence
+        draft.skip_line(line);
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
@@ -258,100 +262,107 @@ impl Tap {
             message.starts_with(|c: char| c.is_ascii_digit()) && message.contains(" subtest")
         });
         if consequence {
-            findings.told(draft.lines());
+            findings.mark_reported(draft.lines());
         } else {
             let id = draft.failure.id.clone().unwrap_or_default();
-            self.result(Outcome::Failed, &id, findings);
-            findings.add(draft.found());
+            self.record_result(TestOutcome::Failed, &id, findings);
+            findings.add(draft.build());
         }
     }
 }
 
-fn draft_of(id: &str, line: &Line<'_>) -> Draft {
-    let mut draft = Draft::new(FailureKind::Test, TOOL, line);
-    draft.failure.source = Source::Structured;
+fn start_failure(id: &str, line: &CleanLine<'_>) -> FailureBuilder {
+    let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
+    draft.failure.source = FailureSource::Structured;
     draft.failure.id = Some(id.to_owned());
     draft
 }
 
 /// `key: value`, or `key:` with its value in the lines below.
-fn key_of(body: &str) -> Option<(&str, &str)> {
+fn split_key(body: &str) -> Option<(&str, &str)> {
     body.split_once(": ")
         .or_else(|| Some((body.strip_suffix(':')?, "")))
 }
 
 /// Reads an entry of the YAML block; says what the lines below it, further in, belong to.
-fn entry(draft: &mut Draft, key: &str, value: &str, body: &str) -> Block {
+fn parse_yaml_entry(
+    draft: &mut FailureBuilder,
+    key: &str,
+    value: &str,
+    body: &str,
+) -> TapYamlEntry {
     let value = value.trim_matches(['\'', '"']);
     match key {
         "error" | "message" | "details" => {
-            draft.message(value.trim_start_matches(['|', '>', '-']));
-            Block::Error
+            draft.push_message(value.trim_start_matches(['|', '>', '-']));
+            TapYamlEntry::Error
         }
         "expected" | "actual" | "got" | "wanted" | "found" | "diff" => {
-            draft.message(body.trim_end_matches(" |-"));
-            Block::Error
+            draft.push_message(body.trim_end_matches(" |-"));
+            TapYamlEntry::Error
         }
         "location" | "at" | "# at" | "file" | "fileName" | "line" | "lineNumber" => {
-            place(draft, key, value);
-            Block::Place
+            apply_location(draft, key, value);
+            TapYamlEntry::Place
         }
-        "stack" => Block::Stack,
-        _ => Block::Other,
+        "stack" => TapYamlEntry::Stack,
+        _ => TapYamlEntry::Other,
     }
 }
 
 /// Reads a line further in than the entries of the YAML block.
-fn inside(draft: &mut Draft, block: Block, line: &Line<'_>) {
+fn parse_nested_yaml_line(draft: &mut FailureBuilder, block: TapYamlEntry, line: &CleanLine<'_>) {
     let body = line.body();
     match block {
-        Block::Error => match key_of(body) {
+        TapYamlEntry::Error => match split_key(body) {
             Some(("name", _)) => {}
-            Some(("message", message)) => draft.message(message.trim_matches(['\'', '"', ','])),
+            Some(("message", message)) => {
+                draft.push_message(message.trim_matches(['\'', '"', ',']))
+            }
             // The heading of a block of text.
             Some((key, "|-" | "|" | "|2-" | ">-")) => {
-                draft.message(key.trim_matches(['\'', '"']).trim_end_matches(':'));
+                draft.push_message(key.trim_matches(['\'', '"']).trim_end_matches(':'));
             }
-            _ => draft.message(body),
+            _ => draft.push_message(body),
         },
-        Block::Place => {
-            if let Some((key, value)) = key_of(body) {
-                place(draft, key, value.trim_matches(['\'', '"']));
+        TapYamlEntry::Place => {
+            if let Some((key, value)) = split_key(body) {
+                apply_location(draft, key, value.trim_matches(['\'', '"']));
             }
         }
-        Block::Stack => {
-            if let Some(place) = colon_frame(body).filter(|place| !is_foreign(place.file)) {
-                draft.place(place.file, place.line, place.column);
-                draft.excerpt(line);
+        TapYamlEntry::Stack => {
+            if let Some(place) = parse_colon_frame(body).filter(|place| !is_foreign(place.file)) {
+                draft.set_location(place.file, place.line, place.column);
+                draft.push_excerpt(line);
             }
         }
-        Block::Other => {}
+        TapYamlEntry::Other => {}
     }
 }
 
 /// `at: f (a.js:3:7)` in one, or `file: a.js` and `line: 3` apart.
-fn place(draft: &mut Draft, key: &str, value: &str) {
+fn apply_location(draft: &mut FailureBuilder, key: &str, value: &str) {
     match key {
-        "file" | "fileName" => draft.place(value, None, None),
+        "file" | "fileName" => draft.set_location(value, None, None),
         "line" | "lineNumber" => draft.failure.line = draft.failure.line.or(value.parse().ok()),
         _ => {
             let value = value.rsplit_once('(').map_or(value, |(_, at)| at);
-            if let Some(place) = colon_frame(value) {
-                draft.place(place.file, place.line, place.column);
+            if let Some(place) = parse_colon_frame(value) {
+                draft.set_location(place.file, place.line, place.column);
             }
         }
     }
 }
 
 /// A line below a failure that has no YAML block.
-fn plain(draft: &mut Draft, line: &Line<'_>) {
-    match colon_frame(line.body()).filter(|_| line.body().starts_with("at ")) {
+fn parse_plain_line(draft: &mut FailureBuilder, line: &CleanLine<'_>) {
+    match parse_colon_frame(line.body()).filter(|_| line.body().starts_with("at ")) {
         Some(place) if is_foreign(place.file) => {}
         Some(place) => {
-            draft.place(place.file, place.line, place.column);
-            draft.excerpt(line);
+            draft.set_location(place.file, place.line, place.column);
+            draft.push_excerpt(line);
         }
-        None if draft.failure.file.is_none() => draft.message(line.body()),
+        None if draft.failure.file.is_none() => draft.push_message(line.body()),
         None => {}
     }
 }

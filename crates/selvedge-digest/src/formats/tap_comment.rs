@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::findings::Draft;
+use crate::findings::FailureBuilder;
 use crate::pattern::pattern;
 
 /// How long a test took, behind its name.
@@ -12,7 +12,7 @@ static DURATION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\s(?:# time=[\d.]+m?s|(?:# )?in [\d.]+ ?m?s(?:ec)?)\s*$"));
 
 /// What describes a test: its name without its duration, and whether a directive behind it excuses the test.
-pub(super) fn description(text: &str) -> (&str, bool) {
+pub(super) fn parse_description(text: &str) -> (&str, bool) {
     let directive = text.match_indices('#').map(|(at, _)| at).find(|at| {
         let (before, after) = text.split_at(*at);
         let word = after.trim_start_matches('#').trim_start();
@@ -47,12 +47,12 @@ pub(super) fn is_total(comment: &str) -> bool {
 }
 
 /// Perl's `#   at t/a.t line 3.`, or a word about the failure.
-pub(super) fn comment_of(draft: &mut Draft, comment: &str) {
+pub(super) fn apply_comment(draft: &mut FailureBuilder, comment: &str) {
     let place = comment
         .strip_prefix("at ")
         .and_then(|rest| rest.trim_end_matches('.').rsplit_once(" line "));
     match place {
-        Some((file, line)) => draft.place(file, line.parse().ok(), None),
-        None => draft.message(comment),
+        Some((file, line)) => draft.set_location(file, line.parse().ok(), None),
+        None => draft.push_message(comment),
     }
 }

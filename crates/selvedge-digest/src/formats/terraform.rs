@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,13 +15,13 @@ const TOOL: &str = "terraform";
 
 /// Reads the errors of Terraform.
 #[derive(Debug, Default)]
-pub(super) struct Terraform {
-    draft: Option<Draft>,
-    part: Part,
+pub(super) struct TerraformParser {
+    draft: Option<FailureBuilder>,
+    section: TerraformSection,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum TerraformSection {
     /// Below the summary; without a drawn line it may be any tool's.
     #[default]
     Summary,
@@ -31,62 +31,65 @@ enum Part {
     Detail,
 }
 
-static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"^  on (?P<file>\S+\.(?:tf|tofu|tfvars|hcl)(?:\.json)?) line (?P<line>\d+)(?:, in (?P<block>.+?))?:$",
     )
 });
 
-impl Format for Terraform {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for TerraformParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let drawn = line.text.strip_prefix('│');
         let text = drawn.map_or(line.text, |rest| rest.strip_prefix(' ').unwrap_or(rest));
         if let Some(summary) = text.strip_prefix("Error: ") {
             self.close(findings);
-            let mut draft = Draft::new(FailureKind::Compile, TOOL, line);
-            draft.message(summary);
-            draft.excerpt(line);
+            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
+            draft.push_message(summary);
+            draft.push_excerpt(line);
             self.draft = Some(draft);
-            self.part = if drawn.is_some() {
-                Part::Drawn
+            self.section = if drawn.is_some() {
+                TerraformSection::Drawn
             } else {
-                Part::Summary
+                TerraformSection::Summary
             };
             return if drawn.is_some() {
-                Claim::Evidence
+                LineClaim::Evidence
             } else {
-                Claim::Foreign
+                LineClaim::NotMine
             };
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
-        if let Some(place) = PLACE.captures(text) {
+        if let Some(place) = LOCATION.captures(text) {
             draft.failure.id = place.name("block").map(|block| block.as_str().to_owned());
-            draft.place(&place["file"], place["line"].parse().ok(), None);
-            draft.excerpt(line);
-            self.part = Part::Source;
-            return Claim::Evidence;
+            draft.set_location(&place["file"], place["line"].parse().ok(), None);
+            draft.push_excerpt(line);
+            self.section = TerraformSection::Source;
+            return LineClaim::Evidence;
         }
-        let ends = line.text.starts_with('╵') || drawn.is_none() && self.part == Part::Detail;
-        match self.part {
+        let ends = line.text.starts_with('╵')
+            || drawn.is_none() && self.section == TerraformSection::Detail;
+        match self.section {
             _ if ends && text.is_empty() || line.text.starts_with('╵') => {
                 self.close(findings);
-                return Claim::Noise;
+                return LineClaim::Ignore;
             }
-            Part::Summary if !text.is_empty() => {
+            TerraformSection::Summary if !text.is_empty() => {
                 self.draft = None;
-                return Claim::Foreign;
+                return LineClaim::NotMine;
             }
-            Part::Summary => return Claim::Foreign,
-            Part::Source if !text.is_empty() && !text.starts_with(' ') => self.part = Part::Detail,
+            TerraformSection::Summary => return LineClaim::NotMine,
+            TerraformSection::Source if !text.is_empty() && !text.starts_with(' ') => {
+                self.section = TerraformSection::Detail
+            }
             _ => {}
         }
-        if self.part != Part::Source && !text.is_empty() {
-            draft.message(text);
+        if self.section != TerraformSection::Source && !text.is_empty() {
+            draft.push_message(text);
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -98,11 +101,15 @@ impl Format for Terraform {
     }
 }
 
-impl Terraform {
+impl TerraformParser {
     fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take().filter(|_| self.part != Part::Summary) {
-            findings.tool(TOOL);
-            findings.add(draft.found());
+        if let Some(draft) = self
+            .draft
+            .take()
+            .filter(|_| self.section != TerraformSection::Summary)
+        {
+            findings.add_tool(TOOL);
+            findings.add(draft.build());
         }
     }
 }

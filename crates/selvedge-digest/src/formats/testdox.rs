@@ -1,61 +1,61 @@
 //! PHPUnit's testdox: the name of each test as a sentence below that of its class, and what failed in
 //! a box below it. Its closing totals are those of [its other reports](super::numbered).
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::line::CleanLine;
 use crate::record::FailureKind;
 
 const TOOL: &str = "phpunit";
 
 /// Reads testdox.
 #[derive(Debug, Default)]
-pub(super) struct Testdox {
-    draft: Option<Draft>,
+pub(super) struct TestdoxParser {
+    draft: Option<FailureBuilder>,
     /// The first line of the box was seen: it is no other runner's tree.
     boxed: bool,
 }
 
-impl Format for Testdox {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for TestdoxParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if line.text.starts_with("PHPUnit ")
             && line
                 .text
                 .ends_with(" by Sebastian Bergmann and contributors.")
         {
-            findings.tool(TOOL);
-            return Claim::Noise;
+            findings.add_tool(TOOL);
+            return LineClaim::Ignore;
         }
         if let Some(draft) = &mut self.draft {
             if let Some(text) = line.body().strip_prefix('│') {
                 self.boxed = true;
-                inside(draft, text, line);
-                return Claim::Evidence;
+                parse_box_line(draft, text, line);
+                return LineClaim::Evidence;
             }
             self.close(findings);
         }
-        if line.indent() != 1 || !findings.knows_tool(TOOL) {
-            return Claim::Foreign;
+        if line.indent() != 1 || !findings.has_tool(TOOL) {
+            return LineClaim::NotMine;
         }
         let Some((mark, sentence)) = line.body().split_once(' ') else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let id = format!("{} > {sentence}", line.heading);
         let outcome = match mark {
             "✘" => {
-                let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
                 draft.failure.id = Some(id);
                 self.draft = Some(draft);
                 self.boxed = false;
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
-            "✔" | "☢" => Outcome::Passed,
-            "↩" | "∅" => Outcome::Skipped,
-            _ => return Claim::Foreign,
+            "✔" | "☢" => TestOutcome::Passed,
+            "↩" | "∅" => TestOutcome::Skipped,
+            _ => return LineClaim::NotMine,
         };
-        findings.runs.test(TOOL, outcome, Some(&id));
-        Claim::Noise
+        findings.runs.record_test(TOOL, outcome, Some(&id));
+        LineClaim::Ignore
     }
 
     fn is_open(&self) -> bool {
@@ -67,7 +67,7 @@ impl Format for Testdox {
     }
 }
 
-impl Testdox {
+impl TestdoxParser {
     fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take().filter(|_| self.boxed) {
             findings.add_test(TOOL, draft);
@@ -76,12 +76,12 @@ impl Testdox {
 }
 
 /// A line of the box: the message, a diff, or a frame.
-fn inside(draft: &mut Draft, text: &str, line: &Line<'_>) {
+fn parse_box_line(draft: &mut FailureBuilder, text: &str, line: &CleanLine<'_>) {
     let text = text.strip_prefix(' ').unwrap_or(text);
-    match colon_frame(text).filter(|_| text.starts_with('/')) {
+    match parse_colon_frame(text).filter(|_| text.starts_with('/')) {
         Some(place) if is_foreign(place.file) => {}
-        Some(place) => draft.place(place.file, place.line, None),
-        None => draft.message(text),
+        Some(place) => draft.set_location(place.file, place.line, None),
+        None => draft.push_message(text),
     }
-    draft.skip(line);
+    draft.skip_line(line);
 }

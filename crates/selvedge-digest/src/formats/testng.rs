@@ -4,18 +4,18 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::java_test::JavaTest;
-use super::{Claim, Format};
-use crate::findings::{Findings, Outcome, Totals};
-use crate::line::Line;
+use super::java_test::JavaTestFailure;
+use super::{FormatParser, LineClaim};
+use crate::findings::{Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 
 const TOOL: &str = "testng";
 
 /// Reads TestNG's verbose text and its totals.
 #[derive(Debug, Default)]
-pub(super) struct TestNg {
-    test: JavaTest,
+pub(super) struct TestNgParser {
+    test: JavaTestFailure,
 }
 
 static EXCEPTION: LazyLock<Regex> =
@@ -26,52 +26,53 @@ static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for TestNg {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for TestNgParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if let Some((outcome, id)) = result(text) {
+        if let Some((outcome, id)) = parse_result(text) {
             self.test.close(findings);
             if outcome.starts_with("FAILED") {
                 self.test.begin(TOOL, id, line, findings);
-                return Claim::Evidence;
+                return LineClaim::Evidence;
             }
-            if !findings.knows_tool(TOOL) {
-                return Claim::Foreign;
+            if !findings.has_tool(TOOL) {
+                return LineClaim::NotMine;
             }
             let skipped = outcome == "SKIPPED";
             let outcome = if skipped {
-                Outcome::Skipped
+                TestOutcome::Skipped
             } else {
-                Outcome::Passed
+                TestOutcome::Passed
             };
-            findings.runs.test(TOOL, outcome, Some(id));
-            return Claim::Noise;
+            findings.runs.record_test(TOOL, outcome, Some(id));
+            return LineClaim::Ignore;
         }
         if text.starts_with("[TestNG] ") {
-            findings.tool(TOOL);
-            return Claim::Noise;
+            findings.add_tool(TOOL);
+            return LineClaim::Ignore;
         }
         if text.starts_with("Total tests run: ")
             && let Some(totals) = TOTALS.captures(text)
         {
             self.test.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             let number = |name: &str| totals[name].parse().unwrap_or(0_u64);
             let (failed, skipped) = (number("failed"), number("skipped"));
-            findings
-                .runs
-                .close(TOOL, Totals::of_all(number("runs"), failed, skipped));
-            return Claim::Evidence;
+            findings.runs.close(
+                TOOL,
+                TestTotals::from_total(number("runs"), failed, skipped),
+            );
+            return LineClaim::Evidence;
         }
-        if self.test.is_bare() && line.indent() == 8 {
+        if self.test.has_only_heading() && line.indent() == 8 {
             // The test's description.
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
-        if self.test.is_bare() && !EXCEPTION.is_match(text) {
+        if self.test.has_only_heading() && !EXCEPTION.is_match(text) {
             // Another tool says so of its own tests.
             self.test.discard();
         }
-        self.test.body(text, line, findings)
+        self.test.parse_body(text, line, findings)
     }
 
     fn is_open(&self) -> bool {
@@ -84,7 +85,7 @@ impl Format for TestNg {
 }
 
 /// `FAILED: isEven(3)`, `FAILED CONFIGURATION: @BeforeClass load`: an outcome and a method.
-fn result(text: &str) -> Option<(&str, &str)> {
+fn parse_result(text: &str) -> Option<(&str, &str)> {
     let (outcome, id) = text.split_once(": ")?;
     let (known, id) = match (outcome, id.split_once(' ')) {
         ("FAILED CONFIGURATION", Some((_, method))) => (true, method),

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings};
-use crate::line::Line;
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,8 +15,8 @@ const TOOL: &str = "tsc";
 
 /// Reads `file:3:7 - error TS2322: message` and the source below it.
 #[derive(Debug, Default)]
-pub(super) struct Tsc {
-    draft: Option<Draft>,
+pub(super) struct TscParser {
+    draft: Option<FailureBuilder>,
 }
 
 static ERROR: LazyLock<Regex> = LazyLock::new(|| {
@@ -25,44 +25,44 @@ static ERROR: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-impl Format for Tsc {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for TscParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if line.text.contains("error TS")
             && let Some(error) = ERROR.captures(line.text)
         {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             let number = |name| {
                 error
                     .name(name)
                     .and_then(|digits| digits.as_str().parse().ok())
             };
-            let mut draft = Draft::new(FailureKind::Type, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Type, TOOL, line);
             if let Some(file) = error.name("file") {
-                draft.place(
+                draft.set_location(
                     file.as_str(),
                     number("line").or(number("line2")),
                     number("column").or(number("column2")),
                 );
             }
             draft.failure.code = Some(error["code"].to_owned());
-            draft.message(&error["message"]);
-            draft.excerpt(line);
+            draft.push_message(&error["message"]);
+            draft.push_excerpt(line);
             self.draft = Some(draft);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let source = line.is_blank()
             || line.indent() > 0
             || line.text.starts_with(|c: char| c.is_ascii_digit());
         if !source || line.text.starts_with("Found ") {
             self.close(findings);
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
-        draft.excerpt(line);
-        Claim::Evidence
+        draft.push_excerpt(line);
+        LineClaim::Evidence
     }
 
     fn is_open(&self) -> bool {
@@ -74,8 +74,8 @@ impl Format for Tsc {
     }
 }
 
-impl Tsc {
+impl TscParser {
     fn close(&mut self, findings: &mut Findings) {
-        findings.close(&mut self.draft);
+        findings.add_draft(&mut self.draft);
     }
 }

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{is_foreign, python_frame};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::location::{is_foreign, parse_python_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,8 +15,8 @@ const TOOL: &str = "unittest";
 
 /// Reads unittest's text.
 #[derive(Debug, Default)]
-pub(super) struct Unittest {
-    draft: Option<Draft>,
+pub(super) struct UnittestParser {
+    draft: Option<FailureBuilder>,
     /// The frames are past; what follows is the exception.
     message: bool,
     ran: Option<u64>,
@@ -39,8 +39,8 @@ static COUNT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(failures|errors|skipped|expected failures|unexpected successes)=(\d+)")
 });
 
-impl Format for Unittest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for UnittestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if (text.starts_with("FAIL: ")
             || text.starts_with("ERROR: ")
@@ -50,43 +50,49 @@ impl Format for Unittest {
             self.close(findings);
             let class = heading.name("class").map_or("", |class| class.as_str());
             let id = full_id(&heading["name"], class) + &heading["subtest"];
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(id);
             if text.starts_with('U') {
-                draft.message("unexpected success");
+                draft.push_message("unexpected success");
             }
             self.draft = Some(draft);
             self.message = false;
             self.own = false;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if text.starts_with("Ran ")
             && let Some(ran) = RAN.captures(text)
         {
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.ran = ran[1].parse().ok();
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if self.ran.is_some() && (text.starts_with("OK") || text.starts_with("FAILED (")) {
-            self.total(text, findings);
-            return Claim::Noise;
+            self.parse_total(text, findings);
+            return LineClaim::Ignore;
         }
         if self.draft.is_some() {
-            return self.body(line, findings);
+            return self.parse_body(line, findings);
         }
         let candidate = text.contains(") ") && text.contains(" ... ");
         let Some(result) = candidate.then(|| RESULT.captures(text)).flatten() else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let id = full_id(&result["name"], &result["class"]);
-        findings.tool(TOOL);
+        findings.add_tool(TOOL);
         match &result["outcome"] {
-            "ok" => findings.runs.test(TOOL, Outcome::Passed, Some(&id)),
-            "skipped" | "expected failure" => findings.runs.test(TOOL, Outcome::Skipped, Some(&id)),
+            "ok" => findings
+                .runs
+                .record_test(TOOL, TestOutcome::Passed, Some(&id)),
+            "skipped" | "expected failure" => {
+                findings
+                    .runs
+                    .record_test(TOOL, TestOutcome::Skipped, Some(&id))
+            }
             _ => {}
         }
-        Claim::Noise
+        LineClaim::Ignore
     }
 
     fn is_open(&self) -> bool {
@@ -98,51 +104,51 @@ impl Format for Unittest {
     }
 }
 
-impl Unittest {
-    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl UnittestParser {
+    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if text.len() > 60 && text.bytes().all(|b| b == b'=') {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         let Some(draft) = &mut self.draft else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         if text.len() > 60 && text.bytes().all(|b| b == b'-') {
-            draft.skip(line);
-            return Claim::Noise;
+            draft.skip_line(line);
+            return LineClaim::Ignore;
         }
-        if let Some(place) = python_frame(text) {
+        if let Some(place) = parse_python_frame(text) {
             // The exception may follow another one that it was raised for; its frames count.
             self.message = false;
             // The line in the test itself counts for more than one in what it calls.
             if !is_foreign(place.file) && !self.own {
-                draft.place_again(place.file, place.line, None);
+                draft.replace_location(place.file, place.line, None);
                 self.own = is_module(place.file, draft.failure.id.as_deref());
             }
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         } else if text.starts_with("Traceback ") {
             self.message = false;
             draft.failure.message = None;
-            draft.skip(line);
+            draft.skip_line(line);
         } else if text.starts_with(' ') && !self.message {
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         } else if text.starts_with("Stdout:") || text.starts_with("Stderr:") {
             self.message = false;
-            draft.skip(line);
+            draft.skip_line(line);
         } else if self.message || text.contains([':', '.']) || text.ends_with("Error") {
             self.message = true;
-            draft.message(text);
-            draft.excerpt(line);
+            draft.push_message(text);
+            draft.push_excerpt(line);
         } else {
-            draft.excerpt(line);
+            draft.push_excerpt(line);
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
-    fn total(&mut self, text: &str, findings: &mut Findings) {
+    fn parse_total(&mut self, text: &str, findings: &mut Findings) {
         let ran = self.ran.take().unwrap_or(0);
-        let mut totals = Totals::default();
+        let mut totals = TestTotals::default();
         for count in COUNT.captures_iter(text) {
             let number: u64 = count[2].parse().unwrap_or(0);
             match &count[1] {
@@ -163,9 +169,9 @@ impl Unittest {
         // `ERROR: …` alone may be anybody's; a traceback or a full id makes it unittest's.
         let ours = draft.failure.file.is_some()
             || draft.failure.message.is_some()
-            || findings.knows_tool(TOOL);
+            || findings.has_tool(TOOL);
         if ours {
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             findings.add_test(TOOL, draft);
         }
     }

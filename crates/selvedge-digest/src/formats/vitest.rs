@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::place::{colon_frame, is_foreign};
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::Line;
+use super::location::{is_foreign, parse_colon_frame};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,9 +15,9 @@ const TOOL: &str = "vitest";
 
 /// Reads the output of vitest's default reporters.
 #[derive(Debug, Default)]
-pub(super) struct Vitest {
+pub(super) struct VitestParser {
     /// Several tests may fail with one error: their headings stand one below the other.
-    drafts: Vec<Draft>,
+    drafts: Vec<FailureBuilder>,
     file: String,
     /// The file whose tests are listed.
     listed: String,
@@ -39,8 +39,8 @@ static LISTED: LazyLock<Regex> = LazyLock::new(|| {
 static RESULT: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+[\d.]+ ?m?s)?$"));
 
-impl Format for Vitest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for VitestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let head = line.body();
         if head.starts_with("FAIL")
             && let Some(fail) = FAIL.captures(line.text)
@@ -48,8 +48,8 @@ impl Format for Vitest {
             if !self.heading {
                 self.close(findings);
             }
-            findings.tool(TOOL);
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            findings.add_tool(TOOL);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             let file = &fail["file"];
             draft.failure.id = Some(match fail.name("test") {
                 Some(test) => format!("{file} > {}", test.as_str()),
@@ -59,12 +59,12 @@ impl Format for Vitest {
             self.drafts.push(draft);
             self.heading = true;
             self.message = true;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if head.starts_with("Tests ") && TESTS.is_match(line.text) {
             self.close(findings);
-            findings.tool(TOOL);
-            let mut totals = Totals::default();
+            findings.add_tool(TOOL);
+            let mut totals = TestTotals::default();
             for count in COUNT.captures_iter(line.text) {
                 let number: u64 = count[1].parse().unwrap_or(0);
                 match &count[2] {
@@ -74,48 +74,48 @@ impl Format for Vitest {
                 }
             }
             findings.runs.close(TOOL, totals);
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if head.starts_with('⎯') && is_unhandled(head) {
             // An error outside of all tests: it belongs to no file.
             self.close(findings);
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             self.file.clear();
             self.drafts
-                .push(Draft::new(FailureKind::Runtime, TOOL, line));
+                .push(FailureBuilder::new(FailureKind::Runtime, TOOL, line));
             self.message = true;
-            return Claim::Evidence;
+            return LineClaim::Evidence;
         }
         if !self.drafts.is_empty() {
             self.heading = false;
-            return self.body(line, findings);
+            return self.parse_body(line, findings);
         }
         if line.text.starts_with(" RUN  v") {
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             findings.runs.begin(TOOL);
         }
-        let marked = findings.knows_tool(TOOL) && head.starts_with(['✓', '√', '×', '↓', '❯']);
+        let marked = findings.has_tool(TOOL) && head.starts_with(['✓', '√', '×', '↓', '❯']);
         if marked && let Some(listed) = LISTED.captures(line.text) {
             listed["file"].clone_into(&mut self.listed);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         let Some(result) = marked.then(|| RESULT.captures(line.text)).flatten() else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let outcome = match &result["mark"] {
             // It is told again, with its error.
-            "×" => return Claim::Noise,
-            "↓" => Outcome::Skipped,
-            _ => Outcome::Passed,
+            "×" => return LineClaim::Ignore,
+            "↓" => TestOutcome::Skipped,
+            _ => TestOutcome::Passed,
         };
         let id = &result["id"];
         if self.listed.is_empty() || id.starts_with(self.listed.as_str()) {
-            findings.runs.test(TOOL, outcome, Some(id));
+            findings.runs.record_test(TOOL, outcome, Some(id));
         } else {
             let id = format!("{} > {id}", self.listed);
-            findings.runs.test(TOOL, outcome, Some(&id));
+            findings.runs.record_test(TOOL, outcome, Some(&id));
         }
-        Claim::Noise
+        LineClaim::Ignore
     }
 
     fn is_open(&self) -> bool {
@@ -127,14 +127,14 @@ impl Format for Vitest {
     }
 }
 
-impl Vitest {
-    fn body(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl VitestParser {
+    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if body.starts_with("⎯⎯⎯") {
             self.close(findings);
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
-        let frame = body.strip_prefix("❯ ").and_then(colon_frame);
+        let frame = body.strip_prefix("❯ ").and_then(parse_colon_frame);
         if frame.is_some() {
             self.message = false;
         }
@@ -144,28 +144,28 @@ impl Vitest {
                 let own =
                     place.file == self.file && draft.failure.file.as_deref() != Some(place.file);
                 if own || draft.failure.file.is_none() && !is_foreign(place.file) {
-                    draft.place_again(place.file, place.line, place.column);
+                    draft.replace_location(place.file, place.line, place.column);
                 }
             }
             if self.message {
-                draft.message(line.text);
-                draft.skip(line);
+                draft.push_message(line.text);
+                draft.skip_line(line);
             } else {
-                draft.excerpt(line);
+                draft.push_excerpt(line);
             }
         }
-        Claim::Evidence
+        LineClaim::Evidence
     }
 
     fn close(&mut self, findings: &mut Findings) {
         for mut draft in self.drafts.drain(..) {
             if draft.failure.id.is_some() {
-                draft.place(&self.file, None, None);
+                draft.set_location(&self.file, None, None);
                 findings
                     .runs
-                    .test(TOOL, Outcome::Failed, draft.failure.id.as_deref());
+                    .record_test(TOOL, TestOutcome::Failed, draft.failure.id.as_deref());
             }
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
         self.heading = false;
     }

@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Claim, Format};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::line::{Line, Signals};
+use super::{FormatParser, LineClaim};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
@@ -15,11 +15,11 @@ const TOOL: &str = "XCTest";
 
 /// Reads XCTest's text.
 #[derive(Debug, Default)]
-pub(super) struct XcTest {
+pub(super) struct XcTestParser {
     /// The test that runs, with what it printed.
-    draft: Option<Draft>,
+    draft: Option<FailureBuilder>,
     /// How tests ended since the last totals.
-    seen: Totals,
+    seen: TestTotals,
     /// A suite of all tests has ended; its totals follow.
     closing: bool,
 }
@@ -39,41 +39,41 @@ static FATAL: LazyLock<Regex> = LazyLock::new(|| {
 static EXECUTED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\s*Executed (?P<all>\d+) tests?, with "));
 
-impl Format for XcTest {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for XcTestParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         if let Some(told) = text.strip_prefix("Test Case '") {
-            return self.case(told, line, findings);
+            return self.parse_case(told, line, findings);
         }
         if let Some(told) = text.strip_prefix("Test Suite '") {
             let all = told.starts_with("All tests'") || told.starts_with("Selected tests'");
             self.closing = all && !told.contains("' started at ");
-            return Claim::Noise;
+            return LineClaim::Ignore;
         }
         if self.closing
             && let Some(executed) = EXECUTED.captures(text)
         {
             self.closing = false;
-            self.total(executed["all"].parse().unwrap_or(0), findings);
-            return Claim::Noise;
+            self.record_total(executed["all"].parse().unwrap_or(0), findings);
+            return LineClaim::Ignore;
         }
-        let error = line.signals.intersects(Signals::ERROR);
+        let error = line.signals.intersects(LineSignals::ERROR);
         if error && let Some(failed) = ASSERTION.captures(text) {
-            self.assertion(&failed, line);
-            return Claim::Evidence;
+            self.record_assertion(&failed, line);
+            return LineClaim::Evidence;
         }
-        if line.signals.intersects(Signals::BAD)
+        if line.signals.intersects(LineSignals::ANY_FAILURE)
             && self.draft.is_some()
             && let Some(fatal) = FATAL.captures(text)
         {
-            self.assertion(&fatal, line);
-            return Claim::Evidence;
+            self.record_assertion(&fatal, line);
+            return LineClaim::Evidence;
         }
-        Claim::Foreign
+        LineClaim::NotMine
     }
 
-    fn passed(&mut self, text: &str, findings: &mut Findings) -> bool {
-        let ended = text.strip_prefix("Test Case '").and_then(end);
+    fn parse_passed_test(&mut self, text: &str, findings: &mut Findings) -> bool {
+        let ended = text.strip_prefix("Test Case '").and_then(parse_test_end);
         let Some((id, "passed")) = ended else {
             return false;
         };
@@ -84,7 +84,9 @@ impl Format for XcTest {
         if !failing {
             self.draft = None;
             self.seen.passed = self.seen.passed.saturating_add(1);
-            findings.runs.test(TOOL, Outcome::Passed, Some(id));
+            findings
+                .runs
+                .record_test(TOOL, TestOutcome::Passed, Some(id));
         }
         !failing
     }
@@ -94,84 +96,90 @@ impl Format for XcTest {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        self.crashed(findings);
+        self.record_crash(findings);
     }
 }
 
 /// The test of which a line tells the end, and how it ended: `passed`, `failed` or `skipped`.
-fn end(told: &str) -> Option<(&str, &str)> {
+fn parse_test_end(told: &str) -> Option<(&str, &str)> {
     let (id, rest) = told.rsplit_once("' ")?;
     let (outcome, time) = rest.split_once(' ')?;
     time.starts_with('(').then_some((id, outcome))
 }
 
-impl XcTest {
+impl XcTestParser {
     /// A test begins, or ends.
-    fn case(&mut self, told: &str, line: &Line<'_>, findings: &mut Findings) -> Claim {
-        let Some((id, outcome)) = end(told) else {
-            self.crashed(findings);
+    fn parse_case(
+        &mut self,
+        told: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> LineClaim {
+        let Some((id, outcome)) = parse_test_end(told) else {
+            self.record_crash(findings);
             let id = told.split('\'').next().unwrap_or_default();
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = Some(id.to_owned());
             self.draft = Some(draft);
-            findings.tool(TOOL);
-            return Claim::Noise;
+            findings.add_tool(TOOL);
+            return LineClaim::Ignore;
         };
         let draft = self.draft.take();
         match outcome {
             "passed" | "skipped" => {
                 let (outcome, count) = match outcome {
-                    "passed" => (Outcome::Passed, &mut self.seen.passed),
-                    _ => (Outcome::Skipped, &mut self.seen.skipped),
+                    "passed" => (TestOutcome::Passed, &mut self.seen.passed),
+                    _ => (TestOutcome::Skipped, &mut self.seen.skipped),
                 };
                 *count = count.saturating_add(1);
-                findings.runs.test(TOOL, outcome, Some(id));
+                findings.runs.record_test(TOOL, outcome, Some(id));
             }
             _ => {
                 self.seen.failed = self.seen.failed.saturating_add(1);
-                let mut draft = draft.unwrap_or_else(|| Draft::new(FailureKind::Test, TOOL, line));
+                let mut draft =
+                    draft.unwrap_or_else(|| FailureBuilder::new(FailureKind::Test, TOOL, line));
                 draft.failure.id = Some(id.to_owned());
-                draft.skip(line);
+                draft.skip_line(line);
                 findings.add_test(TOOL, draft);
             }
         }
-        Claim::Noise
+        LineClaim::Ignore
     }
 
-    fn assertion(&mut self, failed: &regex::Captures<'_>, line: &Line<'_>) {
+    fn record_assertion(&mut self, failed: &regex::Captures<'_>, line: &CleanLine<'_>) {
         let draft = self.draft.get_or_insert_with(|| {
-            let mut draft = Draft::new(FailureKind::Test, TOOL, line);
+            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             draft.failure.id = failed.name("id").map(|id| id.as_str().to_owned());
             draft
         });
         // An error that is thrown out of a test has no place: the file is `<EXPR>` then.
         let file = failed.name("file").map_or("", |file| file.as_str());
         if !file.starts_with('<') {
-            draft.place(file, failed["line"].parse().ok(), None);
+            draft.set_location(file, failed["line"].parse().ok(), None);
         }
-        draft.message(failed["message"].trim_end_matches(" -"));
-        draft.skip(line);
+        draft.push_message(failed["message"].trim_end_matches(" -"));
+        draft.skip_line(line);
     }
 
     /// The runner counts failed assertions, and all tests: those are held against what was seen.
-    fn total(&mut self, all: u64, findings: &mut Findings) {
-        let Totals {
+    fn record_total(&mut self, all: u64, findings: &mut Findings) {
+        let TestTotals {
             failed, skipped, ..
         } = std::mem::take(&mut self.seen);
         if all > 0 {
             findings
                 .runs
-                .close(TOOL, Totals::of_all(all, failed, skipped));
+                .close(TOOL, TestTotals::from_total(all, failed, skipped));
         }
     }
 
     /// A test began and did not end.
-    fn crashed(&mut self, findings: &mut Findings) {
+    fn record_crash(&mut self, findings: &mut Findings) {
         let Some(mut draft) = self.draft.take() else {
             return;
         };
         if draft.failure.message.is_none() {
-            draft.message("the test began and did not end");
+            draft.push_message("the test began and did not end");
         }
         self.seen.failed = self.seen.failed.saturating_add(1);
         findings.add_test(TOOL, draft);

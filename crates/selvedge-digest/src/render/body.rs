@@ -8,7 +8,7 @@ use crate::record::Failure;
 
 /// How telling a line is: the lower, the sooner it gets a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
+enum LineRank {
     Message,
     /// The line of the source that the tool points at.
     Marked,
@@ -18,12 +18,12 @@ enum Rank {
 }
 
 /// The lines that say more than the headline, each with its place, the most telling first.
-pub(super) fn body(failure: &Failure) -> Vec<(usize, &str)> {
+pub(super) fn detail_lines(failure: &Failure) -> Vec<(usize, &str)> {
     let message = failure.message.as_deref().unwrap_or_default().lines();
     let excerpt = failure.excerpt.as_deref().unwrap_or_default().lines();
-    let mut last = Rank::Other;
-    let mut lines: Vec<(Rank, usize, &str)> = Vec::new();
-    let message = message.map(|line| (Some(Rank::Message), line));
+    let mut last = LineRank::Other;
+    let mut lines: Vec<(LineRank, usize, &str)> = Vec::new();
+    let message = message.map(|line| (Some(LineRank::Message), line));
     let mut all = message
         .chain(excerpt.map(|line| (None, line)))
         .enumerate()
@@ -33,11 +33,11 @@ pub(super) fn body(failure: &Failure) -> Vec<(usize, &str)> {
         let rank = match known {
             Some(rank) => rank,
             None if is_pointer(line) => last,
-            None if all.peek().is_some_and(|(_, (_, next))| is_pointer(next)) => Rank::Marked,
-            None => rank(line),
+            None if all.peek().is_some_and(|(_, (_, next))| is_pointer(next)) => LineRank::Marked,
+            None => rank_line(line),
         };
         last = rank;
-        if says_more(line, failure) {
+        if adds_information(line, failure) {
             lines.push((rank, at, line));
         }
     }
@@ -45,14 +45,14 @@ pub(super) fn body(failure: &Failure) -> Vec<(usize, &str)> {
     lines.into_iter().map(|(_, at, line)| (at, line)).collect()
 }
 
-fn rank(line: &str) -> Rank {
+fn rank_line(line: &str) -> LineRank {
     let body = line.trim_start();
     if is_foreign_frame(line) {
-        Rank::ForeignFrame
+        LineRank::ForeignFrame
     } else if body.starts_with("> ") || line.starts_with(">  ") || line.starts_with("E  ") {
-        Rank::Marked
+        LineRank::Marked
     } else {
-        Rank::Other
+        LineRank::Other
     }
 }
 
@@ -62,7 +62,7 @@ fn is_pointer(line: &str) -> bool {
 }
 
 /// Whether a line says more than a frame or an arrow to the place that the headline names.
-fn says_more(line: &str, failure: &Failure) -> bool {
+fn adds_information(line: &str, failure: &Failure) -> bool {
     if let (Some(file), Some(number)) = (&failure.file, failure.line)
         && let Some((before, after)) = line.split_once(&format!("{file}:{number}"))
     {
@@ -77,12 +77,12 @@ const EMPTY_WORDS: [&str; 8] = [
 ];
 
 /// Whether a line is shown for its form: a diff, or source behind a gutter.
-pub(super) fn is_formed(line: &str) -> bool {
+pub(super) fn is_diff_or_source(line: &str) -> bool {
     line.contains(['|', '│']) || line.trim_start().starts_with(['+', '-', '>', '<'])
 }
 
 /// Whether a line is one that was said, with at most a mark before it.
-pub(super) fn says_again(line: &str, said: &str) -> bool {
+pub(super) fn is_repetition(line: &str, said: &str) -> bool {
     const LONG: usize = 40;
     const MARK: usize = 16;
     let said = said.trim();
@@ -91,13 +91,13 @@ pub(super) fn says_again(line: &str, said: &str) -> bool {
 
 /// Whether a line of prose or a frame has no word that the headline lacks. Diffs and source are shown
 /// for their form, too, and a number that stands in the headline by chance may be a value here.
-pub(super) fn is_told(line: &str, headline: &str, failure: &Failure) -> bool {
+pub(super) fn is_reported(line: &str, headline: &str, failure: &Failure) -> bool {
     let body = line.trim_start();
     let file = failure.file.as_deref().unwrap_or_default();
     let name = file.rsplit('/').next().unwrap_or(file);
     let placed = !name.is_empty() && line.contains(name);
     let mut words = words(body).peekable();
-    !is_formed(line)
+    !is_diff_or_source(line)
         && words.peek().is_some()
         && words.all(|word| {
             let empty = EMPTY_WORDS

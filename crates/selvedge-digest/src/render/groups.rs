@@ -8,14 +8,14 @@ use crate::record::{Failure, FailureKind};
 
 /// Failures with the same message, in the order of the log.
 #[derive(Debug)]
-pub(super) struct Group<'a> {
+pub(super) struct FailureGroup<'a> {
     pub(super) first: &'a Failure,
     pub(super) others: Vec<&'a Failure>,
 }
 
 /// Puts failures with the same message together, in the order of their first.
-pub(super) fn group(failures: &[Failure]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+pub(super) fn group_failures(failures: &[Failure]) -> Vec<FailureGroup<'_>> {
+    let mut groups: Vec<FailureGroup<'_>> = Vec::new();
     let mut known: HashMap<(&FailureKind, &Option<String>, &str), usize> = HashMap::new();
     for failure in failures {
         let key = (&failure.kind, &failure.code, failure.summary.as_str());
@@ -23,7 +23,7 @@ pub(super) fn group(failures: &[Failure]) -> Vec<Group<'_>> {
             groups[index].others.push(failure);
         } else {
             known.insert(key, groups.len());
-            groups.push(Group {
+            groups.push(FailureGroup {
                 first: failure,
                 others: Vec::new(),
             });
@@ -34,7 +34,7 @@ pub(super) fn group(failures: &[Failure]) -> Vec<Group<'_>> {
 
 /// The order in which groups get a share: the first of each tool, then the second of each tool, so
 /// that one tool's flood does not drown another's only failure.
-pub(super) fn fair_order(groups: &[Group<'_>]) -> Vec<usize> {
+pub(super) fn fair_order(groups: &[FailureGroup<'_>]) -> Vec<usize> {
     let mut turns: HashMap<Option<&str>, usize> = HashMap::new();
     let mut order: Vec<(usize, usize)> = groups
         .iter()
@@ -49,12 +49,12 @@ pub(super) fn fair_order(groups: &[Group<'_>]) -> Vec<usize> {
     order.into_iter().map(|(_, index)| index).collect()
 }
 
-impl Group<'_> {
+impl FailureGroup<'_> {
     /// `id (file:line): code: summary`
     pub(super) fn headline(&self) -> String {
         let failure = self.first;
         if let Some(line) = as_printed(failure) {
-            return self.counted(line.to_owned());
+            return self.with_count(line.to_owned());
         }
         let mut parts: Vec<&str> = Vec::new();
         let subject = subject(failure);
@@ -65,10 +65,10 @@ impl Group<'_> {
         if !failure.summary.is_empty() {
             parts.push(&failure.summary);
         }
-        self.counted(parts.join(": "))
+        self.with_count(parts.join(": "))
     }
 
-    fn counted(&self, mut line: String) -> String {
+    fn with_count(&self, mut line: String) -> String {
         let count: u64 = self
             .others
             .iter()
@@ -87,7 +87,7 @@ impl Group<'_> {
         self.others
             .iter()
             .zip(told)
-            .map(|(failure, told)| brief(failure, told))
+            .map(|(failure, told)| short_description(failure, told))
     }
 }
 
@@ -102,7 +102,7 @@ fn as_printed(failure: &Failure) -> Option<&str> {
 
 /// Which test, and where.
 fn subject(failure: &Failure) -> String {
-    let place = place(failure);
+    let place = format_location(failure);
     match (&failure.id, place) {
         (Some(id), Some(place)) => match (&failure.file, failure.line) {
             (Some(file), Some(line)) if id.starts_with(file.as_str()) => {
@@ -117,7 +117,7 @@ fn subject(failure: &Failure) -> String {
     }
 }
 
-fn place(failure: &Failure) -> Option<String> {
+fn format_location(failure: &Failure) -> Option<String> {
     let file = failure.file.as_ref()?;
     Some(match (failure.line, failure.column) {
         (Some(line), Some(column)) if failure.id.is_none() => format!("{file}:{line}:{column}"),
@@ -127,7 +127,7 @@ fn place(failure: &Failure) -> Option<String> {
 }
 
 /// What tells a failure from the one that was told just before.
-fn brief(failure: &Failure, told: &Failure) -> String {
+fn short_description(failure: &Failure, told: &Failure) -> String {
     let same_file = failure.file == told.file;
     let place = match (failure.line, &failure.file) {
         (line, _) if same_file && line == told.line => String::new(),
@@ -137,7 +137,7 @@ fn brief(failure: &Failure, told: &Failure) -> String {
         _ => String::new(),
     };
     let id = match (&failure.id, &told.id) {
-        (Some(id), Some(before)) => tail(id, before),
+        (Some(id), Some(before)) => strip_common_prefix(id, before),
         (Some(id), None) => id,
         (None, _) => "",
     };
@@ -149,7 +149,7 @@ fn brief(failure: &Failure, told: &Failure) -> String {
 }
 
 /// What is left of an id without the modules and suites that the one before it stands in, too.
-fn tail<'a>(id: &'a str, before: &str) -> &'a str {
+fn strip_common_prefix<'a>(id: &'a str, before: &str) -> &'a str {
     let common: usize = id
         .chars()
         .zip(before.chars())

@@ -6,14 +6,17 @@
 use std::fmt::Write;
 
 use crate::analysis::Analysis;
-use crate::budget::Budget;
-use crate::digester::Exit;
+use crate::budget::DigestBudget;
+use crate::digester::CommandStatus;
 
 /// One line for a command that succeeded.
-pub(super) fn passed(analysis: &Analysis) -> String {
+pub(super) fn success_heading(analysis: &Analysis) -> String {
     let mut line = match &analysis.tests {
-        Some(tests) => format!("ok: exit 0, {} passed", counted(tests.passed, "test")),
-        None => format!("ok: exit 0, {} of output", counted(analysis.lines, "line")),
+        Some(tests) => format!("ok: exit 0, {} passed", count_phrase(tests.passed, "test")),
+        None => format!(
+            "ok: exit 0, {} of output",
+            count_phrase(analysis.lines, "line")
+        ),
     };
     if let Some(tests) = analysis.tests.as_ref().filter(|tests| tests.skipped > 0) {
         let _ = write!(line, ", {} skipped", tests.skipped);
@@ -23,32 +26,39 @@ pub(super) fn passed(analysis: &Analysis) -> String {
         let _ = write!(line, "; the output tells of {failed} that failed");
     }
     if analysis.failures_total > 0 && analysis.warnings_only {
-        let _ = write!(line, ", {}", counted(analysis.failures_total, "warning"));
+        let _ = write!(
+            line,
+            ", {}",
+            count_phrase(analysis.failures_total, "warning")
+        );
     }
     line
 }
 
 /// The heading over what a command reported although it succeeded.
-fn reported(analysis: &Analysis) -> String {
-    let lines = counted(analysis.lines, "line");
+fn reported_heading(analysis: &Analysis) -> String {
+    let lines = count_phrase(analysis.lines, "line");
     match analysis.failures_total {
-        0 if analysis.telling > 0 => format!(
+        0 if analysis.salient_count > 0 => format!(
             "exit 0, {} of {lines} of output may tell of trouble",
-            analysis.telling
+            analysis.salient_count
         ),
         0 => format!("exit 0, an XML document of {lines} that tells of nothing known"),
         total if analysis.warnings_only => {
-            format!("exit 0, {} in {lines} of output", counted(total, "warning"))
+            format!(
+                "exit 0, {} in {lines} of output",
+                count_phrase(total, "warning")
+            )
         }
         total => format!(
             "exit 0, {} in {lines} of output",
-            counted(total, "reported problem")
+            count_phrase(total, "reported problem")
         ),
     }
 }
 
 /// What the records tell of.
-fn thing(analysis: &Analysis) -> &'static str {
+fn record_noun(analysis: &Analysis) -> &'static str {
     if analysis.warnings_only {
         "warning"
     } else {
@@ -56,20 +66,20 @@ fn thing(analysis: &Analysis) -> &'static str {
     }
 }
 
-fn counted(number: u64, thing: &str) -> String {
+fn count_phrase(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
 /// One line: how it ended, how many failures, how many tests.
-pub(super) fn heading(analysis: &Analysis) -> String {
+pub(super) fn failure_heading(analysis: &Analysis) -> String {
     if analysis.exit.is_success() {
-        return reported(analysis);
+        return reported_heading(analysis);
     }
     let mut line = status(analysis.exit);
     let total = analysis.failures_total;
     if total > 0 {
-        let _ = write!(line, ": {}", counted(total, thing(analysis)));
+        let _ = write!(line, ": {}", count_phrase(total, record_noun(analysis)));
     }
     if let Some(tests) = &analysis.tests {
         let _ = write!(
@@ -85,20 +95,25 @@ pub(super) fn heading(analysis: &Analysis) -> String {
 }
 
 /// How it ended; only the exit decides.
-pub(super) fn status(exit: Exit) -> String {
+pub(super) fn status(exit: CommandStatus) -> String {
     match exit {
-        Exit::Code(code) => format!("FAILED (exit {code})"),
-        Exit::Signal(signal) => format!("FAILED (ended by signal {signal})"),
-        Exit::TimedOut => "FAILED (timed out)".to_owned(),
-        Exit::Unknown => "FAILED".to_owned(),
+        CommandStatus::Code(code) => format!("FAILED (exit {code})"),
+        CommandStatus::Signal(signal) => format!("FAILED (ended by signal {signal})"),
+        CommandStatus::TimedOut => "FAILED (timed out)".to_owned(),
+        CommandStatus::Unknown => "FAILED".to_owned(),
     }
 }
 
 /// What the digest leaves out, and where the whole is.
-pub(super) fn notice(analysis: &Analysis, budget: Budget<'_>, shown: u64, lines: u64) -> String {
+pub(super) fn truncation_notice(
+    analysis: &Analysis,
+    budget: DigestBudget<'_>,
+    shown: u64,
+    lines: u64,
+) -> String {
     let mut line = String::from("[cut:");
     if analysis.failures_total > 0 {
-        let (total, thing) = (analysis.failures_total, thing(analysis));
+        let (total, thing) = (analysis.failures_total, record_noun(analysis));
         let _ = write!(line, " {shown} of {total} {thing}s");
         if analysis.lines > 0 {
             let _ = write!(line, " and {lines} more");

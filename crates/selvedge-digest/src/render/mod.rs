@@ -6,22 +6,22 @@
 mod body;
 mod groups;
 mod heading;
-mod page;
-mod passages;
+mod ranked_lines;
+mod writer;
 
 use std::collections::HashSet;
 
 use crate::analysis::{Analysis, Digest};
-use crate::budget::{Budget, estimate_tokens};
-use body::{body, is_formed, is_told, says_again};
-use groups::{Group, fair_order, group};
-use heading::{heading, notice, passed, status};
-use page::{Page, cost};
-use passages::Passages;
+use crate::budget::{DigestBudget, estimate_tokens};
+use body::{detail_lines, is_diff_or_source, is_repetition, is_reported};
+use groups::{FailureGroup, fair_order, group_failures};
+use heading::{failure_heading, status, success_heading, truncation_notice};
+use ranked_lines::RankedLineSelection;
+use writer::{DigestWriter, cost};
 
 /// The parts of a budget, in percent, that each step may fill, with all the steps before it. The
 /// telling lines that belong to no known format get what is left.
-struct Shares {
+struct BudgetShares {
     /// The first of each group.
     headlines: usize,
     /// The other members of the groups.
@@ -30,7 +30,7 @@ struct Shares {
     bodies: usize,
 }
 
-const SHARES: Shares = Shares {
+const SHARES: BudgetShares = BudgetShares {
     headlines: 80,
     members: 88,
     bodies: 94,
@@ -41,41 +41,46 @@ const ABOVE_WARNINGS: f32 = 5.0;
 const BEFORE_WARNINGS: usize = 85;
 
 /// Said where neither a failure nor a telling line was found.
-const NOTHING: &str = "no line of the output says what failed";
+const NO_FAILURE_FOUND: &str = "no line of the output says what failed";
 
 /// A log of so few lines that a single warning in it is worth showing.
 const SHORT_LOG: u64 = 60;
 
 /// Renders one analysis.
-pub(crate) fn render(analysis: &Analysis, budget: Budget<'_>) -> Digest {
+pub(crate) fn render(analysis: &Analysis, budget: DigestBudget<'_>) -> Digest {
     if analysis.exit.is_success() && !is_report(analysis) {
-        return seal(format!("{}\n", passed(analysis)), budget, analysis, 0);
+        return trim_to_budget(
+            format!("{}\n", success_heading(analysis)),
+            budget,
+            analysis,
+            0,
+        );
     }
-    if let Some(whole) = fitting_whole(analysis, budget) {
-        return seal(whole, budget, analysis, analysis.failures_total);
+    if let Some(whole) = render_whole_log(analysis, budget) {
+        return trim_to_budget(whole, budget, analysis, analysis.failures_total);
     }
     // A text costs less than its lines one by one, so what the first writing leaves is written on.
-    let first = write(analysis, budget, budget.tokens);
+    let first = write_digest(analysis, budget, budget.tokens);
     let spare = budget.tokens.saturating_sub(first.tokens_estimated);
-    let second = write(analysis, budget, budget.tokens + spare);
+    let second = write_digest(analysis, budget, budget.tokens + spare);
     if second.tokens_estimated <= budget.tokens {
         second
     } else {
-        seal(first.text, budget, analysis, first.shown)
+        trim_to_budget(first.text, budget, analysis, first.shown)
     }
 }
 
 /// Writes failures and telling lines until as many tokens are spent, counted line by line.
-fn write(analysis: &Analysis, budget: Budget<'_>, tokens: usize) -> Digest {
+fn write_digest(analysis: &Analysis, budget: DigestBudget<'_>, tokens: usize) -> Digest {
     // The notice is written last; its numbers never cost more than the largest ones.
-    let kept = cost(&notice(
+    let kept = cost(&truncation_notice(
         analysis,
         budget,
         analysis.failures_total,
         analysis.lines,
     )) + 2;
-    let mut page = Page::new(tokens);
-    let heading = heading(analysis);
+    let mut page = DigestWriter::new(tokens);
+    let heading = failure_heading(analysis);
     if cost(&heading) + kept <= tokens {
         page.push(&heading);
     } else if !analysis.exit.is_success() {
@@ -83,21 +88,21 @@ fn write(analysis: &Analysis, budget: Budget<'_>, tokens: usize) -> Digest {
     }
     let kept = if page.reserve(kept) { kept } else { 0 };
     // Where nothing worse than warnings was recognised, what failed may be told elsewhere.
-    let mut chosen = Passages::default();
+    let mut chosen = RankedLineSelection::default();
     if analysis.warnings_only {
-        let limit = page.left() * (100 - BEFORE_WARNINGS) / 100;
+        let limit = page.remaining_tokens() * (100 - BEFORE_WARNINGS) / 100;
         chosen.choose(analysis, &mut page, ABOVE_WARNINGS, limit);
     }
-    let shown = failures(analysis, &mut page);
+    let shown = write_failures(analysis, &mut page);
     chosen.choose(analysis, &mut page, 0.0, 0);
     let lines = chosen.write(analysis, &mut page);
     if analysis.failures_total == 0 && lines == 0 && !analysis.exit.is_success() {
-        page.push(NOTHING);
+        page.push(NO_FAILURE_FOUND);
     }
     page.release(kept);
     // Without a log nothing is left out but failures.
     if analysis.lines > 0 || shown < analysis.failures_total {
-        page.push(&notice(analysis, budget, shown, lines));
+        page.push(&truncation_notice(analysis, budget, shown, lines));
     }
     let text = page.into_text();
     Digest {
@@ -109,7 +114,12 @@ fn write(analysis: &Analysis, budget: Budget<'_>, tokens: usize) -> Digest {
 }
 
 /// The estimate of a whole is not quite the sum of its lines, so it is checked once more.
-fn seal(mut text: String, budget: Budget<'_>, analysis: &Analysis, shown: u64) -> Digest {
+fn trim_to_budget(
+    mut text: String,
+    budget: DigestBudget<'_>,
+    analysis: &Analysis,
+    shown: u64,
+) -> Digest {
     while estimate_tokens(&text) > budget.tokens {
         let end = text
             .trim_end()
@@ -129,18 +139,18 @@ fn seal(mut text: String, budget: Budget<'_>, analysis: &Analysis, shown: u64) -
 /// or compiler that does not fail for warnings. Its warnings count wherever they stand; lines that
 /// may be warnings only where they are a good part of the output.
 fn is_report(analysis: &Analysis) -> bool {
-    let dense = analysis.lines <= SHORT_LOG || analysis.telling * 10 >= analysis.lines;
-    let found = analysis.failures_total > 0 || analysis.placed > 0 || analysis.document;
-    analysis.tests.is_none() && (found || analysis.telling > 0 && dense)
+    let dense = analysis.lines <= SHORT_LOG || analysis.salient_count * 10 >= analysis.lines;
+    let found = analysis.failures_total > 0 || analysis.located_count > 0 || analysis.is_xml;
+    analysis.tests.is_none() && (found || analysis.salient_count > 0 && dense)
 }
 
 /// The whole log under its heading, where it fits.
-fn fitting_whole(analysis: &Analysis, budget: Budget<'_>) -> Option<String> {
+fn render_whole_log(analysis: &Analysis, budget: DigestBudget<'_>) -> Option<String> {
     let whole = analysis
-        .whole
+        .whole_log
         .as_ref()
         .filter(|whole| whole.len() < budget.tokens * 8)?;
-    let heading = heading(analysis);
+    let heading = failure_heading(analysis);
     let text = if analysis.bytes == 0 {
         format!("{heading}\nno output\n")
     } else if whole.trim().is_empty() {
@@ -154,22 +164,22 @@ fn fitting_whole(analysis: &Analysis, budget: Budget<'_>) -> Option<String> {
 
 /// Failures by groups: a line each, then their other members, then messages and excerpts. Returns
 /// how many failures are shown.
-fn failures(analysis: &Analysis, page: &mut Page) -> u64 {
-    let groups = group(&analysis.failures);
+fn write_failures(analysis: &Analysis, page: &mut DigestWriter) -> u64 {
+    let groups = group_failures(&analysis.failures);
     let shares = SHARES;
-    let total = page.left();
-    let mut told: Vec<Told<'_>> = Vec::new();
+    let total = page.remaining_tokens();
+    let mut told: Vec<RenderedGroup<'_>> = Vec::new();
     for index in fair_order(&groups) {
         let group = &groups[index];
         let headline = group.headline();
         let price = cost(&headline);
-        let spent = total - page.left();
+        let spent = total - page.remaining_tokens();
         if !told.is_empty() && (spent + price) * 100 > total * shares.headlines
             || !page.reserve(price)
         {
             break;
         }
-        told.push(Told {
+        told.push(RenderedGroup {
             index,
             headline,
             members: Vec::new(),
@@ -182,9 +192,9 @@ fn failures(analysis: &Analysis, page: &mut Page) -> u64 {
     share_bodies(&mut told, page, total, total * shares.bodies);
     for told in &mut told {
         told.lines.sort_unstable_by_key(|(at, _)| *at);
-        page.tell(told.group.first.id.as_deref().unwrap_or_default());
+        page.mark_reported(told.group.first.id.as_deref().unwrap_or_default());
         page.write(&told.headline);
-        for line in also(&told.members) {
+        for line in other_member_lines(&told.members) {
             page.write(&line);
         }
         for (_, line) in &told.lines {
@@ -195,9 +205,9 @@ fn failures(analysis: &Analysis, page: &mut Page) -> u64 {
 }
 
 /// A group in the digest, as far as it is told.
-struct Told<'a> {
+struct RenderedGroup<'a> {
     index: usize,
-    group: &'a Group<'a>,
+    group: &'a FailureGroup<'a>,
     headline: String,
     members: Vec<String>,
     /// Lines of its body, with their places in it.
@@ -205,7 +215,7 @@ struct Told<'a> {
 }
 
 /// The lines that list the other members of a group.
-fn also(members: &[String]) -> Vec<String> {
+fn other_member_lines(members: &[String]) -> Vec<String> {
     const LINE_BYTES: usize = 240;
     let mut lines: Vec<String> = Vec::new();
     for member in members {
@@ -222,7 +232,12 @@ fn also(members: &[String]) -> Vec<String> {
 }
 
 /// The other members of each group, one from each in turn.
-fn share_members(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: usize) {
+fn share_members(
+    told: &mut [RenderedGroup<'_>],
+    page: &mut DigestWriter,
+    total: usize,
+    limit: usize,
+) {
     let mut queues: Vec<_> = told.iter().map(|told| told.group.others()).collect();
     loop {
         let mut any = false;
@@ -233,7 +248,7 @@ fn share_members(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: us
                 continue;
             }
             let price = estimate_tokens(&member) + 2;
-            if (total - page.left() + price) * 100 > limit || !page.reserve(price) {
+            if (total - page.remaining_tokens() + price) * 100 > limit || !page.reserve(price) {
                 return;
             }
             told.members.push(member);
@@ -246,9 +261,17 @@ fn share_members(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: us
 }
 
 /// Messages and excerpts, a line of each in turn.
-fn share_bodies(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: usize) {
+fn share_bodies(
+    told: &mut [RenderedGroup<'_>],
+    page: &mut DigestWriter,
+    total: usize,
+    limit: usize,
+) {
     let mut said: HashSet<&str> = HashSet::new();
-    let bodies: Vec<Vec<(usize, &str)>> = told.iter().map(|told| body(told.group.first)).collect();
+    let bodies: Vec<Vec<(usize, &str)>> = told
+        .iter()
+        .map(|told| detail_lines(told.group.first))
+        .collect();
     let longest = bodies.iter().map(Vec::len).max().unwrap_or(0);
     for round in 0..longest {
         for (told, body) in told.iter_mut().zip(&bodies) {
@@ -257,14 +280,16 @@ fn share_bodies(told: &mut [Told<'_>], page: &mut Page, total: usize, limit: usi
             };
             let summary = &told.group.first.summary;
             let repeats = told.headline.contains(line.trim())
-                || is_told(line, &told.headline, told.group.first)
-                || !summary.is_empty() && !is_formed(line) && line.contains(summary.as_str())
-                || told.lines.iter().any(|(_, said)| says_again(line, said));
+                || is_reported(line, &told.headline, told.group.first)
+                || !summary.is_empty()
+                    && !is_diff_or_source(line)
+                    && line.contains(summary.as_str())
+                || told.lines.iter().any(|(_, said)| is_repetition(line, said));
             if repeats || !said.insert(line.trim()) {
                 continue;
             }
             let price = cost(line) + 1;
-            if (total - page.left() + price) * 100 > limit || !page.reserve(price) {
+            if (total - page.remaining_tokens() + price) * 100 > limit || !page.reserve(price) {
                 return;
             }
             told.lines.push((at, line));

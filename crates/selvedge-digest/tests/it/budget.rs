@@ -2,7 +2,7 @@
 //! than what it costs, whatever the text.
 
 use proptest::prelude::*;
-use selvedge_digest::{Analysis, Budget, Exit, Hints, analyse, estimate_tokens};
+use selvedge_digest::{Analysis, CommandStatus, DigestBudget, Hints, analyse, estimate_tokens};
 use tiktoken_rs::o200k_base_singleton;
 
 use crate::recorded::{log, names};
@@ -47,7 +47,7 @@ fn never_below_the_real_count_and_not_far_above() {
 fn no_digest_costs_more_than_its_budget() {
     let hold = |name: &str, analysis: &Analysis| {
         for tokens in [20, 100, 500, 2000] {
-            let digest = analysis.render(Budget::tokens(tokens));
+            let digest = analysis.render(DigestBudget::tokens(tokens));
             let (_, real) = check(&digest.text);
             assert!(real <= tokens, "{name}: {real} of {tokens}");
         }
@@ -55,10 +55,16 @@ fn no_digest_costs_more_than_its_budget() {
     let mut all = Vec::new();
     for name in names() {
         let log = log(&name);
-        hold(&name, &analyse(&log, Hints::default(), Exit::Code(1)));
+        hold(
+            &name,
+            &analyse(&log, Hints::default(), CommandStatus::Code(1)),
+        );
         all.extend(log);
     }
-    hold("all", &analyse(&all, Hints::default(), Exit::Code(1)));
+    hold(
+        "all",
+        &analyse(&all, Hints::default(), CommandStatus::Code(1)),
+    );
 }
 
 /// What separates words, in the alphabets, marks and spaces that tokenizers treat apart.

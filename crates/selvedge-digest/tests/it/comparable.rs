@@ -4,12 +4,12 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
-use selvedge_digest::{Exit, Hints, TestSummary, analyse};
+use selvedge_digest::{CommandStatus, Hints, TestSummary, analyse};
 
 use crate::recorded::{names, read};
 
 fn tests(text: &str) -> Option<TestSummary> {
-    analyse(text.as_bytes(), Hints::default(), Exit::Code(0)).tests
+    analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0)).tests
 }
 
 fn readers(tests: &TestSummary) -> Vec<String> {
@@ -166,6 +166,6 @@ fn tap_is_complete_only_with_as_many_points_as_are_planned() {
         assert_eq!(of(text), expected, "{text}");
     }
     let failing = "ok - a\nnot ok - b\n1..2\n";
-    let analysis = analyse(failing.as_bytes(), Hints::default(), Exit::Code(1));
+    let analysis = analyse(failing.as_bytes(), Hints::default(), CommandStatus::Code(1));
     assert_eq!(analysis.failures[0].id.as_deref(), Some("b"));
 }

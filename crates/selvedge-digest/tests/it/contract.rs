@@ -2,25 +2,28 @@
 
 use std::io::Write;
 
-use selvedge_digest::{Analysis, Budget, Digester, Exit, Hints, LastGreen, analyse, render_shared};
+use selvedge_digest::{
+    Analysis, CommandStatus, DigestBudget, Digester, Hints, PassingOutput, analyse, render_shared,
+};
 
 use crate::recorded::log;
 
 fn fails(text: &str) -> Analysis {
-    analyse(text.as_bytes(), Hints::default(), Exit::Code(1))
+    analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(1))
 }
 
 #[test]
 fn a_failing_exit_is_never_told_as_success() {
     for text in ["", "all 12 tests passed\n", "0 errors\nBUILD SUCCESSFUL\n"] {
         for exit in [
-            Exit::Code(1),
-            Exit::Code(-1),
-            Exit::Signal(9),
-            Exit::TimedOut,
-            Exit::Unknown,
+            CommandStatus::Code(1),
+            CommandStatus::Code(-1),
+            CommandStatus::Signal(9),
+            CommandStatus::TimedOut,
+            CommandStatus::Unknown,
         ] {
-            let digest = analyse(text.as_bytes(), Hints::default(), exit).render(Budget::default());
+            let digest =
+                analyse(text.as_bytes(), Hints::default(), exit).render(DigestBudget::default());
             assert!(
                 digest.text.starts_with("FAILED"),
                 "{exit:?}: {}",
@@ -38,7 +41,7 @@ fn what_failed_goes_before_warnings() {
     let digest = fails(&format!(
         "{warnings}loom: ERROR: the shuttle of row 7 is gone\n"
     ))
-    .render(Budget::default());
+    .render(DigestBudget::default());
     assert!(
         digest.text.starts_with("FAILED (exit 1): 80 warnings\n"),
         "{}",
@@ -55,12 +58,12 @@ fn what_failed_goes_before_warnings() {
 fn reports_that_stood_in_the_last_output_that_passed_are_no_failures() {
     let old = "src/old.c:3:7: error: ignored for years\n";
     let new = "src/new.c:9:1: error: expected ';'\n";
-    let mut passed = LastGreen::default();
+    let mut passed = PassingOutput::default();
     passed.write_all(old.as_bytes()).unwrap();
-    let mut digester = Digester::new(Hints::default()).with_last_green(passed);
+    let mut digester = Digester::new(Hints::default()).with_passing_output(passed);
     digester.write_all(old.as_bytes()).unwrap();
     digester.write_all(new.as_bytes()).unwrap();
-    let analysis = digester.finish(Exit::Code(1));
+    let analysis = digester.finish(CommandStatus::Code(1));
     let files: Vec<_> = analysis
         .failures
         .iter()
@@ -78,8 +81,8 @@ fn the_output_of_a_command_begins_where_its_line_is_repeated() {
     let told = |hints| {
         let mut text: String = (0..90).map(|n| format!("error: old {n}\n")).collect();
         text.push_str("> loom weave --all\nthe shuttle is stuck\nloom: exited with code 3\n");
-        let analysis = analyse(text.as_bytes(), hints, Exit::Code(3));
-        analysis.render(Budget::tokens(60)).text
+        let analysis = analyse(text.as_bytes(), hints, CommandStatus::Code(3));
+        analysis.render(DigestBudget::tokens(60)).text
     };
     assert!(told(Hints::command("loom weave --all")).contains("the shuttle is stuck"));
     assert!(!told(Hints::default()).contains("the shuttle is stuck"));
@@ -88,8 +91,8 @@ fn the_output_of_a_command_begins_where_its_line_is_repeated() {
 #[test]
 fn output_without_text_is_not_told_as_no_output() {
     let text = |bytes: &[u8]| {
-        let analysis = analyse(bytes, Hints::default(), Exit::Code(1));
-        analysis.render(Budget::default()).text
+        let analysis = analyse(bytes, Hints::default(), CommandStatus::Code(1));
+        analysis.render(DigestBudget::default()).text
     };
     assert_eq!(text(b""), "FAILED (exit 1)\nno output\n");
     assert_eq!(
@@ -156,7 +159,7 @@ fn pending_examples_are_no_failures() {
 
 #[test]
 fn a_small_log_is_shown_whole_and_clean() {
-    let digest = fails("\x1b[31mone\x1b[0m\r\n50%\r100%\rtwo\n").render(Budget::default());
+    let digest = fails("\x1b[31mone\x1b[0m\r\n50%\r100%\rtwo\n").render(DigestBudget::default());
     assert_eq!(digest.text, "FAILED (exit 1)\none\ntwo\n");
 }
 
@@ -167,7 +170,7 @@ fn an_unknown_tool_is_told_by_its_most_telling_lines_and_the_cut_is_stated() {
         .collect();
     text.push_str("loom: cannot weave: the shuttle is stuck at row 7\n");
     text.extend((0..3000).map(|n| format!("folding sheet {n}\n")));
-    let digest = fails(&text).render(Budget::default().with_full_output("out.log"));
+    let digest = fails(&text).render(DigestBudget::default().with_full_output("out.log"));
     assert!(
         digest.text.contains("the shuttle is stuck at row 7"),
         "{}",
@@ -187,7 +190,7 @@ fn the_count_is_told_when_not_every_failure_fits() {
         .collect();
     let analysis = fails(&text);
     assert_eq!(analysis.failures_total, 300);
-    let digest = analysis.render(Budget::default());
+    let digest = analysis.render(DigestBudget::default());
     assert_eq!(digest.total, 300);
     assert!(digest.shown < 300);
     assert!(
@@ -205,8 +208,8 @@ fn a_mixed_log_tells_the_failures_of_every_tool() {
     mixed.extend(log("go_test.log"));
     mixed.extend(log("pytest.log"));
     mixed.extend(log("rustc.log"));
-    let analysis = analyse(&mixed, Hints::default(), Exit::Code(2));
-    let digest = analysis.render(Budget::default());
+    let analysis = analyse(&mixed, Hints::default(), CommandStatus::Code(2));
+    let digest = analysis.render(DigestBudget::default());
     for needle in [
         "src/lint.js",
         "TestName/basket",
@@ -225,8 +228,8 @@ fn a_budget_is_shared_fairly_and_what_is_left_goes_to_the_others() {
             .map(|n| format!("f{n}.c:1:1: error: bad {n}\n"))
             .collect::<String>(),
     );
-    let alone = large.render(Budget::tokens(250));
-    let digests = render_shared(&[&small, &large], Budget::tokens(500));
+    let alone = large.render(DigestBudget::tokens(250));
+    let digests = render_shared(&[&small, &large], DigestBudget::tokens(500));
     assert!(digests[0].text.contains("no such loom"));
     assert!(digests[1].tokens_estimated > alone.tokens_estimated);
     let sum: usize = digests.iter().map(|digest| digest.tokens_estimated).sum();
@@ -254,7 +257,7 @@ fn a_report_on_one_endless_line_is_read_entry_by_entry() {
         digester.write_all(entry.as_bytes()).unwrap();
     }
     digester.write_all(last.as_bytes()).unwrap();
-    let analysis = digester.finish(Exit::Code(1));
+    let analysis = digester.finish(CommandStatus::Code(1));
     let failure = &analysis.failures[0];
     let told = (
         failure.file.as_deref(),
@@ -300,7 +303,7 @@ fn a_runner_that_counts_more_failures_than_were_read_is_told() {
     };
     let more = fails(&log(3));
     assert_eq!(more.notes, ["pytest counts 3 failed, but 1 were read"]);
-    let text = more.render(Budget::tokens(60)).text;
+    let text = more.render(DigestBudget::tokens(60)).text;
     assert!(text.contains(&more.notes[0]), "{text}");
     assert_eq!(fails(&log(1)).notes, Vec::<String>::new());
 }
@@ -318,7 +321,7 @@ fn failures_too_many_to_be_held_are_counted() {
     );
     let analysis = fails(&log);
     assert_eq!(analysis.notes, Vec::<String>::new());
-    let text = analysis.render(Budget::default()).text;
+    let text = analysis.render(DigestBudget::default()).text;
     assert!(text.contains("1500 failures"), "{text}");
 }
 
@@ -345,7 +348,7 @@ fn memory_is_bounded_however_long_the_log_is() {
         digester.write_all(&line).unwrap();
     }
     digester.write_all(&b"x".repeat(5_000_000)).unwrap();
-    let analysis = digester.finish(Exit::Code(1));
+    let analysis = digester.finish(CommandStatus::Code(1));
     assert!(serde_json::to_vec(&analysis.failures).unwrap().len() < 4 << 20);
     assert_eq!(analysis.lines, 50_001);
 }

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use selvedge_digest::{Analysis, Budget, Digester, Exit, estimate_tokens};
+use selvedge_digest::{Analysis, CommandStatus, DigestBudget, Digester, estimate_tokens};
 
 /// Below this budget there may be no room for the word that it failed.
 const ROOM_TO_SAY_SO: usize = 40;
@@ -12,7 +12,7 @@ const ROOM_TO_SAY_SO: usize = 40;
 pub(crate) fn hold(
     digester: impl Fn() -> Digester,
     log: &[u8],
-    exit: Exit,
+    exit: CommandStatus,
     chunk: usize,
     tokens: usize,
 ) {
@@ -25,7 +25,7 @@ pub(crate) fn hold(
         assert!(failure.count >= 1, "{failure:?}");
     }
 
-    let digest = analysis.render(Budget::tokens(tokens));
+    let digest = analysis.render(DigestBudget::tokens(tokens));
     let text = &digest.text;
     assert!(digest.tokens_estimated <= tokens, "{text}");
     assert!(estimate_tokens(text) <= tokens, "{text}");
@@ -39,7 +39,7 @@ pub(crate) fn hold(
 fn read<'a>(
     mut digester: Digester,
     chunks: impl Iterator<Item = &'a [u8]>,
-    exit: Exit,
+    exit: CommandStatus,
 ) -> Analysis {
     for chunk in chunks {
         digester

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use selvedge_digest::{Budget, Digester, Exit, Hints, analyse, formats};
+use selvedge_digest::{CommandStatus, DigestBudget, Digester, Hints, analyse, formats};
 
 use crate::promises::hold;
 use crate::recorded;
@@ -83,13 +83,13 @@ fn logs() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(fragment, 0..200).prop_map(|parts| parts.concat())
 }
 
-fn exits() -> impl Strategy<Value = Exit> {
+fn exits() -> impl Strategy<Value = CommandStatus> {
     prop_oneof![
-        any::<i32>().prop_map(Exit::Code),
-        (1..64).prop_map(Exit::Signal),
-        Just(Exit::TimedOut),
-        Just(Exit::Unknown),
-        Just(Exit::Code(0)),
+        any::<i32>().prop_map(CommandStatus::Code),
+        (1..64).prop_map(CommandStatus::Signal),
+        Just(CommandStatus::TimedOut),
+        Just(CommandStatus::Unknown),
+        Just(CommandStatus::Code(0)),
     ]
 }
 
@@ -168,7 +168,7 @@ fn hostile_logs_keep_the_promises() {
         json.into_bytes(),
     ];
     for log in hostile {
-        hold(all, &log, Exit::Code(1), 65_537, 500);
+        hold(all, &log, CommandStatus::Code(1), 65_537, 500);
     }
 }
 
@@ -177,8 +177,8 @@ fn an_error_anywhere_in_a_long_line_is_told() {
     for before in [100, 5_000, 70_000, 1_000_000] {
         let filler = "lorem,ipsum,".repeat(before / 12);
         let log = format!("first\n{filler} TypeError: x is undefined {filler}\nlast\n");
-        let analysis = analyse(log.as_bytes(), Hints::default(), Exit::Code(1));
-        let digest = analysis.render(Budget::default()).text;
+        let analysis = analyse(log.as_bytes(), Hints::default(), CommandStatus::Code(1));
+        let digest = analysis.render(DigestBudget::default()).text;
         assert!(
             digest.contains("TypeError: x is undefined"),
             "{before}: {digest}"

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use selvedge_digest::{Analysis, Budget, Exit, Hints, TestIds, analyse};
+use selvedge_digest::{Analysis, CommandStatus, DigestBudget, Hints, TestIds, analyse};
 
 /// The bytes of a recorded log.
 #[allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
@@ -29,14 +29,14 @@ pub(crate) fn names() -> Vec<String> {
 
 /// What is read from a recorded log.
 pub(crate) fn read(name: &str, exit: i32) -> Analysis {
-    analyse(&log(name), Hints::default(), Exit::Code(exit))
+    analyse(&log(name), Hints::default(), CommandStatus::Code(exit))
 }
 
 /// The records and the digest of a recorded log.
 pub(crate) fn records_and_digest(name: &str, exit: i32) -> String {
     let analysis = read(&format!("{name}.log"), exit);
     // A budget below the size of the log, so that it is not simply shown whole.
-    let digest = analysis.render(Budget::tokens(220)).text;
+    let digest = analysis.render(DigestBudget::tokens(220)).text;
     format!("{}\n--- digest\n{digest}", table(&analysis))
 }
 

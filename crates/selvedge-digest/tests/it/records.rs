@@ -1,7 +1,7 @@
 //! The wire form of the records: names, leniency on read, schema.
 
 use schemars::schema_for;
-use selvedge_digest::{Failure, FailureKind, Source, TestSummary};
+use selvedge_digest::{Failure, FailureKind, FailureSource, TestSummary};
 
 #[test]
 fn a_failure_is_written_in_snake_case_without_what_is_unknown() {
@@ -10,7 +10,7 @@ fn a_failure_is_written_in_snake_case_without_what_is_unknown() {
         id: Some("a::b".to_owned()),
         summary: "left != right".to_owned(),
         count: 1,
-        source: Source::Text,
+        source: FailureSource::Text,
         ..Failure::default()
     };
     let json = serde_json::to_string(&failure).unwrap();
@@ -28,7 +28,7 @@ fn reading_is_lenient() {
     assert_eq!(read(r#"{"kind":"build"}"#).kind, FailureKind::Compile);
     let unknown = read(r#"{"kind":"quantum","source":"oracle","wavelength":3}"#);
     assert_eq!(unknown.kind, FailureKind::Unknown("quantum".to_owned()));
-    assert_eq!(unknown.source, Source::Fallback);
+    assert_eq!(unknown.source, FailureSource::Fallback);
     assert!(
         serde_json::to_string(&unknown)
             .unwrap()

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use selvedge_digest::{Budget, Exit, Hints, analyse};
+use selvedge_digest::{CommandStatus, DigestBudget, Hints, analyse};
 
 use crate::recorded::log;
 
@@ -85,14 +85,18 @@ fn coverage() -> String {
 
 /// All ids and places are recorded, and stand in the digest.
 fn check(log: &str) {
-    let analysis = analyse(log.as_bytes(), Hints::command("pytest"), Exit::Code(1));
+    let analysis = analyse(
+        log.as_bytes(),
+        Hints::command("pytest"),
+        CommandStatus::Code(1),
+    );
     let ids: Vec<_> = analysis
         .failures
         .iter()
         .filter_map(|f| f.id.as_deref())
         .collect();
     assert_eq!(ids, FAILED);
-    let digest = analysis.render(Budget::default());
+    let digest = analysis.render(DigestBudget::default());
     assert!(digest.tokens_estimated <= 500);
     for id in FAILED {
         // A group tells the module of its members once.

@@ -1,22 +1,23 @@
 //! What is told of output that came with success, in a whole log or in a part of one.
 
-use selvedge_digest::{Budget, Exit, Hints, analyse};
+use selvedge_digest::{CommandStatus, DigestBudget, Hints, analyse};
 
 use crate::recorded::read;
 
 #[test]
 fn success_is_one_short_line() {
-    let digest = read("cargo_test_green.log", 0).render(Budget::default());
+    let digest = read("cargo_test_green.log", 0).render(DigestBudget::default());
     assert_eq!(digest.text, "ok: exit 0, 4 tests passed, 1 skipped\n");
-    let digest = analyse(b"a\nb\n", Hints::default(), Exit::Code(0)).render(Budget::default());
+    let digest = analyse(b"a\nb\n", Hints::default(), CommandStatus::Code(0))
+        .render(DigestBudget::default());
     assert_eq!(digest.text, "ok: exit 0, 2 lines of output\n");
 }
 
 #[test]
 fn the_report_of_a_linter_that_succeeds_is_shown() {
     let passes = |text: &str| {
-        let analysis = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
-        analysis.render(Budget::default()).text
+        let analysis = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));
+        analysis.render(DigestBudget::default()).text
     };
     let warning = "a.c:3:7: warning: unused variable 'x' [-Wunused-variable]\n";
     assert_eq!(
@@ -41,9 +42,9 @@ fn the_report_of_a_linter_that_succeeds_is_shown() {
 #[test]
 fn success_does_not_hide_that_tests_failed() {
     let text = "running 3 tests\ntest result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured\n";
-    let digest = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
+    let digest = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));
     assert_eq!(
-        digest.render(Budget::default()).text,
+        digest.render(DigestBudget::default()).text,
         "ok: exit 0, 1 test passed; the output tells of 2 that failed\n"
     );
 }
@@ -61,8 +62,8 @@ fn trouble_within_a_run_that_passed_explains_little() {
     text.push_str("Tests run: 60, Failures: 0, Errors: 0, Skipped: 0\n");
     text.push_str("loom: cannot weave row 7\n");
     text.extend((0..60).map(|n| format!("folding sheet {n}\n")));
-    let failing = analyse(text.as_bytes(), Hints::default(), Exit::Code(1));
-    let digest = failing.render(Budget::tokens(200)).text;
+    let failing = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(1));
+    let digest = failing.render(DigestBudget::tokens(200)).text;
     assert!(digest.contains("cannot weave row 7"), "{digest}");
 }
 
@@ -70,7 +71,7 @@ fn trouble_within_a_run_that_passed_explains_little() {
 #[test]
 fn a_runner_that_tells_packages_alone_is_known_as_one() {
     let tests = |text: &str| {
-        let analysis = analyse(text.as_bytes(), Hints::default(), Exit::Code(1));
+        let analysis = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(1));
         analysis.tests.unwrap()
     };
     let failed = "--- FAIL: TestTotal (0.00s)\n    calc_test.go:7: got 0\nFAIL\n";
@@ -83,7 +84,7 @@ fn a_runner_that_tells_packages_alone_is_known_as_one() {
 #[test]
 fn output_is_tap_only_with_a_version_or_a_plan() {
     let tests = |text: &str| {
-        let analysis = analyse(text.as_bytes(), Hints::default(), Exit::Code(0));
+        let analysis = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));
         analysis
             .tests
             .map(|tests| (tests.passed, tests.failed, tests.complete))

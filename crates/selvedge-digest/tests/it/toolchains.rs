@@ -1,7 +1,7 @@
 //! What is read from recorded outputs of Swift's toolchain, of Go's linters, of Elixir's newer
 //! versions, of ruff, and of Python itself, 2 and 3.
 
-use selvedge_digest::{Exit, Hints, analyse};
+use selvedge_digest::{CommandStatus, Hints, analyse};
 
 use crate::recorded::{log, recorded};
 
@@ -41,7 +41,7 @@ recorded! {
 
 /// The tools whose failures stand in a log.
 fn tools(log: &[u8]) -> Vec<String> {
-    let analysis = analyse(log, Hints::default(), Exit::Code(1));
+    let analysis = analyse(log, Hints::default(), CommandStatus::Code(1));
     let failures = analysis.failures.into_iter();
     failures.filter_map(|failure| failure.tool).collect()
 }

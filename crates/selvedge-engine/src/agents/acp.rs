@@ -6,8 +6,8 @@
 mod conversation;
 mod model;
 mod policy;
+mod transport;
 mod updates;
-mod wire;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,108 +17,110 @@ use futures_util::future::BoxFuture;
 use selvedge_core::model::{SessionOutcome, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::claim::heed_refusal;
-use super::program::{self, Launch};
-use super::records::{self, Folded, locked};
+use super::final_message::detect_cannot_satisfy;
+use super::jsonl::{self, ParsedSession, lock_parser};
+use super::program::{self, LaunchSpec};
 use super::{Agent, SessionRequest, env};
 use crate::activity::Progress;
-use crate::process::{Ended, How, Stdin, StopSignal, Streams};
+use crate::process::{EndReason, SessionExit, StderrMode, StdinSource, StopSignal};
 
-use self::conversation::{Conversation, Talk};
-use self::updates::Updates;
-use self::wire::Wire;
+use self::conversation::{AcpConversation, ConversationEnd};
+use self::transport::AcpTransport;
+use self::updates::AcpUpdateParser;
 
 /// How long an agent may take to end by itself once nobody talks to it any more.
-const LEAVING: Duration = Duration::from_secs(2);
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// An agent that speaks the Agent Client Protocol.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Acp;
+pub struct AcpAgent;
 
-impl Agent for Acp {
+impl Agent for AcpAgent {
     fn run<'a>(
         &'a self,
         request: &'a SessionRequest,
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome> {
-        session(request, progress, cancel).map(heed_refusal).boxed()
+        run_session(request, progress, cancel)
+            .map(detect_cannot_satisfy)
+            .boxed()
     }
 }
 
-async fn session(
+async fn run_session(
     request: &SessionRequest,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
     // Nothing reads it: it is kept beside the transcript, like any other agent's prompt.
-    if let Err(outcome) = program::prompt_file(request).await {
+    if let Err(outcome) = program::write_prompt_file(request).await {
         return outcome;
     }
-    let wire = match Wire::lay(request) {
+    let wire = match AcpTransport::create(request) {
         Ok(wire) => wire,
         Err(outcome) => return *outcome,
     };
-    let conversation = match Conversation::new(request, cancel) {
+    let conversation = match AcpConversation::new(request, cancel) {
         Ok(conversation) => conversation,
         Err(outcome) => return *outcome,
     };
-    let launch = Launch {
+    let launch = LaunchSpec {
         argv: request.agent.program.clone(),
-        env: env::with_run(env::for_agent(&request.agent, &env::ours()), request),
-        stdin: Stdin::File(wire.path().to_owned()),
-        streams: Streams::Separate,
+        env: env::with_run_vars(env::agent_env(&request.agent, &env::host_env()), request),
+        stdin: StdinSource::File(wire.path().to_owned()),
+        streams: StderrMode::Separate,
         stop: StopSignal::Terminate,
         wall: Duration::from_millis(request.limits.wall_ms),
-        opens: Vec::new(),
-        carried_out: true,
+        writable_paths: Vec::new(),
+        is_task_command: true,
         retry: 0,
     };
-    let reading = Arc::new(Mutex::new(Folded::<Updates>::default()));
-    let (sending, receiving, heard) = wire.ends();
-    let reader = |told| wire::read_along(Arc::clone(&reading), heard, told);
+    let reading = Arc::new(Mutex::new(ParsedSession::<AcpUpdateParser>::default()));
+    let (sending, receiving, heard) = wire.into_parts();
+    let reader = |told| transport::parse_output(Arc::clone(&reading), heard, told);
     let (stop, gone) = (CancellationToken::new(), CancellationToken::new());
     let work = async {
-        let ended = program::run(request, launch, reader, progress, &stop).await;
+        let ended = program::run_program(request, launch, reader, progress, &stop).await;
         gone.cancel();
         ended
     };
     let talk = async {
-        let talk = conversation.hold(sending, receiving).await;
+        let talk = conversation.run(sending, receiving).await;
         // Its input is closed now, which asks it to leave.
-        let _ = tokio::time::timeout(LEAVING, gone.cancelled()).await;
+        let _ = tokio::time::timeout(EXIT_GRACE, gone.cancelled()).await;
         stop.cancel();
         talk
     };
     let (ended, talk) = futures_util::join!(work, talk);
     match ended {
-        Ok(ended) => conclude(request, &locked(&reading), ended, talk, cancel),
+        Ok(ended) => session_outcome(request, &lock_parser(&reading), ended, talk, cancel),
         Err(outcome) => outcome,
     }
 }
 
 /// What the session came to: by what the agent said, unless the talk was broken off.
-fn conclude(
+fn session_outcome(
     request: &SessionRequest,
-    reading: &Folded<Updates>,
-    mut ended: Ended,
-    talk: Talk,
+    reading: &ParsedSession<AcpUpdateParser>,
+    mut ended: SessionExit,
+    talk: ConversationEnd,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
-    if matches!(ended.how, How::Cancelled) && !cancel.is_cancelled() {
+    if matches!(ended.reason, EndReason::Cancelled) && !cancel.is_cancelled() {
         // It was over, and did not leave by itself: that says nothing about the work.
-        ended.how = How::Exited(0);
+        ended.reason = EndReason::Exited(0);
         ended.stopped_at = None;
     }
-    let by_itself = matches!(ended.how, How::Exited(0));
-    let outcome = records::conclude(request, reading, &ended);
+    let by_itself = matches!(ended.reason, EndReason::Exited(0));
+    let outcome = jsonl::session_outcome(request, reading, &ended);
     match talk {
-        Talk::OverBudget if outcome.status != SessionStatus::Infra => SessionOutcome {
+        ConversationEnd::OverBudget if outcome.status != SessionStatus::Infra => SessionOutcome {
             status: SessionStatus::Budget,
             error: Some("the cap on cost was reached".to_owned()),
             ..outcome
         },
-        Talk::Broke(why) if by_itself && !reading.has_ended() => SessionOutcome {
+        ConversationEnd::Failed(why) if by_itself && !reading.has_ended() => SessionOutcome {
             status: SessionStatus::Failed,
             error: Some(why),
             ..outcome

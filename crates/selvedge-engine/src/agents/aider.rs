@@ -3,20 +3,20 @@
 //! (which stays on this machine) for whether the model answered and what it cost, and the chat for what
 //! it said. It asks its API again for a minute, and cannot be told otherwise.
 
-mod reading;
+mod session_parser;
 
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
 
-use super::env::Environment;
-use super::records::{Allowance, Program, Recorded, has_flag, program_or};
-use super::{Role, SessionRequest, program};
+use super::env::EnvironmentMap;
+use super::jsonl::{AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default};
+use super::{SessionRequest, SessionRole, program};
 
 /// Nobody is asked, nothing is looked up, nothing is drawn, and nothing is committed: what is delivered is
 /// the tree, and its commits are the user's.
-const QUIET: &[&str] = &[
+const NON_INTERACTIVE_FLAGS: &[&str] = &[
     "--yes-always",
     "--no-stream",
     "--no-pretty",
@@ -36,29 +36,33 @@ const COMMIT_FLAGS: &[&str] = &["--auto-commits", "--dirty-commits"];
 const LOCAL_PRICES: &str = "LITELLM_LOCAL_MODEL_COST_MAP";
 
 /// aider as an agent.
-pub type Aider = Recorded<AiderChat>;
+pub type AiderAgent = JsonlAgent<AiderChat>;
 
 /// aider's program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AiderChat;
 
-impl Program for AiderChat {
-    type Reading = reading::Reading;
+impl AgentCli for AiderChat {
+    type Parser = session_parser::AiderSessionParser;
 
-    fn files(&self, request: &SessionRequest, _: Allowance) -> Vec<(PathBuf, String)> {
+    fn files(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<(PathBuf, String)> {
         // They are appended to: what an earlier session said is none of this one's.
-        let logs = self.writes(request).into_iter();
+        let logs = self.written_paths(request).into_iter();
         logs.map(|path| (path, String::new())).collect()
     }
 
-    fn writes(&self, request: &SessionRequest) -> Vec<PathBuf> {
-        vec![ledger(request), chat(request), file(request, "input")]
+    fn written_paths(&self, request: &SessionRequest) -> Vec<PathBuf> {
+        vec![
+            analytics_file(request),
+            chat_history_file(request),
+            session_file(request, "input"),
+        ]
     }
 
-    fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {
-        let mut argv = program_or(request, "aider");
+    fn command_line(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<String> {
+        let mut argv = program_or_default(request, "aider");
         let commits = has_flag(&argv, COMMIT_FLAGS);
-        argv.extend(QUIET.iter().map(|&flag| flag.to_owned()));
+        argv.extend(NON_INTERACTIVE_FLAGS.iter().map(|&flag| flag.to_owned()));
         if !commits {
             argv.extend(["--no-auto-commits", "--no-dirty-commits"].map(str::to_owned));
         }
@@ -68,15 +72,15 @@ impl Program for AiderChat {
         if let Some(effort) = &request.agent.effort {
             argv.extend(["--reasoning-effort".to_owned(), effort.clone()]);
         }
-        if request.role == Role::Judge {
+        if request.role == SessionRole::Judge {
             // It answers, and edits nothing.
             argv.extend(["--chat-mode", "ask"].map(str::to_owned));
         }
         let files = [
             ("--message-file", program::prompt_path(request)),
-            ("--analytics-log", ledger(request)),
-            ("--chat-history-file", chat(request)),
-            ("--input-history-file", file(request, "input")),
+            ("--analytics-log", analytics_file(request)),
+            ("--chat-history-file", chat_history_file(request)),
+            ("--input-history-file", session_file(request, "input")),
         ];
         for (flag, path) in files {
             argv.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
@@ -84,7 +88,12 @@ impl Program for AiderChat {
         argv
     }
 
-    fn environment(&self, request: &SessionRequest, _: Allowance, environment: &mut Environment) {
+    fn environment(
+        &self,
+        request: &SessionRequest,
+        _: SessionAllowance,
+        environment: &mut EnvironmentMap,
+    ) {
         let prices = environment.entry(LOCAL_PRICES.into());
         prices.or_insert_with(|| "True".into());
         if let Some(url) = &request.agent.base_url {
@@ -100,15 +109,17 @@ impl Program for AiderChat {
 }
 
 /// What it logs of its analytics.
-fn ledger(request: &SessionRequest) -> PathBuf {
-    file(request, "ledger.jsonl")
+fn analytics_file(request: &SessionRequest) -> PathBuf {
+    session_file(request, "ledger.jsonl")
 }
 
 /// The chat, in Markdown.
-fn chat(request: &SessionRequest) -> PathBuf {
-    file(request, "chat.md")
+fn chat_history_file(request: &SessionRequest) -> PathBuf {
+    session_file(request, "chat.md")
 }
 
-fn file(request: &SessionRequest, what: &str) -> PathBuf {
-    request.run_dir.join(format!("{}.{what}", request.files))
+fn session_file(request: &SessionRequest, what: &str) -> PathBuf {
+    request
+        .run_dir
+        .join(format!("{}.{what}", request.file_prefix))
 }

@@ -13,65 +13,65 @@ use futures_util::future::BoxFuture;
 use selvedge_core::model::{SessionOutcome, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::provider::{Provider, is_key};
+pub(super) use self::provider::{Provider, is_api_key};
 
-use self::client::Client;
-use super::chat::{self, Habits};
-use super::claim::heed_refusal;
+use self::client::GenaiClient;
+use super::chat::{self, SessionDefaults};
+use super::final_message::detect_cannot_satisfy;
 use super::retry::Backoff;
 use super::{Agent, SessionRequest};
 use crate::activity::Progress;
 
 /// Turns of the model when no other limit is set.
-const TURNS: u32 = 10;
+const DEFAULT_MAX_TURNS: u32 = 10;
 /// Tokens of a conversation: what the smallest of the models that are usually meant can take. No API
 /// tells it.
-const CONTEXT: usize = 128_000;
+const DEFAULT_CONTEXT_TOKENS: usize = 128_000;
 
 /// A model behind a provider's API as an agent.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Api {
+pub struct ApiAgent {
     backoff: Backoff,
 }
 
-impl Api {
+impl ApiAgent {
     /// With these waits between tries.
     pub fn with_backoff(backoff: Backoff) -> Self {
         Self { backoff }
     }
 }
 
-impl Agent for Api {
+impl Agent for ApiAgent {
     fn run<'a>(
         &'a self,
         request: &'a SessionRequest,
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome> {
-        work(request, self.backoff, progress, cancel)
-            .map(heed_refusal)
+        run_session(request, self.backoff, progress, cancel)
+            .map(detect_cannot_satisfy)
             .boxed()
     }
 }
 
-async fn work(
+async fn run_session(
     request: &SessionRequest,
     backoff: Backoff,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
-    let provider = match Provider::of(&request.agent) {
+    let provider = match Provider::for_agent(&request.agent) {
         Ok(provider) => provider,
         Err(error) => return SessionOutcome::failed(SessionStatus::Failed, error.to_string()),
     };
-    let client = match Client::new(provider, &request.agent) {
+    let client = match GenaiClient::new(provider, &request.agent) {
         Ok(client) => client,
         Err(error) => return SessionOutcome::failed(SessionStatus::Infra, error.to_string()),
     };
-    let habits = Habits {
-        turns: TURNS,
-        context: CONTEXT,
+    let habits = SessionDefaults {
+        turns: DEFAULT_MAX_TURNS,
+        context: DEFAULT_CONTEXT_TOKENS,
         backoff,
     };
-    chat::work(request, &client, habits, progress, cancel).await
+    chat::run_session(request, &client, habits, progress, cancel).await
 }

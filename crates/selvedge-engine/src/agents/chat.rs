@@ -4,18 +4,18 @@
 //! never more than the latest attempt. A session that ends with mere talk has done nothing, so
 //! tool calls that the model wrote as plain text are taken for what they are, and a model that
 //! never used a tool is told so, once. Whether the work is right, the checks say. Who serves the
-//! model is a matter of [`model::Model`]; nothing here knows it.
+//! model is a matter of [`model::ChatModel`]; nothing here knows it.
 
-pub(super) mod clocks;
-pub(super) mod confined;
 mod context;
 pub(super) mod conversation;
 mod instructions;
 pub(super) mod model;
 mod session;
-mod tally;
-mod textual;
+mod text_tool_calls;
+pub(super) mod timeouts;
 mod tools;
 mod transcript;
+mod usage;
+pub(super) mod workspace_fs;
 
-pub(super) use session::{Habits, work};
+pub(super) use session::{SessionDefaults, run_session};

@@ -2,9 +2,9 @@
 //! API again itself, and gives up early on some kinds of trouble (an overloaded API after two tries).
 
 mod arguments;
-mod reading;
+mod outcome;
 mod record;
-mod verdict;
+mod session_parser;
 
 #[cfg(test)]
 mod tests;
@@ -13,45 +13,45 @@ use std::time::Instant;
 
 use selvedge_core::model::{MicroUsd, SessionOutcome};
 
-pub(super) use reading::Reading;
+pub(super) use session_parser::ClaudeSessionParser;
 
 use super::SessionRequest;
-use super::env::Environment;
-use super::records::{self, Allowance, Program, Recorded};
+use super::env::EnvironmentMap;
+use super::jsonl::{self, AgentCli, JsonlAgent, SessionAllowance};
 use crate::activity::Activity;
 use crate::process::StopSignal;
 
 /// Bounds the program's own retries of one request.
 const MAX_RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES";
 /// Keeps the program from looking for updates and the like in the middle of a run.
-const QUIET: &str = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
+const QUIET_ENVIRONMENT: &str = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
 
 /// Claude Code as an agent.
-pub type Claude = Recorded<ClaudeCode>;
+pub type ClaudeAgent = JsonlAgent<ClaudeCode>;
 
 /// Claude Code's program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ClaudeCode;
 
-impl Program for ClaudeCode {
-    type Reading = Reading;
+impl AgentCli for ClaudeCode {
+    type Parser = ClaudeSessionParser;
 
     // It ends its tools and accounts for itself; a SIGTERM to its tools as well would look to it like
     // tools that came back, and it would say that all went well.
     const STOP: StopSignal = StopSignal::Interrupt;
 
-    fn command_line(&self, request: &SessionRequest, allowance: Allowance) -> Vec<String> {
+    fn command_line(&self, request: &SessionRequest, allowance: SessionAllowance) -> Vec<String> {
         arguments::command_line(request, allowance)
     }
 
     fn environment(
         &self,
         request: &SessionRequest,
-        allowance: Allowance,
-        environment: &mut Environment,
+        allowance: SessionAllowance,
+        environment: &mut EnvironmentMap,
     ) {
         environment
-            .entry(QUIET.into())
+            .entry(QUIET_ENVIRONMENT.into())
             .or_insert_with(|| "1".into());
         if !request.agent.env.contains_key(MAX_RETRIES) {
             environment.insert(MAX_RETRIES.into(), allowance.retries.to_string().into());
@@ -59,12 +59,12 @@ impl Program for ClaudeCode {
     }
 }
 
-impl records::Reading for Reading {
-    fn line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
+impl jsonl::SessionParser for ClaudeSessionParser {
+    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
         self.line(line, told);
     }
 
-    fn unknown(&mut self) {
+    fn count_unknown(&mut self) {
         self.unknown();
     }
 
@@ -74,14 +74,14 @@ impl records::Reading for Reading {
         by_exit: SessionOutcome,
         stopped_at: Option<Instant>,
     ) -> SessionOutcome {
-        verdict::outcome(self, by_exit, stopped_at)
+        outcome::session_outcome(self, by_exit, stopped_at)
     }
 
-    fn spent(&self, _: &SessionRequest) -> (u64, MicroUsd) {
-        verdict::spent(self)
+    fn usage_so_far(&self, _: &SessionRequest) -> (u64, MicroUsd) {
+        outcome::usage_so_far(self)
     }
 
-    fn asked_in_vain(&self) -> Option<u32> {
-        verdict::is_passing(self).then_some(self.fruitless_retries)
+    fn transient_api_failures(&self) -> Option<u32> {
+        outcome::is_transient_failure(self).then_some(self.retries_since_answer)
     }
 }

@@ -14,8 +14,10 @@ use std::path::PathBuf;
 
 use selvedge_core::gate;
 
-use super::records::{Allowance, Folded, Program, Recorded, has_flag, program_or};
-use super::{Role, SessionRequest, env};
+use super::jsonl::{
+    AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
+};
+use super::{SessionRequest, SessionRole, env};
 
 /// Flags by which a user takes permissions into their own hands.
 const PERMISSION_FLAGS: &[&str] = &[
@@ -28,7 +30,7 @@ const PERMISSION_FLAGS: &[&str] = &[
 ];
 
 /// As records, wherever it is; no session kept, no look-ups of updates, plug-ins and apps.
-const FIXED: [&str; 11] = [
+const FIXED_FLAGS: [&str; 11] = [
     "exec",
     "--json",
     "--color=never",
@@ -43,29 +45,29 @@ const FIXED: [&str; 11] = [
 ];
 
 /// The credential that OpenAI's clients go by.
-const KEY: &str = "OPENAI_API_KEY";
+const API_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// Codex as an agent.
-pub type Codex = Recorded<CodexExec>;
+pub type CodexAgent = JsonlAgent<CodexExec>;
 
 /// Codex's program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CodexExec;
 
-impl Program for CodexExec {
-    type Reading = Folded<record::Records>;
+impl AgentCli for CodexExec {
+    type Parser = ParsedSession<record::CodexEventParser>;
 
-    fn files(&self, request: &SessionRequest, _: Allowance) -> Vec<(PathBuf, String)> {
+    fn files(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<(PathBuf, String)> {
         match request.role {
-            Role::Worker => Vec::new(),
-            Role::Judge => vec![(schema_file(request), gate::schema().to_string())],
+            SessionRole::Implementer => Vec::new(),
+            SessionRole::Judge => vec![(schema_file(request), gate::schema().to_string())],
         }
     }
 
-    fn command_line(&self, request: &SessionRequest, allowance: Allowance) -> Vec<String> {
-        let mut argv = program_or(request, "codex");
+    fn command_line(&self, request: &SessionRequest, allowance: SessionAllowance) -> Vec<String> {
+        let mut argv = program_or_default(request, "codex");
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
-        argv.extend(FIXED.map(str::to_owned));
+        argv.extend(FIXED_FLAGS.map(str::to_owned));
         if let Some(model) = &request.agent.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
@@ -75,21 +77,21 @@ impl Program for CodexExec {
             argv.extend(["-c".to_owned(), format!("model_reasoning_effort={value}")]);
         }
         if let Some(url) = &request.agent.base_url {
-            argv.extend(provider(request, url, allowance.retries));
+            argv.extend(provider_flags(request, url, allowance.retries));
         }
         // Behind walls of ours its own cannot always be built, and then its commands do not run and it
         // does not say so: the flag is meant for that. A judge may write nothing there.
         let own = match request.role {
-            _ if request.supervisor.walls().is_some() => {
+            _ if request.supervisor.sandbox().is_some() => {
                 "--dangerously-bypass-approvals-and-sandbox"
             }
-            Role::Judge => "--sandbox=read-only",
-            Role::Worker => "--sandbox=workspace-write",
+            SessionRole::Judge => "--sandbox=read-only",
+            SessionRole::Implementer => "--sandbox=workspace-write",
         };
-        if request.role == Role::Judge || !takes_over {
+        if request.role == SessionRole::Judge || !takes_over {
             argv.push(own.to_owned());
         }
-        if request.role == Role::Judge {
+        if request.role == SessionRole::Judge {
             argv.push("--output-schema".to_owned());
             argv.push(schema_file(request).to_string_lossy().into_owned());
         }
@@ -102,13 +104,13 @@ impl Program for CodexExec {
 fn schema_file(request: &SessionRequest) -> PathBuf {
     request
         .run_dir
-        .join(format!("{}.schema.json", request.files))
+        .join(format!("{}.schema.json", request.file_prefix))
 }
 
 /// A provider of its own for the server at `url`, whose requests are made again this often. Its stream
 /// is begun again; a request within that is not, or the two would multiply.
-fn provider(request: &SessionRequest, url: &str, retries: u32) -> Vec<String> {
-    let environment = env::for_agent(&request.agent, &env::ours());
+fn provider_flags(request: &SessionRequest, url: &str, retries: u32) -> Vec<String> {
+    let environment = env::agent_env(&request.agent, &env::host_env());
     // Values are TOML, whose basic strings JSON's are.
     let url = serde_json::Value::from(url);
     let mut settings = vec![
@@ -119,8 +121,10 @@ fn provider(request: &SessionRequest, url: &str, retries: u32) -> Vec<String> {
         format!("model_providers.selvedge.stream_max_retries={retries}"),
         format!("model_providers.selvedge.base_url={url}"),
     ];
-    if environment.contains_key(OsStr::new(KEY)) {
-        settings.push(format!("model_providers.selvedge.env_key=\"{KEY}\""));
+    if environment.contains_key(OsStr::new(API_KEY_VARIABLE)) {
+        settings.push(format!(
+            "model_providers.selvedge.env_key=\"{API_KEY_VARIABLE}\""
+        ));
     }
     let setting = |setting| ["-c".to_owned(), setting];
     settings.into_iter().flat_map(setting).collect()

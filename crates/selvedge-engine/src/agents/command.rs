@@ -12,15 +12,15 @@ use selvedge_core::model::{SessionOutcome, SessionStatus};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::cap::{self, Cap};
-use super::claim::heed_refusal;
-use super::claude::Reading;
-use super::program::{self, Launch, Told};
-use super::records::{self, locked};
+use super::claude::ClaudeSessionParser;
+use super::final_message::detect_cannot_satisfy;
+use super::jsonl::{self, lock_parser};
+use super::program::{self, ActivitySender, LaunchSpec};
+use super::spend_limit::{self, SpendLimit};
 use super::{Agent, SessionRequest, env};
 use crate::activity::Progress;
-use crate::process::capture::{Consumer, Line, Lines};
-use crate::process::{Ended, Stdin, StopSignal, Streams};
+use crate::process::capture::{LineSplitter, OutputConsumer, OutputLine};
+use crate::process::{SessionExit, StderrMode, StdinSource, StopSignal};
 
 /// The longest single argument that Linux passes on.
 const ARGUMENT_LIMIT: usize = 128 << 10;
@@ -38,11 +38,13 @@ impl Agent for CommandAgent {
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome> {
-        session(request, progress, cancel).map(heed_refusal).boxed()
+        run_session(request, progress, cancel)
+            .map(detect_cannot_satisfy)
+            .boxed()
     }
 }
 
-async fn session(
+async fn run_session(
     request: &SessionRequest,
     progress: &dyn Progress,
     cancel: &CancellationToken,
@@ -51,54 +53,60 @@ async fn session(
         Ok(both) => both,
         Err(outcome) => return outcome,
     };
-    let launch = Launch {
+    let launch = LaunchSpec {
         argv,
-        env: env::with_run(env::for_agent(&request.agent, &env::ours()), request),
+        env: env::with_run_vars(env::agent_env(&request.agent, &env::host_env()), request),
         stdin,
-        streams: Streams::Separate,
+        streams: StderrMode::Separate,
         stop: StopSignal::Terminate,
         wall: Duration::from_millis(request.limits.wall_ms),
-        opens: Vec::new(),
-        carried_out: false,
+        writable_paths: Vec::new(),
+        is_task_command: false,
         retry: 0,
     };
-    let reading = Arc::new(Mutex::new(Reading::default()));
+    let reading = Arc::new(Mutex::new(ClaudeSessionParser::default()));
     // Stopped by the person, or by a cap.
     let stop = cancel.child_token();
     let watch = {
-        let (stop, cap, request) = (stop.clone(), Cap::of(request), request.clone());
-        move |reading: &Reading| {
-            let (tokens, cost) = records::Reading::spent(reading, &request);
-            if cap.reached(tokens, cost).is_some() {
+        let (stop, cap, request) = (
+            stop.clone(),
+            SpendLimit::for_session(request),
+            request.clone(),
+        );
+        move |reading: &ClaudeSessionParser| {
+            let (tokens, cost) = jsonl::SessionParser::usage_so_far(reading, &request);
+            if cap.exceeded_limit(tokens, cost).is_some() {
                 stop.cancel();
             }
         }
     };
-    let reader = |told| read_along(Arc::clone(&reading), told, watch);
-    match program::run(request, launch, reader, progress, &stop).await {
+    let reader = |told| parse_output(Arc::clone(&reading), told, watch);
+    match program::run_program(request, launch, reader, progress, &stop).await {
         Ok(ended) => {
-            let reading = locked(&reading);
-            let (tokens, cost) = records::Reading::spent(&*reading, request);
+            let reading = lock_parser(&reading);
+            let (tokens, cost) = jsonl::SessionParser::usage_so_far(&*reading, request);
             let by_cap = stop.is_cancelled() && !cancel.is_cancelled();
-            let reached = Cap::of(request).reached(tokens, cost);
-            let outcome = conclude(request, &reading, &ended);
-            cap::stopped(outcome, reached.filter(|_| by_cap))
+            let reached = SpendLimit::for_session(request).exceeded_limit(tokens, cost);
+            let outcome = session_outcome(request, &reading, &ended);
+            spend_limit::mark_over_budget(outcome, reached.filter(|_| by_cap))
         }
         Err(outcome) => outcome,
     }
 }
 
-async fn command_line(request: &SessionRequest) -> Result<(Vec<String>, Stdin), SessionOutcome> {
+async fn command_line(
+    request: &SessionRequest,
+) -> Result<(Vec<String>, StdinSource), SessionOutcome> {
     let mut argv = request.agent.program.clone();
     if argv.is_empty() {
         let error = format!("agent `{}` names no program", request.agent.name);
         return Err(SessionOutcome::failed(SessionStatus::Infra, error));
     }
-    let prompt = program::prompt_file(request).await?;
+    let prompt = program::write_prompt_file(request).await?;
     if !request.agent.prompt_as_argument {
-        return Ok((argv, Stdin::File(prompt)));
+        return Ok((argv, StdinSource::File(prompt)));
     }
-    let text = request.prompt.whole();
+    let text = request.prompt.full_text();
     if text.len() >= ARGUMENT_LIMIT {
         let error = format!(
             "a prompt of {} bytes is too long for an argument: let agent `{}` read it from stdin",
@@ -108,48 +116,52 @@ async fn command_line(request: &SessionRequest) -> Result<(Vec<String>, Stdin), 
         return Err(SessionOutcome::failed(SessionStatus::Infra, error));
     }
     argv.push(text);
-    Ok((argv, Stdin::Null))
+    Ok((argv, StdinSource::Null))
 }
 
 /// Decides on the first line that says anything what the program prints, and reads it as that.
-fn read_along(
-    reading: Arc<Mutex<Reading>>,
-    told: Told,
-    watch: impl Fn(&Reading) + Send + 'static,
-) -> impl Consumer + 'static {
+fn parse_output(
+    reading: Arc<Mutex<ClaudeSessionParser>>,
+    told: ActivitySender,
+    watch: impl Fn(&ClaudeSessionParser) + Send + 'static,
+) -> impl OutputConsumer + 'static {
     let mut prints_records = None;
-    Lines::new(LINE_LIMIT, move |line: Line<'_>| {
+    LineSplitter::new(LINE_LIMIT, move |line: OutputLine<'_>| {
         if line.bytes.trim_ascii().is_empty() {
             return;
         }
         if *prints_records.get_or_insert_with(|| is_record(line.bytes)) {
             let mut tell = |activity| drop(told.try_send(activity));
-            let mut reading = locked(&reading);
+            let mut reading = lock_parser(&reading);
             reading.line(line.bytes, &mut tell);
             watch(&reading);
         } else {
-            program::show(&told, line.bytes);
+            program::send_line(&told, line.bytes);
         }
     })
 }
 
 fn is_record(line: &[u8]) -> bool {
     #[derive(Deserialize)]
-    struct Typed {
+    struct TypedRecord {
         #[serde(rename = "type")]
         _kind: String,
     }
-    serde_json::from_slice::<Typed>(line).is_ok()
+    serde_json::from_slice::<TypedRecord>(line).is_ok()
 }
 
-fn conclude(request: &SessionRequest, reading: &Reading, ended: &Ended) -> SessionOutcome {
+fn session_outcome(
+    request: &SessionRequest,
+    reading: &ClaudeSessionParser,
+    ended: &SessionExit,
+) -> SessionOutcome {
     if reading.has_ended() {
-        return records::conclude(request, reading, ended);
+        return jsonl::session_outcome(request, reading, ended);
     }
-    let by_exit = program::by_exit(request, ended);
+    let by_exit = program::outcome_from_exit(request, ended);
     let outcome = SessionOutcome {
         text: program::excerpt(&ended.stdout).trim_end().to_owned(),
         ..by_exit
     };
-    program::with_facts(outcome, ended)
+    program::with_supervisor_data(outcome, ended)
 }

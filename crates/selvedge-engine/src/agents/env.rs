@@ -12,47 +12,47 @@ use selvedge_core::model::{AgentKind, AgentSpec};
 use selvedge_core::redact::is_secret_name;
 
 use super::SessionRequest;
-use super::api::is_key;
+use super::api::is_api_key;
 
 /// Environment variables by name.
-pub type Environment = BTreeMap<OsString, OsString>;
+pub type EnvironmentMap = BTreeMap<OsString, OsString>;
 
 /// Begins the names of what is said to Selvedge alone.
-const OURS: &str = "SELVEDGE_";
+const OWN_PREFIX: &str = "SELVEDGE_";
 
 /// Who gets what, by section.
-const ALLOWED: &str = include_str!("env/allowed.txt");
+const ALLOW_LIST: &str = include_str!("env/allowed.txt");
 
 /// The environment of an agent's program, but for the session's mark, which the supervisor sets.
 ///
 /// `ours` is our own environment. In rising order of precedence: what the allow-list lets through,
 /// the agent's `env`, its `env_from`.
-pub fn for_agent(agent: &AgentSpec, ours: &Environment) -> Environment {
-    let allowed = Allowed::of(agent.kind, ours);
-    let mut environment: Environment = ours
+pub fn agent_env(agent: &AgentSpec, ours: &EnvironmentMap) -> EnvironmentMap {
+    let allowed = EnvironmentAllowList::for_agent(agent.kind, ours);
+    let mut environment: EnvironmentMap = ours
         .iter()
-        .filter(|(name, _)| allowed.passes(name))
+        .filter(|(name, _)| allowed.allows(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
-    environment.extend(own(agent, ours));
+    environment.extend(agent_settings(agent, ours));
     if agent.kind == AgentKind::Api {
         // It is we who ask the API; what the model runs has no business with the key.
-        environment.retain(|name, _| !name.to_str().is_some_and(is_key));
+        environment.retain(|name, _| !name.to_str().is_some_and(is_api_key));
     }
     environment
 }
 
 /// What a check sees: what builds and tests ordinarily need, but for what is named like a secret; and
 /// what `shown` names, whatever it is called. `CI` is set, so that runners do not wait for a person.
-pub fn for_checks(shown: &[String], ours: &Environment) -> Environment {
-    let allowed = Allowed::of_checks();
+pub fn check_env(shown: &[String], ours: &EnvironmentMap) -> EnvironmentMap {
+    let allowed = EnvironmentAllowList::for_checks();
     let named = |name: &str| shown.iter().any(|pattern| matches(pattern, name));
     let passes = |name: &OsStr| {
-        let text = name.to_str().filter(|name| !name.starts_with(OURS));
-        let is_allowed = |name: &str| allowed.passes(OsStr::new(name)) && !is_secret_name(name);
+        let text = name.to_str().filter(|name| !name.starts_with(OWN_PREFIX));
+        let is_allowed = |name: &str| allowed.allows(OsStr::new(name)) && !is_secret_name(name);
         text.is_some_and(|name| named(name) || is_allowed(name))
     };
-    let mut environment: Environment = ours
+    let mut environment: EnvironmentMap = ours
         .iter()
         .filter(|(name, _)| passes(name))
         .map(|(name, value)| (name.clone(), value.clone()))
@@ -62,18 +62,18 @@ pub fn for_checks(shown: &[String], ours: &Environment) -> Environment {
 }
 
 /// The names of our own variables that checks do not see.
-pub fn held_back(shown: &[String], ours: &Environment) -> Vec<String> {
-    let seen = for_checks(shown, ours);
+pub fn withheld_variables(shown: &[String], ours: &EnvironmentMap) -> Vec<String> {
+    let seen = check_env(shown, ours);
     let names = ours.keys().filter(|name| !seen.contains_key(*name));
     let names = names.filter_map(|name| name.to_str());
-    let foreign = names.filter(|name| !name.starts_with(OURS));
+    let foreign = names.filter(|name| !name.starts_with(OWN_PREFIX));
     foreign.map(str::to_owned).collect()
 }
 
 /// The agent's own settings: its `env`, its `env_from`.
-pub(super) fn own(agent: &AgentSpec, ours: &Environment) -> Environment {
+pub(super) fn agent_settings(agent: &AgentSpec, ours: &EnvironmentMap) -> EnvironmentMap {
     let told = agent.env.iter();
-    let mut environment: Environment = told
+    let mut environment: EnvironmentMap = told
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     for (seen, source) in &agent.env_from {
@@ -85,7 +85,10 @@ pub(super) fn own(agent: &AgentSpec, ours: &Environment) -> Environment {
 }
 
 /// Adds what tells a program which attempt of which run it works on.
-pub(super) fn with_run(mut environment: Environment, request: &SessionRequest) -> Environment {
+pub(super) fn with_run_vars(
+    mut environment: EnvironmentMap,
+    request: &SessionRequest,
+) -> EnvironmentMap {
     // A session's mark is `<run>.<run_number>`.
     let run = request
         .tag
@@ -100,54 +103,54 @@ pub(super) fn with_run(mut environment: Environment, request: &SessionRequest) -
 }
 
 /// Our own environment as it is now.
-pub fn ours() -> Environment {
+pub fn host_env() -> EnvironmentMap {
     std::env::vars_os().collect()
 }
 
 /// The names that pass to an agent of this kind.
-struct Allowed {
-    passing: Vec<&'static str>,
-    barred: Vec<&'static str>,
+struct EnvironmentAllowList {
+    allowed: Vec<&'static str>,
+    denied: Vec<&'static str>,
 }
 
-impl Allowed {
-    fn of(kind: AgentKind, ours: &Environment) -> Self {
-        Self::read(|section| is_for(section, kind, ours))
+impl EnvironmentAllowList {
+    fn for_agent(kind: AgentKind, ours: &EnvironmentMap) -> Self {
+        Self::parse(|section| applies_to(section, kind, ours))
     }
 
-    fn of_checks() -> Self {
-        Self::read(|section| matches!(section, "everyone" | "checks"))
+    fn for_checks() -> Self {
+        Self::parse(|section| matches!(section, "everyone" | "checks"))
     }
 
-    fn read(is_meant: impl Fn(&str) -> bool) -> Self {
+    fn parse(is_meant: impl Fn(&str) -> bool) -> Self {
         let mut allowed = Self {
-            passing: Vec::new(),
-            barred: Vec::new(),
+            allowed: Vec::new(),
+            denied: Vec::new(),
         };
         let mut section = "";
-        for line in ALLOWED.lines().filter(|line| !line.starts_with('#')) {
+        for line in ALLOW_LIST.lines().filter(|line| !line.starts_with('#')) {
             if let Some(name) = line.strip_prefix('[') {
                 section = name.trim_end_matches(']');
             } else if section == "nobody" {
-                allowed.barred.extend(line.split_whitespace());
+                allowed.denied.extend(line.split_whitespace());
             } else if is_meant(section) {
-                allowed.passing.extend(line.split_whitespace());
+                allowed.allowed.extend(line.split_whitespace());
             }
         }
         allowed
     }
 
-    fn passes(&self, name: &OsStr) -> bool {
+    fn allows(&self, name: &OsStr) -> bool {
         // A name that is not UTF-8 is on no list.
         let Some(name) = name.to_str() else {
             return false;
         };
         let among = |patterns: &[&str]| patterns.iter().any(|pattern| matches(pattern, name));
-        among(&self.passing) && !among(&self.barred)
+        among(&self.allowed) && !among(&self.denied)
     }
 }
 
-fn is_for(section: &str, kind: AgentKind, ours: &Environment) -> bool {
+fn applies_to(section: &str, kind: AgentKind, ours: &EnvironmentMap) -> bool {
     let (whom, switch) = match section.split_once(" if ") {
         Some((whom, switch)) => (whom, Some(switch)),
         None => (section, None),
@@ -175,7 +178,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn environment(names: &[&str]) -> Environment {
+    fn environment(names: &[&str]) -> EnvironmentMap {
         names.iter().map(|name| (name.into(), "1".into())).collect()
     }
 
@@ -200,7 +203,7 @@ mod tests {
 
     #[track_caller]
     fn check(kind: AgentKind, ours: &[&str], expect: &[&str]) {
-        let seen = for_agent(&agent(kind), &environment(ours));
+        let seen = agent_env(&agent(kind), &environment(ours));
         assert_eq!(seen, environment(expect));
     }
 
@@ -243,7 +246,7 @@ mod tests {
         ];
         let shown = ["DATABASE_*".to_owned()];
         let ours = environment(&ours);
-        let seen = for_checks(&shown, &ours);
+        let seen = check_env(&shown, &ours);
         let expect = [
             "PATH",
             "CARGO_NET_OFFLINE",
@@ -255,7 +258,7 @@ mod tests {
         expect.insert("CI".into(), "true".into());
         assert_eq!(seen, expect);
         assert_eq!(
-            held_back(&shown, &ours),
+            withheld_variables(&shown, &ours),
             [
                 "CARGO_REGISTRY_TOKEN",
                 "EDITOR",
@@ -302,7 +305,7 @@ mod tests {
         agent.env.insert("KEY".into(), "from env".into());
         agent.env_from.insert("KEY".into(), "MY_KEY".into());
         agent.env_from.insert("GONE".into(), "NOT_SET".into());
-        let seen = for_agent(&agent, &environment(&["PATH", "MY_KEY"]));
+        let seen = agent_env(&agent, &environment(&["PATH", "MY_KEY"]));
         let expect = [("PATH", "/opt/bin"), ("KEY", "1")];
         assert_eq!(
             seen,

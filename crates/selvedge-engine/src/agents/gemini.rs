@@ -18,9 +18,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::env::Environment;
-use super::records::{Allowance, Folded, Program, Recorded, has_flag, program_or};
-use super::{Role, SessionRequest, env};
+use super::env::EnvironmentMap;
+use super::jsonl::{
+    AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
+};
+use super::{SessionRequest, SessionRole, env};
 
 /// Flags by which a user takes permissions into their own hands.
 const PERMISSION_FLAGS: &[&str] = &[
@@ -37,17 +39,17 @@ const URL: &str = "GOOGLE_GEMINI_BASE_URL";
 const KEY: &str = "GEMINI_API_KEY";
 
 /// Gemini CLI as an agent.
-pub type Gemini = Recorded<GeminiCli>;
+pub type GeminiAgent = JsonlAgent<GeminiCli>;
 
 /// Gemini CLI's program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GeminiCli;
 
-impl Program for GeminiCli {
-    type Reading = Folded<record::Records>;
+impl AgentCli for GeminiCli {
+    type Parser = ParsedSession<record::GeminiEventParser>;
 
-    fn prepare(&self, request: &SessionRequest, allowance: Allowance) -> io::Result<()> {
-        let environment = env::for_agent(&request.agent, &env::ours());
+    fn prepare(&self, request: &SessionRequest, allowance: SessionAllowance) -> io::Result<()> {
+        let environment = env::agent_env(&request.agent, &env::host_env());
         let has_key = environment.contains_key(OsStr::new(KEY));
         let users = [HOME, "HOME"]
             .iter()
@@ -56,36 +58,41 @@ impl Program for GeminiCli {
         home::create(
             &session_home(request),
             users.as_deref(),
-            settings(allowance, has_key),
+            build_settings(allowance, has_key),
         )
     }
 
-    fn writes(&self, request: &SessionRequest) -> Vec<PathBuf> {
+    fn written_paths(&self, request: &SessionRequest) -> Vec<PathBuf> {
         vec![session_home(request)]
     }
 
-    fn clean_up(&self, request: &SessionRequest) {
+    fn remove_prepared(&self, request: &SessionRequest) {
         // It holds a copy of the user's settings, which may contain credentials. What cannot be
         // removed is removed with the run's directory.
         let _ = std::fs::remove_dir_all(session_home(request));
     }
 
-    fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {
-        let mut argv = program_or(request, "gemini");
+    fn command_line(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<String> {
+        let mut argv = program_or_default(request, "gemini");
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
         argv.extend(["--output-format=stream-json", "--skip-trust"].map(str::to_owned));
         if let Some(model) = &request.agent.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
         match request.role {
-            Role::Judge => argv.push("--approval-mode=plan".to_owned()),
-            Role::Worker if takes_over => {}
-            Role::Worker => argv.push("--approval-mode=yolo".to_owned()),
+            SessionRole::Judge => argv.push("--approval-mode=plan".to_owned()),
+            SessionRole::Implementer if takes_over => {}
+            SessionRole::Implementer => argv.push("--approval-mode=yolo".to_owned()),
         }
         argv
     }
 
-    fn environment(&self, request: &SessionRequest, _: Allowance, environment: &mut Environment) {
+    fn environment(
+        &self,
+        request: &SessionRequest,
+        _: SessionAllowance,
+        environment: &mut EnvironmentMap,
+    ) {
         environment.insert(HOME.into(), session_home(request).into_os_string());
         if let Some(url) = &request.agent.base_url {
             environment.insert(URL.into(), url.into());
@@ -94,10 +101,12 @@ impl Program for GeminiCli {
 }
 
 fn session_home(request: &SessionRequest) -> PathBuf {
-    request.run_dir.join(format!("{}.home", request.files))
+    request
+        .run_dir
+        .join(format!("{}.home", request.file_prefix))
 }
 
-fn settings(allowance: Allowance, has_key: bool) -> Value {
+fn build_settings(allowance: SessionAllowance, has_key: bool) -> Value {
     let mut settings = json!({
         "general": {
             "maxAttempts": allowance.retries.saturating_add(1),

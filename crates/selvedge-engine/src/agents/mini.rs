@@ -14,19 +14,19 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::SessionRequest;
-use super::env::Environment;
-use super::records::{Allowance, Program, Recorded, has_flag, program_or};
+use super::env::EnvironmentMap;
+use super::jsonl::{AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default};
 
 /// How a user names configurations of their own, which then stand in place of its usual one.
 const CONFIG_FLAGS: &[&str] = &["-c", "--config"];
 /// Where a user names another usual configuration.
-const USUAL: &str = "MSWEA_MINI_CONFIG_PATH";
+const CONFIG_VARIABLE: &str = "MSWEA_MINI_CONFIG_PATH";
 /// How often it asks its API.
-const TRIES: &str = "MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT";
+const API_RETRIES: &str = "MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT";
 
 /// It asks nobody, greets nobody, and goes on when a model has no price in its list, which stays the
 /// one that it brings.
-const QUIET: [(&str, &str); 4] = [
+const QUIET_ENVIRONMENT: [(&str, &str); 4] = [
     ("MSWEA_CONFIGURED", "true"),
     ("MSWEA_SILENT_STARTUP", "1"),
     ("MSWEA_COST_TRACKING", "ignore_errors"),
@@ -34,34 +34,38 @@ const QUIET: [(&str, &str); 4] = [
 ];
 
 /// mini-SWE-agent as an agent.
-pub type Mini = Recorded<MiniSwe>;
+pub type MiniSweAgent = JsonlAgent<MiniSwe>;
 
 /// mini-SWE-agent's program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MiniSwe;
 
-impl Program for MiniSwe {
-    type Reading = trajectory::Reading;
+impl AgentCli for MiniSwe {
+    type Parser = trajectory::MiniSweSessionParser;
 
-    fn files(&self, request: &SessionRequest, allowance: Allowance) -> Vec<(PathBuf, String)> {
-        let settings = as_yaml(&settings(request, allowance));
+    fn files(
+        &self,
+        request: &SessionRequest,
+        allowance: SessionAllowance,
+    ) -> Vec<(PathBuf, String)> {
+        let settings = to_yaml(&build_settings(request, allowance));
         vec![
             (settings_file(request), settings),
             (trajectory_file(request), String::new()),
         ]
     }
 
-    fn writes(&self, request: &SessionRequest) -> Vec<PathBuf> {
+    fn written_paths(&self, request: &SessionRequest) -> Vec<PathBuf> {
         vec![trajectory_file(request)]
     }
 
-    fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {
-        let mut argv = program_or(request, "mini");
+    fn command_line(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<String> {
+        let mut argv = program_or_default(request, "mini");
         if !has_flag(&argv, CONFIG_FLAGS) {
             let usual = request
                 .agent
                 .env
-                .get(USUAL)
+                .get(CONFIG_VARIABLE)
                 .map_or("mini.yaml", String::as_str);
             argv.extend(["-c".to_owned(), usual.to_owned()]);
         }
@@ -75,19 +79,24 @@ impl Program for MiniSwe {
         argv
     }
 
-    fn environment(&self, _: &SessionRequest, allowance: Allowance, environment: &mut Environment) {
-        for (name, value) in QUIET {
+    fn environment(
+        &self,
+        _: &SessionRequest,
+        allowance: SessionAllowance,
+        environment: &mut EnvironmentMap,
+    ) {
+        for (name, value) in QUIET_ENVIRONMENT {
             environment
                 .entry(name.into())
                 .or_insert_with(|| value.into());
         }
         let tries = allowance.retries.saturating_add(1).to_string();
-        let entry = environment.entry(TRIES.into());
+        let entry = environment.entry(API_RETRIES.into());
         entry.or_insert_with(|| tries.into());
     }
 }
 
-fn settings(request: &SessionRequest, allowance: Allowance) -> Value {
+fn build_settings(request: &SessionRequest, allowance: SessionAllowance) -> Value {
     let mut agent = json!({
         "mode": "yolo",
         "confirm_exit": false,
@@ -111,11 +120,11 @@ fn settings(request: &SessionRequest, allowance: Allowance) -> Value {
         options["api_base"] = json!(url);
     }
     model.insert("model_kwargs".to_owned(), options);
-    json!({"run": {"task": request.prompt.whole()}, "agent": agent, "model": model})
+    json!({"run": {"task": request.prompt.full_text()}, "agent": agent, "model": model})
 }
 
 /// JSON as YAML reads it: characters that YAML refuses or takes for the end of a line are escaped.
-fn as_yaml(value: &Value) -> String {
+fn to_yaml(value: &Value) -> String {
     let mut text = String::new();
     for character in value.to_string().chars() {
         let is_special = matches!(character, '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}');
@@ -130,12 +139,12 @@ fn as_yaml(value: &Value) -> String {
 }
 
 fn settings_file(request: &SessionRequest) -> PathBuf {
-    let name = format!("{}.settings.yaml", request.files);
+    let name = format!("{}.settings.yaml", request.file_prefix);
     request.run_dir.join(name)
 }
 
 /// Where it writes down what happened.
 fn trajectory_file(request: &SessionRequest) -> PathBuf {
-    let name = format!("{}.trajectory.json", request.files);
+    let name = format!("{}.trajectory.json", request.file_prefix);
     request.run_dir.join(name)
 }

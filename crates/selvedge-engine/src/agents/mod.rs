@@ -7,23 +7,23 @@
 mod acp;
 mod aider;
 mod api;
-mod cap;
 mod chat;
-mod claim;
 mod claude;
 mod codex;
 mod command;
+mod experimental;
+mod final_message;
 mod gemini;
+mod jsonl;
 mod mini;
 mod ollama;
 mod opencode;
 mod preflight;
 mod program;
 mod qwen;
-mod records;
 mod retry;
 mod shell;
-mod untried;
+mod spend_limit;
 
 pub mod env;
 
@@ -36,22 +36,22 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::Progress;
 use crate::process::Supervisor;
 
-pub use acp::Acp;
-pub use aider::Aider;
-pub use api::Api;
-pub use claim::TEXT_LIMIT;
-pub use claude::Claude;
-pub use codex::Codex;
+pub use acp::AcpAgent;
+pub use aider::AiderAgent;
+pub use api::ApiAgent;
+pub use claude::ClaudeAgent;
+pub use codex::CodexAgent;
 pub use command::CommandAgent;
-pub use gemini::Gemini;
-pub use mini::Mini;
-pub use ollama::Ollama;
-pub use opencode::OpenCode;
-pub use preflight::{Missing, preflight};
-pub use qwen::Qwen;
+pub use experimental::{AmpAgent, CopilotAgent, CursorCliAgent, DroidAgent, GooseAgent};
+pub use final_message::TEXT_LIMIT;
+pub use gemini::GeminiAgent;
+pub use mini::MiniSweAgent;
+pub use ollama::OllamaAgent;
+pub use opencode::OpenCodeAgent;
+pub use preflight::{ProgramNotFoundError, check_program};
+pub use qwen::QwenAgent;
 pub use retry::Backoff;
-pub use shell::Shell;
-pub use untried::{Amp, Copilot, Cursor, Droid, Goose};
+pub use shell::ShellAgent;
 
 /// All that one session gets. Sessions share nothing else: each starts fresh.
 #[derive(Debug, Clone)]
@@ -65,9 +65,9 @@ pub struct SessionRequest {
     /// 1, 2, 3 …
     pub run_number: u32,
     /// What it is there for.
-    pub role: Role,
+    pub role: SessionRole,
     /// How the names of its files begin: `attempt-2`.
-    pub files: String,
+    pub file_prefix: String,
     /// Where it works.
     pub workspace: PathBuf,
     /// Two clocks and a turn limit.
@@ -88,9 +88,9 @@ pub struct SessionRequest {
 
 /// What a session is there for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum SessionRole {
     /// To do the work: it reads and changes the workspace and runs commands.
-    Worker,
+    Implementer,
     /// To judge work that it is told of: it has no tools at all, or none that change anything where an
     /// agent cannot be without, and answers in JSON.
     Judge,
@@ -110,22 +110,22 @@ pub trait Agent: Send + Sync {
 /// What carries out the sessions of an agent so configured.
 pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
     match spec.kind {
-        AgentKind::Claude => Box::new(Claude::default()),
-        AgentKind::Codex => Box::new(Codex::default()),
-        AgentKind::Gemini => Box::new(Gemini::default()),
-        AgentKind::Qwen => Box::new(Qwen::default()),
-        AgentKind::Opencode => Box::new(OpenCode::default()),
-        AgentKind::Aider => Box::new(Aider::default()),
-        AgentKind::Mini => Box::new(Mini::default()),
-        AgentKind::Cursor => Box::new(Cursor::default()),
-        AgentKind::Amp => Box::new(Amp::default()),
-        AgentKind::Droid => Box::new(Droid::default()),
-        AgentKind::Copilot => Box::new(Copilot::default()),
-        AgentKind::Goose => Box::new(Goose::default()),
-        AgentKind::Acp => Box::new(Acp),
-        AgentKind::Ollama => Box::new(Ollama::default()),
-        AgentKind::Api => Box::new(Api::default()),
+        AgentKind::Claude => Box::new(ClaudeAgent::default()),
+        AgentKind::Codex => Box::new(CodexAgent::default()),
+        AgentKind::Gemini => Box::new(GeminiAgent::default()),
+        AgentKind::Qwen => Box::new(QwenAgent::default()),
+        AgentKind::Opencode => Box::new(OpenCodeAgent::default()),
+        AgentKind::Aider => Box::new(AiderAgent::default()),
+        AgentKind::Mini => Box::new(MiniSweAgent::default()),
+        AgentKind::Cursor => Box::new(CursorCliAgent::default()),
+        AgentKind::Amp => Box::new(AmpAgent::default()),
+        AgentKind::Droid => Box::new(DroidAgent::default()),
+        AgentKind::Copilot => Box::new(CopilotAgent::default()),
+        AgentKind::Goose => Box::new(GooseAgent::default()),
+        AgentKind::Acp => Box::new(AcpAgent),
+        AgentKind::Ollama => Box::new(OllamaAgent::default()),
+        AgentKind::Api => Box::new(ApiAgent::default()),
         AgentKind::Command => Box::new(CommandAgent),
-        AgentKind::Shell => Box::new(Shell),
+        AgentKind::Shell => Box::new(ShellAgent),
     }
 }

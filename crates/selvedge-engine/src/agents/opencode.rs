@@ -7,28 +7,30 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use super::env::Environment;
-use super::records::{Allowance, Folded, Program, Recorded, has_flag, program_or};
-use super::{Role, SessionRequest};
+use super::env::EnvironmentMap;
+use super::jsonl::{
+    AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
+};
+use super::{SessionRequest, SessionRole};
 
 /// Flags by which a user takes permissions into their own hands.
 const PERMISSION_FLAGS: &[&str] = &["--auto", "--agent"];
 
 /// No look-ups of updates, nothing shared.
-const QUIET: [&str; 2] = ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_SHARE"];
+const QUIET_ENVIRONMENT: [&str; 2] = ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_SHARE"];
 
 /// `OpenCode` as an agent.
-pub type OpenCode = Recorded<OpenCodeRun>;
+pub type OpenCodeAgent = JsonlAgent<OpenCodeRun>;
 
 /// `OpenCode`'s program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpenCodeRun;
 
-impl Program for OpenCodeRun {
-    type Reading = Folded<record::Records>;
+impl AgentCli for OpenCodeRun {
+    type Parser = ParsedSession<record::OpenCodeEventParser>;
 
-    fn command_line(&self, request: &SessionRequest, _: Allowance) -> Vec<String> {
-        let mut argv = program_or(request, "opencode");
+    fn command_line(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<String> {
+        let mut argv = program_or_default(request, "opencode");
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
         // With a title of ours the model is not asked for one.
         argv.extend(["run", "--format=json", "--title=selvedge"].map(str::to_owned));
@@ -39,15 +41,20 @@ impl Program for OpenCodeRun {
             argv.extend(["--variant".to_owned(), effort.clone()]);
         }
         match request.role {
-            Role::Judge => argv.push("--agent=plan".to_owned()),
-            Role::Worker if takes_over => {}
-            Role::Worker => argv.push("--auto".to_owned()),
+            SessionRole::Judge => argv.push("--agent=plan".to_owned()),
+            SessionRole::Implementer if takes_over => {}
+            SessionRole::Implementer => argv.push("--auto".to_owned()),
         }
         argv
     }
 
-    fn environment(&self, _: &SessionRequest, _: Allowance, environment: &mut Environment) {
-        for name in QUIET {
+    fn environment(
+        &self,
+        _: &SessionRequest,
+        _: SessionAllowance,
+        environment: &mut EnvironmentMap,
+    ) {
+        for name in QUIET_ENVIRONMENT {
             environment.entry(name.into()).or_insert_with(|| "1".into());
         }
     }

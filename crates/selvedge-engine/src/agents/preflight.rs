@@ -12,7 +12,7 @@ use super::ollama::Endpoint;
 use crate::process::find_program;
 
 /// How to get the programs that people ask for most.
-const INSTALLING: &[(&str, &str)] = &[
+const INSTALL_HINTS: &[(&str, &str)] = &[
     ("claude", "npm install -g @anthropic-ai/claude-code"),
     ("codex", "npm install -g @openai/codex"),
     ("gemini", "npm install -g @google/gemini-cli"),
@@ -29,29 +29,29 @@ const INSTALLING: &[(&str, &str)] = &[
 ];
 
 /// A local server answers at once, or not at all.
-const KNOCK: Duration = Duration::from_millis(500);
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An agent cannot run: its program is not on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("agent `{agent}` needs the program `{program}`, which is not there{}", hint(how_to_install.as_deref()))]
-pub struct Missing {
+#[error("agent `{agent}` needs the program `{program}`, which is not there{}", format_hint(install_hint.as_deref()))]
+pub struct ProgramNotFoundError {
     /// The agent's name.
     pub agent: String,
     /// Its program.
     pub program: String,
     /// A command or an address, where one is known.
-    pub how_to_install: Option<String>,
+    pub install_hint: Option<String>,
 }
 
-fn hint(how: Option<&str>) -> String {
+fn format_hint(how: Option<&str>) -> String {
     how.map(|how| format!("; to install it: {how}"))
         .unwrap_or_default()
 }
 
 /// Looks for the program of an agent that is to work in `workspace`, where the agent's own
 /// environment would find it.
-pub fn preflight(agent: &AgentSpec, workspace: &Path) -> Result<(), Missing> {
-    let environment = env::for_agent(agent, &env::ours());
+pub fn check_program(agent: &AgentSpec, workspace: &Path) -> Result<(), ProgramNotFoundError> {
+    let environment = env::agent_env(agent, &env::host_env());
     let path = environment
         .get(OsStr::new("PATH"))
         .map(AsRef::as_ref)
@@ -77,24 +77,24 @@ pub fn preflight(agent: &AgentSpec, workspace: &Path) -> Result<(), Missing> {
         .file_name()
         .and_then(OsStr::to_str)
         .unwrap_or(program);
-    let known = INSTALLING.iter().find(|(known, _)| *known == name);
-    Err(Missing {
+    let known = INSTALL_HINTS.iter().find(|(known, _)| *known == name);
+    Err(ProgramNotFoundError {
         agent: agent.name.clone(),
         program: program.to_owned(),
-        how_to_install: known.map(|(_, how)| (*how).to_owned()),
+        install_hint: known.map(|(_, how)| (*how).to_owned()),
     })
 }
 
 fn is_served_elsewhere(agent: &AgentSpec) -> bool {
-    let Ok(endpoint) = Endpoint::of(agent) else {
+    let Ok(endpoint) = Endpoint::for_agent(agent) else {
         return true;
     };
-    !endpoint.is_local() || answers(&endpoint)
+    !endpoint.is_local() || is_listening(&endpoint)
 }
 
-fn answers(endpoint: &Endpoint) -> bool {
+fn is_listening(endpoint: &Endpoint) -> bool {
     let addresses = endpoint.host_and_port().to_socket_addrs();
     addresses.is_ok_and(|mut addresses| {
-        addresses.any(|address| TcpStream::connect_timeout(&address, KNOCK).is_ok())
+        addresses.any(|address| TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).is_ok())
     })
 }

@@ -13,71 +13,74 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::SessionRequest;
-use super::claim::last_words;
-use super::env::Environment;
+use super::env::EnvironmentMap;
+use super::final_message::output_tail;
 use crate::activity::{Activity, Progress};
-use crate::process::capture::{Captured, Consumer, Plan, StreamPlan};
-use crate::process::{self, Command, Ended, How, Limits, Session, Stdin, StopSignal, Streams};
+use crate::process::capture::{CapturePlan, CapturedStream, OutputConsumer, StreamPlan};
+use crate::process::{
+    self, EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, StderrMode,
+    StdinSource, StopSignal,
+};
 
 /// Activities on their way to whoever watches; what does not fit is dropped.
-const ACTIVITIES: usize = 256;
+const ACTIVITY_QUEUE_CAPACITY: usize = 256;
 
 /// A program to run for a session.
-pub(super) struct Launch {
+pub(super) struct LaunchSpec {
     pub(super) argv: Vec<String>,
-    pub(super) env: Environment,
-    pub(super) stdin: Stdin,
-    pub(super) streams: Streams,
+    pub(super) env: EnvironmentMap,
+    pub(super) stdin: StdinSource,
+    pub(super) streams: StderrMode,
     /// How a stop begins.
     pub(super) stop: StopSignal,
     /// What is left of the session's wall time.
     pub(super) wall: Duration,
     /// Files and folders beside its output that the program writes itself; they exist.
-    pub(super) opens: Vec<PathBuf>,
+    pub(super) writable_paths: Vec<PathBuf>,
     /// Whether what it prints is carried out, so that its consumer sees every byte of it.
-    pub(super) carried_out: bool,
+    pub(super) is_task_command: bool,
     /// Which try of the attempt it is, from 0: each has an output file of its own.
     pub(super) retry: u32,
 }
 
 /// Where a consumer tells what it hears.
-pub(super) type Told = mpsc::Sender<Activity>;
+pub(super) type ActivitySender = mpsc::Sender<Activity>;
 
 /// Runs it to its end, passing on what the consumer tells meanwhile. The error is the outcome of a
 /// session that could not begin.
-pub(super) async fn run<C: Consumer + 'static>(
+pub(super) async fn run_program<C: OutputConsumer + 'static>(
     request: &SessionRequest,
-    launch: Launch,
-    consumer: impl FnOnce(Told) -> C,
+    launch: LaunchSpec,
+    consumer: impl FnOnce(ActivitySender) -> C,
     progress: &dyn Progress,
     cancel: &CancellationToken,
-) -> Result<Ended, SessionOutcome> {
+) -> Result<SessionExit, SessionOutcome> {
     let file = |stream| {
         request
             .run_dir
             .join(output_name(request, launch.retry, stream))
     };
-    let (told, mut heard) = mpsc::channel(ACTIVITIES);
-    let plan = Plan {
+    let (told, mut heard) = mpsc::channel(ACTIVITY_QUEUE_CAPACITY);
+    let plan = CapturePlan {
         stdout: StreamPlan {
-            whole_to_consumer: launch.carried_out,
+            whole_to_consumer: launch.is_task_command,
             ..StreamPlan::to_file(file("stdout")).with_consumer(consumer(told))
         },
         stderr: StreamPlan::to_file(file("stderr")),
     };
-    let limits = Limits {
+    let limits = SessionTimeouts {
         wall: Some(launch.wall),
-        silence: Some(Duration::from_millis(request.limits.silence_ms)),
+        idle: Some(Duration::from_millis(request.limits.silence_ms)),
     };
-    let command = Command {
+    let command = SessionCommand {
         env: launch.env.into_iter().collect(),
         stdin: launch.stdin,
         streams: launch.streams,
         stop: launch.stop,
         lock: Some(request.lock.clone()),
         agent: Some(request.agent.kind),
-        opens: launch.opens.clone(),
-        ..Command::new(
+        writable_paths: launch.writable_paths.clone(),
+        ..SessionCommand::new(
             launch.argv.into_iter().map(Into::into).collect(),
             &request.workspace,
             &request.tag,
@@ -90,16 +93,16 @@ pub(super) async fn run<C: Consumer + 'static>(
     let ended = loop {
         tokio::select! {
             ended = &mut work => break ended,
-            Some(activity) = heard.recv() => progress.activity(activity),
+            Some(activity) = heard.recv() => progress.on_activity(activity),
         }
     };
     while let Ok(activity) = heard.try_recv() {
-        progress.activity(activity);
+        progress.on_activity(activity);
     }
     let redactor = request.supervisor.redactor();
-    for path in &launch.opens {
+    for path in &launch.writable_paths {
         if let Err(error) = redact_file(path, redactor).await {
-            return Err(cannot_write(path, &error));
+            return Err(write_error_outcome(path, &error));
         }
     }
     Ok(ended)
@@ -118,18 +121,18 @@ async fn redact_file(path: &Path, redactor: &Redactor) -> io::Result<()> {
         }
         read => read?,
     };
-    match redactor.bytes(&whole) {
+    match redactor.redact_bytes(&whole) {
         Cow::Borrowed(_) => Ok(()),
         Cow::Owned(redacted) => tokio::fs::write(path, redacted).await,
     }
 }
 
 /// Bytes of a printed line that are shown while a program runs.
-pub(super) const SHOWN_LINE: usize = 2_000;
+pub(super) const MAX_SHOWN_LINE_BYTES: usize = 2_000;
 
 /// Tells a printed line as the agent's words.
-pub(super) fn show(told: &Told, line: &[u8]) {
-    let shown = line.get(..SHOWN_LINE).unwrap_or(line);
+pub(super) fn send_line(told: &ActivitySender, line: &[u8]) {
+    let shown = line.get(..MAX_SHOWN_LINE_BYTES).unwrap_or(line);
     let text = String::from_utf8_lossy(shown).trim_end().to_owned();
     if !text.is_empty() {
         // Activity is lossy: what does not fit is dropped.
@@ -138,28 +141,30 @@ pub(super) fn show(told: &Told, line: &[u8]) {
 }
 
 /// Writes what goes to the program's standard input beside its output.
-pub(super) async fn prompt_file(request: &SessionRequest) -> Result<PathBuf, SessionOutcome> {
+pub(super) async fn write_prompt_file(request: &SessionRequest) -> Result<PathBuf, SessionOutcome> {
     let path = prompt_path(request);
-    match tokio::fs::write(&path, request.prompt.whole()).await {
+    match tokio::fs::write(&path, request.prompt.full_text()).await {
         Ok(()) => Ok(path),
-        Err(error) => Err(cannot_write(&path, &error)),
+        Err(error) => Err(write_error_outcome(&path, &error)),
     }
 }
 
 /// Where that is.
 pub(super) fn prompt_path(request: &SessionRequest) -> PathBuf {
-    request.run_dir.join(format!("{}.prompt", request.files))
+    request
+        .run_dir
+        .join(format!("{}.prompt", request.file_prefix))
 }
 
 /// The outcome of a session whose own files cannot be written.
-pub(super) fn cannot_write(path: &Path, error: &io::Error) -> SessionOutcome {
+pub(super) fn write_error_outcome(path: &Path, error: &io::Error) -> SessionOutcome {
     let error = format!("cannot write {}: {error}", path.display());
     SessionOutcome::failed(SessionStatus::Infra, error)
 }
 
 /// The name of a file of the session's output, below the run's directory.
 pub(super) fn output_name(request: &SessionRequest, retry: u32, stream: &str) -> String {
-    let files = &request.files;
+    let files = &request.file_prefix;
     match retry {
         0 => format!("{files}.{stream}"),
         retry => format!("{files}.retry-{retry}.{stream}"),
@@ -168,43 +173,43 @@ pub(super) fn output_name(request: &SessionRequest, retry: u32, stream: &str) ->
 
 /// The error of a session that ended in a way that says nothing about the agent: the machinery
 /// failed, or something of its tree is still alive, and then nothing may be verified.
-pub(super) fn infrastructure(ended: &Ended) -> Option<String> {
-    Some(match &ended.how {
-        How::SpawnFailed(failure) => failure.to_string(),
-        How::CaptureFailed(error) => error.to_string(),
-        How::Lost => "the session's supervisor was lost".to_owned(),
-        _ => return ended.tree.said_survivors(),
+pub(super) fn infrastructure_error(ended: &SessionExit) -> Option<String> {
+    Some(match &ended.reason {
+        EndReason::SpawnFailed(failure) => failure.to_string(),
+        EndReason::CaptureFailed(error) => error.to_string(),
+        EndReason::SupervisorLost => "the session's supervisor was lost".to_owned(),
+        _ => return ended.tree.describe_survivors(),
     })
 }
 
 /// The outcome of a program whose own records say nothing: its exit, or who stopped it.
-pub(super) fn by_exit(request: &SessionRequest, ended: &Ended) -> SessionOutcome {
+pub(super) fn outcome_from_exit(request: &SessionRequest, ended: &SessionExit) -> SessionOutcome {
     let failed = |what: String| {
-        let said = [&ended.stderr, &ended.stdout].map(|stream| last_words(&excerpt(stream)));
+        let said = [&ended.stderr, &ended.stdout].map(|stream| output_tail(&excerpt(stream)));
         let error = match said.into_iter().find(|said| !said.is_empty()) {
             None => what,
             Some(said) => format!("{what}: {said}"),
         };
         SessionOutcome::failed(SessionStatus::Failed, error)
     };
-    if let Some(error) = infrastructure(ended) {
+    if let Some(error) = infrastructure_error(ended) {
         return SessionOutcome::failed(SessionStatus::Infra, error);
     }
-    match &ended.how {
-        How::Exited(0) => SessionOutcome::new(SessionStatus::Success),
-        How::Exited(code) => failed(format!("exited with code {code}")),
-        How::Signalled(signal) => failed(format!("ended by signal {signal}")),
-        How::TimedOut => ran_out(request.limits.wall_ms, "no end"),
-        How::Silent => ran_out(request.limits.silence_ms, "no output"),
-        How::Cancelled => SessionOutcome::failed(SessionStatus::Cancelled, "cancelled"),
-        How::SpawnFailed(_) | How::CaptureFailed(_) | How::Lost => {
+    match &ended.reason {
+        EndReason::Exited(0) => SessionOutcome::new(SessionStatus::Success),
+        EndReason::Exited(code) => failed(format!("exited with code {code}")),
+        EndReason::Signalled(signal) => failed(format!("ended by signal {signal}")),
+        EndReason::TimedOut => timeout_outcome(request.limits.wall_ms, "no end"),
+        EndReason::IdleTimeout => timeout_outcome(request.limits.silence_ms, "no output"),
+        EndReason::Cancelled => SessionOutcome::failed(SessionStatus::Cancelled, "cancelled"),
+        EndReason::SpawnFailed(_) | EndReason::CaptureFailed(_) | EndReason::SupervisorLost => {
             SessionOutcome::new(SessionStatus::Infra)
         }
     }
 }
 
 /// The outcome of a session that one of the two clocks ended.
-pub(super) fn ran_out(limit_ms: u64, lacking: &str) -> SessionOutcome {
+pub(super) fn timeout_outcome(limit_ms: u64, lacking: &str) -> SessionOutcome {
     let error = format!(
         "{lacking} within {} s",
         Duration::from_millis(limit_ms).as_secs_f64()
@@ -213,7 +218,7 @@ pub(super) fn ran_out(limit_ms: u64, lacking: &str) -> SessionOutcome {
 }
 
 /// Adds what the supervisor knows of a session, however it ended.
-pub(super) fn with_facts(outcome: SessionOutcome, ended: &Ended) -> SessionOutcome {
+pub(super) fn with_supervisor_data(outcome: SessionOutcome, ended: &SessionExit) -> SessionOutcome {
     let transcript = ended.stdout.file.as_ref().map(|stored| OutputRef {
         file: stored
             .path
@@ -222,18 +227,18 @@ pub(super) fn with_facts(outcome: SessionOutcome, ended: &Ended) -> SessionOutco
             .to_string_lossy()
             .into_owned(),
         bytes: ended.stdout.bytes,
-        left_out: stored.left_out,
+        left_out: stored.omitted,
     });
     SessionOutcome {
         duration_ms: u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX),
-        processes: Some(ended.tree.processes()),
+        processes: Some(ended.tree.to_processes()),
         transcript,
         ..outcome
     }
 }
 
 /// What is kept in memory of a stream: its beginning and its end, as text.
-pub(super) fn excerpt(stream: &Captured) -> String {
+pub(super) fn excerpt(stream: &CapturedStream) -> String {
     let mut bytes = stream.head.clone();
     if stream.omitted() > 0 {
         bytes.extend_from_slice(format!("\n[{} bytes left out]\n", stream.omitted()).as_bytes());

@@ -14,9 +14,11 @@ use selvedge_core::model::{Cost, CostSource, MicroUsd, SessionOutcome, SessionSt
 use serde_json::json;
 
 use super::claude;
-use super::env::Environment;
-use super::records::{Allowance, Program, Reading, Recorded, has_flag, program_or};
-use super::{Role, SessionRequest};
+use super::env::EnvironmentMap;
+use super::jsonl::{
+    AgentCli, JsonlAgent, SessionAllowance, SessionParser, has_flag, program_or_default,
+};
+use super::{SessionRequest, SessionRole};
 use crate::activity::Activity;
 
 /// Flags by which a user takes permissions into their own hands.
@@ -27,18 +29,18 @@ const DEFAULTS: &str = "QWEN_CODE_SYSTEM_DEFAULTS_PATH";
 const URL: &str = "OPENAI_BASE_URL";
 
 /// Qwen Code as an agent.
-pub type Qwen = Recorded<QwenCode>;
+pub type QwenAgent = JsonlAgent<QwenCode>;
 
 /// Qwen Code's program.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QwenCode;
 
-impl Program for QwenCode {
-    type Reading = Records;
+impl AgentCli for QwenCode {
+    type Parser = QwenSessionParser;
 
     const TURN_LIMIT_EXIT: Option<i32> = Some(53);
 
-    fn files(&self, request: &SessionRequest, _: Allowance) -> Vec<(PathBuf, String)> {
+    fn files(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<(PathBuf, String)> {
         // The library below would try again each of its seven tries.
         let settings = json!({
             "general": {"enableAutoUpdate": false},
@@ -48,8 +50,8 @@ impl Program for QwenCode {
         vec![(settings_file(request), settings.to_string())]
     }
 
-    fn command_line(&self, request: &SessionRequest, allowance: Allowance) -> Vec<String> {
-        let mut argv = program_or(request, "qwen");
+    fn command_line(&self, request: &SessionRequest, allowance: SessionAllowance) -> Vec<String> {
+        let mut argv = program_or_default(request, "qwen");
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
         argv.push("--output-format=stream-json".to_owned());
         if let Some(model) = &request.agent.model {
@@ -62,17 +64,22 @@ impl Program for QwenCode {
             argv.extend(["--max-session-turns".to_owned(), turns.to_string()]);
         }
         match request.role {
-            Role::Judge => {
+            SessionRole::Judge => {
                 argv.extend(["--approval-mode=plan", "--json-schema"].map(str::to_owned));
                 argv.push(gate::schema().to_string());
             }
-            Role::Worker if takes_over => {}
-            Role::Worker => argv.push("--approval-mode=yolo".to_owned()),
+            SessionRole::Implementer if takes_over => {}
+            SessionRole::Implementer => argv.push("--approval-mode=yolo".to_owned()),
         }
         argv
     }
 
-    fn environment(&self, request: &SessionRequest, _: Allowance, environment: &mut Environment) {
+    fn environment(
+        &self,
+        request: &SessionRequest,
+        _: SessionAllowance,
+        environment: &mut EnvironmentMap,
+    ) {
         let settings = settings_file(request).into_os_string();
         environment.entry(DEFAULTS.into()).or_insert(settings);
         if let Some(url) = &request.agent.base_url {
@@ -84,19 +91,19 @@ impl Program for QwenCode {
 fn settings_file(request: &SessionRequest) -> PathBuf {
     request
         .run_dir
-        .join(format!("{}.settings.json", request.files))
+        .join(format!("{}.settings.json", request.file_prefix))
 }
 
 /// Records like Claude Code's, with tokens counted as OpenAI counts them.
 #[derive(Debug, Default)]
-pub(in crate::agents) struct Records(claude::Reading);
+pub(in crate::agents) struct QwenSessionParser(claude::ClaudeSessionParser);
 
-impl Reading for Records {
-    fn line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
+impl SessionParser for QwenSessionParser {
+    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
         self.0.line(line, told);
     }
 
-    fn unknown(&mut self) {
+    fn count_unknown(&mut self) {
         self.0.unknown();
     }
 
@@ -106,7 +113,7 @@ impl Reading for Records {
         by_exit: SessionOutcome,
         stopped_at: Option<Instant>,
     ) -> SessionOutcome {
-        let outcome = Reading::outcome(&self.0, request, by_exit, stopped_at);
+        let outcome = SessionParser::outcome(&self.0, request, by_exit, stopped_at);
         let usage = Usage {
             input: outcome.usage.input.saturating_sub(outcome.usage.cache_read),
             ..outcome.usage
@@ -124,13 +131,13 @@ impl Reading for Records {
         }
     }
 
-    fn spent(&self, request: &SessionRequest) -> (u64, MicroUsd) {
+    fn usage_so_far(&self, request: &SessionRequest) -> (u64, MicroUsd) {
         // As though it had just broken off: what cached tokens cost is known there.
         let now = self.outcome(request, SessionOutcome::new(SessionStatus::Failed), None);
         (now.usage.total(), now.cost.at_least())
     }
 
-    fn asked_in_vain(&self) -> Option<u32> {
+    fn transient_api_failures(&self) -> Option<u32> {
         None
     }
 }

@@ -1,7 +1,7 @@
 //! When a model's API is asked again, and after how long. Verification retries are none of this:
 //! what is tried again here is the transport, not the work.
 //!
-//! Pure but for [`random`], the one source of chance, and [`wait`]: both are called at the edge.
+//! Pure but for [`random_fraction`], the one source of chance, and [`wait`]: both are called at the edge.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -48,9 +48,9 @@ impl Backoff {
 /// How a wait between two tries ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Wait {
+pub(super) enum WaitOutcome {
     /// It is time to try again.
-    Over,
+    Elapsed,
     /// It would take longer than there is time: not waited at all.
     TooLong,
     /// The caller cancelled meanwhile.
@@ -58,14 +58,18 @@ pub(super) enum Wait {
 }
 
 /// Waits, unless that would take longer than `wall_left`.
-pub(super) async fn wait(delay: Duration, wall_left: Duration, cancel: &CancellationToken) -> Wait {
+pub(super) async fn wait(
+    delay: Duration,
+    wall_left: Duration,
+    cancel: &CancellationToken,
+) -> WaitOutcome {
     if delay >= wall_left {
-        return Wait::TooLong;
+        return WaitOutcome::TooLong;
     }
     tokio::select! {
         biased;
-        () = cancel.cancelled() => Wait::Cancelled,
-        () = tokio::time::sleep(delay) => Wait::Over,
+        () = cancel.cancelled() => WaitOutcome::Cancelled,
+        () = tokio::time::sleep(delay) => WaitOutcome::Elapsed,
     }
 }
 
@@ -78,7 +82,7 @@ pub(super) fn is_transient(status: u16) -> bool {
 }
 
 /// Words in the text of an API's failure that bears no status of its own, and that may pass by itself.
-const PASSING_TROUBLE: &[&str] = &[
+const TRANSIENT_ERROR_WORDS: &[&str] = &[
     "overloaded",
     "529",
     "at capacity",
@@ -102,7 +106,7 @@ const PASSING_TROUBLE: &[&str] = &[
 
 /// Whether the failure that an agent tells of may pass by itself: by the status that it names, else
 /// by its words.
-pub(super) fn may_pass(said: &str) -> bool {
+pub(super) fn is_transient_message(said: &str) -> bool {
     let said = said.to_lowercase();
     let named = said.split("status").skip(1).find_map(|rest| {
         let digits = rest
@@ -112,18 +116,20 @@ pub(super) fn may_pass(said: &str) -> bool {
     });
     match named {
         Some(status) => is_transient(status),
-        None => PASSING_TROUBLE.iter().any(|words| said.contains(words)),
+        None => TRANSIENT_ERROR_WORDS
+            .iter()
+            .any(|words| said.contains(words)),
     }
 }
 
 /// What a `Retry-After` header asks for, when it counts seconds. A date is not understood, and
 /// then the backoff alone decides.
-pub(super) fn retry_after(header: &str) -> Option<Duration> {
+pub(super) fn parse_retry_after(header: &str) -> Option<Duration> {
     header.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// A number in `0..1` that nobody can foresee.
-pub(super) fn random() -> f64 {
+pub(super) fn random_fraction() -> f64 {
     // Every `RandomState` is keyed anew; what it makes of nothing is as good as a die.
     let [.., a, b, c, d] = RandomState::new().hash_one(()).to_le_bytes();
     f64::from(u32::from_le_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
@@ -153,10 +159,10 @@ mod tests {
 
     #[test]
     fn what_the_server_asks_for_is_never_cut_short() {
-        let asked = retry_after(" 60 ");
+        let asked = parse_retry_after(" 60 ");
         assert_eq!(BACKOFF.delay(1, asked, 0.5), Duration::from_millis(60_500));
         assert_eq!(Backoff::NONE.delay(9, asked, 1.0), Duration::from_mins(1));
-        assert_eq!(retry_after("Fri, 31 Dec 1999 23:59:59 GMT"), None);
+        assert_eq!(parse_retry_after("Fri, 31 Dec 1999 23:59:59 GMT"), None);
     }
 
     #[test]
@@ -181,20 +187,20 @@ mod tests {
             "API Error: Overloaded",
             "stream disconnected before completion",
         ] {
-            assert!(may_pass(passing), "{passing}");
+            assert!(is_transient_message(passing), "{passing}");
         }
         for lasting in [
             "unexpected status 401 Unauthorized: timeout of your key, url: http://x",
             "Invalid API key",
             "",
         ] {
-            assert!(!may_pass(lasting), "{lasting}");
+            assert!(!is_transient_message(lasting), "{lasting}");
         }
     }
 
     #[test]
     fn chance_stays_within_its_range_and_is_no_constant() {
-        let drawn: Vec<f64> = (0..64).map(|_| random()).collect();
+        let drawn: Vec<f64> = (0..64).map(|_| random_fraction()).collect();
         assert!(drawn.iter().all(|number| (0.0..1.0).contains(number)));
         assert!(
             drawn

@@ -9,29 +9,31 @@ use futures_util::future::BoxFuture;
 use selvedge_core::model::{Cost, SessionOutcome, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::claim::heed_refusal;
-use super::program::{self, Launch};
+use super::final_message::detect_cannot_satisfy;
+use super::program::{self, LaunchSpec};
 use super::{Agent, SessionRequest, env};
 use crate::activity::{Activity, Progress};
-use crate::process::capture::{Line, Lines};
-use crate::process::{Ended, How, Stdin, StopSignal, Streams};
+use crate::process::capture::{LineSplitter, OutputLine};
+use crate::process::{EndReason, SessionExit, StderrMode, StdinSource, StopSignal};
 
 /// The task's own command as an agent.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Shell;
+pub struct ShellAgent;
 
-impl Agent for Shell {
+impl Agent for ShellAgent {
     fn run<'a>(
         &'a self,
         request: &'a SessionRequest,
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome> {
-        session(request, progress, cancel).map(heed_refusal).boxed()
+        run_session(request, progress, cancel)
+            .map(detect_cannot_satisfy)
+            .boxed()
     }
 }
 
-async fn session(
+async fn run_session(
     request: &SessionRequest,
     progress: &dyn Progress,
     cancel: &CancellationToken,
@@ -40,51 +42,51 @@ async fn session(
         let error = "the task has no command to run".to_owned();
         return SessionOutcome::failed(SessionStatus::Infra, error);
     }
-    let first = start(request, 0, progress, cancel).await;
-    let has_run = matches!(&first, Ok(ended) if !matches!(ended.how, How::SpawnFailed(_)));
+    let first = run_command(request, 0, progress, cancel).await;
+    let has_run = matches!(&first, Ok(ended) if !matches!(ended.reason, EndReason::SpawnFailed(_)));
     let last = if has_run || cancel.is_cancelled() {
         first
     } else {
         let note = "the command could not be started; trying once more".to_owned();
-        progress.activity(Activity::Note(note));
-        start(request, 1, progress, cancel).await
+        progress.on_activity(Activity::Note(note));
+        run_command(request, 1, progress, cancel).await
     };
     match last {
-        Ok(ended) => conclude(request, &ended),
+        Ok(ended) => session_outcome(request, &ended),
         Err(outcome) => outcome,
     }
 }
 
-async fn start(
+async fn run_command(
     request: &SessionRequest,
     retry: u32,
     progress: &dyn Progress,
     cancel: &CancellationToken,
-) -> Result<Ended, SessionOutcome> {
-    let launch = Launch {
+) -> Result<SessionExit, SessionOutcome> {
+    let launch = LaunchSpec {
         argv: request.agent.program.clone(),
-        env: env::with_run(env::for_agent(&request.agent, &env::ours()), request),
-        stdin: Stdin::Null,
+        env: env::with_run_vars(env::agent_env(&request.agent, &env::host_env()), request),
+        stdin: StdinSource::Null,
         // In the order in which a person would have seen it.
-        streams: Streams::Merged,
+        streams: StderrMode::Merged,
         stop: StopSignal::Terminate,
-        opens: Vec::new(),
+        writable_paths: Vec::new(),
         wall: Duration::from_millis(request.limits.wall_ms),
-        carried_out: false,
+        is_task_command: false,
         retry,
     };
-    let show = |told: program::Told| {
-        let show = move |line: Line<'_>| program::show(&told, line.bytes);
-        Lines::new(program::SHOWN_LINE, show)
+    let show = |told: program::ActivitySender| {
+        let show = move |line: OutputLine<'_>| program::send_line(&told, line.bytes);
+        LineSplitter::new(program::MAX_SHOWN_LINE_BYTES, show)
     };
-    program::run(request, launch, show, progress, cancel).await
+    program::run_program(request, launch, show, progress, cancel).await
 }
 
-fn conclude(request: &SessionRequest, ended: &Ended) -> SessionOutcome {
+fn session_outcome(request: &SessionRequest, ended: &SessionExit) -> SessionOutcome {
     let outcome = SessionOutcome {
         text: program::excerpt(&ended.stdout).trim_end().to_owned(),
         cost: Cost::ZERO,
-        ..program::by_exit(request, ended)
+        ..program::outcome_from_exit(request, ended)
     };
-    program::with_facts(outcome, ended)
+    program::with_supervisor_data(outcome, ended)
 }

@@ -10,7 +10,7 @@ const SCHEMES: [&str; 5] = ["https", "http", "ssh", "git", "file"];
 
 /// The address of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct RepositoryAddress {
     text: String,
     local: Option<PathBuf>,
 }
@@ -18,32 +18,32 @@ pub struct Address {
 /// Why something is no address to clone from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum AddressError {
+pub enum RepositoryAddressError {
     /// Nothing, an option, or unprintable characters.
     #[error(
         "{0:?} is no address of a repository; give a URL (https, ssh, git, file), user@host:path, or a folder"
     )]
-    Unusable(String),
+    Invalid(String),
     /// A protocol that git would start another program for.
     #[error("repositories are not cloned by {0:?}; use https, ssh, git, file, or a folder")]
-    Protocol(String),
+    UnsupportedProtocol(String),
     /// A password or token in the address.
     #[error(
         "the address for {0} bears a user's password or token, which would be stored and shown; leave it out and let git ask a credential helper (git config credential.helper)"
     )]
-    Secret(String),
+    ContainsCredentials(String),
     /// A folder that is not there.
     #[error("{} is neither a URL nor a folder that is there", .0.display())]
-    Missing(PathBuf),
+    FolderNotFound(PathBuf),
 }
 
-impl Address {
+impl RepositoryAddress {
     /// Reads an address; a relative folder is looked for in `from`.
     ///
     /// # Errors
     /// It is none, bears a secret, or names a program or a folder that is not there.
-    pub fn parse(text: &str, from: &Path) -> Result<Self, AddressError> {
-        let unusable = || AddressError::Unusable(text.chars().take(200).collect());
+    pub fn parse(text: &str, from: &Path) -> Result<Self, RepositoryAddressError> {
+        let unusable = || RepositoryAddressError::Invalid(text.chars().take(200).collect());
         if text.is_empty() || text.starts_with('-') || text.chars().any(char::is_control) {
             return Err(unusable());
         }
@@ -54,7 +54,7 @@ impl Address {
         if let Some((scheme, rest)) = text.split_once("://") {
             let scheme = scheme.to_ascii_lowercase();
             if !SCHEMES.contains(&scheme.as_str()) {
-                return Err(AddressError::Protocol(scheme));
+                return Err(RepositoryAddressError::UnsupportedProtocol(scheme));
             }
             let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
             let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -64,7 +64,7 @@ impl Address {
             // For ssh a user's name belongs to the address; for the others it is how tokens travel.
             let bears_secret = user.contains(':') || (scheme != "ssh" && !user.is_empty());
             return if bears_secret {
-                Err(AddressError::Secret(host.to_owned()))
+                Err(RepositoryAddressError::ContainsCredentials(host.to_owned()))
             } else {
                 remote
             };
@@ -72,13 +72,15 @@ impl Address {
         let (before, _) = text.split_once('/').unwrap_or((text, ""));
         if before.contains("::") {
             let helper = before.split("::").next().unwrap_or_default();
-            return Err(AddressError::Protocol(helper.to_owned()));
+            return Err(RepositoryAddressError::UnsupportedProtocol(
+                helper.to_owned(),
+            ));
         }
         let folder = from.join(text);
         if folder.is_dir() {
             let folder = folder
                 .canonicalize()
-                .map_err(|_| AddressError::Missing(folder))?;
+                .map_err(|_| RepositoryAddressError::FolderNotFound(folder))?;
             return Ok(Self {
                 text: folder.to_str().ok_or_else(unusable)?.to_owned(),
                 local: Some(folder),
@@ -86,7 +88,7 @@ impl Address {
         }
         match before.split_once(':') {
             Some((host, _)) if !host.is_empty() => remote,
-            _ => Err(AddressError::Missing(folder)),
+            _ => Err(RepositoryAddressError::FolderNotFound(folder)),
         }
     }
 
@@ -101,7 +103,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for RepositoryAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -114,7 +116,7 @@ mod tests {
     #[test]
     fn what_git_would_run_or_a_journal_would_leak_is_refused() {
         let here = Path::new("/nowhere");
-        let refused = |text| Address::parse(text, here).unwrap_err();
+        let refused = |text| RepositoryAddress::parse(text, here).unwrap_err();
         for text in [
             "",
             "-u./evil",
@@ -123,10 +125,19 @@ mod tests {
             "https://-x/y",
             "ssh://-oProxyCommand=x/y",
         ] {
-            assert!(matches!(refused(text), AddressError::Unusable(_)), "{text}");
+            assert!(
+                matches!(refused(text), RepositoryAddressError::Invalid(_)),
+                "{text}"
+            );
         }
         for text in ["ext::sh -c true", "fd::3", "ftp://host/x", "EXT://x"] {
-            assert!(matches!(refused(text), AddressError::Protocol(_)), "{text}");
+            assert!(
+                matches!(
+                    refused(text),
+                    RepositoryAddressError::UnsupportedProtocol(_)
+                ),
+                "{text}"
+            );
         }
         for text in [
             "https://token@host/x",
@@ -134,9 +145,16 @@ mod tests {
             "ssh://git:password@host/x",
             "http://a@b@host/x",
         ] {
-            assert_eq!(refused(text), AddressError::Secret("host".into()), "{text}");
+            assert_eq!(
+                refused(text),
+                RepositoryAddressError::ContainsCredentials("host".into()),
+                "{text}"
+            );
         }
-        assert!(matches!(refused("not/there"), AddressError::Missing(_)));
+        assert!(matches!(
+            refused("not/there"),
+            RepositoryAddressError::FolderNotFound(_)
+        ));
     }
 
     #[test]
@@ -145,7 +163,7 @@ mod tests {
         let folder = folder.path().canonicalize().unwrap();
         std::fs::create_dir(folder.join("a")).unwrap();
         let local = |text| {
-            Address::parse(text, &folder)
+            RepositoryAddress::parse(text, &folder)
                 .unwrap()
                 .local()
                 .map(Path::to_owned)

@@ -7,15 +7,15 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Address, Checkout, CheckoutError};
+use super::{Checkout, CheckoutError, RepositoryAddress};
 use crate::workspace::WorkspaceError;
-use crate::workspace::git::{self, Git};
+use crate::workspace::git::{self, GitProgram};
 use crate::workspace::repository::ObjectFormat;
-use crate::workspace::shadow::lay_out;
+use crate::workspace::shadow::init_git_dir;
 
 const DOING: &str = "clone the repository";
 /// The longest that a clone, or a push, may take.
-pub(super) const LIMIT: Duration = Duration::from_mins(30);
+pub(super) const NETWORK_TIMEOUT: Duration = Duration::from_mins(30);
 
 impl Checkout {
     /// Clones a repository into `root`, which must not be there yet, and checks `revision` out on a new
@@ -25,13 +25,13 @@ impl Checkout {
     /// # Errors
     /// The repository cannot be reached or has no such revision, or the disk is full. Nothing is left.
     pub fn clone(
-        address: &Address,
+        address: &RepositoryAddress,
         revision: Option<&str>,
         branch: &str,
         root: &Path,
     ) -> Result<Self, CheckoutError> {
         if root.exists() {
-            return Err(CheckoutError::Taken {
+            return Err(CheckoutError::TargetExists {
                 root: root.to_owned(),
             });
         }
@@ -49,7 +49,7 @@ impl Checkout {
     }
 
     fn clone_into(
-        address: &Address,
+        address: &RepositoryAddress,
         revision: Option<&str>,
         branch: &str,
         root: &Path,
@@ -57,25 +57,25 @@ impl Checkout {
         let root = root
             .canonicalize()
             .map_err(|e| WorkspaceError::io("find the folder", root, e))?;
-        let git = Git::find(&root)?;
+        let git = GitProgram::find(&root)?;
         let tree = root.join("tree");
-        let mut clone = git.as_the_person(&root);
+        let mut clone = git.user_command(&root);
         clone
             .args(["clone", "--quiet", "--no-checkout", "--no-hardlinks"])
             .args(["--template=", "--no-recurse-submodules", "--"])
             .arg(address.as_str())
             .arg(&tree);
-        within(clone, DOING, &root)?;
-        let base = resolve(&git, &tree, revision)?.ok_or_else(|| match revision {
+        run_with_timeout(clone, DOING, &root)?;
+        let base = resolve_revision(&git, &tree, revision)?.ok_or_else(|| match revision {
             Some(revision) => CheckoutError::NoRevision {
                 revision: revision.to_owned(),
                 address: address.to_string(),
             },
-            None => CheckoutError::Empty {
+            None => CheckoutError::NoCommits {
                 address: address.to_string(),
             },
         })?;
-        let mut checkout = git.as_the_person(&tree);
+        let mut checkout = git.user_command(&tree);
         checkout
             .args([
                 "checkout",
@@ -85,20 +85,20 @@ impl Checkout {
                 branch,
             ])
             .args([&base, "--"]);
-        within(checkout, "check out the revision", &tree)?;
+        run_with_timeout(checkout, "check out the revision", &tree)?;
         let checkout = Self { git, root, base };
-        checkout.begin_records()?;
+        checkout.init_git_dir()?;
         Ok(checkout)
     }
 
     /// Lays out the git directory of ours, which borrows the objects of the clone.
-    fn begin_records(&self) -> Result<(), CheckoutError> {
-        let records = self.records();
+    fn init_git_dir(&self) -> Result<(), CheckoutError> {
+        let records = self.git_dir();
         let format = match self.base.len() {
             64 => ObjectFormat::Sha256,
             _ => ObjectFormat::Sha1,
         };
-        lay_out(&records, format)?;
+        init_git_dir(&records, format)?;
         let info = records.join("objects/info");
         let borrowed = [
             self.tree().join(".git/objects").as_os_str().as_bytes(),
@@ -113,8 +113,8 @@ impl Checkout {
 
 /// The commit that a person means: a branch of the repository goes before a tag, a tag before anything
 /// else that git knows.
-fn resolve(
-    git: &Git,
+fn resolve_revision(
+    git: &GitProgram,
     tree: &Path,
     revision: Option<&str>,
 ) -> Result<Option<String>, CheckoutError> {
@@ -142,10 +142,10 @@ fn resolve(
 }
 
 /// Runs a call that may have to wait for a network.
-pub(super) fn within(
+pub(super) fn run_with_timeout(
     command: Command,
     doing: &'static str,
     place: &Path,
 ) -> Result<Vec<u8>, WorkspaceError> {
-    git::answer_within(command, LIMIT, doing, place)
+    git::output_within(command, NETWORK_TIMEOUT, doing, place)
 }

@@ -11,19 +11,19 @@ const DOING: &str = "commit the work";
 
 /// Who a commit is by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct CommitAuthor {
     /// A name.
     pub name: String,
     /// An address, which need not exist.
     pub email: String,
 }
 
-impl Identity {
+impl CommitAuthor {
     /// The person's own, as their git knows it in `dir`; where it knows none, this program's.
-    pub fn of_the_person(dir: &Path) -> Self {
+    pub fn from_git_config(dir: &Path) -> Self {
         let ask = |key: &str| {
-            let git = git::Git::find(dir).ok()?;
-            let mut command = git.as_the_person(dir);
+            let git = git::GitProgram::find(dir).ok()?;
+            let mut command = git.user_command(dir);
             command.args(["config", "--global", "--includes", "--get", key]);
             let answer = git::run(command, "read the settings", dir).ok()?;
             let text = String::from_utf8(answer.stdout).ok()?.trim().to_owned();
@@ -38,7 +38,7 @@ impl Identity {
 
 /// A commit on its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct BranchCommit {
     /// Its id.
     pub commit: String,
     /// The branch's name, without `refs/heads/`.
@@ -55,20 +55,20 @@ impl Checkout {
         &self,
         branch: &str,
         message: &str,
-        by: &Identity,
-    ) -> Result<Option<Made>, CheckoutError> {
-        self.ours(&["read-tree", &self.base])?;
+        by: &CommitAuthor,
+    ) -> Result<Option<BranchCommit>, CheckoutError> {
+        self.run_git(&["read-tree", &self.base])?;
         // Whatever became of the rules that ignore them, what was taken along is no work.
-        let taken = self.taken().into_iter();
+        let taken = self.copied_files().into_iter();
         let taken: Vec<String> = taken
             .map(|path| format!(":(exclude,literal){path}"))
             .collect();
         let mut add = vec!["add", "--all", "--", "."];
         add.extend(taken.iter().map(String::as_str));
-        self.ours(&add)?;
-        self.refuse_nested()?;
-        let tree = self.ours(&["write-tree"])?;
-        if tree == self.ours(&["rev-parse", &format!("{}^{{tree}}", self.base)])? {
+        self.run_git(&add)?;
+        self.reject_nested_repositories()?;
+        let tree = self.run_git(&["write-tree"])?;
+        if tree == self.run_git(&["rev-parse", &format!("{}^{{tree}}", self.base)])? {
             return Ok(None);
         }
         let mut command = self.command(&["commit-tree", &tree, "-p", &self.base]);
@@ -76,10 +76,10 @@ impl Checkout {
             command.env(format!("GIT_{role}_NAME"), &by.name);
             command.env(format!("GIT_{role}_EMAIL"), &by.email);
         }
-        let made = git::answer_to(command, message.as_bytes().to_vec(), DOING, &self.root)?;
+        let made = git::output_with_input(command, message.as_bytes().to_vec(), DOING, &self.root)?;
         let commit = text(&made);
-        self.ours(&["update-ref", &format!("refs/heads/{branch}"), &commit])?;
-        Ok(Some(Made {
+        self.run_git(&["update-ref", &format!("refs/heads/{branch}"), &commit])?;
+        Ok(Some(BranchCommit {
             commit,
             branch: branch.to_owned(),
         }))
@@ -90,14 +90,14 @@ impl Checkout {
     ///
     /// # Errors
     /// Git fails.
-    pub fn ignored(&self) -> Result<Vec<String>, CheckoutError> {
+    pub fn ignored_files(&self) -> Result<Vec<String>, CheckoutError> {
         let mut command = self.command(&["ls-files", "--others", "--ignored"]);
         command.args(["--exclude-standard", "--directory", "-z"]);
-        let told = git::answer(command, DOING, &self.root)?;
+        let told = git::output_of(command, DOING, &self.root)?;
         let text = String::from_utf8_lossy(&told).into_owned();
         let paths = text.split('\0').filter(|path| !path.is_empty());
         let is_made = |path: &&str| path.split('/').any(|name| is_cache(name.as_ref()));
-        let taken = self.taken();
+        let taken = self.copied_files();
         Ok(paths
             .filter(|path| !is_made(path) && !taken.iter().any(|it| it == path))
             .map(str::to_owned)
@@ -105,9 +105,9 @@ impl Checkout {
     }
 
     /// Of a repository within, only the name of a commit would be taken in, which is nowhere else.
-    fn refuse_nested(&self) -> Result<(), CheckoutError> {
+    fn reject_nested_repositories(&self) -> Result<(), CheckoutError> {
         const REPOSITORY: &str = "160000";
-        let changes = self.ours(&["diff-index", "--cached", "--raw", &self.base])?;
+        let changes = self.run_git(&["diff-index", "--cached", "--raw", &self.base])?;
         let nested = changes.lines().filter_map(|change| {
             let (what, path) = change.split_once('\t')?;
             (what.split(' ').nth(1) == Some(REPOSITORY)).then(|| path.to_owned())
@@ -116,7 +116,7 @@ impl Checkout {
         if paths.is_empty() {
             Ok(())
         } else {
-            Err(CheckoutError::Nested { paths })
+            Err(CheckoutError::NestedRepository { paths })
         }
     }
 
@@ -124,26 +124,30 @@ impl Checkout {
     ///
     /// # Errors
     /// Git fails.
-    pub fn patch(&self, made: &Made) -> Result<Vec<u8>, CheckoutError> {
+    pub fn patch(&self, made: &BranchCommit) -> Result<Vec<u8>, CheckoutError> {
         let options = ["--binary", "--full-index", "--no-ext-diff", "--no-textconv"];
         let mut command = self.command(&["diff"]);
         command.args(options).args([&self.base, &made.commit, "--"]);
-        Ok(git::answer(command, "write the patch", &self.root)?)
+        Ok(git::output_of(command, "write the patch", &self.root)?)
     }
 
     /// A call on our own git directory, about the tree.
     pub(super) fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.git.command(&self.records(), &self.tree());
+        let mut command = self.git.command(&self.git_dir(), &self.tree());
         command
             .env("GIT_WORK_TREE", self.tree())
-            .env("GIT_INDEX_FILE", self.records().join("index"))
+            .env("GIT_INDEX_FILE", self.git_dir().join("index"))
             .args(["-c", "advice.addEmbeddedRepo=false"])
             .args(args);
         command
     }
 
-    fn ours(&self, args: &[&str]) -> Result<String, CheckoutError> {
-        Ok(text(&git::answer(self.command(args), DOING, &self.root)?))
+    fn run_git(&self, args: &[&str]) -> Result<String, CheckoutError> {
+        Ok(text(&git::output_of(
+            self.command(args),
+            DOING,
+            &self.root,
+        )?))
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::clone::within;
-use super::{Address, Checkout, CheckoutError, Made};
+use super::clone::run_with_timeout;
+use super::{BranchCommit, Checkout, CheckoutError, RepositoryAddress};
 use crate::workspace::WorkspaceError;
 use crate::workspace::git;
 use crate::workspace::repository::Repository;
 
-const GIVING: &str = "give the branch back";
+const DELIVERING: &str = "give the branch back";
 
 impl Checkout {
     /// Makes the commit a new branch of the repository in `dir`. Objects and one ref are written; what is
@@ -16,12 +16,12 @@ impl Checkout {
     ///
     /// # Errors
     /// `dir` is in no repository, has a branch of that name with other content, or cannot be written.
-    pub fn give_to(&self, dir: &Path, made: &Made) -> Result<(), CheckoutError> {
+    pub fn deliver_to(&self, dir: &Path, made: &BranchCommit) -> Result<(), CheckoutError> {
         let theirs = Repository::containing(dir).ok_or_else(|| WorkspaceError::NotARepository {
             dir: dir.to_owned(),
         })?;
         let new = format!("^{}", self.base);
-        let names = git::answer(
+        let names = git::output_of(
             self.command(&[
                 "rev-list",
                 "--objects",
@@ -29,22 +29,22 @@ impl Checkout {
                 &made.commit,
                 &new,
             ]),
-            GIVING,
+            DELIVERING,
             &self.root,
         )?;
         let packing = self.command(&["pack-objects", "--quiet", "--stdout"]);
-        let pack = git::answer_to(packing, names, GIVING, &self.root)?;
+        let pack = git::output_with_input(packing, names, DELIVERING, &self.root)?;
         // Into their objects, by a git directory of ours: so no setting of theirs is read.
         let mut unpacking = self.command(&["unpack-objects", "-q", "--strict"]);
         unpacking.env("GIT_OBJECT_DIRECTORY", theirs.objects());
-        git::answer_to(unpacking, pack, GIVING, dir)?;
-        let mut naming = self.git.command(&theirs.shared(), theirs.root());
+        git::output_with_input(unpacking, pack, DELIVERING, dir)?;
+        let mut naming = self.git.command(&theirs.common_git_dir(), theirs.root());
         naming.args(["update-ref", "--create-reflog"]);
         naming.args(["-m", "selvedge: a run's work"]);
         naming.args([&format!("refs/heads/{}", made.branch), &made.commit]);
         naming.env("GIT_COMMITTER_NAME", "Selvedge");
         naming.env("GIT_COMMITTER_EMAIL", "selvedge@localhost");
-        git::answer(naming, GIVING, dir)?;
+        git::output_of(naming, DELIVERING, dir)?;
         Ok(())
     }
 
@@ -52,9 +52,13 @@ impl Checkout {
     ///
     /// # Errors
     /// The repository cannot be reached or refuses it.
-    pub fn push(&self, address: &Address, made: &Made) -> Result<(), CheckoutError> {
-        let mut push = self.git.as_the_person(&self.root);
-        push.env("GIT_DIR", self.records());
+    pub fn push(
+        &self,
+        address: &RepositoryAddress,
+        made: &BranchCommit,
+    ) -> Result<(), CheckoutError> {
+        let mut push = self.git.user_command(&self.root);
+        push.env("GIT_DIR", self.git_dir());
         push.args([
             "push",
             "--quiet",
@@ -64,7 +68,7 @@ impl Checkout {
         ]);
         push.arg(address.as_str());
         push.arg(format!("{}:refs/heads/{}", made.commit, made.branch));
-        within(push, "push the branch", &self.root)?;
+        run_with_timeout(push, "push the branch", &self.root)?;
         Ok(())
     }
 }

@@ -18,19 +18,19 @@ pub enum CheckoutError {
     },
     /// The repository has no commit at all.
     #[error("{address} has no commit to begin from; commit something first")]
-    Empty {
+    NoCommits {
         /// Which repository.
         address: String,
     },
     /// The clone was removed.
     #[error("{} is no longer there", root.display())]
-    Gone {
+    CloneMissing {
         /// Where it was.
         root: PathBuf,
     },
     /// Something is in the place of the clone.
     #[error("{} is there already", root.display())]
-    Taken {
+    TargetExists {
         /// Where.
         root: PathBuf,
     },
@@ -39,7 +39,7 @@ pub enum CheckoutError {
         "{} a repository of its own, of which a branch would hold nothing but the name; remove the `.git` in it, or add it as a submodule yourself",
         is_or_are(paths)
     )]
-    Nested {
+    NestedRepository {
         /// Where they are, in the tree.
         paths: Vec<String>,
     },

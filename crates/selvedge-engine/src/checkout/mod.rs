@@ -9,22 +9,22 @@
 mod address;
 mod clone;
 mod commit;
+mod copied_files;
 mod deliver;
 mod error;
-mod taken;
 
 use std::path::{Path, PathBuf};
 
-use crate::workspace::git::Git;
+use crate::workspace::git::GitProgram;
 
-pub use address::{Address, AddressError};
-pub use commit::{Identity, Made};
+pub use address::{RepositoryAddress, RepositoryAddressError};
+pub use commit::{BranchCommit, CommitAuthor};
 pub use error::CheckoutError;
 
 /// A clone that a run works in.
 #[derive(Debug, Clone)]
 pub struct Checkout {
-    git: Git,
+    git: GitProgram,
     root: PathBuf,
     base: String,
 }
@@ -35,18 +35,20 @@ impl Checkout {
     /// # Errors
     /// It is gone, or git is not installed.
     pub fn open(root: &Path, base: &str) -> Result<Self, CheckoutError> {
-        let root = root.canonicalize().map_err(|_| CheckoutError::Gone {
-            root: root.to_owned(),
-        })?;
+        let root = root
+            .canonicalize()
+            .map_err(|_| CheckoutError::CloneMissing {
+                root: root.to_owned(),
+            })?;
         let checkout = Self {
-            git: Git::find(&root)?,
+            git: GitProgram::find(&root)?,
             base: base.to_owned(),
             root,
         };
-        if checkout.tree().join(".git").exists() && checkout.records().is_dir() {
+        if checkout.tree().join(".git").exists() && checkout.git_dir().is_dir() {
             Ok(checkout)
         } else {
-            Err(CheckoutError::Gone {
+            Err(CheckoutError::CloneMissing {
                 root: checkout.root,
             })
         }
@@ -67,7 +69,7 @@ impl Checkout {
         self.tree().join(".gitmodules").exists()
     }
 
-    fn records(&self) -> PathBuf {
+    fn git_dir(&self) -> PathBuf {
         self.root.join("records")
     }
 }

@@ -5,7 +5,7 @@
 //! printed.
 
 /// Words that only a shell can execute.
-const BUILTINS: &[&str] = &[
+const SHELL_BUILTINS: &[&str] = &[
     ".", ":", "[[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "eval",
     "exec", "exit", "export", "fg", "for", "function", "if", "jobs", "local", "read", "readonly",
     "return", "set", "shift", "source", "time", "trap", "type", "ulimit", "umask", "unset",
@@ -34,12 +34,12 @@ pub fn first_program(line: &str) -> Option<&str> {
         .skip_while(|word| is_assignment(word));
     words
         .next()
-        .filter(|word| is_plain(word) && !BUILTINS.contains(word))
+        .filter(|word| is_plain(word) && !SHELL_BUILTINS.contains(word))
 }
 
 /// The programs that a line executes, as far as that can be told without a shell; none where the line itself says
 /// where programs are found.
-pub(super) fn programs(line: &str) -> impl Iterator<Item = &str> {
+pub(super) fn programs_in(line: &str) -> impl Iterator<Item = &str> {
     let commands = || line.split(['\n', ';', '&', '|', '(', ')']);
     let sets_path = commands().any(|command| {
         let mut words = command.split_whitespace();
@@ -63,7 +63,7 @@ fn plain_words(line: &str) -> Option<Vec<String>> {
     }
     let set = words.iter().take_while(|word| is_assignment(word)).count();
     let program = words.get(set)?;
-    if BUILTINS.contains(&program.as_str()) {
+    if SHELL_BUILTINS.contains(&program.as_str()) {
         return None;
     }
     if set > 0 {
@@ -167,7 +167,7 @@ mod tests {
         );
         assert_eq!(first_program("cd sub && make"), None);
         assert_eq!(first_program("PATH=bin:$PATH tool"), None);
-        let all = |line| programs(line).collect::<Vec<_>>();
+        let all = |line| programs_in(line).collect::<Vec<_>>();
         assert_eq!(
             all("cd sub && A=1 make x | (sort; ./b)"),
             ["make", "sort", "./b"]

@@ -5,43 +5,47 @@
 use selvedge_core::model::Evidence;
 use selvedge_digest::TestSummary;
 
-use super::reports::Told;
+use super::reports::ParsedReport;
 
 /// What a test command showed.
 #[derive(Debug, PartialEq)]
-pub(super) struct Weighed {
+pub(super) struct EvidenceAssessment {
     /// What it rests on.
     pub(super) evidence: Evidence,
     /// The tests, by the surest source.
     pub(super) tests: Option<TestSummary>,
     /// Why an exit code of 0 is no pass, if it is none.
-    pub(super) worthless: Option<String>,
+    pub(super) problem: Option<String>,
 }
 
 /// Weighs what a runner printed, and what it reported to machines.
-pub(super) fn weigh(runner: &str, printed: Option<TestSummary>, told: Told) -> Weighed {
+pub(super) fn assess(
+    runner: &str,
+    printed: Option<TestSummary>,
+    told: ParsedReport,
+) -> EvidenceAssessment {
     let worthless = match &told {
-        Told::Nothing => missing(printed.as_ref()),
-        Told::Missing => Some(format!(
+        ParsedReport::NotExpected => missing_report_problem(printed.as_ref()),
+        ParsedReport::Missing => Some(format!(
             "{runner} wrote no report, though it was asked for one"
         )),
-        Told::Unreadable(why) => Some(format!("the report of {runner} {why}")),
-        Told::Whole(tests) => refuted(runner, tests, printed.as_ref()),
+        ParsedReport::Unreadable(why) => Some(format!("the report of {runner} {why}")),
+        ParsedReport::Complete(tests) => contradiction(runner, tests, printed.as_ref()),
     };
     let (evidence, tests) = match (told, printed) {
-        (Told::Whole(tests), _) => (Evidence::MachineReport, Some(tests)),
+        (ParsedReport::Complete(tests), _) => (Evidence::MachineReport, Some(tests)),
         (_, Some(tests)) => (Evidence::Text, Some(tests)),
         (_, None) => (Evidence::ExitCode, None),
     };
-    Weighed {
+    EvidenceAssessment {
         evidence,
         tests,
-        worthless: worthless.map(|why| format!("exited with 0, but {why}")),
+        problem: worthless.map(|why| format!("exited with 0, but {why}")),
     }
 }
 
 /// Of a runner that nobody asked for a report.
-fn missing(tests: Option<&TestSummary>) -> Option<String> {
+fn missing_report_problem(tests: Option<&TestSummary>) -> Option<String> {
     let Some(tests) = tests else {
         return Some(
             "no test summary was recognised in its output: use a check of type `command` if the \
@@ -62,7 +66,11 @@ fn missing(tests: Option<&TestSummary>) -> Option<String> {
 }
 
 /// Of one whose report is whole. What it printed for people at the same time is held against it.
-fn refuted(runner: &str, tests: &TestSummary, printed: Option<&TestSummary>) -> Option<String> {
+fn contradiction(
+    runner: &str,
+    tests: &TestSummary,
+    printed: Option<&TestSummary>,
+) -> Option<String> {
     if tests.failed > 0 {
         let failed = tests.failed;
         return Some(format!(
@@ -96,9 +104,9 @@ mod tests {
     #[test]
     fn a_pass_needs_a_whole_report_that_agrees_and_at_least_one_test() {
         use Evidence::{ExitCode, MachineReport, Text};
-        let whole = |passed, failed| Told::Whole(tests(passed, failed, true));
+        let whole = |passed, failed| ParsedReport::Complete(tests(passed, failed, true));
         let printed = |passed, failed| Some(tests(passed, failed, true));
-        let broken = || Told::Unreadable("breaks off".to_owned());
+        let broken = || ParsedReport::Unreadable("breaks off".to_owned());
         let cases = [
             (printed(2, 0), whole(2, 0), MachineReport, None),
             (None, whole(2, 0), MachineReport, None),
@@ -118,26 +126,36 @@ mod tests {
             (None, whole(0, 0), MachineReport, Some("executed no test")),
             (
                 printed(2, 0),
-                Told::Missing,
+                ParsedReport::Missing,
                 Text,
                 Some("pytest wrote no report"),
             ),
             (printed(2, 0), broken(), Text, Some("breaks off")),
-            (printed(2, 0), Told::Nothing, Text, None),
-            (printed(0, 0), Told::Nothing, Text, Some("executed no test")),
+            (printed(2, 0), ParsedReport::NotExpected, Text, None),
+            (
+                printed(0, 0),
+                ParsedReport::NotExpected,
+                Text,
+                Some("executed no test"),
+            ),
             (
                 Some(tests(2, 0, false)),
-                Told::Nothing,
+                ParsedReport::NotExpected,
                 Text,
                 Some("closing summary"),
             ),
-            (None, Told::Nothing, ExitCode, Some("no test summary")),
+            (
+                None,
+                ParsedReport::NotExpected,
+                ExitCode,
+                Some("no test summary"),
+            ),
         ];
         for (printed, told, evidence, why) in cases {
             let case = format!("{printed:?} {told:?}");
-            let weighed = weigh("pytest", printed, told);
+            let weighed = assess("pytest", printed, told);
             assert_eq!(weighed.evidence, evidence, "{case}");
-            let worthless = weighed.worthless.unwrap_or_default();
+            let worthless = weighed.problem.unwrap_or_default();
             assert!(
                 worthless.contains(why.unwrap_or_default()),
                 "{case}: {worthless}"

@@ -6,14 +6,14 @@ use futures_util::future::BoxFuture;
 use selvedge_core::model::Step;
 use tokio_util::sync::CancellationToken;
 
-use super::place::inside;
-use super::{Check, CheckAborted, Finding, Scene};
+use super::paths::resolve_inside;
+use super::{Check, CheckContext, CheckError, CheckOutcome};
 
-pub(super) struct FileExists {
+pub(super) struct FileExistsCheck {
     target: String,
 }
 
-impl FileExists {
+impl FileExistsCheck {
     pub(super) fn new(step: &Step) -> Self {
         let target = match &step.directory {
             Some(directory) => format!("{directory}/{}", step.target),
@@ -22,31 +22,33 @@ impl FileExists {
         Self { target }
     }
 
-    fn look(&self, workspace: &Path) -> Finding {
-        let path = match inside(workspace, &self.target) {
+    fn run_check(&self, workspace: &Path) -> CheckOutcome {
+        let path = match resolve_inside(workspace, &self.target) {
             Ok(path) => path,
-            Err(outside) => return Finding::fail(outside.to_string()),
+            Err(outside) => return CheckOutcome::fail(outside.to_string()),
         };
         match std::fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Finding::fail(format!("`{}` does not exist", self.target))
+                CheckOutcome::fail(format!("`{}` does not exist", self.target))
             }
-            Err(error) => Finding::error(format!("cannot look at `{}`: {error}", self.target)),
+            Err(error) => CheckOutcome::error(format!("cannot look at `{}`: {error}", self.target)),
             Ok(found) if found.is_dir() => {
-                Finding::fail(format!("`{}` is a directory, not a file", self.target))
+                CheckOutcome::fail(format!("`{}` is a directory, not a file", self.target))
             }
-            Ok(found) if found.len() == 0 => Finding::fail(format!("`{}` is empty", self.target)),
-            Ok(_) => Finding::pass(),
+            Ok(found) if found.len() == 0 => {
+                CheckOutcome::fail(format!("`{}` is empty", self.target))
+            }
+            Ok(_) => CheckOutcome::pass(),
         }
     }
 }
 
-impl Check for FileExists {
+impl Check for FileExistsCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a Scene,
+        scene: &'a CheckContext,
         _: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Finding, CheckAborted>> {
-        Box::pin(async { Ok(self.look(&scene.workspace)) })
+    ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
+        Box::pin(async { Ok(self.run_check(&scene.workspace)) })
     }
 }

@@ -5,18 +5,18 @@ use futures_util::future::BoxFuture;
 use selvedge_core::model::Step;
 use tokio_util::sync::CancellationToken;
 
-use super::place::inside;
-use super::{Check, CheckAborted, Finding, Scene};
+use super::paths::resolve_inside;
+use super::{Check, CheckContext, CheckError, CheckOutcome};
 use crate::workspace::{self, WorkspaceError};
 
 /// Changed files that a reason names; the rest are counted.
-const NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 
-pub(super) struct GitClean {
+pub(super) struct GitCleanCheck {
     target: String,
 }
 
-impl GitClean {
+impl GitCleanCheck {
     pub(super) fn new(step: &Step) -> Self {
         Self {
             target: step.target.clone(),
@@ -24,49 +24,49 @@ impl GitClean {
     }
 }
 
-impl Check for GitClean {
+impl Check for GitCleanCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a Scene,
+        scene: &'a CheckContext,
         _: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Finding, CheckAborted>> {
+    ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
         Box::pin(async {
             let below = match self.target.as_str() {
                 "" | "." => scene.workspace.clone(),
-                target => match inside(&scene.workspace, target) {
+                target => match resolve_inside(&scene.workspace, target) {
                     Ok(path) => path,
-                    Err(outside) => return Ok(Finding::fail(outside.to_string())),
+                    Err(outside) => return Ok(CheckOutcome::fail(outside.to_string())),
                 },
             };
             let status = tokio::task::spawn_blocking(move || workspace::status(&below)).await;
             Ok(match status {
-                Ok(Ok(dirty)) => verdict(&dirty),
+                Ok(Ok(dirty)) => outcome(&dirty),
                 Ok(Err(error @ WorkspaceError::NotARepository { .. })) => {
-                    Finding::error(error.to_string())
+                    CheckOutcome::error(error.to_string())
                 }
-                Ok(Err(error)) => Finding::error(format!("git could not be asked: {error}")),
-                Err(panic) => Finding::error(panic.to_string()),
+                Ok(Err(error)) => CheckOutcome::error(format!("git could not be asked: {error}")),
+                Err(panic) => CheckOutcome::error(panic.to_string()),
             })
         })
     }
 }
 
-fn verdict(dirty: &workspace::Dirty) -> Finding {
+fn outcome(dirty: &workspace::DirtyFiles) -> CheckOutcome {
     let total = dirty.files.len();
     if total == 0 {
-        return Finding::pass();
+        return CheckOutcome::pass();
     }
     let named: Vec<String> = dirty
         .files
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED_FILES)
         .map(|file| file.path.display().to_string())
         .collect();
-    let more = total.saturating_sub(NAMED);
+    let more = total.saturating_sub(MAX_NAMED_FILES);
     let rest = if more > 0 {
         format!(" and {more} more")
     } else {
         String::new()
     };
-    Finding::fail(format!("uncommitted changes: {}{rest}", named.join(", ")))
+    CheckOutcome::fail(format!("uncommitted changes: {}{rest}", named.join(", ")))
 }

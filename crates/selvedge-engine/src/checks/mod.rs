@@ -5,13 +5,13 @@
 
 mod command;
 mod command_line;
-mod digesting;
+mod digest;
 mod evidence;
 mod execution;
 mod file_exists;
 mod git_clean;
 mod output;
-mod place;
+mod paths;
 mod plugin;
 mod reports;
 mod runners;
@@ -20,29 +20,29 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{CheckStatus, Evidence, OutputRef, Processes, Step, StepKind};
-use selvedge_core::triage;
+use selvedge_core::flakiness;
+use selvedge_core::model::{CheckStatus, Evidence, OutputRef, ProcessCleanup, Step, StepKind};
 use selvedge_digest::{Analysis, TestSummary};
 use tokio_util::sync::CancellationToken;
 
 use crate::process::Supervisor;
 
 pub use command_line::{first_program, to_argv};
-pub use place::{Outside, inside};
+pub use paths::{OutsideWorkspaceError, resolve_inside};
 
 /// What a check may know of where it runs.
 #[derive(Debug, Clone)]
-pub struct Scene {
+pub struct CheckContext {
     /// The workspace, canonical: where programs see its files.
     pub workspace: PathBuf,
     /// Where these files lie; the workspace itself, or what is mounted at its path.
-    pub files: PathBuf,
+    pub files_root: PathBuf,
     /// Where outputs are kept; exists.
     pub run_dir: PathBuf,
     /// Name of this check's output file in there.
     pub output_file: String,
     /// What the same check printed when it last passed in this run.
-    pub last_green: Option<PathBuf>,
+    pub passing_output: Option<PathBuf>,
     /// Marks every process of the check in its environment.
     pub tag: String,
     /// Held for as long as anything of the check's process tree lives.
@@ -60,7 +60,7 @@ pub struct Scene {
 
 /// What a check found.
 #[derive(Debug)]
-pub struct Finding {
+pub struct CheckOutcome {
     /// What it says.
     pub status: CheckStatus,
     /// Why, in one line; always there when it did not pass.
@@ -80,14 +80,14 @@ pub struct Finding {
     /// What the status rests on.
     pub evidence: Evidence,
     /// What became of its processes, where it started any.
-    pub processes: Option<Processes>,
+    pub processes: Option<ProcessCleanup>,
     /// Modules of its test runner that were loaded from the workspace.
     pub replaced_modules: Vec<String>,
 }
 
-impl Finding {
+impl CheckOutcome {
     /// A finding without any output.
-    fn plain(status: CheckStatus, reason: Option<String>) -> Self {
+    fn without_output(status: CheckStatus, reason: Option<String>) -> Self {
         Self {
             status,
             reason,
@@ -104,25 +104,25 @@ impl Finding {
     }
 
     pub(crate) fn pass() -> Self {
-        Self::plain(CheckStatus::Pass, None)
+        Self::without_output(CheckStatus::Pass, None)
     }
 
     pub(crate) fn fail(reason: impl Into<String>) -> Self {
-        Self::plain(CheckStatus::Fail, Some(reason.into()))
+        Self::without_output(CheckStatus::Fail, Some(reason.into()))
     }
 
     pub(crate) fn error(reason: impl Into<String>) -> Self {
-        Self::plain(CheckStatus::Error, Some(reason.into()))
+        Self::without_output(CheckStatus::Error, Some(reason.into()))
     }
 
     pub(crate) fn timeout(reason: impl Into<String>) -> Self {
-        Self::plain(CheckStatus::Timeout, Some(reason.into()))
+        Self::without_output(CheckStatus::Timeout, Some(reason.into()))
     }
 }
 
 /// Why a check has no finding at all.
 #[derive(Debug, thiserror::Error)]
-pub enum CheckAborted {
+pub enum CheckError {
     /// The run is being stopped.
     #[error("stopped before the check ended")]
     Cancelled,
@@ -136,9 +136,9 @@ pub trait Check: Send + Sync {
     /// Looks.
     fn run<'a>(
         &'a self,
-        scene: &'a Scene,
+        scene: &'a CheckContext,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Finding, CheckAborted>>;
+    ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>>;
 }
 
 /// The words that run the first of these tests alone, where the step's command is a runner that can.
@@ -148,18 +148,18 @@ pub(crate) fn select_tests(step: &Step, tests: &[String]) -> Option<Vec<String>>
     }
     let argv = to_argv(&step.target);
     let (runner, options_at) = runners::find_runner(&argv)?;
-    triage::select_tests(runner, &argv, options_at, tests)
+    flakiness::select_tests(runner, &argv, options_at, tests)
 }
 
 /// The check that a step asks for.
 pub fn check_for(step: &Step) -> Box<dyn Check> {
     match step.kind {
-        StepKind::Command => Box::new(command::CommandCheck::exit_code(step)),
+        StepKind::Command => Box::new(command::CommandCheck::with_exit_code(step)),
         StepKind::TestPasses => Box::new(command::CommandCheck::with_test_evidence(step)),
-        StepKind::FileExists => Box::new(file_exists::FileExists::new(step)),
-        StepKind::Output => Box::new(output::ExpectedOutput::new(step)),
-        StepKind::Syntax | StepKind::ToolCalls => Box::new(output::NoStep),
-        StepKind::GitClean => Box::new(git_clean::GitClean::new(step)),
-        StepKind::Plugin => Box::new(plugin::Plugin::new(step)),
+        StepKind::FileExists => Box::new(file_exists::FileExistsCheck::new(step)),
+        StepKind::Output => Box::new(output::ExpectedOutputCheck::new(step)),
+        StepKind::Syntax | StepKind::ToolCalls => Box::new(output::UnsupportedStep),
+        StepKind::GitClean => Box::new(git_clean::GitCleanCheck::new(step)),
+        StepKind::Plugin => Box::new(plugin::PluginCheck::new(step)),
     }
 }

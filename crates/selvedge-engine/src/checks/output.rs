@@ -12,53 +12,57 @@ use selvedge_digest::Analysis;
 use selvedge_syntax::language_of;
 use tokio_util::sync::CancellationToken;
 
-use super::place::inside;
-use super::{Check, CheckAborted, Finding, Scene};
-use crate::syntax::{Bench, Found, Item, Look, Said, does_not_parse};
+use super::paths::resolve_inside;
+use super::{Check, CheckContext, CheckError, CheckOutcome};
+use crate::syntax::{
+    ParserContext, ParserPrograms, ParserVerdict, SourceFile, SyntaxChecker, parse_failure,
+};
 
 /// The largest file that is parsed.
-const BYTES: u64 = 2 << 20;
+const MAX_FILE_BYTES: u64 = 2 << 20;
 
-pub(super) struct ExpectedOutput {
+pub(super) struct ExpectedOutputCheck {
     target: String,
 }
 
-impl ExpectedOutput {
+impl ExpectedOutputCheck {
     pub(super) fn new(step: &Step) -> Self {
         let target = step.target.clone();
         Self { target }
     }
 
-    async fn look(
+    async fn run_check(
         &self,
-        scene: &Scene,
+        scene: &CheckContext,
         cancel: &CancellationToken,
-    ) -> Result<Finding, CheckAborted> {
+    ) -> Result<CheckOutcome, CheckError> {
         let target = &self.target;
-        let path = match inside(&scene.workspace, target.trim_end_matches('/')) {
+        let path = match resolve_inside(&scene.workspace, target.trim_end_matches('/')) {
             Ok(path) => path,
-            Err(outside) => return Ok(Finding::fail(outside.to_string())),
+            Err(outside) => return Ok(CheckOutcome::fail(outside.to_string())),
         };
         let wants_folder = target.ends_with('/');
         Ok(match fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Finding::fail(format!("`{target}` does not exist"))
+                CheckOutcome::fail(format!("`{target}` does not exist"))
             }
-            Err(error) => Finding::error(format!("cannot look at `{target}`: {error}")),
+            Err(error) => CheckOutcome::error(format!("cannot look at `{target}`: {error}")),
             Ok(found) if found.is_dir() && !wants_folder => {
-                Finding::fail(format!("`{target}` is a directory, not a file"))
+                CheckOutcome::fail(format!("`{target}` is a directory, not a file"))
             }
             Ok(found) if found.is_dir() => match fs::read_dir(&path).map(|mut it| it.next()) {
-                Ok(None) => Finding::fail(format!("`{target}` is empty")),
-                Ok(Some(_)) => Finding::pass(),
-                Err(error) => Finding::error(format!("cannot look at `{target}`: {error}")),
+                Ok(None) => CheckOutcome::fail(format!("`{target}` is empty")),
+                Ok(Some(_)) => CheckOutcome::pass(),
+                Err(error) => CheckOutcome::error(format!("cannot look at `{target}`: {error}")),
             },
             Ok(_) if wants_folder => {
-                Finding::fail(format!("`{target}` is a file, not a directory"))
+                CheckOutcome::fail(format!("`{target}` is a file, not a directory"))
             }
-            Ok(found) if !found.is_file() => Finding::fail(format!("`{target}` is no plain file")),
-            Ok(found) if found.len() == 0 => Finding::fail(format!("`{target}` is empty")),
-            Ok(found) if found.len() > BYTES => Finding::pass(),
+            Ok(found) if !found.is_file() => {
+                CheckOutcome::fail(format!("`{target}` is no plain file"))
+            }
+            Ok(found) if found.len() == 0 => CheckOutcome::fail(format!("`{target}` is empty")),
+            Ok(found) if found.len() > MAX_FILE_BYTES => CheckOutcome::pass(),
             Ok(_) => return self.parse(&path, scene, cancel).await,
         })
     }
@@ -66,16 +70,16 @@ impl ExpectedOutput {
     async fn parse(
         &self,
         path: &Path,
-        scene: &Scene,
+        scene: &CheckContext,
         cancel: &CancellationToken,
-    ) -> Result<Finding, CheckAborted> {
+    ) -> Result<CheckOutcome, CheckError> {
         let bytes = match fs::read(path) {
             Ok(bytes) if bytes.trim_ascii().is_empty() => {
-                return Ok(Finding::fail(format!("`{}` is blank", self.target)));
+                return Ok(CheckOutcome::fail(format!("`{}` is blank", self.target)));
             }
             Ok(bytes) => bytes,
             Err(error) => {
-                return Ok(Finding::error(format!(
+                return Ok(CheckOutcome::error(format!(
                     "cannot read `{}`: {error}",
                     self.target
                 )));
@@ -83,71 +87,71 @@ impl ExpectedOutput {
         };
         let head = bytes.get(..512).unwrap_or(&bytes);
         let Some(language) = language_of(Path::new(&self.target), head) else {
-            return Ok(Finding::pass());
+            return Ok(CheckOutcome::pass());
         };
-        let stored = |error: std::io::Error| CheckAborted::Infrastructure(error.to_string());
+        let stored = |error: std::io::Error| CheckError::Infrastructure(error.to_string());
         let folder = tempfile::tempdir_in(&scene.run_dir).map_err(stored)?;
-        let file = format!("0.{}", language.ending());
+        let file = format!("0.{}", language.extension());
         fs::write(folder.path().join(&file), &bytes).map_err(stored)?;
-        let item = Item {
+        let item = SourceFile {
             file,
             name: self.target.clone(),
             language,
         };
-        let bench = Bench {
+        let bench = ParserContext {
             folder: folder.path().to_owned(),
             tag: scene.tag.clone(),
             lock: scene.lock.clone(),
             supervisor: scene.supervisor.clone(),
             deadline: Instant::now() + scene.limit,
         };
-        let found = Found::outside(&scene.workspace);
-        let look = Look {
-            bench: &bench,
-            found: &found,
+        let found = ParserPrograms::find_outside(&scene.workspace);
+        let look = SyntaxChecker {
+            context: &bench,
+            programs: &found,
         };
-        let said = look.at(&[item], "output", cancel).await?.pop();
+        let said = look.check(&[item], "output", cancel).await?.pop();
         Ok(match said {
-            Some(Said::Broken(fault)) => {
+            Some(ParserVerdict::Broken(fault)) => {
                 let text = String::from_utf8_lossy(&bytes);
-                let failure = does_not_parse(&self.target, Some(&fault), &text);
+                let failure = parse_failure(&self.target, Some(&fault), &text);
                 let reason = format!("`{}` is no {}", self.target, language.name());
-                Finding {
+                CheckOutcome {
                     output: format!("{}:{}: {}", self.target, fault.line, fault.message),
-                    analysis: Some(Analysis::of_failures(vec![failure])),
-                    ..Finding::fail(reason)
+                    analysis: Some(Analysis::from_failures(vec![failure])),
+                    ..CheckOutcome::fail(reason)
                 }
             }
-            Some(Said::Unsure(fault, why)) => Finding {
+            Some(ParserVerdict::Unsure(fault, why)) => CheckOutcome {
                 output: format!("line {}: {} (no failure: {why})", fault.line, fault.message),
-                ..Finding::pass()
+                ..CheckOutcome::pass()
             },
-            Some(Said::Parses | Said::Unknown(_)) | None => Finding::pass(),
+            Some(ParserVerdict::Parses | ParserVerdict::Unknown(_)) | None => CheckOutcome::pass(),
         })
     }
 }
 
-impl Check for ExpectedOutput {
+impl Check for ExpectedOutputCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a Scene,
+        scene: &'a CheckContext,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Finding, CheckAborted>> {
-        Box::pin(self.look(scene, cancel))
+    ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
+        Box::pin(self.run_check(scene, cancel))
     }
 }
 
 /// What no plan can ask for: looked at beside its steps.
-pub(super) struct NoStep;
+pub(super) struct UnsupportedStep;
 
-impl Check for NoStep {
+impl Check for UnsupportedStep {
     fn run<'a>(
         &'a self,
-        _: &'a Scene,
+        _: &'a CheckContext,
         _: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Finding, CheckAborted>> {
+    ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
         Box::pin(async {
-            Ok(Finding::error(
+            Ok(CheckOutcome::error(
                 "it is looked at of its own accord, and is no step",
             ))
         })

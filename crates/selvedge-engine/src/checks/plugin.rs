@@ -13,73 +13,75 @@ use selvedge_core::model::{
     CheckStatus, Evidence, OutputRef, PLUGIN_VERSION, PluginReport, PluginRequest, PluginStatus,
     Step,
 };
-use selvedge_core::plugin::{LIMIT, parse};
+use selvedge_core::plugin::{MAX_ANSWER_BYTES, parse};
 use selvedge_digest::Analysis;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::command_line::to_argv;
-use super::execution::{GRACE, quote};
-use super::place::directory_of;
-use super::{Check, CheckAborted, Finding, Scene};
-use crate::agents::env::{for_checks, ours};
-use crate::process::capture::{CaptureError, Plan, StreamPlan};
-use crate::process::{self, Command, Ended, How, Limits, Session, Stdin, Streams};
+use super::execution::{STOP_GRACE, excerpt};
+use super::paths::check_directory;
+use super::{Check, CheckContext, CheckError, CheckOutcome};
+use crate::agents::env::{check_env, host_env};
+use crate::process::capture::{CaptureError, CapturePlan, StreamPlan};
+use crate::process::{
+    self, EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, StderrMode, StdinSource,
+};
 
-pub(super) struct Plugin {
+pub(super) struct PluginCheck {
     step: Step,
 }
 
-impl Plugin {
+impl PluginCheck {
     pub(super) fn new(step: &Step) -> Self {
         Self { step: step.clone() }
     }
 
-    async fn look(
+    async fn run_check(
         &self,
-        scene: &Scene,
+        scene: &CheckContext,
         cancel: &CancellationToken,
-    ) -> Result<Finding, CheckAborted> {
+    ) -> Result<CheckOutcome, CheckError> {
         let directory = self.step.directory.as_deref().unwrap_or(".");
-        let directory = match directory_of(directory, scene) {
-            Ok(directory) => directory.seen,
+        let directory = match check_directory(directory, scene) {
+            Ok(directory) => directory.sandbox_path,
             Err(finding) => return Ok(*finding),
         };
-        let question = match self.ask(scene, &directory).await {
+        let question = match self.write_request(scene, &directory).await {
             Ok(path) => path,
-            Err(error) => return Ok(Finding::error(error)),
+            Err(error) => return Ok(CheckOutcome::error(error)),
         };
         let answer = scene.run_dir.join(format!("{}.answer", scene.output_file));
-        let command = Command {
-            env: for_checks(scene.supervisor.shown(), &ours())
+        let command = SessionCommand {
+            env: check_env(scene.supervisor.env_allowlist(), &host_env())
                 .into_iter()
                 .collect(),
-            stdin: Stdin::File(question),
-            streams: Streams::Separate,
+            stdin: StdinSource::File(question),
+            streams: StderrMode::Separate,
             lock: Some(scene.lock.clone()),
-            grace: GRACE,
-            ..Command::new(self.argv(), directory, scene.tag.clone())
+            grace: STOP_GRACE,
+            ..SessionCommand::new(self.argv(), directory, scene.tag.clone())
         };
-        let plan = Plan {
+        let plan = CapturePlan {
             stdout: StreamPlan::to_file(&answer),
             stderr: StreamPlan::to_file(scene.run_dir.join(&scene.output_file)),
         };
         let prepared = match Session::prepare(&scene.supervisor, &command).await {
             Ok(prepared) => prepared,
-            Err(error) => return Ok(Finding::error(error.to_string())),
+            Err(error) => return Ok(CheckOutcome::error(error.to_string())),
         };
-        let limits = Limits {
+        let limits = SessionTimeouts {
             wall: Some(scene.limit),
-            silence: None,
+            idle: None,
         };
         let ended = process::run(prepared, limits, plan, cancel).await;
-        let said = match broken(&ended, scene)? {
+        let said = match failure_reason(&ended, scene)? {
             Some(why) => Err(why),
-            None => spawn_blocking(move || read(&answer))
+            None => spawn_blocking(move || read_report(&answer))
                 .await
                 .unwrap_or_else(|error| Err(error.to_string())),
         };
-        Ok(told(said, &ended, scene))
+        Ok(outcome_from_report(said, &ended, scene))
     }
 
     fn argv(&self) -> Vec<OsString> {
@@ -88,7 +90,11 @@ impl Plugin {
     }
 
     /// Writes the question down; the plug-in reads it as its standard input.
-    async fn ask(&self, scene: &Scene, directory: &Path) -> Result<PathBuf, String> {
+    async fn write_request(
+        &self,
+        scene: &CheckContext,
+        directory: &Path,
+    ) -> Result<PathBuf, String> {
         let request = PluginRequest {
             v: PLUGIN_VERSION,
             check: self.step.label().to_owned(),
@@ -108,33 +114,33 @@ impl Plugin {
 }
 
 /// Why its answer does not count, whatever it is.
-fn broken(ended: &Ended, scene: &Scene) -> Result<Option<String>, CheckAborted> {
+fn failure_reason(ended: &SessionExit, scene: &CheckContext) -> Result<Option<String>, CheckError> {
     // What still runs may change what was looked at: then nothing that was seen counts.
-    if let Some(survivors) = ended.tree.said_survivors() {
+    if let Some(survivors) = ended.tree.describe_survivors() {
         return Ok(Some(survivors));
     }
-    Ok(match &ended.how {
-        How::Exited(0) => None,
-        How::Exited(code) => Some(format!("the plug-in exited with {code}")),
-        How::Signalled(signal) => Some(format!("the plug-in was ended by signal {signal}")),
-        How::TimedOut | How::Silent => {
+    Ok(match &ended.reason {
+        EndReason::Exited(0) => None,
+        EndReason::Exited(code) => Some(format!("the plug-in exited with {code}")),
+        EndReason::Signalled(signal) => Some(format!("the plug-in was ended by signal {signal}")),
+        EndReason::TimedOut | EndReason::IdleTimeout => {
             let seconds = scene.limit.as_secs_f64();
             Some(format!("the plug-in had not answered after {seconds:.0} s"))
         }
-        How::SpawnFailed(failure) => Some(failure.to_string()),
-        How::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
-            return Err(CheckAborted::Infrastructure(error.to_string()));
+        EndReason::SpawnFailed(failure) => Some(failure.to_string()),
+        EndReason::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
+            return Err(CheckError::Infrastructure(error.to_string()));
         }
-        How::CaptureFailed(error) => Some(error.to_string()),
-        How::Lost => Some("its supervisor was lost".to_owned()),
-        How::Cancelled => return Err(CheckAborted::Cancelled),
+        EndReason::CaptureFailed(error) => Some(error.to_string()),
+        EndReason::SupervisorLost => Some("its supervisor was lost".to_owned()),
+        EndReason::Cancelled => return Err(CheckError::Cancelled),
     })
 }
 
-fn read(answer: &Path) -> Result<PluginReport, String> {
+fn read_report(answer: &Path) -> Result<PluginReport, String> {
     let mut bytes = Vec::new();
     let file = File::open(answer).map_err(|error| error.to_string())?;
-    let limit = u64::try_from(LIMIT).unwrap_or(u64::MAX);
+    let limit = u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX);
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
@@ -142,9 +148,13 @@ fn read(answer: &Path) -> Result<PluginReport, String> {
 }
 
 /// What was found, with what became of the plug-in.
-fn told(said: Result<PluginReport, String>, ended: &Ended, scene: &Scene) -> Finding {
+fn outcome_from_report(
+    said: Result<PluginReport, String>,
+    ended: &SessionExit,
+    scene: &CheckContext,
+) -> CheckOutcome {
     let finding = match said {
-        Err(why) => Finding::error(why),
+        Err(why) => CheckOutcome::error(why),
         Ok(report) => {
             let status = match report.status {
                 PluginStatus::Pass => CheckStatus::Pass,
@@ -153,40 +163,40 @@ fn told(said: Result<PluginReport, String>, ended: &Ended, scene: &Scene) -> Fin
             };
             let first = report.failures.first().map(|it| it.summary.clone());
             let failed = status != CheckStatus::Pass;
-            Finding {
+            CheckOutcome {
                 status,
                 reason: report.reason.or(first).filter(|_| failed),
-                analysis: failed.then(|| Analysis::of_failures(report.failures)),
+                analysis: failed.then(|| Analysis::from_failures(report.failures)),
                 tests: report.tests,
                 evidence: Evidence::Plugin,
-                ..Finding::pass()
+                ..CheckOutcome::pass()
             }
         }
     };
     let stderr = ended.stderr.file.as_ref();
-    Finding {
-        exit_code: match ended.how {
-            How::Exited(code) => Some(code),
+    CheckOutcome {
+        exit_code: match ended.reason {
+            EndReason::Exited(code) => Some(code),
             _ => None,
         },
         duration: ended.wall,
-        output: quote(&ended.stderr),
+        output: excerpt(&ended.stderr),
         output_ref: stderr.map(|stored| OutputRef {
             file: scene.output_file.clone(),
             bytes: ended.stderr.bytes,
-            left_out: stored.left_out,
+            left_out: stored.omitted,
         }),
-        processes: Some(ended.tree.processes()),
+        processes: Some(ended.tree.to_processes()),
         ..finding
     }
 }
 
-impl Check for Plugin {
+impl Check for PluginCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a Scene,
+        scene: &'a CheckContext,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Finding, CheckAborted>> {
-        Box::pin(self.look(scene, cancel))
+    ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
+        Box::pin(self.run_check(scene, cancel))
     }
 }

@@ -9,47 +9,47 @@ use std::time::{Duration, Instant};
 use selvedge_core::model::{Baseline, CheckReport, CheckStatus, Step, TreeId};
 use tokio_util::sync::CancellationToken;
 
-use super::look::{Place, millis};
-use super::remembered::Remembered;
-use super::tier1::{look_at_all, records};
-use super::trees::{Trees, blocking};
-use super::written::FilesBefore;
+use super::baseline_cache::BaselineCache;
+use super::check_runner::{VerificationContext, millis};
+use super::trees::{VerificationTrees, run_blocking};
+use super::verification::{check_reports, run_steps};
+use super::written_files::FilesBeforeChecks;
 use crate::activity::Progress;
-use crate::checks::CheckAborted;
+use crate::checks::CheckError;
 use crate::workspace::Workspace;
 
 /// What the baseline of a run is taken of.
 pub(crate) struct BaselineRun<'a> {
-    pub(crate) place: Place,
+    pub(crate) context: VerificationContext,
     pub(crate) steps: &'a [Step],
     /// Time for the whole of it.
     pub(crate) limit: Duration,
     /// The starting tree, where there are snapshots.
-    pub(crate) start: Option<(&'a Trees, &'a TreeId)>,
+    pub(crate) start: Option<(&'a VerificationTrees, &'a TreeId)>,
     /// Where earlier results are remembered.
-    pub(crate) remembered: Remembered,
+    pub(crate) cache: BaselineCache,
 }
 
 impl BaselineRun<'_> {
     /// Runs the checks that are not remembered.
-    pub(crate) async fn take(
+    pub(crate) async fn run_or_reuse(
         &self,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<Baseline, CheckAborted> {
+    ) -> Result<Baseline, CheckError> {
         let began = Instant::now();
         let tree = self.start.map(|(_, tree)| tree);
         let known: Vec<Option<CheckReport>> = self
             .steps
             .iter()
-            .map(|step| self.remembered.recall(tree?, step))
+            .map(|step| self.cache.get(tree?, step))
             .collect();
         // All or none: a check may need what one before it has built.
         let known = known.into_iter().collect::<Option<Vec<_>>>();
-        let written = tree.and_then(|tree| self.remembered.recall_written(tree, self.steps));
+        let written = tree.and_then(|tree| self.cache.get_written(tree, self.steps));
         let (cached, (checks, written_files)) = match known.zip(written) {
             Some(known) => (known.0.len(), known),
-            None => (0, self.run(began, progress, cancel).await?),
+            None => (0, self.run_steps(began, progress, cancel).await?),
         };
         Ok(Baseline {
             cached: u32::try_from(cached).unwrap_or(u32::MAX),
@@ -59,46 +59,49 @@ impl BaselineRun<'_> {
         })
     }
 
-    async fn run(
+    async fn run_steps(
         &self,
         began: Instant,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<(Vec<CheckReport>, Vec<String>), CheckAborted> {
-        if let Some((trees, tree)) = self.start.filter(|(trees, _)| trees.room.is_some()) {
-            trees.settle(tree).await?;
+    ) -> Result<(Vec<CheckReport>, Vec<String>), CheckError> {
+        if let Some((trees, tree)) = self
+            .start
+            .filter(|(trees, _)| trees.verification_room.is_some())
+        {
+            trees.ensure_tree(tree).await?;
         }
-        self.place.reset(cancel).await?;
+        self.context.reset(cancel).await?;
         let before = match self.start {
-            Some((trees, _)) => Some(FilesBefore::note(&trees.workspace).await?),
+            Some((trees, _)) => Some(FilesBeforeChecks::capture(&trees.workspace).await?),
             None => None,
         };
         let deadline = began + self.limit;
-        let findings = look_at_all(&self.place, self.steps, deadline, progress, cancel).await?;
-        let checks = records(self.steps, findings, self.place.supervisor.redactor())?;
+        let findings = run_steps(&self.context, self.steps, deadline, progress, cancel).await?;
+        let checks = check_reports(self.steps, findings, self.context.supervisor.redactor())?;
         let mut written = Vec::new();
         if let Some((trees, tree)) = self.start {
             let mut is_settled = false;
             if let Some(before) = before {
-                let steps = self.place.with_setup(self.steps);
+                let steps = self.context.with_setup(self.steps);
                 let (found, is_same) = before.find_written(tree, &steps).await?;
                 written.extend(found);
                 is_settled = is_same;
             }
-            if let Some(room) = &trees.room {
+            if let Some(room) = &trees.verification_room {
                 let room = room.clone();
                 let keep = move |_: &Workspace| room.keep_built();
                 let what = "cannot keep what the checks have built";
-                blocking(&trees.workspace, what, keep).await?;
+                run_blocking(&trees.workspace, what, keep).await?;
             } else if !is_settled {
-                trees.settle(tree).await?;
+                trees.ensure_tree(tree).await?;
             }
-            self.remembered.keep_written(tree, self.steps, &written);
+            self.cache.put_written(tree, self.steps, &written);
             for (step, check) in self.steps.iter().zip(&checks) {
                 // What failed may have lacked what no tree holds, such as dependencies that were not there yet. A
                 // pass that is out of date only makes a run stricter.
                 if check.status == CheckStatus::Pass {
-                    self.remembered.keep(tree, step, check);
+                    self.cache.put(tree, step, check);
                 }
             }
         }

@@ -1,5 +1,5 @@
 //! The guard at work: what an attempt changed is read from the two snapshots and judged by
-//! [`selvedge_core::guard`]. Files that a person protects are reverted before the checks run; the tree that is
+//! [`selvedge_core::apply_guard`]. Files that a person protects are reverted before the checks run; the tree that is
 //! judged from then on is the one with these reverted.
 
 use std::fs;
@@ -7,17 +7,17 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::guard::{
-    Action, ChangedFile, Finding, KnownDiagnostic, Protection, inspect, is_read,
+    ChangedFile, Finding, FindingAction, KnownDiagnostic, Protection, inspect, is_scanned,
 };
 use selvedge_core::model::{CheckReport, TreeId};
 use selvedge_digest::FailureKind;
 
-use super::trees::{Trees, blocking, stored};
-use crate::checks::CheckAborted;
-use crate::workspace::{self, Compared, Content, Workspace, WorkspaceError};
+use super::trees::{VerificationTrees, run_blocking, snapshot_id};
+use crate::checks::CheckError;
+use crate::workspace::{self, ComparedFile, FileContent, Workspace, WorkspaceError};
 
 /// Folders of installed programs and of builds: their byte code is not the attempt's to run from.
-pub(super) const NOT_OWN: [&str; 8] = [
+pub(super) const EXTERNAL_FOLDERS: [&str; 8] = [
     ".git",
     "node_modules",
     ".venv",
@@ -30,32 +30,33 @@ pub(super) const NOT_OWN: [&str; 8] = [
 
 /// Judges an attempt's changes and reverts protected files. `since` is when the run began, in
 /// seconds since 1970.
-pub(super) async fn guard(
-    trees: &mut Trees,
+pub(super) async fn apply_guard(
+    trees: &mut VerificationTrees,
     protection: Protection,
     diagnostics: Vec<KnownDiagnostic>,
     since: i64,
     name: String,
-) -> Result<Vec<Finding>, CheckAborted> {
+) -> Result<Vec<Finding>, CheckError> {
     let (start, judged) = (trees.start.clone(), trees.judged.clone());
     let work = move |workspace: &Workspace| {
-        forget_bytecode(workspace.dir(), since);
+        remove_new_bytecode(workspace.dir(), since);
         if start == judged {
             return Ok((Vec::new(), None));
         }
-        let (start, judged) = (stored(&start)?, stored(&judged)?);
+        let (start, judged) = (snapshot_id(&start)?, snapshot_id(&judged)?);
         let files = ComparedFiles::between(workspace, &start, &judged, &protection)?;
         let findings = files.findings(&protection, &diagnostics);
-        let reverted = files.to_revert(&findings);
+        let reverted = files.paths_to_revert(&findings);
         if reverted.is_empty() {
             return Ok((findings, None));
         }
-        workspace.put_back(&start, &reverted)?;
+        workspace.restore_files(&start, &reverted)?;
         let snapshot = workspace.snapshot_kept(&name)?;
         Ok((findings, Some(TreeId::new(snapshot.tree.as_str()))))
     };
     let workspace = trees.workspace.clone();
-    let (findings, tree) = blocking(&workspace, "the guard cannot compare the trees", work).await?;
+    let (findings, tree) =
+        run_blocking(&workspace, "the guard cannot compare the trees", work).await?;
     if let Some(tree) = tree {
         trees.judged = tree;
     }
@@ -63,21 +64,21 @@ pub(super) async fn guard(
 }
 
 /// The changed files that matter, and their names as the guard reads them.
-pub(super) struct ComparedFiles(Vec<(String, Compared)>);
+pub(super) struct ComparedFiles(Vec<(String, ComparedFile)>);
 
 impl ComparedFiles {
     pub(super) fn between(
         workspace: &Workspace,
-        start: &workspace::TreeId,
-        judged: &workspace::TreeId,
+        start: &workspace::SnapshotId,
+        judged: &workspace::SnapshotId,
         protection: &Protection,
     ) -> Result<Self, WorkspaceError> {
         let wanted = |path: &Path| {
             let path = path.to_string_lossy();
-            protection.protects(&path) || is_read(&path)
+            protection.protects(&path) || is_scanned(&path)
         };
         let compared = workspace.compare_files(start, judged, wanted)?;
-        let named = |file: Compared| (file.path.to_string_lossy().into_owned(), file);
+        let named = |file: ComparedFile| (file.path.to_string_lossy().into_owned(), file);
         Ok(Self(compared.into_iter().map(named).collect()))
     }
 
@@ -94,10 +95,14 @@ impl ComparedFiles {
         inspect(protection, &changes, diagnostics)
     }
 
-    fn to_revert(&self, findings: &[Finding]) -> Vec<PathBuf> {
+    fn paths_to_revert(&self, findings: &[Finding]) -> Vec<PathBuf> {
         let is_meant = |name: &String| {
             findings.iter().any(|finding| {
-                finding.path == *name && matches!(finding.action, Action::PutBack | Action::Remove)
+                finding.path == *name
+                    && matches!(
+                        finding.action,
+                        FindingAction::Revert | FindingAction::Remove
+                    )
             })
         };
         self.0
@@ -109,7 +114,7 @@ impl ComparedFiles {
 }
 
 /// What linters and type checkers reported before the attempt.
-pub(super) fn diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDiagnostic> {
+pub(super) fn known_diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDiagnostic> {
     let failures = baseline.iter().flatten().flat_map(|check| &check.failures);
     let reported = failures.filter(|failure| {
         matches!(
@@ -127,14 +132,14 @@ pub(super) fn diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDiagnost
         .collect()
 }
 
-impl Compared {
+impl ComparedFile {
     /// The file as the core reads it, by the text of its path.
     pub(super) fn changed_file<'a>(&'a self, path: &'a str) -> ChangedFile<'a> {
-        let bytes = |content: &'a Content| match content {
-            Content::Absent => None,
-            Content::Bytes(bytes) => Some(bytes.as_slice()),
+        let bytes = |content: &'a FileContent| match content {
+            FileContent::Absent => None,
+            FileContent::Bytes(bytes) => Some(bytes.as_slice()),
             // Where a link leads to is not part of the tree.
-            Content::Link => Some(&[][..]),
+            FileContent::Link => Some(&[][..]),
         };
         ChangedFile {
             path,
@@ -147,16 +152,18 @@ impl Compared {
 /// Removes Python's byte code that was written since the run began: a planted one runs in place of
 /// its source, and honest one is made again. When a file was changed cannot be forged, unlike the
 /// time that it claims.
-pub(super) fn forget_bytecode(folder: &Path, since: i64) {
+pub(super) fn remove_new_bytecode(folder: &Path, since: i64) {
     let is_cache = folder.file_name().is_some_and(|name| name == "__pycache__");
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(kind) = entry.file_type() else {
             continue;
         };
-        let own = !NOT_OWN.iter().any(|name| entry.file_name() == *name);
+        let own = !EXTERNAL_FOLDERS
+            .iter()
+            .any(|name| entry.file_name() == *name);
         let written_since = || entry.metadata().is_ok_and(|data| data.ctime() >= since);
         if kind.is_dir() && own {
-            forget_bytecode(&entry.path(), since);
+            remove_new_bytecode(&entry.path(), since);
         } else if is_cache && kind.is_file() && written_since() {
             // One that cannot be removed is the file system's to complain of, when it is run.
             let _ = fs::remove_file(entry.path());

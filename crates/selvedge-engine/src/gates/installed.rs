@@ -38,15 +38,15 @@ stddef.h stdint.h stdio.h stdlib.h string.h time.h unistd.h";
 
 /// What is installed around a project.
 #[derive(Debug)]
-pub(super) struct Installed<'a> {
+pub(super) struct InstalledModules<'a> {
     base: &'a BaseFiles,
     /// Folders of installed Python modules.
     python: Vec<PathBuf>,
 }
 
-impl<'a> Installed<'a> {
+impl<'a> InstalledModules<'a> {
     /// Looks around the project in `dir`, whose files were `base` before the attempt.
-    pub(super) fn around(dir: &Path, base: &'a BaseFiles) -> Self {
+    pub(super) fn scan(dir: &Path, base: &'a BaseFiles) -> Self {
         let mut python = Vec::new();
         let environments = [".venv", "venv", "env", ".env", ".tox", ".nox"];
         let mut prefixes: Vec<PathBuf> = environments.iter().map(|name| dir.join(name)).collect();
@@ -74,10 +74,10 @@ impl<'a> Installed<'a> {
         match name.rsplit_once('.').map(|(_, ending)| ending) {
             Some("py" | "pyi" | "so") => self
                 .python_module(path)
-                .is_some_and(|name| self.has_python(&name)),
+                .is_some_and(|name| self.has_python_module(&name)),
             Some("rb") => is_feature(path),
             Some("h" | "hpp") => {
-                has(C_LIBRARY, name)
+                contains_word(C_LIBRARY, name)
                     || C_HEADERS
                         .iter()
                         .any(|folder| Path::new(folder).join(name).is_file())
@@ -103,11 +103,13 @@ impl<'a> Installed<'a> {
         Some(module.to_owned()).filter(|module| !module.is_empty())
     }
 
-    fn has_python(&self, module: &str) -> bool {
+    fn has_python_module(&self, module: &str) -> bool {
         let is_there = |folder: &PathBuf| {
             folder.join(module).is_dir() || folder.join(format!("{module}.py")).is_file()
         };
-        has(PYTHON_LIBRARY, module) || has(PYTHON_TOOLS, module) || self.python.iter().any(is_there)
+        contains_word(PYTHON_LIBRARY, module)
+            || contains_word(PYTHON_TOOLS, module)
+            || self.python.iter().any(is_there)
     }
 }
 
@@ -129,6 +131,6 @@ fn is_feature(path: &str) -> bool {
     })
 }
 
-fn has(list: &str, name: &str) -> bool {
+fn contains_word(list: &str, name: &str) -> bool {
     list.split_whitespace().any(|listed| listed == name)
 }

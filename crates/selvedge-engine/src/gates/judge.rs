@@ -8,35 +8,35 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use selvedge_core::gate::{Answer, parse, sum_up};
-use selvedge_core::machine::Left;
+use selvedge_core::gate::{JudgeAnswer, parse, summarize_votes};
+use selvedge_core::machine::RemainingBudget;
 use selvedge_core::model::{
-    AgentSpec, Cost, GateReport, Judgement, Judging, Prompt, Report, SessionLimits, SessionOutcome,
-    SessionStatus,
+    AgentSpec, Cost, GateReport, Judgement, JudgingSpec, Prompt, Report, SessionLimits,
+    SessionOutcome, SessionStatus,
 };
-use selvedge_core::prompt::{Work, judgement};
+use selvedge_core::prompt::{JudgedWork, judge_prompt};
 use tokio_util::sync::CancellationToken;
 
-use super::look::millis;
-use super::trees::{Trees, blocking};
-use crate::activity::{Activity, Progress, Quiet};
-use crate::agents::{Role, SessionRequest, agent_for};
-use crate::checks::CheckAborted;
+use super::check_runner::millis;
+use super::trees::{VerificationTrees, run_blocking};
+use crate::activity::{Activity, NullProgress, Progress};
+use crate::agents::{SessionRequest, SessionRole, agent_for};
+use crate::checks::CheckError;
 use crate::process::Supervisor;
 use crate::workspace::{self, DiffOptions, Workspace};
 
 /// How long one answer may take at most.
-const LIMIT: Duration = Duration::from_mins(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 /// Why a judge that was stopped by the run's cap gave no answer.
-const TIME_IS_UP: &str = "stopped: the run's cap on time was reached";
+const RUN_LIMIT_REACHED: &str = "stopped: the run's cap on time was reached";
 /// Turns of a judge, which has nothing to do but answer.
-const TURNS: u32 = 2;
+const MAX_TURNS: u32 = 2;
 /// Bytes of a diff that are read.
-const DIFF: usize = 256 * 1024;
+const MAX_DIFF_BYTES: usize = 256 * 1024;
 
 /// A tier above the checks, to be asked about one piece of work.
 #[derive(Debug)]
-pub struct Gate<'a> {
+pub struct JudgeGate<'a> {
     /// What the work was to do.
     pub task: &'a str,
     /// When it is done, as far as somebody said so.
@@ -46,13 +46,13 @@ pub struct Gate<'a> {
     /// The session that did the work, where there was one.
     pub session: Option<&'a SessionOutcome>,
     /// The work: from the start to what was judged by the checks.
-    pub trees: Option<Trees>,
+    pub trees: Option<VerificationTrees>,
     /// 2 or 3.
     pub tier: u8,
     /// Who is asked.
-    pub judging: &'a Judging,
+    pub judging: &'a JudgingSpec,
     /// What their sessions may still use.
-    pub left: Left,
+    pub remaining_budget: RemainingBudget,
     /// How long a session may take, as agents are limited too.
     pub limits: SessionLimits,
     /// Where what they say is kept; exists.
@@ -66,80 +66,84 @@ pub struct Gate<'a> {
 }
 
 /// What all judges are told, and which fence it stands in.
-struct Brief {
+struct JudgePrompt {
     diff: String,
-    is_cut: bool,
+    is_truncated: bool,
     seed: u64,
 }
 
-impl Gate<'_> {
+impl JudgeGate<'_> {
     /// Asks as many judges as the tier needs, side by side. All of them are waited for, each within its limits: what
     /// was asked is paid for, and only a judge that ends by itself says what it cost.
     ///
     /// # Errors
     ///
-    /// [`CheckAborted`] when it is being stopped, or the work cannot be read or kept.
-    pub async fn ask(
+    /// [`CheckError`] when it is being stopped, or the work cannot be read or kept.
+    pub async fn run_judges(
         &self,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<GateReport, CheckAborted> {
+    ) -> Result<GateReport, CheckError> {
         let began = Instant::now();
-        let brief = self.brief().await?;
+        let brief = self.build_prompt().await?;
         let room = self.run_dir.join("judging");
         let made = tokio::fs::create_dir_all(&room).await;
         made.map_err(|error| {
-            CheckAborted::Infrastructure(format!("cannot make {}: {error}", room.display()))
+            CheckError::Infrastructure(format!("cannot make {}: {error}", room.display()))
         })?;
         let votes = self.judging.votes_in(self.tier);
         let judges = (0..votes).zip(self.judging.judges.iter().cycle());
         let (brief, room) = (&brief, &room);
         let asked = judges.map(|(index, judge)| {
-            let name = named(judge);
-            progress.activity(Activity::Note(format!("tier {}: asks {name}", self.tier)));
-            self.judgement(judge, index, brief, room, began, cancel)
+            let name = judge_name(judge);
+            progress.on_activity(Activity::Note(format!("tier {}: asks {name}", self.tier)));
+            self.ask_judge(judge, index, brief, room, began, cancel)
         });
         let judgements = join_all(asked).await;
         if cancel.is_cancelled() {
-            return Err(CheckAborted::Cancelled);
+            return Err(CheckError::Cancelled);
         }
         let floor = self.judging.confidence_floor;
         Ok(GateReport {
             duration_ms: millis(began.elapsed()),
-            ..sum_up(self.tier, votes, judgements, floor)
+            ..summarize_votes(self.tier, votes, judgements, floor)
         })
     }
 
     /// From before the run to what was judged by the checks.
-    async fn brief(&self) -> Result<Brief, CheckAborted> {
+    async fn build_prompt(&self) -> Result<JudgePrompt, CheckError> {
         let seed = RandomState::new().build_hasher().finish();
         let Some(trees) = &self.trees else {
             let (diff, is_cut) = (String::new(), false);
-            return Ok(Brief { diff, is_cut, seed });
+            return Ok(JudgePrompt {
+                diff,
+                is_truncated: is_cut,
+                seed,
+            });
         };
         let (start, judged) = (trees.start.clone(), trees.judged.clone());
         let compare = move |workspace: &Workspace| {
-            let id = |tree: &str| workspace::TreeId::parse(tree);
+            let id = |tree: &str| workspace::SnapshotId::parse(tree);
             let options = DiffOptions {
-                max_bytes: DIFF,
+                max_bytes: MAX_DIFF_BYTES,
                 ..DiffOptions::default()
             };
             workspace.diff(&id(start.as_str())?, &id(judged.as_str())?, options)
         };
-        let diff = blocking(&trees.workspace, "cannot compare the trees", compare).await?;
-        Ok(Brief {
+        let diff = run_blocking(&trees.workspace, "cannot compare the trees", compare).await?;
+        Ok(JudgePrompt {
             diff: String::from_utf8_lossy(&diff.bytes).into_owned(),
-            is_cut: diff.truncated,
+            is_truncated: diff.truncated,
             seed,
         })
     }
 
     /// Asks one judge, and once more if its answer cannot be used.
-    async fn judgement(
+    async fn ask_judge(
         &self,
         judge: &AgentSpec,
         index: u32,
-        brief: &Brief,
+        brief: &JudgePrompt,
         room: &Path,
         asked_at: Instant,
         cancel: &CancellationToken,
@@ -153,10 +157,12 @@ impl Gate<'_> {
         let mut again = None;
         while judgement.asked < 2 {
             let worked_ms = millis(asked_at.elapsed());
-            let share = self.left.shared_by(self.judging.votes_in(self.tier));
-            let left = share.after(judgement.cost, judgement.usage, worked_ms);
+            let share = self
+                .remaining_budget
+                .divide_among(self.judging.votes_in(self.tier));
+            let left = share.subtract_spent(judgement.cost, judgement.usage, worked_ms);
             if left.wall_ms == Some(0) {
-                judgement.error = Some(TIME_IS_UP.to_owned());
+                judgement.error = Some(RUN_LIMIT_REACHED.to_owned());
                 break;
             }
             judgement.asked += 1;
@@ -167,13 +173,13 @@ impl Gate<'_> {
                 index + 1,
                 judgement.asked
             );
-            let request = self.request(judge, files, brief, room, left, again.as_deref());
-            let outcome = agent_for(judge).run(&request, &Quiet, cancel).await;
+            let request = self.session_request(judge, files, brief, room, left, again.as_deref());
+            let outcome = agent_for(judge).run(&request, &NullProgress, cancel).await;
             let is_out_of_time = outcome.status == SessionStatus::Timeout
                 && left.wall_ms == Some(request.limits.wall_ms);
-            match self.take(&mut judgement, outcome) {
+            match self.record_answer(&mut judgement, outcome) {
                 _ if is_out_of_time => {
-                    judgement.error = Some(TIME_IS_UP.to_owned());
+                    judgement.error = Some(RUN_LIMIT_REACHED.to_owned());
                     break;
                 }
                 Ok(answer) => {
@@ -184,11 +190,11 @@ impl Gate<'_> {
                     judgement.error = None;
                     break;
                 }
-                Err(Unheard::Unusable(why)) => {
+                Err(JudgeError::InvalidAnswer(why)) => {
                     judgement.error = Some(why.clone());
                     again = Some(why);
                 }
-                Err(Unheard::Silent(why)) => {
+                Err(JudgeError::NoAnswer(why)) => {
                     judgement.error = Some(why);
                     break;
                 }
@@ -199,7 +205,11 @@ impl Gate<'_> {
     }
 
     /// Adds what a session cost, and reads its answer.
-    fn take(&self, judgement: &mut Judgement, outcome: SessionOutcome) -> Result<Answer, Unheard> {
+    fn record_answer(
+        &self,
+        judgement: &mut Judgement,
+        outcome: SessionOutcome,
+    ) -> Result<JudgeAnswer, JudgeError> {
         judgement.usage = judgement.usage + outcome.usage;
         judgement.cost = judgement.cost + outcome.cost;
         judgement.transcript = outcome.transcript;
@@ -207,46 +217,48 @@ impl Gate<'_> {
         let worked = self.session.and_then(|session| session.model.as_ref());
         judgement.same_model = worked.is_some() && worked == judgement.model.as_ref();
         if outcome.status == SessionStatus::Success {
-            return parse(&outcome.text).map_err(|why| Unheard::Unusable(why.to_string()));
+            return parse(&outcome.text).map_err(|why| JudgeError::InvalidAnswer(why.to_string()));
         }
         let why = outcome
             .error
             .unwrap_or_else(|| "no reason given".to_owned());
-        Err(Unheard::Silent(format!(
+        Err(JudgeError::NoAnswer(format!(
             "{} did not answer: {why}",
             judgement.judge
         )))
     }
 
-    fn request(
+    fn session_request(
         &self,
         judge: &AgentSpec,
         files: String,
-        brief: &Brief,
+        brief: &JudgePrompt,
         room: &Path,
-        left: Left,
+        left: RemainingBudget,
         again: Option<&str>,
     ) -> SessionRequest {
         // The diff is of the files as they are.
         let redactor = self.supervisor.redactor();
-        let wall_ms = millis(LIMIT)
+        let wall_ms = millis(ANSWER_TIMEOUT)
             .min(self.limits.wall_ms)
             .min(left.wall_ms.unwrap_or(u64::MAX));
         SessionRequest {
             agent: judge.clone(),
             prompt: Prompt {
-                task: redactor.text(&self.told(brief, again)).into_owned(),
+                task: redactor
+                    .redact_text(&self.prompt_text(brief, again))
+                    .into_owned(),
                 correction: None,
             },
             previous_output: None,
             run_number: self.report.run_number,
-            role: Role::Judge,
-            files,
+            role: SessionRole::Judge,
+            file_prefix: files,
             workspace: room.to_owned(),
             limits: SessionLimits {
                 wall_ms,
                 silence_ms: wall_ms.min(self.limits.silence_ms),
-                max_turns: Some(TURNS),
+                max_turns: Some(MAX_TURNS),
             },
             cost_left: left.cost,
             tokens_left: left.tokens,
@@ -257,28 +269,28 @@ impl Gate<'_> {
         }
     }
 
-    fn told(&self, brief: &Brief, again: Option<&str>) -> String {
-        let work = Work {
+    fn prompt_text(&self, brief: &JudgePrompt, again: Option<&str>) -> String {
+        let work = JudgedWork {
             task: self.task,
             criteria: self.criteria,
             report: self.report,
             session: self.session,
             diff: &brief.diff,
-            diff_is_cut: brief.is_cut,
+            is_diff_truncated: brief.is_truncated,
         };
-        judgement(&work, brief.seed, again)
+        judge_prompt(&work, brief.seed, again)
     }
 }
 
 /// Why there is no answer.
-enum Unheard {
+enum JudgeError {
     /// There is one that cannot be used: asking again may help.
-    Unusable(String),
+    InvalidAnswer(String),
     /// The judge's session failed.
-    Silent(String),
+    NoAnswer(String),
 }
 
-fn named(judge: &AgentSpec) -> String {
+fn judge_name(judge: &AgentSpec) -> String {
     match &judge.model {
         None => judge.name.clone(),
         Some(model) => format!("{} ({model})", judge.name),

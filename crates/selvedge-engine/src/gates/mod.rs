@@ -2,33 +2,33 @@
 //! about work that passed below them. Beside it: the baseline, the guard, and the reruns that tell
 //! a flake from a failure.
 
+mod base_revision;
 mod baseline;
-mod calls;
-mod changed;
-mod crossing;
+mod baseline_cache;
+mod check_runner;
+mod cross_verification;
 mod guard;
 mod installed;
 mod judge;
-mod known;
-mod look;
+mod known_failures;
 mod originals;
-mod remembered;
 mod reruns;
-mod room;
 mod setup;
-mod since;
-mod tier1;
+mod syntax_check;
+mod tool_call_check;
 mod trees;
-mod written;
+mod verification;
+mod verification_room;
+mod written_files;
 
+pub use base_revision::BaseRevision;
 pub(crate) use baseline::BaselineRun;
-pub(crate) use crossing::compose_base;
-pub use judge::Gate;
-pub(crate) use look::Place;
-pub(crate) use remembered::Remembered;
-pub(crate) use room::remove_room;
-pub use room::{OpenRoom, Rooms};
-pub(crate) use setup::Setup;
-pub use since::Since;
-pub use tier1::{Verification, verify};
-pub use trees::Trees;
+pub(crate) use baseline_cache::BaselineCache;
+pub(crate) use check_runner::VerificationContext;
+pub(crate) use cross_verification::compose_base;
+pub use judge::JudgeGate;
+pub(crate) use setup::DependencyInstaller;
+pub use trees::VerificationTrees;
+pub use verification::{Verification, verify};
+pub(crate) use verification_room::remove_verification_room;
+pub use verification_room::{OpenVerificationRoom, VerificationRoomSlot};

@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::crossing::{
-    BaseFiles, CrossedFile, CrossingContext, ExpectedChanges, MergeResult, RenamedOriginals,
-    Replacement, Side, find_crossed_files, rename_originals,
+    BaseFiles, CrossedFile, CrossingContext, ExpectedChanges, MergeResult, ProjectSide,
+    RenamedOriginals, Replacement, find_crossed_files, rename_originals,
 };
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::model::Step;
 use selvedge_syntax::{
-    MovedExamples, SourceVersions, SplitTests, find_moved_tests, split_tests, with_attempts_tests,
+    MovedExamples, SourceVersions, SplitTests, find_moved_tests, merge_selected_tests, split_tests,
 };
 
 /// The changed files of a project, and what it was before.
-pub(super) struct Changes<'a> {
+pub(super) struct ProjectChanges<'a> {
     pub(super) base: &'a BaseFiles,
     pub(super) files: &'a [ChangedFile<'a>],
     pub(super) steps: &'a [Step],
@@ -23,7 +23,7 @@ pub(super) struct Changes<'a> {
     pub(super) is_installed: &'a dyn Fn(&str) -> bool,
 }
 
-impl Changes<'_> {
+impl ProjectChanges<'_> {
     /// The changed files that are not on the work side alone, and the same with what the attempt renamed or moved.
     pub(super) fn find_originals(&self) -> (Vec<CrossedFile>, Option<RenamedOriginals>) {
         let versions: Vec<SourceVersions<'_>> = self
@@ -41,18 +41,18 @@ impl Changes<'_> {
         let mut texts: BTreeMap<String, Vec<u8>> = changes
             .filter_map(|change| {
                 let before = change.before?;
-                let text = with_attempts_tests(change.path, before, change.after, &is_expected);
+                let text = merge_selected_tests(change.path, before, change.after, &is_expected);
                 Some((change.path.to_owned(), text?))
             })
             .collect();
-        let files = self.cross(&texts, &examples);
+        let files = self.files_to_replace(&texts, &examples);
         let renamed = rename_originals(self.base, self.files, &files);
         let moved = find_moved_tests(&versions);
         if moved.originals.is_empty() {
             return (files, renamed);
         }
         texts.extend(moved.originals);
-        let with_moved = self.cross(&texts, &examples);
+        let with_moved = self.files_to_replace(&texts, &examples);
         let mut renamed =
             rename_originals(self.base, self.files, &with_moved).unwrap_or(RenamedOriginals {
                 names: Vec::new(),
@@ -63,7 +63,7 @@ impl Changes<'_> {
     }
 
     /// The files to replace, where `texts` stand for the originals of some.
-    fn cross(
+    fn files_to_replace(
         &self,
         texts: &BTreeMap<String, Vec<u8>>,
         examples: &MovedExamples,
@@ -81,7 +81,10 @@ impl Changes<'_> {
             split: &split,
         };
         let mut files = find_crossed_files(self.base, self.files, self.steps, &context);
-        for file in files.iter_mut().filter(|file| file.side == Side::Test) {
+        for file in files
+            .iter_mut()
+            .filter(|file| file.side == ProjectSide::Test)
+        {
             let text = texts.get(&file.path);
             if let Some(text) = text.filter(|_| file.replacement == Replacement::Base) {
                 file.replacement = Replacement::Merged(text.clone());

@@ -1,64 +1,66 @@
 //! Running failed checks again, one at a time and on the byte-identical tree, as
-//! [`selvedge_core::triage`] asks. What the runs mean is the loop's to say. Where the runner can be told
+//! [`selvedge_core::flakiness`] asks. What the runs mean is the loop's to say. Where the runner can be told
 //! which tests to run, only the failed ones are, as long as they fail again.
 
 use std::time::{Duration, Instant};
 
+use selvedge_core::flakiness::{self, RerunDecision, RerunResults};
 use selvedge_core::machine::{fails_again, is_old_failure, new_failures};
 use selvedge_core::model::{CheckReport, CheckStatus, Step};
-use selvedge_core::triage::{self, Next, Seen};
 use tokio_util::sync::CancellationToken;
 
-use super::look::{Numbered, Place, record};
-use super::tier1::passed;
-use super::trees::Trees;
+use super::check_runner::{IndexedStep, VerificationContext, check_report};
+use super::trees::VerificationTrees;
+use super::verification::passed_in_baseline;
 use crate::activity::{Activity, Progress};
-use crate::checks::{CheckAborted, Finding, select_tests};
+use crate::checks::{CheckError, CheckOutcome, select_tests};
 
 /// What reruns need to know.
-pub(super) struct Reruns<'a> {
-    pub(super) place: &'a Place,
+pub(super) struct CheckReruns<'a> {
+    pub(super) context: &'a VerificationContext,
     /// Without trees a check is run again on whatever the checks left behind.
-    pub(super) trees: Option<&'a Trees>,
+    pub(super) trees: Option<&'a VerificationTrees>,
     /// Time for each run.
     pub(super) limit: Duration,
     pub(super) progress: &'a dyn Progress,
     pub(super) cancel: &'a CancellationToken,
 }
 
-impl Reruns<'_> {
+impl CheckReruns<'_> {
     /// Runs one failed check again until it is clear what the failure is; its record then holds what
     /// each run said. What failed in the same way in the baseline is clear at once.
-    pub(super) async fn of(
+    pub(super) async fn rerun(
         &self,
-        numbered: Numbered<'_>,
+        numbered: IndexedStep<'_>,
         before: Option<&CheckReport>,
         check: &mut CheckReport,
-    ) -> Result<(), CheckAborted> {
+    ) -> Result<(), CheckError> {
         let is_old = before.is_some_and(|before| is_old_failure(before, check));
         if is_old || !may_be_flaky(numbered.step, check) {
             return Ok(());
         }
-        let baseline = before.and_then(passed).filter(|_| self.trees.is_some());
+        let baseline = before
+            .and_then(passed_in_baseline)
+            .filter(|_| self.trees.is_some());
         let failed = new_failures(before, check);
         let mut selection = select_tests(numbered.step, &failed);
         loop {
-            let seen = Seen {
-                here: &check.reruns,
-                there: &check.baseline_reruns,
+            let seen = RerunResults {
+                attempt_tree: &check.reruns,
+                base_tree: &check.baseline_reruns,
                 baseline,
             };
-            match triage::next(seen) {
-                Next::Done(_) => return Ok(()),
-                Next::RunHere => {
+            match flakiness::next_rerun(seen) {
+                RerunDecision::Done(_) => return Ok(()),
+                RerunDecision::RerunOnAttempt => {
                     let name = format!("again-{}", check.reruns.len() + 1);
                     let argv = selection.clone().filter(|_| !check.reruns.contains(&true));
                     if let Some(argv) = argv {
                         let name = format!("{name}-alone");
                         let finding = self
-                            .run(numbered, &name, Some(argv), |trees| &trees.judged)
+                            .run_once(numbered, &name, Some(argv), |trees| &trees.judged)
                             .await?;
-                        let again = record(numbered.step, finding, None);
+                        let again = check_report(numbered.step, finding, None);
                         if fails_again(check, &again, &failed) {
                             check.reruns.push(false);
                             continue;
@@ -67,9 +69,9 @@ impl Reruns<'_> {
                         selection = None;
                     }
                     let finding = self
-                        .run(numbered, &name, None, |trees| &trees.judged)
+                        .run_once(numbered, &name, None, |trees| &trees.judged)
                         .await?;
-                    let Some(passed) = verdict(&finding) else {
+                    let Some(passed) = is_passing(&finding) else {
                         return Ok(());
                     };
                     if passed && !check.reruns.contains(&true) {
@@ -77,12 +79,12 @@ impl Reruns<'_> {
                     }
                     check.reruns.push(passed);
                 }
-                Next::RunThere => {
+                RerunDecision::RerunOnBase => {
                     let name = format!("before-{}", check.baseline_reruns.len() + 1);
                     let finding = self
-                        .run(numbered, &name, None, |trees| &trees.start)
+                        .run_once(numbered, &name, None, |trees| &trees.start)
                         .await?;
-                    let Some(passed) = verdict(&finding) else {
+                    let Some(passed) = is_passing(&finding) else {
                         return Ok(());
                     };
                     check.baseline_reruns.push(passed);
@@ -91,23 +93,25 @@ impl Reruns<'_> {
         }
     }
 
-    async fn run(
+    async fn run_once(
         &self,
-        numbered: Numbered<'_>,
+        numbered: IndexedStep<'_>,
         name: &str,
         argv: Option<Vec<String>>,
-        tree: impl FnOnce(&Trees) -> &selvedge_core::model::TreeId,
-    ) -> Result<Finding, CheckAborted> {
+        tree: impl FnOnce(&VerificationTrees) -> &selvedge_core::model::TreeId,
+    ) -> Result<CheckOutcome, CheckError> {
         if let Some(trees) = self.trees {
-            trees.settle(tree(trees)).await?;
+            trees.ensure_tree(tree(trees)).await?;
         }
-        self.progress.activity(Activity::CheckRepeated {
+        self.progress.on_activity(Activity::CheckRepeated {
             label: numbered.step.label().to_owned(),
         });
-        let place = self.place.named(name);
+        let place = self.context.with_prefix(name);
         place.reset(self.cancel).await?;
         let deadline = Instant::now() + self.limit;
-        place.look_with(numbered, argv, deadline, self.cancel).await
+        place
+            .run_check_with(numbered, argv, deadline, self.cancel)
+            .await
     }
 }
 
@@ -119,7 +123,7 @@ fn may_be_flaky(step: &Step, check: &CheckReport) -> bool {
 }
 
 /// Whether it passed; none where it could not be looked at.
-fn verdict(finding: &Finding) -> Option<bool> {
+fn is_passing(finding: &CheckOutcome) -> Option<bool> {
     match finding.status {
         CheckStatus::Pass => Some(true),
         CheckStatus::Fail | CheckStatus::Timeout => Some(false),

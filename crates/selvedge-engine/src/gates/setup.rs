@@ -10,45 +10,45 @@ use selvedge_core::model::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::crossing::CrossedTrees;
-use super::look::{Numbered, Place};
-use super::room::OpenRoom;
-use super::trees::{blocking, stored};
+use super::check_runner::{IndexedStep, VerificationContext};
+use super::cross_verification::CrossedTrees;
+use super::trees::{run_blocking, snapshot_id};
+use super::verification_room::OpenVerificationRoom;
 use crate::activity::{Activity, Progress};
-use crate::checks::{CheckAborted, Finding};
+use crate::checks::{CheckError, CheckOutcome};
 use crate::workspace::Workspace;
 
 /// Ends the name of a tool folder that is put aside while it is installed again.
-const ASIDE: &str = ".selvedge-aside";
+const STASH_SUFFIX: &str = ".selvedge-aside";
 
 /// The setup of a place, and who watches it.
-pub(crate) struct Setup<'a> {
-    pub(crate) place: &'a Place,
+pub(crate) struct DependencyInstaller<'a> {
+    pub(crate) context: &'a VerificationContext,
     /// Where the checks run, if not in the workspace.
-    pub(crate) room: Option<&'a OpenRoom>,
+    pub(crate) verification_room: Option<&'a OpenVerificationRoom>,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) cancel: &'a CancellationToken,
 }
 
-impl Setup<'_> {
+impl DependencyInstaller<'_> {
     /// Installs dependencies.
     ///
     /// # Errors
     /// A line fails, or the run is being stopped.
-    pub(crate) async fn install(&self) -> Result<(), CheckAborted> {
+    pub(crate) async fn install(&self) -> Result<(), CheckError> {
         match self.try_install().await? {
             None => Ok(()),
-            Some(error) => Err(CheckAborted::Infrastructure(error)),
+            Some(error) => Err(CheckError::Infrastructure(error)),
         }
     }
 
-    async fn try_install(&self) -> Result<Option<String>, CheckAborted> {
-        for line in &self.place.setup.run {
+    async fn try_install(&self) -> Result<Option<String>, CheckError> {
+        for line in &self.context.setup.run {
             self.progress
-                .activity(Activity::Note(format!("setup: {line}")));
+                .on_activity(Activity::Note(format!("setup: {line}")));
         }
-        let spec = &self.place.setup;
-        run_all(self.place, spec, &spec.run, "setup", self.cancel).await
+        let spec = &self.context.setup;
+        run_lines(self.context, spec, &spec.run, "setup", self.cancel).await
     }
 
     /// Installs dependencies for an attempt that changed installed files, or what names them, and gives back what
@@ -64,24 +64,24 @@ impl Setup<'_> {
         trees: &CrossedTrees<'_>,
         steps: &[Step],
         changes: Option<ToolFolderChanges>,
-    ) -> Result<Option<ToolFolderChanges>, CheckAborted> {
-        if let Some(open) = self.room {
-            open.room.forget_installed();
+    ) -> Result<Option<ToolFolderChanges>, CheckError> {
+        if let Some(open) = self.verification_room {
+            open.verification_room.forget_installed();
         }
-        if self.place.setup.run.is_empty() {
+        if self.context.setup.run.is_empty() {
             return Ok(changes);
         }
         if changes.is_none() && !self.changes_inputs(trees).await? {
             return Ok(None);
         }
         let installed = self.install_on(trees, steps, changes.as_ref()).await;
-        trees.trees.settle_anew().await?;
+        trees.trees.reset_to_judged_tree().await?;
         let error = match installed? {
-            Installed::All => return Ok(None),
-            Installed::AllBut(folders) => {
+            InstallOutcome::All => return Ok(None),
+            InstallOutcome::AllBut(folders) => {
                 return Ok(changes.and_then(|changes| changes.within(&folders)));
             }
-            Installed::Failed(error) => error,
+            InstallOutcome::Failed(error) => error,
         };
         let mut left = changes.unwrap_or_default();
         left.setup_error = Some(error);
@@ -94,32 +94,32 @@ impl Setup<'_> {
         trees: &CrossedTrees<'_>,
         steps: &[Step],
         changes: Option<&ToolFolderChanges>,
-    ) -> Result<Installed, CheckAborted> {
-        let files = trees.find_files(&self.place.with_setup(steps)).await?;
+    ) -> Result<InstallOutcome, CheckError> {
+        let files = trees.find_files(&self.context.with_setup(steps)).await?;
         if !files.is_empty() {
-            let name = self.place.named("setup").tag;
+            let name = self.context.with_prefix("setup").tag;
             let name = name.replacen('.', "/", 1).replace('.', "-");
             trees.compose(name, &files).await?;
         }
         let folders = changes.into_iter().flat_map(|changes| &changes.folders);
-        if let Some(open) = self.room {
+        if let Some(open) = self.verification_room {
             let installed = self.install_in_room(open).await?;
             return Ok(match installed {
-                Err(error) => Installed::Failed(error),
+                Err(error) => InstallOutcome::Failed(error),
                 Ok(installed) => {
                     let is_left = |folder: &&String| !installed.contains(Path::new(folder));
-                    Installed::of(folders.filter(is_left).cloned().collect())
+                    InstallOutcome::all_but(folders.filter(is_left).cloned().collect())
                 }
             });
         }
-        let aside = Aside::put(&self.place.workspace, folders.map(PathBuf::from));
+        let aside = StashedFolders::stash(&self.context.workspace, folders.map(PathBuf::from));
         let installed = self.try_install().await;
-        let left = aside.settle(!matches!(installed, Ok(None)));
+        let left = aside.finish(!matches!(installed, Ok(None)));
         let left = left.iter().map(|path| path.to_string_lossy().into_owned());
         let left: Vec<String> = left.collect();
         Ok(match installed? {
-            Some(error) => Installed::Failed(error),
-            None => Installed::of(left),
+            Some(error) => InstallOutcome::Failed(error),
+            None => InstallOutcome::all_but(left),
         })
     }
 
@@ -127,54 +127,54 @@ impl Setup<'_> {
     /// that are there then, or why it failed.
     async fn install_in_room(
         &self,
-        open: &OpenRoom,
-    ) -> Result<Result<BTreeSet<PathBuf>, String>, CheckAborted> {
-        let place = Place {
+        open: &OpenVerificationRoom,
+    ) -> Result<Result<BTreeSet<PathBuf>, String>, CheckError> {
+        let place = VerificationContext {
             supervisor: open.installer(),
-            ..self.place.clone()
+            ..self.context.clone()
         };
-        let setup = Setup {
-            place: &place,
+        let setup = DependencyInstaller {
+            context: &place,
             ..*self
         };
         if let Some(error) = setup.try_install().await? {
             return Ok(Err(error));
         }
-        let room = open.room.clone();
+        let room = open.verification_room.clone();
         let note = move |_: &Workspace| room.note_installed();
         let what = "cannot see what was installed";
-        let installed = blocking(open.room.workspace(), what, note).await?;
+        let installed = run_blocking(open.verification_room.workspace(), what, note).await?;
         Ok(Ok(installed))
     }
 
     /// Whether the attempt changed manifests or lock files.
-    async fn changes_inputs(&self, trees: &CrossedTrees<'_>) -> Result<bool, CheckAborted> {
+    async fn changes_inputs(&self, trees: &CrossedTrees<'_>) -> Result<bool, CheckError> {
         let (start, judged) = (trees.trees.start.clone(), trees.trees.judged.clone());
         if start == judged {
             return Ok(false);
         }
         let find = move |workspace: &Workspace| {
             let is_input = |path: &Path| is_dependency_input(&path.to_string_lossy());
-            let (start, judged) = (stored(&start)?, stored(&judged)?);
+            let (start, judged) = (snapshot_id(&start)?, snapshot_id(&judged)?);
             Ok(!workspace
                 .compare_files(&start, &judged, is_input)?
                 .is_empty())
         };
-        blocking(&trees.trees.workspace, "cannot compare the trees", find).await
+        run_blocking(&trees.trees.workspace, "cannot compare the trees", find).await
     }
 }
 
 /// What the setup has installed.
-enum Installed {
+enum InstallOutcome {
     All,
     /// It does not make these folders.
     AllBut(Vec<String>),
     Failed(String),
 }
 
-impl Installed {
+impl InstallOutcome {
     /// All but these folders.
-    fn of(left: Vec<String>) -> Self {
+    fn all_but(left: Vec<String>) -> Self {
         if left.is_empty() {
             Self::All
         } else {
@@ -184,19 +184,19 @@ impl Installed {
 }
 
 /// Runs lines one after the other; gives the reason of the first that fails.
-pub(super) async fn run_all(
-    place: &Place,
+pub(super) async fn run_lines(
+    place: &VerificationContext,
     spec: &SetupSpec,
     lines: &[String],
     name: &str,
     cancel: &CancellationToken,
-) -> Result<Option<String>, CheckAborted> {
-    let place = place.named(name);
+) -> Result<Option<String>, CheckError> {
+    let place = place.with_prefix(name);
     let deadline = Instant::now() + Duration::from_millis(spec.timeout_ms);
     for (index, line) in lines.iter().enumerate() {
         let step = Step::new(StepKind::Command, line);
-        let numbered = Numbered { index, step: &step };
-        let finding = place.look_quietly(numbered, deadline, cancel).await?;
+        let numbered = IndexedStep { index, step: &step };
+        let finding = place.run_check_silent(numbered, deadline, cancel).await?;
         if finding.status != CheckStatus::Pass {
             return Ok(Some(describe_failure(name, line, &finding)));
         }
@@ -204,7 +204,7 @@ pub(super) async fn run_all(
     Ok(None)
 }
 
-fn describe_failure(name: &str, line: &str, finding: &Finding) -> String {
+fn describe_failure(name: &str, line: &str, finding: &CheckOutcome) -> String {
     let reason = finding.reason.as_deref().unwrap_or("it failed");
     let last = finding
         .output
@@ -216,20 +216,20 @@ fn describe_failure(name: &str, line: &str, finding: &Finding) -> String {
 }
 
 /// Tool folders that are put aside while they are installed again.
-struct Aside {
+struct StashedFolders {
     root: PathBuf,
     folders: BTreeSet<PathBuf>,
     /// Those that could not be moved: what is in them is not installed again.
-    unmoved: BTreeSet<PathBuf>,
+    unmovable: BTreeSet<PathBuf>,
 }
 
-impl Aside {
+impl StashedFolders {
     /// Puts folders aside, each beside itself.
-    fn put(root: &Path, folders: impl Iterator<Item = PathBuf>) -> Self {
+    fn stash(root: &Path, folders: impl Iterator<Item = PathBuf>) -> Self {
         let folders: BTreeSet<PathBuf> = folders.collect();
         let mut unmoved = BTreeSet::new();
         for folder in &folders {
-            let (from, to) = (root.join(folder), aside(&root.join(folder)));
+            let (from, to) = (root.join(folder), stash_path(&root.join(folder)));
             // If a run was interrupted here, the one that is aside already is whole, and the other is not.
             if to.symlink_metadata().is_ok() {
                 let _ = fs::remove_dir_all(&from);
@@ -243,19 +243,19 @@ impl Aside {
         Self {
             root: root.to_owned(),
             folders,
-            unmoved,
+            unmovable: unmoved,
         }
     }
 
     /// Removes what was installed again, and puts the rest back; gives the latter. If the setup `failed`, all of it.
-    fn settle(self, failed: bool) -> BTreeSet<PathBuf> {
+    fn finish(self, failed: bool) -> BTreeSet<PathBuf> {
         let Self {
             root,
             folders,
-            unmoved,
+            unmovable: unmoved,
         } = self;
         let put_back = folders.into_iter().filter(|folder| {
-            let (at, aside) = (root.join(folder), aside(&root.join(folder)));
+            let (at, aside) = (root.join(folder), stash_path(&root.join(folder)));
             if unmoved.contains(folder) {
                 return true;
             }
@@ -276,8 +276,8 @@ impl Aside {
     }
 }
 
-fn aside(folder: &Path) -> PathBuf {
+fn stash_path(folder: &Path) -> PathBuf {
     let mut name = folder.as_os_str().to_owned();
-    name.push(ASIDE);
+    name.push(STASH_SUFFIX);
     name.into()
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use selvedge_core::model::TreeId;
 
-use crate::checks::CheckAborted;
-use crate::workspace::{self, Room, Workspace};
+use crate::checks::CheckError;
+use crate::workspace::{self, VerificationRoom, Workspace};
 
 /// Snapshots of one workspace, and the two trees that matter to a verification run.
 #[derive(Debug, Clone)]
-pub struct Trees {
+pub struct VerificationTrees {
     /// The snapshots.
     pub workspace: Workspace,
     /// What is judged.
@@ -19,71 +19,76 @@ pub struct Trees {
     /// What the run began from.
     pub start: TreeId,
     /// The room that checks run in, if not in the workspace itself; the snapshots are then the room's.
-    pub(crate) room: Option<Room>,
+    pub(crate) verification_room: Option<VerificationRoom>,
 }
 
-impl Trees {
+impl VerificationTrees {
     /// Trees of a workspace in which the checks run themselves.
     pub fn in_place(workspace: Workspace, judged: TreeId, start: TreeId) -> Self {
         Self {
             workspace,
             judged,
             start,
-            room: None,
+            verification_room: None,
         }
     }
 
     /// The folder with the installed tools.
-    pub(super) fn installed_in(&self) -> &Path {
-        match &self.room {
+    pub(super) fn tools_root(&self) -> &Path {
+        match &self.verification_room {
             Some(room) => room.origin(),
             None => self.workspace.dir(),
         }
     }
 
     /// Makes the folder where checks run equal to a tree; returns whether it differed.
-    pub(crate) async fn settle(&self, tree: &TreeId) -> Result<bool, CheckAborted> {
-        match self.room.clone() {
-            None => settle(&self.workspace, tree).await,
+    pub(crate) async fn ensure_tree(&self, tree: &TreeId) -> Result<bool, CheckError> {
+        match self.verification_room.clone() {
+            None => ensure_workspace_tree(&self.workspace, tree).await,
             Some(room) => {
                 let tree = tree.clone();
-                let enter = move |_: &Workspace| room.enter(&stored(&tree)?);
-                blocking(&self.workspace, "cannot put the tree back", enter).await
+                let enter = move |_: &Workspace| room.enter(&snapshot_id(&tree)?);
+                run_blocking(&self.workspace, "cannot put the tree back", enter).await
             }
         }
     }
 
     /// The same, of the tree that is judged, where checks have run on it already: what they built is not kept.
-    pub(super) async fn settle_anew(&self) -> Result<bool, CheckAborted> {
-        if let Some(room) = &self.room {
-            room.leave();
+    pub(super) async fn reset_to_judged_tree(&self) -> Result<bool, CheckError> {
+        if let Some(room) = &self.verification_room {
+            room.forget_entered_tree();
         }
-        self.settle(&self.judged).await
+        self.ensure_tree(&self.judged).await
     }
 }
 
 /// The name of a tree in the snapshots.
-pub(super) fn stored(tree: &TreeId) -> Result<workspace::TreeId, workspace::WorkspaceError> {
-    workspace::TreeId::parse(tree.as_str())
+pub(super) fn snapshot_id(
+    tree: &TreeId,
+) -> Result<workspace::SnapshotId, workspace::WorkspaceError> {
+    workspace::SnapshotId::parse(tree.as_str())
 }
 
 /// Makes the workspace equal to a tree; says whether it was not.
-pub(super) async fn settle(workspace: &Workspace, tree: &TreeId) -> Result<bool, CheckAborted> {
+pub(super) async fn ensure_workspace_tree(
+    workspace: &Workspace,
+    tree: &TreeId,
+) -> Result<bool, CheckError> {
     let tree = tree.clone();
-    blocking(workspace, "cannot put the tree back", move |workspace| {
-        workspace.settle(&stored(&tree)?)
+    run_blocking(workspace, "cannot put the tree back", move |workspace| {
+        workspace.ensure_tree(&snapshot_id(&tree)?)
     })
     .await
 }
 
 /// Does something that blocks with the workspace; whatever goes wrong is infrastructure.
-pub(super) async fn blocking<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     workspace: &Workspace,
     what: &str,
     work: impl FnOnce(&Workspace) -> Result<T, workspace::WorkspaceError> + Send + 'static,
-) -> Result<T, CheckAborted> {
+) -> Result<T, CheckError> {
     let workspace = workspace.clone();
     let done = tokio::task::spawn_blocking(move || work(&workspace)).await;
-    let done = done.map_err(|panic| CheckAborted::Infrastructure(panic.to_string()))?;
-    done.map_err(|error| CheckAborted::Infrastructure(format!("{what}: {error}")))
+    let done = done.map_err(|panic| CheckError::Infrastructure(panic.to_string()))?;
+    done.map_err(|error| CheckError::Infrastructure(format!("{what}: {error}")))
 }

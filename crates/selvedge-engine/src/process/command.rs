@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use selvedge_core::model::AgentKind;
 use selvedge_core::redact::Redactor;
 
-use super::pool::Pool;
-use crate::sandbox::Walls;
+use super::pool::SupervisorPool;
+use crate::sandbox::WorkspaceSandbox;
 
 /// The environment variable that marks every process of a session, as `<run>.<n>`. It is how
 /// [`sweep`](super::sweep) finds a tree whose supervisor died.
@@ -26,13 +26,13 @@ pub struct Supervisor {
     pub program: PathBuf,
     /// The arguments that make it call the supervisor.
     pub args: Vec<OsString>,
-    pub(super) pool: Pool,
+    pub(super) pool: SupervisorPool,
     /// What stands around every program that it starts.
-    pub(super) walls: Option<Walls>,
+    pub(super) sandbox: Option<WorkspaceSandbox>,
     /// What is taken out of all that its programs print.
     pub(super) redactor: Redactor,
     /// Variables that checks see beyond those that all see.
-    shown: Vec<String>,
+    env_allowlist: Vec<String>,
 }
 
 impl Supervisor {
@@ -41,23 +41,23 @@ impl Supervisor {
         Self {
             program: program.into(),
             args: args.into_iter().collect(),
-            pool: Pool::default(),
-            walls: None,
+            pool: SupervisorPool::default(),
+            sandbox: None,
             redactor: Redactor::default(),
-            shown: Vec::new(),
+            env_allowlist: Vec::new(),
         }
     }
 
     /// The same, with walls around every program that it starts.
     #[must_use]
-    pub fn within(mut self, walls: Option<Walls>) -> Self {
-        self.walls = walls;
+    pub fn with_sandbox(mut self, walls: Option<WorkspaceSandbox>) -> Self {
+        self.sandbox = walls;
         self
     }
 
     /// The same, with more taken out of what its programs print than what has a well-known format.
     #[must_use]
-    pub fn redacting(mut self, redactor: Redactor) -> Self {
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self
     }
@@ -69,24 +69,24 @@ impl Supervisor {
 
     /// The same, with more variables that checks see.
     #[must_use]
-    pub fn showing(mut self, names: &[String]) -> Self {
-        self.shown = names.to_vec();
+    pub fn with_env_allowlist(mut self, names: &[String]) -> Self {
+        self.env_allowlist = names.to_vec();
         self
     }
 
     /// Variables that checks see beyond those that all see; a `*` at the end stands for the rest.
-    pub fn shown(&self) -> &[String] {
-        &self.shown
+    pub fn env_allowlist(&self) -> &[String] {
+        &self.env_allowlist
     }
 
     /// What stands around every program that it starts.
-    pub fn walls(&self) -> Option<&Walls> {
-        self.walls.as_ref()
+    pub fn sandbox(&self) -> Option<&WorkspaceSandbox> {
+        self.sandbox.as_ref()
     }
 
     /// Ends the supervisors that wait for another session, and waits until they are gone.
-    pub async fn retire(&self) {
-        self.pool.dismiss().await;
+    pub async fn shutdown(&self) {
+        self.pool.shutdown().await;
     }
 
     /// The running program itself with a hidden subcommand. `/proc/self/exe` names the very file
@@ -104,7 +104,7 @@ impl Supervisor {
 
 /// One program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct SessionCommand {
     /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`,
     /// a relative path with one is relative to `cwd`.
     pub argv: Vec<OsString>,
@@ -113,9 +113,9 @@ pub struct Command {
     /// The working directory.
     pub cwd: PathBuf,
     /// What the program reads from.
-    pub stdin: Stdin,
+    pub stdin: StdinSource,
     /// Whether standard output and standard error are told apart.
-    pub streams: Streams,
+    pub streams: StderrMode,
     /// A file that is locked (shared) as long as anything of the tree lives; made when missing.
     pub lock: Option<PathBuf>,
     /// The session's mark, `<run>.<n>`: unique over all runs.
@@ -129,10 +129,10 @@ pub struct Command {
     /// Which agent it is; none for anything else. Walls let an agent reach its own credential.
     pub agent: Option<AgentKind>,
     /// Folders of ours that it writes to, whatever walls there are.
-    pub opens: Vec<PathBuf>,
+    pub writable_paths: Vec<PathBuf>,
 }
 
-impl Command {
+impl SessionCommand {
     /// A command with an empty environment, no input, separate streams, no lock, and default
     /// graces (5 s for a stop, 500 ms for leftovers).
     pub fn new(argv: Vec<OsString>, cwd: impl Into<PathBuf>, tag: impl Into<String>) -> Self {
@@ -140,22 +140,22 @@ impl Command {
             argv,
             env: Vec::new(),
             cwd: cwd.into(),
-            stdin: Stdin::Null,
-            streams: Streams::Separate,
+            stdin: StdinSource::Null,
+            streams: StderrMode::Separate,
             lock: None,
             tag: tag.into(),
             stop: StopSignal::Terminate,
             grace: Duration::from_secs(5),
             leftover_grace: Duration::from_millis(500),
             agent: None,
-            opens: Vec::new(),
+            writable_paths: Vec::new(),
         }
     }
 }
 
 /// What the program reads from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stdin {
+pub enum StdinSource {
     /// Nothing: the null device.
     Null,
     /// A file, opened for reading.
@@ -164,7 +164,7 @@ pub enum Stdin {
 
 /// Where standard error goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Streams {
+pub enum StderrMode {
     /// Each stream has its own pipe; their order among one another is lost.
     Separate,
     /// Both share one pipe, in the order they were written; captured as standard output.

@@ -23,13 +23,13 @@ pub enum Liveness {
 }
 
 /// Takes the lock shared; it is held until the file is dropped. Children do not inherit it.
-pub(super) fn hold(path: &Path) -> io::Result<File> {
+pub(super) fn hold_shared(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
         .append(true)
         .create(true)
         .open(path)?;
-    retry(|| rustix::fs::flock(&file, FlockOperation::LockShared))?;
+    retry_interrupted(|| rustix::fs::flock(&file, FlockOperation::LockShared))?;
     Ok(file)
 }
 
@@ -48,7 +48,9 @@ pub async fn wait_until_dead(lock_file: &Path, timeout: Duration) -> io::Result<
     let deadline = Instant::now() + timeout;
     let mut pause = Duration::from_millis(1);
     loop {
-        match retry(|| rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)) {
+        match retry_interrupted(|| {
+            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+        }) {
             Ok(()) => return Ok(Liveness::Dead),
             Err(Errno::WOULDBLOCK) if Instant::now() >= deadline => return Ok(Liveness::Alive),
             Err(Errno::WOULDBLOCK) => tokio::time::sleep(pause).await,
@@ -58,6 +60,6 @@ pub async fn wait_until_dead(lock_file: &Path, timeout: Duration) -> io::Result<
     }
 }
 
-fn retry(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+fn retry_interrupted(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
     rustix::io::retry_on_intr(&mut call)
 }

@@ -8,20 +8,20 @@
 //!
 //! The usual way through: [`Session::prepare`] (the supervisor runs, holds the lock file, and has
 //! started nothing yet: now the intent can be made durable), then [`run`], which starts the
-//! program, captures its output, watches the clocks and returns how it [`Ended`].
+//! program, captures its output, watches the clocks and returns how it [`SessionExit`].
 //!
 //! Nothing here knows what an agent or a check is, and nothing here judges an exit code.
 
-mod clocks;
 mod command;
-mod ended;
-mod find;
 mod lock;
 mod pool;
+mod program_lookup;
 mod run;
 mod session;
+mod session_exit;
+mod timeouts;
 
-mod sweep;
+mod process_cleanup;
 mod wire;
 
 #[cfg(target_os = "linux")]
@@ -30,19 +30,21 @@ mod proc;
 pub mod capture;
 pub mod supervisor;
 
-pub(crate) use supervisor::control::Control;
-pub(crate) use supervisor::{Found, clear_containers, clear_temporary, spawn_shielded};
-pub(crate) use wire::Bytes;
-
-pub use clocks::Limits;
-pub use command::{Command, Stdin, StopSignal, Streams, Supervisor, TAG_VARIABLE};
-pub use ended::{
-    Ended, Exit, How, ProcessName, SpawnFailure, SpawnFailureKind, TreeReport,
-    method_of_this_system,
+pub(crate) use supervisor::control::ControlSocket;
+pub(crate) use supervisor::{
+    ResolvedProgram, clear_containers, clear_temporary, spawn_with_blocked_signals,
 };
-pub(crate) use find::DEFAULT_PATH;
-pub use find::find_program;
+pub(crate) use wire::SystemString;
+
+pub use command::{SessionCommand, StderrMode, StdinSource, StopSignal, Supervisor, TAG_VARIABLE};
 pub use lock::{Liveness, wait_until_dead};
+pub use process_cleanup::{kill_run_processes, kill_session_processes};
+pub(crate) use program_lookup::DEFAULT_PATH;
+pub use program_lookup::find_program;
 pub use run::run;
-pub use session::{Lost, PrepareError, Prepared, Session, StartError};
-pub use sweep::{sweep, sweep_run};
+pub use session::{PrepareError, PreparedSession, Session, StartError, SupervisorLostError};
+pub use session_exit::{
+    EndReason, ProcessExit, ProcessName, SessionExit, SpawnError, SpawnErrorKind, TreeReport,
+    supported_tree_method,
+};
+pub use timeouts::SessionTimeouts;

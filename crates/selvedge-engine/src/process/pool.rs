@@ -18,30 +18,30 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 
 use super::command::{Supervisor, TAG_VARIABLE};
-use super::session::Lost;
-use super::supervisor::spawn_shielded;
-use super::wire::{self, Order, Report};
+use super::session::SupervisorLostError;
+use super::supervisor::spawn_with_blocked_signals;
+use super::wire::{self, SupervisorMessage, SupervisorOrder};
 
 /// A supervisor process. Dropping it closes the control socket, which ends it and all it runs.
 #[derive(Debug)]
-pub(super) struct Member {
-    pub(super) control: Control,
+pub(super) struct PooledSupervisor {
+    pub(super) control: ControlClient,
     pub(super) child: Child,
 }
 
 /// The main program's end of the control socket.
 #[derive(Debug)]
-pub(super) struct Control {
+pub(super) struct ControlClient {
     lines: Lines<BufReader<UnixStream>>,
 }
 
 /// Those that wait, shared by all who start sessions through the same [`Supervisor`].
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pool {
-    waiting: Arc<Mutex<Vec<Member>>>,
+pub(super) struct SupervisorPool {
+    waiting: Arc<Mutex<Vec<PooledSupervisor>>>,
 }
 
-impl Member {
+impl PooledSupervisor {
     /// Starts one. `tag` is its own mark; the programs that it will start bear their sessions'.
     pub(super) fn start(supervisor: &Supervisor, tag: &str) -> io::Result<Self> {
         let (ours, theirs) = StdUnixStream::pair()?;
@@ -56,31 +56,31 @@ impl Member {
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let child = spawn_shielded(|| command.spawn())?;
-        let control = Control {
+        let child = spawn_with_blocked_signals(|| command.spawn())?;
+        let control = ControlClient {
             lines: BufReader::new(UnixStream::from_std(ours)?).lines(),
         };
         Ok(Self { control, child })
     }
 
     /// Lets it end, and waits until it has. It must have nothing to supervise.
-    async fn dismiss(self) {
+    async fn shutdown(self) {
         let Self { control, mut child } = self;
         drop(control);
         let _ = child.wait().await;
     }
 }
 
-impl Control {
+impl ControlClient {
     /// A supervisor that cannot be told is dead, which the next read shows.
-    pub(super) async fn tell(&mut self, order: Order) {
+    pub(super) async fn send_order(&mut self, order: SupervisorOrder) {
         if let Ok(line) = wire::encode(&order) {
             let _ = self.socket().write_all(&line).await;
         }
     }
 
     /// Sends a line, and descriptors with its first byte.
-    pub(super) async fn hand_over(
+    pub(super) async fn send_with_descriptors(
         &mut self,
         message: &impl Serialize,
         descriptors: &[OwnedFd],
@@ -89,17 +89,17 @@ impl Control {
         let socket = self.socket();
         let sent = socket
             .async_io(Interest::WRITABLE, || {
-                send_with(socket.as_fd(), &line, descriptors)
+                send_some(socket.as_fd(), &line, descriptors)
             })
             .await?;
         socket.write_all(&line[sent..]).await
     }
 
     /// The next line from the supervisor. Safe to cancel.
-    pub(super) async fn next(&mut self) -> Result<Report, Lost> {
+    pub(super) async fn next_message(&mut self) -> Result<SupervisorMessage, SupervisorLostError> {
         match self.lines.next_line().await {
-            Ok(Some(line)) => wire::decode(line.as_bytes()).map_err(|_| Lost),
-            Ok(None) | Err(_) => Err(Lost),
+            Ok(Some(line)) => wire::decode(line.as_bytes()).map_err(|_| SupervisorLostError),
+            Ok(None) | Err(_) => Err(SupervisorLostError),
         }
     }
 
@@ -108,34 +108,34 @@ impl Control {
     }
 }
 
-impl Pool {
+impl SupervisorPool {
     /// One that waits, if there is one.
-    pub(super) fn take(&self) -> Option<Member> {
+    pub(super) fn take(&self) -> Option<PooledSupervisor> {
         self.members().pop()
     }
 
     /// Keeps one whose tree is gone.
-    pub(super) fn put(&self, member: Member) {
+    pub(super) fn put(&self, member: PooledSupervisor) {
         self.members().push(member);
     }
 
     /// Ends all that wait.
-    pub(super) async fn dismiss(&self) {
+    pub(super) async fn shutdown(&self) {
         let waiting = std::mem::take(&mut *self.members());
         for member in waiting {
-            member.dismiss().await;
+            member.shutdown().await;
         }
     }
 
-    fn members(&self) -> std::sync::MutexGuard<'_, Vec<Member>> {
+    fn members(&self) -> std::sync::MutexGuard<'_, Vec<PooledSupervisor>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Sends as much as fits at once; returns how many bytes that were.
-fn send_with(socket: BorrowedFd<'_>, line: &[u8], descriptors: &[OwnedFd]) -> io::Result<usize> {
+fn send_some(socket: BorrowedFd<'_>, line: &[u8], descriptors: &[OwnedFd]) -> io::Result<usize> {
     let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(wire::MOST_DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(wire::MAX_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     ancillary.push(SendAncillaryMessage::ScmRights(&borrowed));
     let sent = sendmsg(

@@ -11,7 +11,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 /// What `/proc/PID/stat` tells of a process, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     pub(super) name: String,
     pub(super) zombie: bool,
     pub(super) parent: i32,
@@ -21,18 +21,18 @@ pub(super) struct Stat {
 }
 
 /// The process's status line; `None` when it is gone.
-pub(super) fn stat(pid: i32) -> Option<Stat> {
+pub(super) fn read_stat(pid: i32) -> Option<ProcessStat> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// The name stands in parentheses and may itself hold parentheses and blanks.
-fn parse_stat(line: &[u8]) -> Option<Stat> {
+fn parse_stat(line: &[u8]) -> Option<ProcessStat> {
     let open = memchr::memchr(b'(', line)?;
     let close = memchr::memrchr(b')', line)?;
     let name = String::from_utf8_lossy(line.get(open + 1..close)?).into_owned();
     let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    Some(Stat {
+    Some(ProcessStat {
         name,
         zombie: matches!(*fields.first()?, "Z" | "X"),
         parent: fields.get(1)?.parse().ok()?,
@@ -42,11 +42,11 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
 }
 
 /// Every process of this process namespace.
-pub(super) fn all() -> impl Iterator<Item = i32> {
-    numbered("/proc")
+pub(super) fn all_processes() -> impl Iterator<Item = i32> {
+    numeric_entries("/proc")
 }
 
-fn numbered(dir: impl AsRef<Path>) -> impl Iterator<Item = i32> {
+fn numeric_entries(dir: impl AsRef<Path>) -> impl Iterator<Item = i32> {
     let entries = fs::read_dir(dir).into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
@@ -69,19 +69,19 @@ pub(super) fn children(pid: i32) -> Vec<i32> {
     static LISTED: LazyLock<bool> =
         LazyLock::new(|| Path::new("/proc/thread-self/children").exists());
     if *LISTED {
-        listed_children(pid)
+        read_thread_children(pid)
     } else {
         // A kernel built without CONFIG_PROC_CHILDREN: look at everybody's parent.
-        all()
-            .filter(|child| stat(*child).is_some_and(|stat| stat.parent == pid))
+        all_processes()
+            .filter(|child| read_stat(*child).is_some_and(|stat| stat.parent == pid))
             .collect()
     }
 }
 
 /// The children of all threads of a process: a child belongs to the thread that forked it.
-fn listed_children(pid: i32) -> Vec<i32> {
+fn read_thread_children(pid: i32) -> Vec<i32> {
     let tasks = format!("/proc/{pid}/task");
-    numbered(&tasks)
+    numeric_entries(&tasks)
         .filter_map(|task| fs::read_to_string(format!("{tasks}/{task}/children")).ok())
         .flat_map(|line| {
             let pids = line
@@ -121,12 +121,12 @@ pub(super) fn signal_if(pid: i32, signal: Signal, is_meant: impl Fn() -> bool) -
 
 #[cfg(test)]
 mod tests {
-    use super::{Stat, parse_stat};
+    use super::{ProcessStat, parse_stat};
 
     #[test]
     fn a_name_with_blanks_and_parentheses_is_read_whole() {
         let line = b"42 (a) R 7 (x) S 7 42 40 0 -1 1 0 0 0 0 0 0 0 0 20 0 1 0 9001 0 0";
-        let expect = Stat {
+        let expect = ProcessStat {
             name: "a) R 7 (x".to_owned(),
             zombie: false,
             parent: 7,

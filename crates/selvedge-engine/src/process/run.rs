@@ -1,118 +1,125 @@
 //! Carrying one session through: start the program, capture its output, watch the clocks and the
-//! caller's wish to cancel, and see the tree gone. Whatever happens, the answer is an [`Ended`].
+//! caller's wish to cancel, and see the tree gone. Whatever happens, the answer is an [`SessionExit`].
 
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::capture::{Captured, Plan, Pump};
-use super::clocks::{self, Heartbeat, Limits};
-use super::ended::{Ended, Exit, How, TreeReport};
-use super::session::{Lost, News, Prepared, Session, StartError};
+use super::capture::{CapturePlan, CapturedStream, OutputReader};
+use super::session::{PreparedSession, Session, SessionEvent, StartError, SupervisorLostError};
+use super::session_exit::{EndReason, ProcessExit, SessionExit, TreeReport};
+use super::timeouts::{self, Heartbeat, SessionTimeouts};
 
 /// How long the output may stay open once the tree is gone: only a process outside the tree can
 /// hold it then.
-const DRAIN: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a supervisor may take for killing beyond the graces, until it counts as lost. More than
 /// it gives itself before it reports survivors.
-const KILLING: Duration = Duration::from_secs(20);
+const KILL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Starts the prepared program and returns when it has ended and its tree is gone. Dropping the
 /// future kills the tree.
 ///
 /// Cancelling stops the session as the command says (a signal, then its grace, then SIGKILL).
 pub async fn run(
-    mut prepared: Prepared,
-    limits: Limits,
-    plan: Plan,
+    mut prepared: PreparedSession,
+    limits: SessionTimeouts,
+    plan: CapturePlan,
     cancel: &CancellationToken,
-) -> Ended {
+) -> SessionExit {
     let started = Instant::now();
     let heartbeat = Heartbeat::new();
     let pipes = prepared.session.take_pipes();
     let redactor = &prepared.session.redactor;
-    let pump = match Pump::start(plan, pipes, heartbeat.clone(), redactor) {
+    let pump = match OutputReader::start(plan, pipes, heartbeat.clone(), redactor) {
         Ok(pump) => pump,
-        Err(error) => return Ended::before_start(How::CaptureFailed(error), started),
+        Err(error) => return SessionExit::not_started(EndReason::CaptureFailed(error), started),
     };
     if cancel.is_cancelled() {
-        return Ended::before_start(How::Cancelled, started);
+        return SessionExit::not_started(EndReason::Cancelled, started);
     }
-    let start = prepared.go().await;
+    let start = prepared.start_program().await;
     if let Err(StartError::Spawn(failure)) = start {
-        return Ended::before_start(How::SpawnFailed(failure), started);
+        return SessionExit::not_started(EndReason::SpawnFailed(failure), started);
     }
-    let mut watch = Watch {
+    let mut watch = SessionMonitor {
         session: prepared.session,
-        pump,
+        reader: pump,
         limits,
         heartbeat,
-        stopped: None,
+        stop_reason: None,
         stopped_at: None,
         exit: None,
     };
     let over = match start {
-        Ok(()) => watch.until_over(cancel).await,
+        Ok(()) => watch.run_until_over(cancel).await,
         // It may have been lost just after it started the program.
-        Err(_) => Err(Lost),
+        Err(_) => Err(SupervisorLostError),
     };
-    watch.conclude(over, started).await
+    watch.into_exit(over, started).await
 }
 
-struct Watch {
+struct SessionMonitor {
     session: Session,
-    pump: Pump,
-    limits: Limits,
+    reader: OutputReader,
+    limits: SessionTimeouts,
     heartbeat: Heartbeat,
     /// Why the session was stopped, if it was.
-    stopped: Option<How>,
+    stop_reason: Option<EndReason>,
     stopped_at: Option<Instant>,
-    exit: Option<Exit>,
+    exit: Option<ProcessExit>,
 }
 
-impl Watch {
+impl SessionMonitor {
     /// Runs until the tree is gone. Only while the program itself runs do the clocks and the
     /// caller count: what it leaves behind has a short grace of its own.
-    async fn until_over(&mut self, cancel: &CancellationToken) -> Result<TreeReport, Lost> {
+    async fn run_until_over(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> Result<TreeReport, SupervisorLostError> {
         let stopped = tokio::select! {
             biased;
-            news = self.session.news() => match news? {
-                News::Exited(exit) => {
+            news = self.session.next_event() => match news? {
+                SessionEvent::Exited(exit) => {
                     self.exit = Some(exit);
                     None
                 }
-                News::Over(tree) => return Ok(tree),
+                SessionEvent::Over(tree) => return Ok(tree),
             },
-            error = self.pump.failed() => Some(How::CaptureFailed(error)),
-            () = cancel.cancelled() => Some(How::Cancelled),
-            () = clocks::after(self.limits.wall) => Some(How::TimedOut),
-            () = self.heartbeat.silence(self.limits.silence) => Some(How::Silent),
+            error = self.reader.wait_for_failure() => Some(EndReason::CaptureFailed(error)),
+            () = cancel.cancelled() => Some(EndReason::Cancelled),
+            () = timeouts::sleep_or_forever(self.limits.wall) => Some(EndReason::TimedOut),
+            () = self.heartbeat.wait_until_idle(self.limits.idle) => Some(EndReason::IdleTimeout),
         };
         if stopped.is_some() {
-            self.stopped = stopped;
+            self.stop_reason = stopped;
             self.stopped_at = Some(Instant::now());
             self.session.stop().await;
         }
-        let patience = self.session.graces.saturating_add(KILLING);
-        tokio::time::timeout(patience, self.over())
+        let patience = self.session.total_grace.saturating_add(KILL_TIMEOUT);
+        tokio::time::timeout(patience, self.wait_until_over())
             .await
-            .map_err(|_| Lost)
+            .map_err(|_| SupervisorLostError)
             .flatten()
     }
 
-    async fn over(&mut self) -> Result<TreeReport, Lost> {
+    async fn wait_until_over(&mut self) -> Result<TreeReport, SupervisorLostError> {
         loop {
-            match self.session.news().await? {
+            match self.session.next_event().await? {
                 // A supervisor reports one exit: a second one is forged, or the first one was.
-                News::Exited(_) if self.exit.is_some() => return Err(Lost),
-                News::Exited(exit) => self.exit = Some(exit),
-                News::Over(tree) => return Ok(tree),
+                SessionEvent::Exited(_) if self.exit.is_some() => return Err(SupervisorLostError),
+                SessionEvent::Exited(exit) => self.exit = Some(exit),
+                SessionEvent::Over(tree) => return Ok(tree),
             }
         }
     }
 
-    async fn conclude(self, over: Result<TreeReport, Lost>, started: Instant) -> Ended {
+    async fn into_exit(
+        self,
+        over: Result<TreeReport, SupervisorLostError>,
+        started: Instant,
+    ) -> SessionExit {
         let wall = started.elapsed();
         let lost = over.is_err();
         let tree = match over {
@@ -120,18 +127,18 @@ impl Watch {
                 self.session.release();
                 tree
             }
-            Err(Lost) => self.session.sweep().await,
+            Err(SupervisorLostError) => self.session.kill_leftovers().await,
         };
-        let (stdout, stderr, failure) = self.pump.finish(DRAIN).await;
-        let how = match (self.stopped, failure, lost, self.exit) {
+        let (stdout, stderr, failure) = self.reader.finish(DRAIN_TIMEOUT).await;
+        let how = match (self.stop_reason, failure, lost, self.exit) {
             (Some(why), ..) => why,
-            (None, Some(error), ..) => How::CaptureFailed(error),
-            (None, None, false, Some(Exit::Code(code))) => How::Exited(code),
-            (None, None, false, Some(Exit::Signal(signal))) => How::Signalled(signal),
-            (None, None, true, _) | (None, None, false, None) => How::Lost,
+            (None, Some(error), ..) => EndReason::CaptureFailed(error),
+            (None, None, false, Some(ProcessExit::Code(code))) => EndReason::Exited(code),
+            (None, None, false, Some(ProcessExit::Signal(signal))) => EndReason::Signalled(signal),
+            (None, None, true, _) | (None, None, false, None) => EndReason::SupervisorLost,
         };
-        Ended {
-            how,
+        SessionExit {
+            reason: how,
             exit: self.exit,
             stopped_at: self.stopped_at,
             tree,
@@ -142,17 +149,17 @@ impl Watch {
     }
 }
 
-impl Ended {
+impl SessionExit {
     /// Of a session whose program never ran.
-    fn before_start(how: How, started: Instant) -> Self {
+    fn not_started(how: EndReason, started: Instant) -> Self {
         Self {
-            how,
+            reason: how,
             exit: None,
             stopped_at: None,
-            tree: TreeReport::nothing_started(),
+            tree: TreeReport::empty(),
             wall: started.elapsed(),
-            stdout: Captured::default(),
-            stderr: Captured::default(),
+            stdout: CapturedStream::default(),
+            stderr: CapturedStream::default(),
         }
     }
 }

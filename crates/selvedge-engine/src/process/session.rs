@@ -9,14 +9,14 @@ use std::time::Duration;
 use selvedge_core::redact::Redactor;
 use tokio::net::unix::pipe;
 
-use super::command::{Command, Streams, Supervisor};
-use super::ended::{Exit, SpawnFailure, TreeReport};
-use super::pool::{Member, Pool};
-use super::sweep::sweep_lost;
-use super::wire::{Order, Report, Spec};
+use super::command::{SessionCommand, StderrMode, Supervisor};
+use super::pool::{PooledSupervisor, SupervisorPool};
+use super::process_cleanup::kill_lost_session;
+use super::session_exit::{ProcessExit, SpawnError, TreeReport};
+use super::wire::{SessionSpec, SupervisorMessage, SupervisorOrder};
 
 /// A supervisor that has not spoken for so long never will. Generous: the machine may be busy.
-const ANSWER_WITHIN: Duration = Duration::from_mins(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The larger the pipe, the fewer switches between a program that floods and the reader; but what
 /// an unprivileged user may have in all pipes together is 64 MiB, which others need too.
@@ -26,7 +26,7 @@ const PIPE_BYTES: usize = 256 << 10;
 /// A supervisor that is ready and has started nothing yet.
 #[derive(Debug)]
 #[must_use = "dropping it ends the session before it began"]
-pub struct Prepared {
+pub struct PreparedSession {
     pub(super) session: Session,
 }
 
@@ -34,17 +34,17 @@ pub struct Prepared {
 #[derive(Debug)]
 #[must_use = "dropping it kills the whole process tree"]
 pub struct Session {
-    supervisor: Member,
+    supervisor: PooledSupervisor,
     /// Where the supervisor goes when nothing is left of the tree.
-    pool: Pool,
+    pool: SupervisorPool,
     /// Whether nothing is left.
-    gone: bool,
+    is_gone: bool,
     tag: String,
     output: Option<(PipeReader, Option<PipeReader>)>,
     /// How long a stop may take until the supervisor kills what is left.
     /// What is taken out of its output.
     pub(super) redactor: Redactor,
-    pub(super) graces: Duration,
+    pub(super) total_grace: Duration,
 }
 
 /// Why no supervisor is ready. Infrastructure, all of it.
@@ -66,7 +66,7 @@ pub enum PrepareError {
     Refused(String),
     /// It ended, or did not answer for a minute.
     #[error("the supervisor does not answer")]
-    Lost,
+    SupervisorLost,
 }
 
 /// Why a prepared session's program does not run.
@@ -74,21 +74,21 @@ pub enum PrepareError {
 pub enum StartError {
     /// The program itself could not be started.
     #[error(transparent)]
-    Spawn(#[from] SpawnFailure),
+    Spawn(#[from] SpawnError),
     /// The supervisor died.
     #[error(transparent)]
-    Lost(#[from] Lost),
+    SupervisorLost(#[from] SupervisorLostError),
 }
 
 /// The supervisor died without having said that the tree is gone.
 #[derive(Debug, thiserror::Error)]
 #[error("the supervisor was lost")]
-pub struct Lost;
+pub struct SupervisorLostError;
 
 /// What a session tells of itself.
 #[derive(Debug)]
-pub(super) enum News {
-    Exited(Exit),
+pub(super) enum SessionEvent {
+    Exited(ProcessExit),
     /// Nothing more will come: the tree is gone, or what is left of it cannot be ended.
     Over(TreeReport),
 }
@@ -98,56 +98,60 @@ impl Session {
     /// to start the command.
     pub async fn prepare(
         supervisor: &Supervisor,
-        command: &Command,
-    ) -> Result<Prepared, PrepareError> {
+        command: &SessionCommand,
+    ) -> Result<PreparedSession, PrepareError> {
         if let Some(waiting) = supervisor.pool.take() {
-            match Self::brief(waiting, supervisor, command).await {
+            match Self::configure(waiting, supervisor, command).await {
                 // One that died meanwhile has started nothing: another one takes its place.
-                Err(PrepareError::Lost) => {}
+                Err(PrepareError::SupervisorLost) => {}
                 answer => return answer,
             }
         }
         // The run's part of the tag: a supervisor may serve many sessions.
         let run = command.tag.split('.').next().unwrap_or_default();
-        let started = Member::start(supervisor, &format!("{run}.supervisor"));
+        let started = PooledSupervisor::start(supervisor, &format!("{run}.supervisor"));
         let member = started.map_err(|source| {
             let program = supervisor.program.display().to_string();
             PrepareError::Spawn { program, source }
         })?;
-        Self::brief(member, supervisor, command).await
+        Self::configure(member, supervisor, command).await
     }
 
     /// Tells a supervisor what it is for.
-    async fn brief(
-        mut supervisor: Member,
+    async fn configure(
+        mut supervisor: PooledSupervisor,
         through: &Supervisor,
-        command: &Command,
-    ) -> Result<Prepared, PrepareError> {
-        let ((stdout, stderr), writing) = pipes(command.streams).map_err(PrepareError::Pipe)?;
+        command: &SessionCommand,
+    ) -> Result<PreparedSession, PrepareError> {
+        let ((stdout, stderr), writing) =
+            session_pipes(command.streams).map_err(PrepareError::Pipe)?;
         let ready = async {
-            let spec = Spec::new(command, through.walls.as_ref());
-            let told = supervisor.control.hand_over(&spec, &writing).await;
-            told.map_err(|_| PrepareError::Lost)?;
-            match supervisor.control.next().await {
-                Ok(Report::Ready) => Ok(()),
-                Ok(Report::Refused { message }) => Err(PrepareError::Refused(message)),
-                Ok(_) | Err(Lost) => Err(PrepareError::Lost),
+            let spec = SessionSpec::new(command, through.sandbox.as_ref());
+            let told = supervisor
+                .control
+                .send_with_descriptors(&spec, &writing)
+                .await;
+            told.map_err(|_| PrepareError::SupervisorLost)?;
+            match supervisor.control.next_message().await {
+                Ok(SupervisorMessage::Ready) => Ok(()),
+                Ok(SupervisorMessage::Refused { message }) => Err(PrepareError::Refused(message)),
+                Ok(_) | Err(SupervisorLostError) => Err(PrepareError::SupervisorLost),
             }
         };
-        let answer = tokio::time::timeout(ANSWER_WITHIN, ready).await;
-        answer.map_err(|_| PrepareError::Lost).flatten()?;
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, ready).await;
+        answer.map_err(|_| PrepareError::SupervisorLost).flatten()?;
         // Only the program shall hold them: their end is the end of its output.
         drop(writing);
         let session = Self {
             supervisor,
             pool: through.pool.clone(),
-            gone: false,
+            is_gone: false,
             tag: command.tag.clone(),
             output: Some((stdout, stderr)),
             redactor: through.redactor.clone(),
-            graces: command.grace.saturating_add(command.leftover_grace),
+            total_grace: command.grace.saturating_add(command.leftover_grace),
         };
-        Ok(Prepared { session })
+        Ok(PreparedSession { session })
     }
 
     /// Standard output and standard error (`None` when merged) for a caller that reads them
@@ -165,61 +169,65 @@ impl Session {
 
     /// Asks the tree to stop; it is killed after the command's grace.
     pub async fn stop(&mut self) {
-        self.supervisor.control.tell(Order::Stop).await;
+        self.supervisor
+            .control
+            .send_order(SupervisorOrder::Stop)
+            .await;
     }
 
     /// Kills the tree at once.
     pub async fn kill(&mut self) {
-        self.supervisor.control.tell(Order::Kill).await;
+        self.supervisor
+            .control
+            .send_order(SupervisorOrder::Kill)
+            .await;
     }
 
     /// Waits until the program has ended and its tree is gone, for a caller that does not use
     /// [`run`](super::run). Safe to cancel.
-    pub async fn gone(&mut self) -> Result<TreeReport, Lost> {
+    pub async fn wait_until_gone(&mut self) -> Result<TreeReport, SupervisorLostError> {
         loop {
-            if let News::Over(tree) = self.news().await? {
+            if let SessionEvent::Over(tree) = self.next_event().await? {
                 return Ok(tree);
             }
         }
     }
 
     /// The next piece of news. Safe to cancel.
-    pub(super) async fn news(&mut self) -> Result<News, Lost> {
-        match self.supervisor.control.next().await? {
-            Report::Exited(exit) => Ok(News::Exited(exit)),
-            Report::Gone(tree) => {
-                self.gone = true;
-                Ok(News::Over(tree))
+    pub(super) async fn next_event(&mut self) -> Result<SessionEvent, SupervisorLostError> {
+        match self.supervisor.control.next_message().await? {
+            SupervisorMessage::Exited(exit) => Ok(SessionEvent::Exited(exit)),
+            SupervisorMessage::Gone(tree) => {
+                self.is_gone = true;
+                Ok(SessionEvent::Over(tree))
             }
-            Report::Surviving(tree) => Ok(News::Over(tree)),
-            Report::Ready
-            | Report::Refused { .. }
-            | Report::Started { .. }
-            | Report::SpawnFailed(_) => Err(Lost),
+            SupervisorMessage::Surviving(tree) => Ok(SessionEvent::Over(tree)),
+            SupervisorMessage::Ready
+            | SupervisorMessage::Refused { .. }
+            | SupervisorMessage::Started { .. }
+            | SupervisorMessage::SpawnFailed(_) => Err(SupervisorLostError),
         }
     }
 
     /// Frees the supervisor for another session, if nothing is left of this one's tree.
     pub fn release(self) {
-        if self.gone {
+        if self.is_gone {
             self.pool.put(self.supervisor);
         }
     }
 
     /// Ends what a supervisor that died, or no longer answers, has left behind.
-    pub async fn sweep(mut self) -> TreeReport {
+    pub async fn kill_leftovers(mut self) -> TreeReport {
         let pid = self.supervisor.child.id();
         let supervisor = pid.and_then(|pid| i32::try_from(pid).ok());
         let _ = self.supervisor.child.kill().await;
         let tag = std::mem::take(&mut self.tag);
-        let swept = tokio::task::spawn_blocking(move || sweep_lost(&tag, supervisor));
-        swept
-            .await
-            .unwrap_or_else(|_| TreeReport::nothing_started())
+        let swept = tokio::task::spawn_blocking(move || kill_lost_session(&tag, supervisor));
+        swept.await.unwrap_or_else(|_| TreeReport::empty())
     }
 }
 
-impl Prepared {
+impl PreparedSession {
     /// The supervisor's process id.
     pub fn supervisor_pid(&self) -> Option<u32> {
         self.session.supervisor.child.id()
@@ -227,28 +235,35 @@ impl Prepared {
 
     /// Starts the program.
     pub async fn start(mut self) -> Result<Session, StartError> {
-        self.go().await?;
+        self.start_program().await?;
         Ok(self.session)
     }
 
-    pub(super) async fn go(&mut self) -> Result<(), StartError> {
-        self.session.supervisor.control.tell(Order::Go).await;
-        let answer =
-            tokio::time::timeout(ANSWER_WITHIN, self.session.supervisor.control.next()).await;
-        match answer.map_err(|_| Lost)?? {
-            Report::Started { .. } => Ok(()),
-            Report::SpawnFailed(failure) => Err(failure.into()),
-            _ => Err(Lost.into()),
+    pub(super) async fn start_program(&mut self) -> Result<(), StartError> {
+        self.session
+            .supervisor
+            .control
+            .send_order(SupervisorOrder::Go)
+            .await;
+        let answer = tokio::time::timeout(
+            ANSWER_TIMEOUT,
+            self.session.supervisor.control.next_message(),
+        )
+        .await;
+        match answer.map_err(|_| SupervisorLostError)?? {
+            SupervisorMessage::Started { .. } => Ok(()),
+            SupervisorMessage::SpawnFailed(failure) => Err(failure.into()),
+            _ => Err(SupervisorLostError.into()),
         }
     }
 }
 
-type Reading = (PipeReader, Option<PipeReader>);
+type SessionPipes = (PipeReader, Option<PipeReader>);
 
 /// The pipes of a session: the ends that are read here, and those that the program writes to.
-fn pipes(streams: Streams) -> io::Result<(Reading, Vec<OwnedFd>)> {
+fn session_pipes(streams: StderrMode) -> io::Result<(SessionPipes, Vec<OwnedFd>)> {
     let (stdout, stdout_write) = output_pipe()?;
-    if streams == Streams::Merged {
+    if streams == StderrMode::Merged {
         return Ok(((stdout, None), vec![stdout_write.into()]));
     }
     let (stderr, stderr_write) = output_pipe()?;

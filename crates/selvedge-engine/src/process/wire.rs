@@ -10,25 +10,25 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::command::{Command, Stdin, StopSignal, TAG_VARIABLE};
-use super::ended::{Exit, SpawnFailure, TreeReport};
-use crate::sandbox::{Plan, Walls};
+use super::command::{SessionCommand, StdinSource, StopSignal, TAG_VARIABLE};
+use super::session_exit::{ProcessExit, SpawnError, TreeReport};
+use crate::sandbox::{SandboxPlan, WorkspaceSandbox};
 
 /// The most descriptors that go with a message: a program's standard input, output and error.
-pub(crate) const MOST_DESCRIPTORS: usize = 3;
+pub(crate) const MAX_DESCRIPTORS: usize = 3;
 
 /// The first line of a session, from the main program: all that the supervisor needs to know.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Spec {
-    pub(super) argv: Vec<Bytes>,
-    pub(super) env: Vec<(Bytes, Bytes)>,
-    pub(super) cwd: Bytes,
+pub(super) struct SessionSpec {
+    pub(super) argv: Vec<SystemString>,
+    pub(super) env: Vec<(SystemString, SystemString)>,
+    pub(super) cwd: SystemString,
     pub(super) stdin: StdinSpec,
-    pub(super) lock: Option<Bytes>,
+    pub(super) lock: Option<SystemString>,
     pub(super) stop: StopSignal,
     pub(super) grace: Duration,
     pub(super) leftover_grace: Duration,
-    pub(super) walls: Option<Plan>,
+    pub(super) sandbox: Option<SandboxPlan>,
 }
 
 /// What standard input is to be.
@@ -36,13 +36,13 @@ pub(super) struct Spec {
 #[serde(rename_all = "snake_case")]
 pub(super) enum StdinSpec {
     Null,
-    File(Bytes),
+    File(SystemString),
 }
 
 /// Every later line of a session from the main program. The socket's end means: kill everything, now.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
+pub(super) enum SupervisorOrder {
     /// Start the program.
     Go,
     /// Stop the tree, with the grace of the spec.
@@ -54,17 +54,17 @@ pub(super) enum Order {
 /// Every line from the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Report {
-    /// The lock is held, nothing is started: waiting for [`Order::Go`].
+pub(super) enum SupervisorMessage {
+    /// The lock is held, nothing is started: waiting for [`SupervisorOrder::GoTestParser`].
     Ready,
     /// The supervisor cannot do its work.
     Refused { message: String },
     /// The program runs.
     Started { pid: i32 },
     /// The program does not run.
-    SpawnFailed(SpawnFailure),
+    SpawnFailed(SpawnError),
     /// The program ended; what it left behind is now being ended.
-    Exited(Exit),
+    Exited(ProcessExit),
     /// These cannot be ended. The supervisor keeps trying, and keeps its lock.
     Surviving(TreeReport),
     /// Nothing is left, and the lock is released. The last line of a session: the supervisor waits
@@ -75,12 +75,12 @@ pub(super) enum Report {
 /// A system string in JSON: text where it is text, else its bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Bytes {
+pub(crate) enum SystemString {
     Text(String),
     Raw(Vec<u8>),
 }
 
-impl From<&OsStr> for Bytes {
+impl From<&OsStr> for SystemString {
     fn from(value: &OsStr) -> Self {
         match value.to_str() {
             Some(text) => Self::Text(text.to_owned()),
@@ -89,30 +89,30 @@ impl From<&OsStr> for Bytes {
     }
 }
 
-impl From<&Bytes> for OsString {
-    fn from(value: &Bytes) -> Self {
+impl From<&SystemString> for OsString {
+    fn from(value: &SystemString) -> Self {
         match value {
-            Bytes::Text(text) => Self::from(text),
-            Bytes::Raw(bytes) => Self::from_vec(bytes.clone()),
+            SystemString::Text(text) => Self::from(text),
+            SystemString::Raw(bytes) => Self::from_vec(bytes.clone()),
         }
     }
 }
 
-impl From<&Bytes> for PathBuf {
-    fn from(value: &Bytes) -> Self {
+impl From<&SystemString> for PathBuf {
+    fn from(value: &SystemString) -> Self {
         Self::from(OsString::from(value))
     }
 }
 
-impl Spec {
+impl SessionSpec {
     /// A command, and the walls around it.
-    pub(super) fn new(command: &Command, walls: Option<&Walls>) -> Self {
-        let (walls, moved) = walls.map(|walls| walls.around(command)).unzip();
+    pub(super) fn new(command: &SessionCommand, walls: Option<&WorkspaceSandbox>) -> Self {
+        let (walls, moved) = walls.map(|walls| walls.plan_for(command)).unzip();
         let moved = moved.unwrap_or_default();
         let is_moved = |name: &OsString| moved.iter().any(|(moved, _)| moved == name);
         let tag = (
             OsStr::new(TAG_VARIABLE).into(),
-            Bytes::Text(command.tag.clone()),
+            SystemString::Text(command.tag.clone()),
         );
         let env = command
             .env
@@ -131,14 +131,14 @@ impl Spec {
             env,
             cwd: command.cwd.as_os_str().into(),
             stdin: match &command.stdin {
-                Stdin::Null => StdinSpec::Null,
-                Stdin::File(path) => StdinSpec::File(path.as_os_str().into()),
+                StdinSource::Null => StdinSpec::Null,
+                StdinSource::File(path) => StdinSpec::File(path.as_os_str().into()),
             },
             lock: command.lock.as_ref().map(|path| path.as_os_str().into()),
             stop: command.stop,
             grace: command.grace,
             leftover_grace: command.leftover_grace,
-            walls,
+            sandbox: walls,
         }
     }
 }

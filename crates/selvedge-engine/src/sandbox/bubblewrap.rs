@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Access, Plan};
+use super::plan::{PathAccess, SandboxPlan};
 
 /// The program.
 pub(super) const PROGRAM: &str = "bwrap";
 
 /// Where root steers the kernel by writing, whatever its rights.
-const KERNEL: &[&str] = &[
+const KERNEL_CONTROL_PATHS: &[&str] = &[
     "/proc/sys",
     "/proc/sysrq-trigger",
     "/proc/irq",
@@ -35,25 +35,29 @@ pub(super) const CAPABILITIES: &[&str] = &[
 ];
 
 /// Folders for temporary files, which become the session's own.
-pub(crate) const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
+pub(crate) const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// What the session's own one of those is called.
-pub(crate) fn name_of_temporary(place: &Path) -> String {
+pub(crate) fn temporary_folder_name(place: &Path) -> String {
     let name = place.strip_prefix("/").unwrap_or(place);
     name.to_string_lossy().replace('/', "-")
 }
 
 /// One mount; of two at one place the later one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mount {
+enum BubblewrapMount {
     Base,
     Temporary,
-    Place(Access),
+    Path(PathAccess),
 }
 
 /// The arguments that put `face` behind the walls of a plan; `temporary` is where the session's
 /// temporary files are to lie.
-pub(crate) fn arguments(plan: &Plan, temporary: &Path, face: &Path) -> Vec<OsString> {
+pub(crate) fn bubblewrap_arguments(
+    plan: &SandboxPlan,
+    temporary: &Path,
+    face: &Path,
+) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = [
         "--unshare-pid",
         "--unshare-ipc",
@@ -70,11 +74,16 @@ pub(crate) fn arguments(plan: &Plan, temporary: &Path, face: &Path) -> Vec<OsStr
         arguments.extend(["--cap-drop", "ALL"].map(Into::into));
         arguments.extend(kept.flat_map(|name| ["--cap-add".into(), (*name).into()]));
     }
-    for (path, mount) in mounts(plan, face) {
-        arguments.extend(words(&path, mount, temporary, &plan.source_of(&path)));
+    for (path, mount) in bubblewrap_mounts(plan, face) {
+        arguments.extend(mount_arguments(
+            &path,
+            mount,
+            temporary,
+            &plan.mount_source(&path),
+        ));
     }
     let is_root = rustix::process::geteuid().is_root();
-    for steers in KERNEL
+    for steers in KERNEL_CONTROL_PATHS
         .iter()
         .filter(|path| is_root && Path::new(path).exists())
     {
@@ -85,15 +94,15 @@ pub(crate) fn arguments(plan: &Plan, temporary: &Path, face: &Path) -> Vec<OsStr
 }
 
 /// Every mount, each after those above it: a mount covers whatever was mounted below its place before.
-fn mounts(plan: &Plan, face: &Path) -> BTreeMap<PathBuf, Mount> {
-    let base = ["/", "/dev", "/proc"].map(|path| (PathBuf::from(path), Mount::Base));
-    let temporary = TEMPORARY.map(|path| (PathBuf::from(path), Mount::Temporary));
+fn bubblewrap_mounts(plan: &SandboxPlan, face: &Path) -> BTreeMap<PathBuf, BubblewrapMount> {
+    let base = ["/", "/dev", "/proc"].map(|path| (PathBuf::from(path), BubblewrapMount::Base));
+    let temporary = TEMPORARY_FOLDERS.map(|path| (PathBuf::from(path), BubblewrapMount::Temporary));
     let temporary = temporary.into_iter().filter(|(path, _)| is_folder(path));
-    let places = plan.places().into_iter();
+    let places = plan.access_by_path().into_iter();
     base.into_iter()
         .chain(temporary)
-        .chain(places.map(|(path, access)| (path, Mount::Place(access))))
-        .chain([(face.to_owned(), Mount::Place(Access::Read))])
+        .chain(places.map(|(path, access)| (path, BubblewrapMount::Path(access))))
+        .chain([(face.to_owned(), BubblewrapMount::Path(PathAccess::Read))])
         .collect()
 }
 
@@ -102,17 +111,22 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
-fn words(path: &Path, mount: Mount, temporary: &Path, source: &Path) -> Vec<OsString> {
+fn mount_arguments(
+    path: &Path,
+    mount: BubblewrapMount,
+    temporary: &Path,
+    source: &Path,
+) -> Vec<OsString> {
     let one = |option: &str| vec![option.into(), path.into()];
     let two = |option: &str, from: &Path| vec![option.into(), from.into(), path.into()];
     match mount {
-        Mount::Base if path == Path::new("/dev") => one("--dev"),
-        Mount::Base if path == Path::new("/proc") => one("--proc"),
-        Mount::Base => two("--ro-bind", path),
-        Mount::Temporary => two("--bind", &temporary.join(name_of_temporary(path))),
-        Mount::Place(Access::Hidden) if is_folder(path) => one("--tmpfs"),
-        Mount::Place(Access::Hidden) => two("--ro-bind", Path::new("/dev/null")),
-        Mount::Place(Access::Read) => two("--ro-bind-try", source),
-        Mount::Place(Access::Write) => two("--bind-try", source),
+        BubblewrapMount::Base if path == Path::new("/dev") => one("--dev"),
+        BubblewrapMount::Base if path == Path::new("/proc") => one("--proc"),
+        BubblewrapMount::Base => two("--ro-bind", path),
+        BubblewrapMount::Temporary => two("--bind", &temporary.join(temporary_folder_name(path))),
+        BubblewrapMount::Path(PathAccess::Hidden) if is_folder(path) => one("--tmpfs"),
+        BubblewrapMount::Path(PathAccess::Hidden) => two("--ro-bind", Path::new("/dev/null")),
+        BubblewrapMount::Path(PathAccess::Read) => two("--ro-bind-try", source),
+        BubblewrapMount::Path(PathAccess::Write) => two("--bind-try", source),
     }
 }

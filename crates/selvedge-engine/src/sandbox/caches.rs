@@ -11,40 +11,40 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::places::{Places, ToolCache, real};
-use super::plan::{Access, Moved, Plan};
+use super::paths::{SandboxPaths, ToolCache, canonical};
+use super::plan::{PathAccess, RelocatedFolder, SandboxPlan};
 use crate::workspace::ResultCache;
 
 /// Caches that a home may lack, and that a session then gets by a variable.
-const COMMON: &[&str] = &[".cargo", ".npm", ".cache", "go"];
+const COMMON_CACHES: &[&str] = &[".cargo", ".npm", ".cache", "go"];
 
 /// The folders of agents, below Selvedge's state.
-const OF_AGENTS: &str = "caches/agents";
+const AGENTS_FOLDER: &str = "caches/agents";
 
 /// The folders for checks where the home lacks a cache, below Selvedge's state.
-const OF_CHECKS: &str = "caches/checks";
+const CHECKS_FOLDER: &str = "caches/checks";
 
 /// In the folder of a workspace: of agents that work there, and of judges.
-pub(super) const OF_WORK: &str = "work";
-pub(super) const OF_JUDGES: &str = "judges";
+pub(super) const WORK_FOLDER: &str = "work";
+pub(super) const JUDGES_FOLDER: &str = "judges";
 
 /// In the folder of a workspace: the workspace that it belongs to. Written at each use, so that its age is that of the folder.
-const RECORD: &str = "workspace";
+const WORKSPACE_FILE: &str = "workspace";
 
 /// In the folder of a workspace: the seeds were copied.
-const SEEDED: &str = "seeded";
+const SEEDED_MARKER: &str = "seeded";
 
 /// How much is copied as seeds, in bytes and in files. A seed that is larger than what is left is passed over.
-const SEED_LIMIT: Size = Size {
+const SEED_LIMIT: CopyBudget = CopyBudget {
     bytes: 512 << 20,
     files: 30_000,
 };
 
 /// How long an agent's folder is kept after its last use.
-const KEPT: Duration = Duration::from_hours(30 * 24);
+const RETENTION: Duration = Duration::from_hours(30 * 24);
 
 /// How long it is kept where its workspace is gone: a clone that is about to be made again has the same path.
-const KEPT_WITHOUT_WORKSPACE: Duration = Duration::from_hours(1);
+const ORPHAN_RETENTION: Duration = Duration::from_hours(1);
 
 /// What a session may do with caches.
 #[derive(Debug, Default)]
@@ -52,18 +52,18 @@ pub(super) struct CacheAccess {
     /// Folders that may be written at their own paths.
     pub(super) writable: Vec<PathBuf>,
     /// Folders that are mounted at other paths.
-    mounted: Vec<Moved>,
+    relocated: Vec<RelocatedFolder>,
     /// Variables that lead tools to other folders.
     pub(super) variables: Vec<(OsString, OsString)>,
 }
 
 impl CacheAccess {
     /// Adds the mounts to a plan. What it masks in a place that something else is mounted over is not there any more.
-    pub(super) fn mount(self, plan: &mut Plan) {
-        let mounted: Vec<(PathBuf, Access)> = self
-            .mounted
+    pub(super) fn add_to_plan(self, plan: &mut SandboxPlan) {
+        let mounted: Vec<(PathBuf, PathAccess)> = self
+            .relocated
             .iter()
-            .map(|mount| (PathBuf::from(&mount.place), mount.access))
+            .map(|mount| (PathBuf::from(&mount.mount_point), mount.access))
             .collect();
         plan.masked.retain(|masked| {
             let masked = PathBuf::from(masked);
@@ -71,13 +71,18 @@ impl CacheAccess {
                 .iter()
                 .filter(|(place, _)| masked.starts_with(place));
             let nearest = covering.max_by_key(|(place, _)| place.as_os_str().len());
-            nearest.is_none_or(|(_, access)| *access == Access::Read)
+            nearest.is_none_or(|(_, access)| *access == PathAccess::Read)
         });
-        plan.moved.extend(self.mounted);
+        plan.relocated.extend(self.relocated);
     }
 
     /// Sets a variable of a redirection to a folder; one that begins with an option is appended to what is there.
-    fn redirect(&mut self, (name, value): (&str, &str), folder: &Path, environment: &[Variable]) {
+    fn redirect(
+        &mut self,
+        (name, value): (&str, &str),
+        folder: &Path,
+        environment: &[EnvironmentVariable],
+    ) {
         let Some(folder) = folder.to_str() else {
             return;
         };
@@ -103,29 +108,33 @@ impl CacheAccess {
     }
 }
 
-type Variable = (OsString, OsString);
+type EnvironmentVariable = (OsString, OsString);
 
-fn value_of<'a>(environment: &'a [Variable], name: &str) -> Option<&'a OsStr> {
+fn value_of<'a>(environment: &'a [EnvironmentVariable], name: &str) -> Option<&'a OsStr> {
     let found = environment.iter().find(|(set, _)| set == name);
     found.map(|(_, value)| value.as_os_str())
 }
 
 /// For a check: the caches of the home, and in the place of common ones that are missing folders below Selvedge's state
 /// which no agent is given.
-pub(super) fn for_checks(places: &Places, state: &Path, environment: &[Variable]) -> CacheAccess {
+pub(super) fn check_cache_access(
+    places: &SandboxPaths,
+    state: &Path,
+    environment: &[EnvironmentVariable],
+) -> CacheAccess {
     let mut access = CacheAccess {
         writable: places.caches(),
         ..CacheAccess::default()
     };
-    for cache in missing(places) {
+    for cache in missing_common_caches(places) {
         let Some(redirect) = cache.redirect else {
             continue;
         };
-        let folder = state.join(OF_CHECKS).join(folder_name(cache.place));
+        let folder = state.join(CHECKS_FOLDER).join(folder_name(cache.name));
         let is_set = value_of(environment, redirect.0).is_some();
         if !is_set && make_private(&folder).is_ok() {
             access.redirect(redirect, &folder, environment);
-            access.writable.extend(real(folder));
+            access.writable.extend(canonical(folder));
         }
     }
     access
@@ -133,68 +142,79 @@ pub(super) fn for_checks(places: &Places, state: &Path, environment: &[Variable]
 
 /// The caches of checks that hold compiled code and results. Where the home lacks a common cache they are below
 /// Selvedge's state.
-pub(super) fn with_results(places: &Places, state: &Path, workspace: &Path) -> Vec<ResultCache> {
+pub(super) fn find_result_caches(
+    places: &SandboxPaths,
+    state: &Path,
+    workspace: &Path,
+) -> Vec<ResultCache> {
     let names = names_in(workspace);
-    let missing: Vec<ToolCache> = missing(places).collect();
+    let missing: Vec<ToolCache> = missing_common_caches(places).collect();
     let found = places.results().into_iter().filter_map(|(path, endings)| {
         let instead = missing.iter().find_map(|cache| {
             let below = path.strip_prefix(&cache.path).ok()?;
-            let folder = state.join(OF_CHECKS).join(folder_name(cache.place));
+            let folder = state.join(CHECKS_FOLDER).join(folder_name(cache.name));
             let folder = folder.join(below);
             make_private(&folder).ok().map(|()| folder)
         });
-        let place = real(instead.unwrap_or(path)).filter(|path| path.is_dir())?;
+        let place = canonical(instead.unwrap_or(path)).filter(|path| path.is_dir())?;
         let is_needed = |name: &String| endings.iter().any(|ending| name.ends_with(ending));
         let is_used = names.iter().any(is_needed);
-        Some(ResultCache { place, is_used })
+        Some(ResultCache {
+            path: place,
+            is_used,
+        })
     });
     let mut found: Vec<ResultCache> = found.collect();
-    found.sort_by(|one, other| one.place.cmp(&other.place));
-    found.dedup_by(|other, kept| other.place.starts_with(&kept.place));
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    found.dedup_by(|other, kept| other.path.starts_with(&kept.path));
     found
 }
 
 /// For an agent: folders of its own below `root`. What is in `opened` may be written anyway, and stays what it is.
-pub(super) fn for_agents(
-    places: &Places,
+pub(super) fn agent_cache_access(
+    places: &SandboxPaths,
     root: &Path,
     can_mount: bool,
     opened: &[PathBuf],
-    environment: &[Variable],
+    environment: &[EnvironmentVariable],
 ) -> CacheAccess {
     let mut access = CacheAccess::default();
     let installed = places.installed();
     for cache in places.tool_caches() {
-        let home = real(cache.path.clone());
+        let home = canonical(cache.path.clone());
         let stays = |path: &PathBuf| {
             installed.contains(path) || opened.iter().any(|open| path.starts_with(open))
         };
-        let is_common = COMMON.contains(&cache.place);
+        let is_common = COMMON_CACHES.contains(&cache.name);
         if home.as_ref().map_or(!is_common, stays) {
             continue;
         }
-        let own = root.join(folder_name(cache.place));
+        let own = root.join(folder_name(cache.name));
         // Without it the tool reports that it cannot write.
-        let Some(own) = make_private(&own).ok().and_then(|()| real(own)) else {
+        let Some(own) = make_private(&own).ok().and_then(|()| canonical(own)) else {
             continue;
         };
         let kept: Vec<(&PathBuf, PathBuf)> = installed
             .iter()
             .filter_map(|path| {
                 let below = path.strip_prefix(home.as_ref()?).ok()?;
-                Some((path, make_way(&own, below)?))
+                Some((path, create_parents(&own, below)?))
             })
             .collect();
         match (home.filter(|_| can_mount), cache.redirect) {
             (Some(home), _) => {
-                access.mounted.push(mount(&own, &home, Access::Write));
-                let kept = kept.iter().filter(|(path, at)| is_mount_point(at, path));
-                let kept = kept.map(|(path, _)| mount(path, path, Access::Read));
-                access.mounted.extend(kept);
+                access
+                    .relocated
+                    .push(relocated_folder(&own, &home, PathAccess::Write));
+                let kept = kept
+                    .iter()
+                    .filter(|(path, at)| ensure_mount_point(at, path));
+                let kept = kept.map(|(path, _)| relocated_folder(path, path, PathAccess::Read));
+                access.relocated.extend(kept);
             }
             (None, Some(redirect)) => {
                 for (path, link) in &kept {
-                    link_to(path, link);
+                    create_link(path, link);
                 }
                 access.redirect(redirect, &own, environment);
                 access.writable.push(own);
@@ -205,17 +225,17 @@ pub(super) fn for_agents(
     access
 }
 
-fn mount(source: &Path, place: &Path, access: Access) -> Moved {
-    Moved {
+fn relocated_folder(source: &Path, place: &Path, access: PathAccess) -> RelocatedFolder {
+    RelocatedFolder {
         source: source.as_os_str().into(),
-        place: place.as_os_str().into(),
+        mount_point: place.as_os_str().into(),
         access,
     }
 }
 
 /// The path below an agent's folder, once the folders above it exist. None where the agent has put a link or a file in
 /// their place: nothing that it wrote is followed.
-fn make_way(own: &Path, below: &Path) -> Option<PathBuf> {
+fn create_parents(own: &Path, below: &Path) -> Option<PathBuf> {
     let mut folder = own.to_owned();
     for part in below.parent()? {
         folder.push(part);
@@ -228,7 +248,7 @@ fn make_way(own: &Path, below: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a file or folder can be mounted there; what is missing is made. A link is left by a session without mounts.
-fn is_mount_point(at: &Path, source: &Path) -> bool {
+fn ensure_mount_point(at: &Path, source: &Path) -> bool {
     let found = || fs::symlink_metadata(at);
     if found().is_ok_and(|found| found.is_symlink()) {
         let _ = fs::remove_file(at);
@@ -244,7 +264,7 @@ fn is_mount_point(at: &Path, source: &Path) -> bool {
 
 /// Makes what is installed readable without mounts. What an agent has put there stays; an empty file or folder is the
 /// mount point of a session with mounts.
-fn link_to(source: &Path, link: &Path) {
+fn create_link(source: &Path, link: &Path) {
     match fs::symlink_metadata(link) {
         Ok(found) if found.is_dir() => {
             let _ = fs::remove_dir(link);
@@ -257,9 +277,9 @@ fn link_to(source: &Path, link: &Path) {
     let _ = symlink(source, link);
 }
 
-fn missing(places: &Places) -> impl Iterator<Item = ToolCache> {
+fn missing_common_caches(places: &SandboxPaths) -> impl Iterator<Item = ToolCache> {
     let caches = places.tool_caches().into_iter();
-    caches.filter(|cache| COMMON.contains(&cache.place) && !cache.path.exists())
+    caches.filter(|cache| COMMON_CACHES.contains(&cache.name) && !cache.path.exists())
 }
 
 /// What a cache's folder is called: `local-share-pnpm-store`.
@@ -276,54 +296,65 @@ fn make_private(folder: &Path) -> io::Result<()> {
 }
 
 /// The caches of the agents of one workspace, of which those that work there and those that judge have a folder each.
-pub(super) fn folder_of(state: &Path, workspace: &Path) -> PathBuf {
+pub(super) fn agent_caches_folder(state: &Path, workspace: &Path) -> PathBuf {
     let name = crate::workspace::file_name_for(workspace);
-    state.join(OF_AGENTS).join(name)
+    state.join(AGENTS_FOLDER).join(name)
 }
 
 /// Notes that a folder is used, fills it when it is new, and removes those beside it that are no longer used. Blocks.
-pub(super) fn prepare(places: &Places, root: &Path, workspace: &Path) -> io::Result<()> {
+pub(super) fn prepare_agent_caches(
+    places: &SandboxPaths,
+    root: &Path,
+    workspace: &Path,
+) -> io::Result<()> {
     make_private(root)?;
-    fs::write(root.join(RECORD), workspace.as_os_str().as_encoded_bytes())?;
+    fs::write(
+        root.join(WORKSPACE_FILE),
+        workspace.as_os_str().as_encoded_bytes(),
+    )?;
     if let Some(all) = root.parent() {
-        let stale = list(all).into_iter().filter(AgentCaches::is_stale);
+        let stale = list_agent_caches(all)
+            .into_iter()
+            .filter(AgentCaches::is_stale);
         for folder in stale.filter(|folder| folder.path != root) {
             // What cannot be removed now may be next time.
             let _ = remove_folder(&folder.path);
         }
     }
-    if root.join(SEEDED).exists() {
+    if root.join(SEEDED_MARKER).exists() {
         return Ok(());
     }
-    let of_work = root.join(OF_WORK);
+    let of_work = root.join(WORK_FOLDER);
     make_private(&of_work)?;
-    seed(places, &of_work, workspace);
-    fs::write(root.join(SEEDED), "")
+    copy_seeds(places, &of_work, workspace);
+    fs::write(root.join(SEEDED_MARKER), "")
 }
 
 /// Copies downloads of the home into an agent's folder, each seed as a whole or not at all: what is missing is
 /// downloaded again.
-fn seed(places: &Places, root: &Path, workspace: &Path) {
+fn copy_seeds(places: &SandboxPaths, root: &Path, workspace: &Path) {
     let names = names_in(workspace);
     let mut left = SEED_LIMIT;
     for (from, endings) in places.seeds() {
-        let Some(from) = real(from) else { continue };
+        let Some(from) = canonical(from) else {
+            continue;
+        };
         let is_needed = |name: &String| endings.iter().any(|ending| name.ends_with(ending));
         if !names.iter().any(is_needed) {
             continue;
         }
         let caches = places.tool_caches().into_iter();
         let of_cache = caches.filter_map(|cache| {
-            let home = real(cache.path)?;
+            let home = canonical(cache.path)?;
             let below = from.strip_prefix(&home).ok()?;
-            let to = root.join(folder_name(cache.place)).join(below);
+            let to = root.join(folder_name(cache.name)).join(below);
             Some((home.as_os_str().len(), to))
         });
         // Of caches in one another the inner one has it.
         let Some((_, to)) = of_cache.max_by_key(|(length, _)| *length) else {
             continue;
         };
-        let Some(rest) = left.without(&from) else {
+        let Some(rest) = left.minus(&from) else {
             continue;
         };
         if !to.exists() && copy_whole(&from, &to, root).is_ok() {
@@ -349,14 +380,14 @@ fn names_in(workspace: &Path) -> Vec<String> {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Size {
+struct CopyBudget {
     bytes: u64,
     files: u64,
 }
 
-impl Size {
+impl CopyBudget {
     /// What is left after a folder; none where it is larger.
-    fn without(mut self, folder: &Path) -> Option<Self> {
+    fn minus(mut self, folder: &Path) -> Option<Self> {
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).ok()? {
@@ -414,15 +445,15 @@ pub struct AgentCaches {
 impl AgentCaches {
     /// All of them, below Selvedge's state.
     pub fn all(state: &Path) -> Vec<Self> {
-        list(&state.join(OF_AGENTS))
+        list_agent_caches(&state.join(AGENTS_FOLDER))
     }
 
     /// Whether they were not used for so long, or belong to a workspace that is gone.
     pub fn is_stale(&self) -> bool {
         let kept = if self.workspace.exists() {
-            KEPT
+            RETENTION
         } else {
-            KEPT_WITHOUT_WORKSPACE
+            ORPHAN_RETENTION
         };
         self.is_unused_for(kept)
     }
@@ -434,13 +465,13 @@ impl AgentCaches {
     }
 }
 
-fn list(all: &Path) -> Vec<AgentCaches> {
+fn list_agent_caches(all: &Path) -> Vec<AgentCaches> {
     let folders = fs::read_dir(all).into_iter().flatten().flatten();
     let listed = folders.filter_map(|folder| {
         let path = folder.path();
         // One without a record has just been made, or is a remnant.
-        let record = fs::metadata(path.join(RECORD)).or_else(|_| folder.metadata());
-        let workspace = fs::read(path.join(RECORD)).unwrap_or_default();
+        let record = fs::metadata(path.join(WORKSPACE_FILE)).or_else(|_| folder.metadata());
+        let workspace = fs::read(path.join(WORKSPACE_FILE)).unwrap_or_default();
         Some(AgentCaches {
             path,
             workspace: PathBuf::from(OsString::from_vec(workspace)),

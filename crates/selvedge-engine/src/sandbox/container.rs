@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use selvedge_core::model::{self, Backend};
+use selvedge_core::model::{self, SandboxBackend};
 use serde::{Deserialize, Serialize};
 
 use super::bubblewrap::CAPABILITIES;
 use super::find_in_system;
-use super::mounts::mounts;
-use super::plan::{Plan, paths};
-use super::portable::Portable;
-use crate::agents::env::Environment;
-use crate::process::Bytes;
+use super::mounts::container_mounts;
+use super::plan::{SandboxPlan, paths};
+use super::portable::PortableProgram;
+use crate::agents::env::EnvironmentMap;
+use crate::process::SystemString;
 
 /// What of a person's environment engines go by: where they keep things, and where they are reached.
-const SEEN: &[&str] = &[
+const ENGINE_VARIABLES: &[&str] = &[
     "HOME",
     "LANG",
     "XDG_RUNTIME_DIR",
@@ -42,24 +42,24 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// A container engine, and how it is called.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Engine {
-    pub(crate) program: Bytes,
+pub(crate) struct ContainerEngine {
+    pub(crate) program: SystemString,
     args: Vec<String>,
-    pub(crate) env: Vec<(Bytes, Bytes)>,
+    pub(crate) env: Vec<(SystemString, SystemString)>,
 }
 
 /// What the containers of a plan are made of.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Contained {
-    pub(crate) engine: Engine,
+pub(crate) struct ContainerPlan {
+    pub(crate) engine: ContainerEngine,
     pub(crate) image: String,
     args: Vec<String>,
     /// Where it is written down which containers there are.
-    pub(crate) records: Bytes,
+    pub(crate) records: SystemString,
 }
 
 /// One container that is to be.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ContainerRequest<'a> {
     pub(crate) name: &'a str,
     /// Marks whose it is.
     pub(crate) label: OsString,
@@ -68,94 +68,95 @@ pub(crate) struct Wanted<'a> {
     /// Where the face is listened for.
     pub(crate) socket: &'a Path,
     /// This program's file.
-    pub(crate) face: &'a Path,
+    pub(crate) init_program: &'a Path,
     /// Becomes an empty folder that may be written, but for what lies in it.
     pub(crate) home: Option<&'a Path>,
 }
 
 /// Below Selvedge's state: one file for each container.
-pub(super) const RECORDS: &str = "containers";
+pub(super) const RECORDS_FOLDER: &str = "containers";
 
 /// Where the face finds its socket.
-pub(super) const SOCKET: &str = "/.selvedge/control";
+pub(super) const SOCKET_PATH: &str = "/.selvedge/control";
 
-impl Engine {
+impl ContainerEngine {
     fn is_podman(&self) -> bool {
-        PathBuf::from(&self.program).ends_with(Backend::Podman.name())
+        PathBuf::from(&self.program).ends_with(SandboxBackend::Podman.name())
     }
 
     /// Everything before the engine's own command.
-    pub(crate) fn words(&self) -> impl Iterator<Item = &OsStr> {
+    pub(crate) fn command_words(&self) -> impl Iterator<Item = &OsStr> {
         self.args.iter().map(OsStr::new)
     }
 }
 
-impl Contained {
+impl ContainerPlan {
     /// From the settings; what is missing is said.
     pub(super) fn new(
-        backend: Backend,
-        settings: &model::Container,
+        backend: SandboxBackend,
+        settings: &model::ContainerSpec,
         state: &Path,
-        environment: &Environment,
+        environment: &EnvironmentMap,
     ) -> Result<Self, String> {
         if settings.image.is_empty() {
             return Err("no image is named: `image` in [sandbox]".to_owned());
         }
         let program = find_in_system(backend.name())
             .ok_or_else(|| format!("the program {} is not there", backend.name()))?;
-        let seen = SEEN.iter().filter_map(|name| {
+        let seen = ENGINE_VARIABLES.iter().filter_map(|name| {
             let value = environment.get(OsStr::new(name))?;
             Some((OsStr::new(name).into(), value.as_os_str().into()))
         });
         let path = (OsStr::new("PATH").into(), OsStr::new(PATH).into());
         Ok(Self {
-            engine: Engine {
+            engine: ContainerEngine {
                 program: program.as_os_str().into(),
                 args: settings.engine_args.clone(),
                 env: seen.chain([path]).collect(),
             },
             image: settings.image.clone(),
             args: settings.container_args.clone(),
-            records: state.join(RECORDS).as_os_str().into(),
+            records: state.join(RECORDS_FOLDER).as_os_str().into(),
         })
     }
 
     /// What they are made of, as one word: other containers hold other things.
-    pub(super) fn essence(&self) -> String {
+    pub(super) fn fingerprint(&self) -> String {
         format!("{} {:?} {:?}", self.image, self.engine.args, self.args)
     }
 
     /// The engine's arguments that make one container and run the face in it; or why there is none.
     pub(crate) fn arguments(
         &self,
-        plan: &Plan,
-        wanted: &Wanted<'_>,
+        plan: &SandboxPlan,
+        wanted: &ContainerRequest<'_>,
     ) -> Result<Vec<OsString>, String> {
-        let portable = Portable::of_this_process(wanted.face).map_err(|error| error.to_string())?;
+        let portable = PortableProgram::for_this_process(wanted.init_program)
+            .map_err(|error| error.to_string())?;
         let command = portable.command();
         let (entry, rest) = command.split_first().ok_or("no program")?;
         let mut label = OsString::from("selvedge.session=");
         label.push(&wanted.label);
-        let mut words: Vec<OsString> = self.engine.words().map(Into::into).collect();
+        let mut words: Vec<OsString> = self.engine.command_words().map(Into::into).collect();
         words.extend(["run", "--name", wanted.name, "--label"].map(Into::into));
         words.push(label);
-        words.extend(FIXED.iter().map(Into::into));
+        words.extend(FIXED_ARGUMENTS.iter().map(Into::into));
         words.extend(["--entrypoint", entry].map(Into::into));
-        words.extend(self.network(plan)?);
-        words.extend(self.user());
-        for mount in mounts(plan, wanted, &portable) {
+        words.extend(self.network_arguments(plan)?);
+        words.extend(self.user_arguments());
+        for mount in container_mounts(plan, wanted, &portable) {
             words.push("--mount".into());
-            words.push(mount.word(self.engine.is_podman())?);
+            words.push(mount.to_argument(self.engine.is_podman())?);
         }
         words.extend(self.args.iter().map(Into::into));
         words.push(self.image.as_str().into());
         words.extend(rest.iter().map(Into::into));
-        words.extend(["__wall", SOCKET].map(Into::into));
+        words.extend(["__wall", SOCKET_PATH].map(Into::into));
         Ok(words)
     }
 
     /// None, or this machine's own, as behind other walls: a server on this machine can be asked.
-    fn network(&self, plan: &Plan) -> Result<Vec<OsString>, String> {
+    fn network_arguments(&self, plan: &SandboxPlan) -> Result<Vec<OsString>, String> {
         let is_named = self
             .args
             .iter()
@@ -171,7 +172,7 @@ impl Contained {
     }
 
     /// Whoever runs this, so that files in the workspace stay theirs; root without most of its rights.
-    fn user(&self) -> Vec<OsString> {
+    fn user_arguments(&self) -> Vec<OsString> {
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         let ids = format!("{}:{}", user.as_raw(), group.as_raw());
         let mut words: Vec<OsString> = ["--user", &ids, "--cap-drop", "ALL"]
@@ -188,7 +189,7 @@ impl Contained {
 }
 
 /// What holds of every container. The log would keep what a session says.
-const FIXED: &[&str] = &[
+const FIXED_ARGUMENTS: &[&str] = &[
     "--pull",
     "never",
     "--log-driver",
@@ -207,14 +208,14 @@ const FIXED: &[&str] = &[
 /// The environment of a program in an image: the image's own, and over it what the program is to see.
 /// Where that names a path which is not there, the image knows better; and programs are looked for
 /// where this machine's search path leads to what the plan shows, and then where the image has them.
-pub(super) fn merged(
+pub(super) fn merge_environment(
     image: impl IntoIterator<Item = (OsString, OsString)>,
     told: &[(OsString, OsString)],
-    plan: &Plan,
+    plan: &SandboxPlan,
 ) -> Vec<(OsString, OsString)> {
     let opened: Vec<PathBuf> = paths(&plan.writable)
         .into_iter()
-        .chain(paths(&plan.shown))
+        .chain(paths(&plan.readable))
         .collect();
     let is_open = |path: &PathBuf| opened.iter().any(|open| path.starts_with(open));
     let is_elsewhere = |value: &OsString| {
@@ -261,7 +262,7 @@ mod tests {
             pair("CI", "true"),
         ];
         assert_eq!(
-            merged(image, &told, &plan(root)),
+            merge_environment(image, &told, &plan(root)),
             [
                 pair("CI", "true"),
                 pair("JAVA_HOME", "/image/java"),
@@ -273,8 +274,8 @@ mod tests {
 
     #[test]
     fn no_network_is_not_talked_out_of_it() {
-        let contained = |args: &[&str]| Contained {
-            engine: Engine {
+        let contained = |args: &[&str]| ContainerPlan {
+            engine: ContainerEngine {
                 program: OsStr::new("/usr/bin/podman").into(),
                 args: Vec::new(),
                 env: Vec::new(),
@@ -286,10 +287,18 @@ mod tests {
         let stage = stage();
         let closed = plan(stage.path());
         assert_eq!(
-            contained(&[]).network(&closed).unwrap(),
+            contained(&[]).network_arguments(&closed).unwrap(),
             ["--network", "none"]
         );
-        assert!(contained(&["--network=bridge"]).network(&closed).is_err());
-        assert!(contained(&["--net", "host"]).network(&closed).is_err());
+        assert!(
+            contained(&["--network=bridge"])
+                .network_arguments(&closed)
+                .is_err()
+        );
+        assert!(
+            contained(&["--net", "host"])
+                .network_arguments(&closed)
+                .is_err()
+        );
     }
 }

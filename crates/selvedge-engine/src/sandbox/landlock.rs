@@ -14,10 +14,10 @@ use landlock::{
 
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-use super::plan::{Access as PlaceAccess, Plan, paths};
+use super::plan::{PathAccess, SandboxPlan, paths};
 
 /// The newest rules that were tried; an older kernel holds what it knows of them.
-const NEWEST: ABI = ABI::V6;
+const NEWEST_ABI: ABI = ABI::V6;
 
 /// Devices that any program may use.
 const DEVICES: &[&str] = &[
@@ -35,12 +35,12 @@ const DEVICES: &[&str] = &[
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// All but making devices: with root's rights they lead past every path.
-fn write() -> BitFlags<AccessFs> {
-    AccessFs::from_all(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar)
+fn write_access() -> BitFlags<AccessFs> {
+    AccessFs::from_all(NEWEST_ABI) & !(AccessFs::MakeBlock | AccessFs::MakeChar)
 }
 
 /// Gives up root's rights but those over files, as bubblewrap does: some lead past every rule.
-fn renounce() -> io::Result<()> {
+fn drop_root_capabilities() -> io::Result<()> {
     let kept = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
         | CapabilitySet::FOWNER
@@ -58,10 +58,10 @@ fn renounce() -> io::Result<()> {
 
 /// Keeps everything that this process will start from signalling, or speaking by name to, what runs
 /// outside. No file is touched by it, so that programs may still build walls of their own.
-pub(super) fn scope() -> io::Result<()> {
+pub(super) fn apply_scope() -> io::Result<()> {
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .scope(Scope::from_all(NEWEST))
+        .scope(Scope::from_all(NEWEST_ABI))
         .and_then(Ruleset::create);
     match rules {
         Ok(rules) => rules.restrict_self().map(drop).map_err(io::Error::other),
@@ -71,15 +71,15 @@ pub(super) fn scope() -> io::Result<()> {
 }
 
 /// Puts the walls of a plan around this process.
-pub(super) fn enclose(plan: &Plan, temporary: &Path) -> io::Result<()> {
+pub(super) fn restrict(plan: &SandboxPlan, temporary: &Path) -> io::Result<()> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(NEWEST))
-        .and_then(|rules| rules.scope(Scope::from_all(NEWEST)))
+        .handle_access(AccessFs::from_all(NEWEST_ABI))
+        .and_then(|rules| rules.scope(Scope::from_all(NEWEST_ABI)))
         .and_then(Ruleset::create)
         .map_err(io::Error::other)?;
-    renounce()?;
-    for (path, access) in grants(plan, temporary) {
+    drop_root_capabilities()?;
+    for (path, access) in build_grants(plan, temporary) {
         let Ok(opened) = PathFd::new(&path) else {
             continue;
         };
@@ -94,66 +94,69 @@ pub(super) fn enclose(plan: &Plan, temporary: &Path) -> io::Result<()> {
 }
 
 /// What is granted where: each grant holds for all that lies below its path.
-pub(super) fn grants(plan: &Plan, temporary: &Path) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
-    let places = plan.places();
-    let of = |wanted: PlaceAccess| {
+pub(super) fn build_grants(
+    plan: &SandboxPlan,
+    temporary: &Path,
+) -> Vec<(PathBuf, BitFlags<AccessFs>)> {
+    let places = plan.access_by_path();
+    let of = |wanted: PathAccess| {
         let those = places.iter().filter(move |(_, access)| **access == wanted);
         those.map(|(path, _)| path.clone())
     };
-    let hidden: Vec<PathBuf> = of(PlaceAccess::Hidden).collect();
-    let mut granting = Granting {
+    let hidden: Vec<PathBuf> = of(PathAccess::Hidden).collect();
+    let mut granting = LandlockGrants {
         grants: Vec::new(),
-        barred: hidden.clone(),
+        denied: hidden.clone(),
     };
-    let read = AccessFs::from_read(NEWEST);
-    granting.barred.push(PathBuf::from("/dev"));
+    let read = AccessFs::from_read(NEWEST_ABI);
+    granting.denied.push(PathBuf::from("/dev"));
     granting.grant(Path::new("/"), read);
-    granting.barred = hidden;
+    granting.denied = hidden;
     for device in DEVICES {
-        granting.grant(Path::new(device), write());
+        granting.grant(Path::new(device), write_access());
     }
-    for path in of(PlaceAccess::Read) {
-        granting.open(&path, read);
+    for path in of(PathAccess::Read) {
+        granting.grant_explicit(&path, read);
     }
-    granting.barred.extend(paths(&plan.kept));
-    let mut writable: Vec<PathBuf> = of(PlaceAccess::Write).collect();
+    granting.denied.extend(paths(&plan.protected));
+    let mut writable: Vec<PathBuf> = of(PathAccess::Write).collect();
     writable.push(temporary.to_owned());
     if !plan.strict {
-        writable.extend(super::bubblewrap::TEMPORARY.map(PathBuf::from));
+        writable.extend(super::bubblewrap::TEMPORARY_FOLDERS.map(PathBuf::from));
         writable.push(PathBuf::from(SHARED_MEMORY));
     }
     for path in writable {
-        granting.open(&path, write());
+        granting.grant_explicit(&path, write_access());
     }
     granting.grants
 }
 
-struct Granting {
+struct LandlockGrants {
     grants: Vec<(PathBuf, BitFlags<AccessFs>)>,
     /// What is not granted, nor anything below it.
-    barred: Vec<PathBuf>,
+    denied: Vec<PathBuf>,
 }
 
-impl Granting {
+impl LandlockGrants {
     /// Grants a place that is named, also where it lies in what is barred, but nothing that is barred
     /// below it.
-    fn open(&mut self, path: &Path, access: BitFlags<AccessFs>) {
+    fn grant_explicit(&mut self, path: &Path, access: BitFlags<AccessFs>) {
         let below = |barred: &&PathBuf| barred.as_path() != path && barred.starts_with(path);
-        let below = self.barred.iter().filter(below).cloned().collect();
-        let barred = std::mem::replace(&mut self.barred, below);
+        let below = self.denied.iter().filter(below).cloned().collect();
+        let barred = std::mem::replace(&mut self.denied, below);
         self.grant(path, access);
-        self.barred = barred;
+        self.denied = barred;
     }
 
     fn grant(&mut self, path: &Path, access: BitFlags<AccessFs>) {
-        if self.barred.iter().any(|barred| path.starts_with(barred)) {
+        if self.denied.iter().any(|barred| path.starts_with(barred)) {
             return;
         }
-        if !self.barred.iter().any(|barred| barred.starts_with(path)) {
-            self.rule(path, access);
+        if !self.denied.iter().any(|barred| barred.starts_with(path)) {
+            self.add_rule(path, access);
             return;
         }
-        self.rule(path, AccessFs::ReadDir.into());
+        self.add_rule(path, AccessFs::ReadDir.into());
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
             // A link grants nothing: what it leads to is granted where it lies.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
@@ -163,14 +166,14 @@ impl Granting {
     }
 
     /// What is gone meanwhile needs no rule.
-    fn rule(&mut self, path: &Path, access: BitFlags<AccessFs>) {
+    fn add_rule(&mut self, path: &Path, access: BitFlags<AccessFs>) {
         let Ok(found) = fs::metadata(path) else {
             return;
         };
         let access = if found.is_dir() {
             access
         } else {
-            access & AccessFs::from_file(NEWEST)
+            access & AccessFs::from_file(NEWEST_ABI)
         };
         self.grants.push((path.to_owned(), access));
     }

@@ -5,46 +5,51 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::bubblewrap::{TEMPORARY, name_of_temporary};
-use super::container::{SOCKET, Wanted};
-use super::plan::{Access, Plan, nearest};
-use super::portable::Portable;
+use super::bubblewrap::{TEMPORARY_FOLDERS, temporary_folder_name};
+use super::container::{ContainerRequest, SOCKET_PATH};
+use super::plan::{PathAccess, SandboxPlan, nearest_access};
+use super::portable::PortableProgram;
 
 /// One place in a container.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mount {
-    place: PathBuf,
-    what: What,
+pub(super) struct ContainerMount {
+    destination: PathBuf,
+    source: MountSource,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum What {
+enum MountSource {
     /// An empty folder in memory.
     Empty,
-    Shown(PathBuf),
-    Written(PathBuf),
+    ReadOnly(PathBuf),
+    Writable(PathBuf),
 }
 
-impl Mount {
-    fn new(place: impl Into<PathBuf>, what: What) -> Self {
+impl ContainerMount {
+    fn new(place: impl Into<PathBuf>, what: MountSource) -> Self {
         Self {
-            place: place.into(),
-            what,
+            destination: place.into(),
+            source: what,
         }
     }
 
     /// As the engine's `--mount` has it.
-    pub(super) fn word(&self, for_podman: bool) -> Result<OsString, String> {
-        let (kind, source, end) = match &self.what {
+    pub(super) fn to_argument(&self, for_podman: bool) -> Result<OsString, String> {
+        let (kind, source, end) = match &self.source {
             // Podman would fill it with what it is to hide.
-            What::Empty if for_podman => ("type=tmpfs", None, ",tmpfs-mode=1777,notmpcopyup"),
-            What::Empty => ("type=tmpfs", None, ",tmpfs-mode=1777"),
-            What::Written(source) => ("type=bind", Some(source), ""),
-            What::Shown(source) => ("type=bind", Some(source), ",readonly"),
+            MountSource::Empty if for_podman => {
+                ("type=tmpfs", None, ",tmpfs-mode=1777,notmpcopyup")
+            }
+            MountSource::Empty => ("type=tmpfs", None, ",tmpfs-mode=1777"),
+            MountSource::Writable(source) => ("type=bind", Some(source), ""),
+            MountSource::ReadOnly(source) => ("type=bind", Some(source), ",readonly"),
         };
         let mut word = OsString::from(kind);
         let source = source.map(|source| (",source=", source));
-        for (key, path) in source.into_iter().chain([(",destination=", &self.place)]) {
+        for (key, path) in source
+            .into_iter()
+            .chain([(",destination=", &self.destination)])
+        {
             let bytes = path.as_os_str().as_encoded_bytes();
             if bytes.iter().any(|byte| b",\"\n".contains(byte)) {
                 let path = path.display();
@@ -60,67 +65,81 @@ impl Mount {
 
 /// Every place, each once and after those above it: a mount covers whatever was mounted below its place
 /// before.
-pub(super) fn mounts(plan: &Plan, wanted: &Wanted<'_>, portable: &Portable) -> Vec<Mount> {
+pub(super) fn container_mounts(
+    plan: &SandboxPlan,
+    wanted: &ContainerRequest<'_>,
+    portable: &PortableProgram,
+) -> Vec<ContainerMount> {
     let home = wanted.home.filter(|home| home.parent().is_some());
     let empty = [Some(Path::new("/run")), home].into_iter().flatten();
-    let mut mounts: Vec<Mount> = empty.map(|path| Mount::new(path, What::Empty)).collect();
-    for place in TEMPORARY.map(Path::new) {
-        let own = wanted.temporary.join(name_of_temporary(place));
-        mounts.push(Mount::new(place, What::Written(own)));
+    let mut mounts: Vec<ContainerMount> = empty
+        .map(|path| ContainerMount::new(path, MountSource::Empty))
+        .collect();
+    for place in TEMPORARY_FOLDERS.map(Path::new) {
+        let own = wanted.temporary.join(temporary_folder_name(place));
+        mounts.push(ContainerMount::new(place, MountSource::Writable(own)));
     }
     for (file, place) in &portable.files {
-        mounts.push(Mount::new(place, What::Shown(file.clone())));
+        mounts.push(ContainerMount::new(
+            place,
+            MountSource::ReadOnly(file.clone()),
+        ));
     }
-    mounts.push(Mount::new(SOCKET, What::Written(wanted.socket.to_owned())));
-    let mut places = plan.places();
-    places.retain(|path, _| plan.source_of(path).exists());
+    mounts.push(ContainerMount::new(
+        SOCKET_PATH,
+        MountSource::Writable(wanted.socket.to_owned()),
+    ));
+    let mut places = plan.access_by_path();
+    places.retain(|path, _| plan.mount_source(path).exists());
     for (path, access) in &places {
         let what = match access {
-            Access::Read => What::Shown(plan.source_of(path)),
-            Access::Write => What::Written(plan.source_of(path)),
+            PathAccess::Read => MountSource::ReadOnly(plan.mount_source(path)),
+            PathAccess::Write => MountSource::Writable(plan.mount_source(path)),
             // What lies in nothing that is shown is not there at all, and needs no mask.
-            Access::Hidden if !is_below_shown(&places, path) => continue,
-            Access::Hidden if path.is_dir() => What::Empty,
-            Access::Hidden => What::Shown("/dev/null".into()),
+            PathAccess::Hidden if !is_below_shown(&places, path) => continue,
+            PathAccess::Hidden if path.is_dir() => MountSource::Empty,
+            PathAccess::Hidden => MountSource::ReadOnly("/dev/null".into()),
         };
-        mounts.push(Mount::new(path, what));
+        mounts.push(ContainerMount::new(path, what));
     }
     // Of two at one place the later one counts.
-    mounts.sort_by(|one, other| one.place.cmp(&other.place));
+    mounts.sort_by(|one, other| one.destination.cmp(&other.destination));
     mounts.reverse();
-    mounts.dedup_by(|one, kept| one.place == kept.place);
+    mounts.dedup_by(|one, kept| one.destination == kept.destination);
     mounts.reverse();
     mounts
 }
 
-fn is_below_shown(places: &BTreeMap<PathBuf, Access>, path: &Path) -> bool {
+fn is_below_shown(places: &BTreeMap<PathBuf, PathAccess>, path: &Path) -> bool {
     let above = path.parent();
-    above.is_some_and(|above| nearest(places, above).is_some_and(|it| it != Access::Hidden))
+    above.is_some_and(|above| {
+        nearest_access(places, above).is_some_and(|it| it != PathAccess::Hidden)
+    })
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use selvedge_core::model::Backend;
+    use selvedge_core::model::SandboxBackend;
 
     use super::*;
-    use crate::sandbox::plan::bytes;
+    use crate::sandbox::plan::system_strings;
 
-    pub(crate) fn plan(root: &Path) -> Plan {
-        Plan {
-            backend: Backend::Podman,
-            writable: bytes([root.join("work")]),
-            shown: bytes([root.join("tools")]),
-            pinned: bytes([root.join("work/.git/hooks"), root.join("elsewhere")]),
-            masked: bytes([
+    pub(crate) fn plan(root: &Path) -> SandboxPlan {
+        SandboxPlan {
+            backend: SandboxBackend::Podman,
+            writable: system_strings([root.join("work")]),
+            readable: system_strings([root.join("tools")]),
+            pinned: system_strings([root.join("work/.git/hooks"), root.join("elsewhere")]),
+            masked: system_strings([
                 root.join("work/.env"),
                 root.join("home/.ssh"),
                 root.join("home"),
             ]),
-            kept: Vec::new(),
+            protected: Vec::new(),
             network: false,
             strict: false,
-            contained: None,
-            moved: Vec::new(),
+            container: None,
+            relocated: Vec::new(),
         }
     }
 
@@ -139,19 +158,19 @@ pub(super) mod tests {
         let stage = stage();
         let root = stage.path();
         let home = root.join("home");
-        let wanted = Wanted {
+        let wanted = ContainerRequest {
             name: "x",
             label: OsString::new(),
             temporary: &root.join("tmp"),
             socket: &root.join("socket"),
-            face: Path::new("/opt/selvedge"),
+            init_program: Path::new("/opt/selvedge"),
             home: Some(&home),
         };
-        let portable = Portable::of_this_process(Path::new("/opt/selvedge")).unwrap();
-        let words = mounts(&plan(root), &wanted, &portable);
+        let portable = PortableProgram::for_this_process(Path::new("/opt/selvedge")).unwrap();
+        let words = container_mounts(&plan(root), &wanted, &portable);
         let words = words
             .iter()
-            .map(|mount| mount.word(false).unwrap().into_string().unwrap());
+            .map(|mount| mount.to_argument(false).unwrap().into_string().unwrap());
         let own = root.display().to_string();
         let words = words
             .filter(|word| word.contains(&own))
@@ -176,9 +195,9 @@ pub(super) mod tests {
                 "type=bind,source=R/tmp/var-tmp,destination=/var/tmp",
             ]
         );
-        let odd = Mount::new(root.join("a,b"), What::Empty);
+        let odd = ContainerMount::new(root.join("a,b"), MountSource::Empty);
         assert!(
-            odd.word(true).is_err(),
+            odd.to_argument(true).is_err(),
             "a comma would begin another option"
         );
     }

@@ -30,14 +30,14 @@ pub(crate) fn this_program(folder: &Path) -> io::Result<PathBuf> {
 
 /// What is to be shown of a program, each with its place.
 #[derive(Debug)]
-pub(super) struct Portable {
+pub(super) struct PortableProgram {
     pub(super) files: Vec<(PathBuf, PathBuf)>,
     has_loader: bool,
 }
 
-impl Portable {
+impl PortableProgram {
     /// Of this process, whose program's file is `program`.
-    pub(super) fn of_this_process(program: &Path) -> io::Result<Self> {
+    pub(super) fn for_this_process(program: &Path) -> io::Result<Self> {
         Ok(Self::from_maps(
             program,
             &fs::read_to_string("/proc/self/maps")?,
@@ -48,17 +48,17 @@ impl Portable {
         let mut mapped: Vec<&Path> = maps
             .lines()
             .filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])))
-            .filter(|path| name_of(path).contains(".so"))
+            .filter(|path| file_name(path).contains(".so"))
             .collect();
         mapped.sort();
         mapped.dedup();
-        let is_loader = |path: &Path| name_of(path).starts_with("ld-");
+        let is_loader = |path: &Path| file_name(path).starts_with("ld-");
         let has_loader = mapped.iter().any(|path| is_loader(path));
         let place = |path: &Path| {
             if is_loader(path) {
                 PathBuf::from(LOADER)
             } else {
-                Path::new(LIBRARIES).join(name_of(path))
+                Path::new(LIBRARIES).join(file_name(path))
             }
         };
         let libraries = mapped
@@ -81,7 +81,7 @@ impl Portable {
     }
 }
 
-fn name_of(path: &Path) -> &str {
+fn file_name(path: &Path) -> &str {
     path.file_name().and_then(OsStr::to_str).unwrap_or_default()
 }
 
@@ -98,7 +98,7 @@ mod tests {
 7f02-7f03 r--p 00000000 08:01 13  /usr/lib/ld-linux-x86-64.so.2
 7ffe-7fff r-xp 00000000 00:00 0   [vdso]
 ";
-        let portable = Portable::from_maps(Path::new("/opt/selvedge"), maps);
+        let portable = PortableProgram::from_maps(Path::new("/opt/selvedge"), maps);
         let files = portable
             .files
             .iter()
@@ -112,7 +112,7 @@ mod tests {
             ]
         );
         assert_eq!(portable.command()[0], "/.selvedge/loader");
-        let whole = Portable::from_maps(Path::new("/opt/selvedge"), "");
+        let whole = PortableProgram::from_maps(Path::new("/opt/selvedge"), "");
         assert_eq!(whole.command(), ["/.selvedge/selvedge"]);
     }
 }

@@ -14,20 +14,20 @@ use std::time::Duration;
 use rustix::process::{
     Pid, PidfdFlags, PidfdGetfdFlags, getppid, pidfd_getfd, pidfd_open, test_kill_process,
 };
-use selvedge_core::model::{Backend, Hold, Sandbox};
+use selvedge_core::model::{Restriction, SandboxBackend, SandboxReport};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::places::Places;
-use super::portable::{self, Portable};
-use super::raise::{Kind, SessionKind};
-use super::{Scene, Walls};
-use crate::process::capture::Plan;
-use crate::process::{self, Command, How, Limits, Session, Supervisor};
+use super::paths::SandboxPaths;
+use super::portable::{self, PortableProgram};
+use super::setup::{SandboxVariant, SessionKind};
+use super::{SandboxContext, WorkspaceSandbox};
+use crate::process::capture::CapturePlan;
+use crate::process::{self, EndReason, Session, SessionCommand, SessionTimeouts, Supervisor};
 
 /// Trying takes milliseconds, and a container's start some hundreds.
-const LIMIT: Duration = Duration::from_mins(1);
+const PROBE_TIMEOUT: Duration = Duration::from_mins(1);
 
 const SECRET: &str = "secret";
 const SOCKET: &str = "socket";
@@ -35,7 +35,7 @@ const FILE: &str = "file";
 
 /// What is to be attempted.
 #[derive(Debug, Serialize, Deserialize)]
-struct Attempts {
+struct ProbeAttempts {
     /// May be written; what cannot even write here has no use.
     workspace: PathBuf,
     /// A file that may not be made.
@@ -56,7 +56,7 @@ struct Attempts {
 
 /// What could be done.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Done {
+struct ProbeResults {
     wrote_inside: bool,
     wrote_outside: bool,
     wrote_cache: bool,
@@ -70,44 +70,45 @@ struct Done {
 }
 
 /// Attempts it all, for real, and says what holds; or why these walls cannot be built.
-pub(super) async fn look(
-    kind: Kind<'_>,
-    scene: &Scene,
+pub(super) async fn run_probe(
+    kind: SandboxVariant<'_>,
+    scene: &SandboxContext,
     supervisor: &Supervisor,
-) -> Result<Sandbox, String> {
-    let stage = Stage::set(scene).map_err(|error| error.to_string())?;
+) -> Result<SandboxReport, String> {
+    let stage = ProbeFixture::create(scene).map_err(|error| error.to_string())?;
     let attempts = stage.attempts(kind, scene);
     let attempts = attempts.map_err(|error| error.to_string())?;
     let told = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
-    let scene = Scene {
+    let scene = SandboxContext {
         workspace: attempts.workspace.clone(),
         ..scene.clone()
     };
-    let walls = Walls::trial(kind, &scene, attempts.masked.clone())?;
-    let own = program(kind.backend, &attempts.workspace).map_err(|error| error.to_string())?;
+    let walls = WorkspaceSandbox::for_probe(kind, &scene, attempts.masked.clone())?;
+    let own =
+        probe_command(kind.backend, &attempts.workspace).map_err(|error| error.to_string())?;
     let own = own.into_iter();
     let argv: Vec<OsString> = own.chain(["__wall-probe".into(), told.into()]).collect();
     let environment = scene.environment.iter();
-    let command = Command {
+    let command = SessionCommand {
         env: environment
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect(),
-        ..Command::new(argv, &attempts.workspace, "probe.1")
+        ..SessionCommand::new(argv, &attempts.workspace, "probe.1")
     };
     let supervisor = Supervisor::new(&supervisor.program, supervisor.args.clone());
-    let supervisor = supervisor.within(Some(walls));
+    let supervisor = supervisor.with_sandbox(Some(walls));
     let prepared = Session::prepare(&supervisor, &command).await;
     let prepared = prepared.map_err(|error| error.to_string())?;
-    let limits = Limits {
-        wall: Some(LIMIT),
-        silence: None,
+    let limits = SessionTimeouts {
+        wall: Some(PROBE_TIMEOUT),
+        idle: None,
     };
     let never = CancellationToken::new();
-    let ended = process::run(prepared, limits, Plan::default(), &never).await;
-    supervisor.retire().await;
-    let said = match &ended.how {
-        How::Exited(0) => serde_json::from_slice::<Done>(&ended.stdout.head),
-        How::SpawnFailed(failure) => return Err(failure.to_string()),
+    let ended = process::run(prepared, limits, CapturePlan::default(), &never).await;
+    supervisor.shutdown().await;
+    let said = match &ended.reason {
+        EndReason::Exited(0) => serde_json::from_slice::<ProbeResults>(&ended.stdout.head),
+        EndReason::SpawnFailed(failure) => return Err(failure.to_string()),
         how => {
             let said = String::from_utf8_lossy(&ended.stderr.head)
                 .trim()
@@ -121,20 +122,20 @@ pub(super) async fn look(
     done.wrote_cache = attempts
         .cache
         .is_some_and(|cache| fs::remove_file(cache).is_ok());
-    judge(kind, &done)
+    evaluate(kind, &done)
 }
 
 /// This program, as it is called behind walls.
-fn program(backend: Backend, folder: &Path) -> io::Result<Vec<OsString>> {
+fn probe_command(backend: SandboxBackend, folder: &Path) -> io::Result<Vec<OsString>> {
     let own = portable::this_program(folder)?;
     if !backend.is_container() {
         return Ok(vec![own.into()]);
     }
-    let portable = Portable::of_this_process(&own)?;
+    let portable = PortableProgram::for_this_process(&own)?;
     Ok(portable.command().into_iter().map(Into::into).collect())
 }
 
-fn judge(kind: Kind<'_>, done: &Done) -> Result<Sandbox, String> {
+fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxReport, String> {
     if !done.wrote_inside {
         return Err("the workspace itself cannot be written behind it".to_owned());
     }
@@ -146,32 +147,36 @@ fn judge(kind: Kind<'_>, done: &Done) -> Result<Sandbox, String> {
         return Err("it does not hold: exit codes could be forged".to_owned());
     }
     let tried = [
-        (Hold::Writes, done.wrote_outside),
-        (Hold::Secrets, done.read_masked),
-        (Hold::Processes, done.saw_process),
-        (Hold::Sockets, done.reached_name || done.reached_socket),
-        (Hold::Temporary, done.saw_temporary),
-        (Hold::Network, done.reached_network),
-        (Hold::Caches, done.wrote_cache),
+        (Restriction::Writes, done.wrote_outside),
+        (Restriction::Secrets, done.read_masked),
+        (Restriction::Processes, done.saw_process),
+        (
+            Restriction::Sockets,
+            done.reached_name || done.reached_socket,
+        ),
+        (Restriction::Temporary, done.saw_temporary),
+        (Restriction::Network, done.reached_network),
+        (Restriction::Caches, done.wrote_cache),
     ];
     // Checks write the caches that they read.
-    let is_meant = |hold: Hold| hold != Hold::Caches || kind.sessions == SessionKind::Agent;
+    let is_meant =
+        |hold: Restriction| hold != Restriction::Caches || kind.sessions == SessionKind::Agent;
     let those = |could: bool| {
         let those = tried.iter().filter(|(_, done)| *done == could);
         let those = those.filter(|(hold, _)| is_meant(*hold));
         those.map(|(hold, _)| *hold).collect()
     };
-    Ok(Sandbox {
+    Ok(SandboxReport {
         backend: kind.backend,
         profile: kind.profile,
         holds: those(false),
         open: those(true),
-        ..Sandbox::default()
+        ..SandboxReport::default()
     })
 }
 
 /// What there is to reach for.
-struct Stage {
+struct ProbeFixture {
     folder: TempDir,
     temporary: tempfile::NamedTempFile,
     name: String,
@@ -180,8 +185,8 @@ struct Stage {
     listener: TcpListener,
 }
 
-impl Stage {
-    fn set(scene: &Scene) -> io::Result<Self> {
+impl ProbeFixture {
+    fn create(scene: &SandboxContext) -> io::Result<Self> {
         fs::create_dir_all(&scene.state)?;
         let folder = tempfile::Builder::new()
             .prefix("probe-")
@@ -205,15 +210,19 @@ impl Stage {
         })
     }
 
-    fn attempts(&self, kind: Kind<'_>, scene: &Scene) -> io::Result<Attempts> {
+    fn attempts(
+        &self,
+        kind: SandboxVariant<'_>,
+        scene: &SandboxContext,
+    ) -> io::Result<ProbeAttempts> {
         let root = self.folder.path().canonicalize()?;
         let probe = format!(".selvedge-probe-{}", std::process::id());
-        let caches = Places::new(scene.environment.clone()).caches();
+        let caches = SandboxPaths::new(scene.environment.clone()).caches();
         let cache = caches.into_iter().find(|path| path.is_dir());
         let cache = cache.filter(|_| kind.sessions == SessionKind::Agent);
-        Ok(Attempts {
+        Ok(ProbeAttempts {
             workspace: root.join("workspace"),
-            outside: outside()
+            outside: outside_folder()
                 .unwrap_or_else(|| root.join("outside"))
                 .join(&probe),
             cache: cache.map(|cache| cache.join(probe)),
@@ -227,7 +236,7 @@ impl Stage {
 }
 
 /// The home, where it could be written without walls.
-fn outside() -> Option<PathBuf> {
+fn outside_folder() -> Option<PathBuf> {
     let home = PathBuf::from(std::env::var_os("HOME")?);
     let writable = rustix::fs::access(&home, rustix::fs::Access::WRITE_OK).is_ok();
     (home.is_absolute() && writable).then_some(home)
@@ -236,10 +245,11 @@ fn outside() -> Option<PathBuf> {
 /// The hidden face `__wall-probe`: makes the attempts that its argument names.
 pub fn main(args: &[OsString]) -> ExitCode {
     let told = args.first().and_then(|arg| arg.to_str());
-    let Some(attempts) = told.and_then(|told| serde_json::from_str::<Attempts>(told).ok()) else {
+    let Some(attempts) = told.and_then(|told| serde_json::from_str::<ProbeAttempts>(told).ok())
+    else {
         return ExitCode::FAILURE;
     };
-    let done = attempts.make();
+    let done = attempts.run();
     let said = serde_json::to_vec(&done).map_err(io::Error::from);
     match said.and_then(|said| io::stdout().write_all(&said)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -247,12 +257,12 @@ pub fn main(args: &[OsString]) -> ExitCode {
     }
 }
 
-impl Attempts {
-    fn make(&self) -> Done {
+impl ProbeAttempts {
+    fn run(&self) -> ProbeResults {
         let named = SocketAddr::from_abstract_name(&self.name);
         let pid = Pid::from_raw(self.pid);
         let environ = fs::read(format!("/proc/{}/environ", self.pid));
-        Done {
+        ProbeResults {
             wrote_inside: fs::write(self.workspace.join(FILE), "").is_ok(),
             wrote_outside: fs::write(&self.outside, "").is_ok(),
             wrote_cache: self
@@ -261,7 +271,7 @@ impl Attempts {
                 .is_some_and(|cache| fs::write(cache, "").is_ok()),
             read_masked: fs::read(self.masked.join(SECRET)).is_ok(),
             saw_process: environ.is_ok() || pid.is_some_and(|pid| test_kill_process(pid).is_ok()),
-            reached_reporter: reaches_into(getppid()),
+            reached_reporter: can_reach_into(getppid()),
             reached_name: named.is_ok_and(|named| UnixStream::connect_addr(&named).is_ok()),
             reached_socket: UnixStream::connect(self.masked.join(SOCKET)).is_ok(),
             saw_temporary: fs::read(&self.temporary).is_ok(),
@@ -272,7 +282,7 @@ impl Attempts {
 
 /// Whether the memory or a descriptor of a process can be had: the parent of a session's program is
 /// who reports its exit.
-fn reaches_into(process: Option<Pid>) -> bool {
+fn can_reach_into(process: Option<Pid>) -> bool {
     let Some(process) = process else {
         return false;
     };

@@ -11,7 +11,7 @@ use seccompiler::{
 };
 
 /// Of the kernel as a whole, and ways to files and keys that no path leads to.
-const REFUSED: &[libc::c_long] = &[
+const BLOCKED_SYSCALLS: &[libc::c_long] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -44,17 +44,22 @@ const TIOCLINUX: u64 = 0x541c;
 
 /// Refuses them to this process and all that it will start. Without a network of its own, sockets
 /// are refused too, but those between processes of one machine.
-pub(super) fn refuse(sockets: bool) -> io::Result<()> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().map(|call| (*call, Vec::new())).collect();
-    let ioctl = [TIOCSTI, TIOCLINUX].map(|request| when(1, SeccompCmpOp::Eq, request));
+pub(super) fn install_filter(sockets: bool) -> io::Result<()> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BLOCKED_SYSCALLS
+        .iter()
+        .map(|call| (*call, Vec::new()))
+        .collect();
+    let ioctl = [TIOCSTI, TIOCLINUX].map(|request| argument_rule(1, SeccompCmpOp::Eq, request));
     rules.insert(
         libc::SYS_ioctl,
         ioctl.into_iter().collect::<io::Result<_>>()?,
     );
     if sockets {
         let local = u64::try_from(libc::AF_UNIX).unwrap_or_default();
-        rules.insert(libc::SYS_socket, vec![when(0, SeccompCmpOp::Ne, local)?]);
+        rules.insert(
+            libc::SYS_socket,
+            vec![argument_rule(0, SeccompCmpOp::Ne, local)?],
+        );
         // It would open sockets without that call.
         rules.insert(libc::SYS_io_uring_setup, Vec::new());
     }
@@ -72,7 +77,7 @@ pub(super) fn refuse(sockets: bool) -> io::Result<()> {
     apply_filter(&program).map_err(io::Error::other)
 }
 
-fn when(argument: u8, is: SeccompCmpOp, value: u64) -> io::Result<SeccompRule> {
+fn argument_rule(argument: u8, is: SeccompCmpOp, value: u64) -> io::Result<SeccompRule> {
     let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value);
     condition
         .and_then(|condition| SeccompRule::new(vec![condition]))

@@ -5,52 +5,55 @@
 
 use std::collections::HashMap;
 
-use selvedge_syntax::{Fault, Verdict};
+use selvedge_syntax::{SyntaxError, SyntaxVerdict};
 
-use super::Said;
+use super::ParserVerdict;
 
 /// Writes an answer.
-pub(super) fn write(file: &str, verdict: &Verdict) -> String {
-    let fields = |fault: &Fault| {
+pub(super) fn format_answer(file: &str, verdict: &SyntaxVerdict) -> String {
+    let fields = |fault: &SyntaxError| {
         let column = fault.column.unwrap_or(0);
         format!(
             "{file}\t{}\t{column}\t{}",
             fault.line,
-            plain(&fault.message)
+            sanitize(&fault.message)
         )
     };
     match verdict {
-        Verdict::Parses => format!("ok\t{file}"),
-        Verdict::Broken(fault) => format!("broken\t{}", fields(fault)),
-        Verdict::Unsure(fault, why) => format!("unsure\t{}\t{why}", fields(fault)),
+        SyntaxVerdict::Parses => format!("ok\t{file}"),
+        SyntaxVerdict::Broken(fault) => format!("broken\t{}", fields(fault)),
+        SyntaxVerdict::Unsure(fault, why) => format!("unsure\t{}\t{why}", fields(fault)),
     }
 }
 
 /// Reads answers; lines that are none are skipped.
-pub(super) fn read(output: &str) -> HashMap<&str, Said> {
-    output.lines().filter_map(line).collect()
+pub(super) fn parse_answers(output: &str) -> HashMap<&str, ParserVerdict> {
+    output.lines().filter_map(parse_line).collect()
 }
 
-fn line(line: &str) -> Option<(&str, Said)> {
+fn parse_line(line: &str) -> Option<(&str, ParserVerdict)> {
     let mut fields = line.split('\t');
     let (kind, file) = (fields.next()?, fields.next()?);
     if kind == "ok" {
-        return Some((file, Said::Parses));
+        return Some((file, ParserVerdict::Parses));
     }
     let number = |field: Option<&str>| field?.trim().parse().ok();
-    let fault = Fault {
+    let fault = SyntaxError {
         line: number(fields.next())?,
         column: number(fields.next()).filter(|column| *column > 0),
         message: fields.next()?.trim().to_owned(),
     };
     match kind {
-        "broken" => Some((file, Said::Broken(fault))),
-        "unsure" => Some((file, Said::Unsure(fault, fields.next()?.to_owned()))),
+        "broken" => Some((file, ParserVerdict::Broken(fault))),
+        "unsure" => Some((
+            file,
+            ParserVerdict::Unsure(fault, fields.next()?.to_owned()),
+        )),
         _ => None,
     }
 }
 
 /// Without what would end a field or a line.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn sanitize(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }

@@ -5,26 +5,26 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use selvedge_syntax::{Fault, Language};
+use selvedge_syntax::{FileLanguage, SyntaxError};
 use tokio_util::sync::CancellationToken;
 
-use super::session::{Bench, Output, Run};
-use super::{Found, Item, Said, answer, scripts};
-use crate::checks::CheckAborted;
+use super::session::{ParserContext, ParserOutput, ParserRun};
+use super::{ParserPrograms, ParserVerdict, SourceFile, answer, scripts};
+use crate::checks::CheckError;
 
 /// How often a parser that gave out is started again for the files behind the one at fault.
-const RESTARTS: usize = 32;
+const MAX_RESTARTS: usize = 32;
 
 /// A parser that is asked about many files at once.
-pub(super) enum Parser<'a> {
+pub(super) enum BatchParser<'a> {
     /// Reads lines from standard input and answers as [`answer`] says.
-    Asked {
+    LineProtocol {
         argv: Vec<OsString>,
-        line: fn(&Item) -> String,
+        line: fn(&SourceFile) -> String,
     },
     /// Gets the files as its last arguments, and prints `FILE:LINE:` or `FILE:LINE:COLUMN:` before
     /// each error.
-    Told {
+    FileArguments {
         program: &'a Path,
         args: &'a [&'a str],
     },
@@ -42,35 +42,41 @@ const JAVAC: [&str; 7] = [
 ];
 
 /// Who is asked first about a language; none where nobody here knows it.
-pub(super) fn parser_of<'a>(
-    language: Language,
-    found: &'a Found,
-    bench: &Bench,
-) -> Option<Parser<'a>> {
+pub(super) fn parser_for<'a>(
+    language: FileLanguage,
+    found: &'a ParserPrograms,
+    bench: &ParserContext,
+) -> Option<BatchParser<'a>> {
     let script = |program: &Option<std::path::PathBuf>, script| {
         let argv = with_script(program.as_deref()?, script);
-        Some(Parser::Asked {
+        Some(BatchParser::LineProtocol {
             argv,
             line: |item| item.file.clone(),
         })
     };
     match language {
-        Language::Python => script(&found.python, scripts::PYTHON),
-        Language::Ruby => script(&found.ruby, scripts::RUBY),
-        Language::Php => script(&found.php, scripts::PHP),
-        Language::Shell => script(&found.bash, scripts::BASH),
-        Language::Go => found.gofmt.as_deref().map(|program| Parser::Told {
-            program,
-            args: &["-e", "-l"],
-        }),
-        Language::Java => found.javac.as_deref().map(|program| Parser::Told {
-            program,
-            args: &JAVAC,
-        }),
-        _ => Some(Parser::Asked {
+        FileLanguage::Python => script(&found.python, scripts::PYTHON),
+        FileLanguage::Ruby => script(&found.ruby, scripts::RUBY),
+        FileLanguage::Php => script(&found.php, scripts::PHP),
+        FileLanguage::Shell => script(&found.bash, scripts::BASH),
+        FileLanguage::Go => found
+            .gofmt
+            .as_deref()
+            .map(|program| BatchParser::FileArguments {
+                program,
+                args: &["-e", "-l"],
+            }),
+        FileLanguage::Java => found
+            .javac
+            .as_deref()
+            .map(|program| BatchParser::FileArguments {
+                program,
+                args: &JAVAC,
+            }),
+        _ => Some(BatchParser::LineProtocol {
             argv: vec![bench.supervisor.program.clone().into(), "__parse".into()],
             line: |item| {
-                let name = answer::plain(&item.name);
+                let name = answer::sanitize(&item.name);
                 format!("{}\t{}\t{name}", item.language.name(), item.file)
             },
         }),
@@ -86,32 +92,37 @@ pub(super) fn with_script(program: &Path, (args, script): (&[&str], &str)) -> Ve
         .collect()
 }
 
-impl Bench {
+impl ParserContext {
     /// What a parser says of each item, in their order. `name` is unique among the runs.
-    pub(super) async fn ask(
+    pub(super) async fn parse_files(
         &self,
-        parser: &Parser<'_>,
-        items: &[&Item],
+        parser: &BatchParser<'_>,
+        items: &[&SourceFile],
         name: &str,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Said>, CheckAborted> {
+    ) -> Result<Vec<ParserVerdict>, CheckError> {
         match parser {
-            Parser::Asked { argv, line } => self.asked(argv, *line, items, name, cancel).await,
-            Parser::Told { program, args } => self.told(program, args, items, name, cancel).await,
+            BatchParser::LineProtocol { argv, line } => {
+                self.run_line_parser(argv, *line, items, name, cancel).await
+            }
+            BatchParser::FileArguments { program, args } => {
+                self.run_argument_parser(program, args, items, name, cancel)
+                    .await
+            }
         }
     }
 
-    async fn asked(
+    async fn run_line_parser(
         &self,
         argv: &[OsString],
-        line: fn(&Item) -> String,
-        items: &[&Item],
+        line: fn(&SourceFile) -> String,
+        items: &[&SourceFile],
         name: &str,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Said>, CheckAborted> {
-        let mut known: HashMap<String, Said> = HashMap::new();
-        for round in 0..RESTARTS {
-            let open: Vec<&&Item> = items
+    ) -> Result<Vec<ParserVerdict>, CheckError> {
+        let mut known: HashMap<String, ParserVerdict> = HashMap::new();
+        for round in 0..MAX_RESTARTS {
+            let open: Vec<&&SourceFile> = items
                 .iter()
                 .filter(|it| !known.contains_key(&it.file))
                 .collect();
@@ -120,16 +131,16 @@ impl Bench {
             let input = self.folder.join(format!("{name}.in"));
             let lines: String = open.iter().map(|item| line(item) + "\n").collect();
             fs::write(&input, lines).map_err(|error| {
-                CheckAborted::Infrastructure(format!("cannot write {}: {error}", input.display()))
+                CheckError::Infrastructure(format!("cannot write {}: {error}", input.display()))
             })?;
-            let run = Run {
+            let run = ParserRun {
                 name,
                 argv: argv.to_vec(),
                 input: Some(&input),
-                at_home: false,
+                has_user_folders: false,
             };
             let output = self.run(run, cancel).await?;
-            let answers = answer::read(&output.stdout);
+            let answers = answer::parse_answers(&output.stdout);
             let next = open
                 .iter()
                 .find(|item| !answers.contains_key(item.file.as_str()));
@@ -142,16 +153,16 @@ impl Bench {
             );
             if !all {
                 // The one that it did not get beyond; those behind it are asked about again.
-                let why = if output.out_of_time {
+                let why = if output.is_timed_out {
                     "its parser took too long"
                 } else {
                     "its parser gave out"
                 };
-                known.insert(next, Said::Unknown(why.to_owned()));
+                known.insert(next, ParserVerdict::Unknown(why.to_owned()));
             }
         }
-        let mut said = |item: &&Item| known.remove(&item.file);
-        let unknown = || Said::Unknown("its parser gave out".to_owned());
+        let mut said = |item: &&SourceFile| known.remove(&item.file);
+        let unknown = || ParserVerdict::Unknown("its parser gave out".to_owned());
         Ok(items
             .iter()
             .map(&mut said)
@@ -159,37 +170,37 @@ impl Bench {
             .collect())
     }
 
-    async fn told(
+    async fn run_argument_parser(
         &self,
         program: &Path,
         args: &[&str],
-        items: &[&Item],
+        items: &[&SourceFile],
         name: &str,
         cancel: &CancellationToken,
-    ) -> Result<Vec<Said>, CheckAborted> {
+    ) -> Result<Vec<ParserVerdict>, CheckError> {
         let argv = [program.into()]
             .into_iter()
             .chain(args.iter().map(OsString::from))
             .chain(items.iter().map(|item| OsString::from(&item.file)))
             .collect();
-        let run = Run {
+        let run = ParserRun {
             name: name.to_owned(),
             argv,
             input: None,
-            at_home: false,
+            has_user_folders: false,
         };
         let output = self.run(run, cancel).await?;
         Ok(items
             .iter()
-            .map(|item| printed(&output, &item.file))
+            .map(|item| verdict_from_output(&output, &item.file))
             .collect())
     }
 }
 
 /// The first error that names the file; a parser that ended otherwise than by itself says nothing.
-fn printed(output: &Output, file: &str) -> Said {
+fn verdict_from_output(output: &ParserOutput, file: &str) -> ParserVerdict {
     let Some(code) = output.code else {
-        return Said::Unknown("its parser gave out".to_owned());
+        return ParserVerdict::Unknown("its parser gave out".to_owned());
     };
     let fault = output.stderr.lines().find_map(|line| {
         let rest = line.strip_prefix(file)?.strip_prefix(':')?;
@@ -202,18 +213,18 @@ fn printed(output: &Output, file: &str) -> Said {
             _ => (None, rest),
         };
         let message = message.trim().trim_start_matches("error:").trim();
-        Some(Fault {
+        Some(SyntaxError {
             line,
             column,
-            message: answer::plain(message),
+            message: answer::sanitize(message),
         })
     });
     match fault {
-        Some(fault) => Said::Broken(fault),
+        Some(fault) => ParserVerdict::Broken(fault),
         // It complains, but of no file: of its own options, say.
         None if code != 0 && !output.stderr.lines().any(|line| line.contains(':')) => {
-            Said::Unknown("its parser does not work".to_owned())
+            ParserVerdict::Unknown("its parser does not work".to_owned())
         }
-        None => Said::Parses,
+        None => ParserVerdict::Parses,
     }
 }

@@ -1,13 +1,13 @@
 //! A file that does not parse, as reports have it.
 
-use selvedge_digest::{Failure, FailureKind, SUMMARY_CHARS, Source};
-use selvedge_syntax::Fault;
+use selvedge_digest::{Failure, FailureKind, FailureSource, SUMMARY_CHARS};
+use selvedge_syntax::SyntaxError;
 
 /// Longest line of the file that is quoted, in characters.
-const QUOTED: usize = 160;
+const MAX_QUOTED_CHARS: usize = 160;
 
 /// The record; `text` is the file's.
-pub(crate) fn does_not_parse(path: &str, fault: Option<&Fault>, text: &str) -> Failure {
+pub(crate) fn parse_failure(path: &str, fault: Option<&SyntaxError>, text: &str) -> Failure {
     let message = fault.map_or("", |fault| &fault.message);
     let line = fault.map(|fault| fault.line);
     let quoted = line
@@ -15,7 +15,12 @@ pub(crate) fn does_not_parse(path: &str, fault: Option<&Fault>, text: &str) -> F
             text.lines()
                 .nth(usize::try_from(line).ok()?.checked_sub(1)?)
         })
-        .map(|line| line.trim_end().chars().take(QUOTED).collect::<String>());
+        .map(|line| {
+            line.trim_end()
+                .chars()
+                .take(MAX_QUOTED_CHARS)
+                .collect::<String>()
+        });
     let is_long = message.chars().count() > SUMMARY_CHARS;
     Failure {
         kind: FailureKind::Compile,
@@ -27,7 +32,7 @@ pub(crate) fn does_not_parse(path: &str, fault: Option<&Fault>, text: &str) -> F
         excerpt: quoted.filter(|line| !line.trim().is_empty()),
         tool: Some("syntax".to_owned()),
         count: 1,
-        source: Source::Structured,
+        source: FailureSource::Structured,
         ..Failure::default()
     }
 }

@@ -9,16 +9,16 @@
 
 mod answer;
 mod batch;
-mod face;
+mod checker;
 mod failure;
-mod look;
+mod parser_main;
 mod programs;
 mod scripts;
-mod second;
+mod second_opinion;
 mod session;
 
-pub use face::face;
-pub(crate) use failure::does_not_parse;
-pub use look::{Item, Look, Said};
-pub use programs::Found;
-pub use session::Bench;
+pub use checker::{ParserVerdict, SourceFile, SyntaxChecker};
+pub(crate) use failure::parse_failure;
+pub use parser_main::run_parser;
+pub use programs::ParserPrograms;
+pub use session::ParserContext;

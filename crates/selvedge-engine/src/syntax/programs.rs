@@ -11,7 +11,7 @@ const PYTHONS: std::ops::RangeInclusive<u32> = 8..=24;
 
 /// The programs that were found.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub struct ParserPrograms {
     pub(super) python: Option<PathBuf>,
     pub(super) gofmt: Option<PathBuf>,
     pub(super) bash: Option<PathBuf>,
@@ -23,31 +23,31 @@ pub struct Found {
     pub(super) cc: Option<PathBuf>,
 }
 
-impl Found {
+impl ParserPrograms {
     /// By the `PATH` of our own environment.
-    pub fn outside(workspace: &Path) -> Self {
+    pub fn find_outside(workspace: &Path) -> Self {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        Self::on(&path, workspace)
+        Self::find_on_path(&path, workspace)
     }
 
     /// By a `PATH`.
-    fn on(path: &OsStr, workspace: &Path) -> Self {
+    fn find_on_path(path: &OsStr, workspace: &Path) -> Self {
         let stands_in = |folder: &Path| folder.components().any(|it| it.as_os_str() == "shims");
         let folders: Vec<PathBuf> = std::env::split_paths(path)
             .filter(|folder| folder.is_absolute() && !stands_in(folder))
             .filter(|folder| !folder.components().any(|it| it == Component::ParentDir))
-            .filter(|folder| !real(folder).starts_with(workspace))
+            .filter(|folder| !canonical(folder).starts_with(workspace))
             .collect();
         let path: OsString = std::env::join_paths(folders).unwrap_or_default();
         let find = |program: &str| {
             let found = find_program(program, &path, Path::new("/"))?;
-            (!real(&found).starts_with(workspace)).then_some(found)
+            (!canonical(&found).starts_with(workspace)).then_some(found)
         };
         let newest = PYTHONS
             .rev()
             .find_map(|minor| find(&format!("python3.{minor}")));
         let go_root = || {
-            real(&find("go")?)
+            canonical(&find("go")?)
                 .parent()
                 .map(|folder| folder.join("gofmt"))
         };
@@ -65,7 +65,7 @@ impl Found {
     }
 }
 
-fn real(path: &Path) -> PathBuf {
+fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
@@ -93,7 +93,7 @@ mod tests {
         let folders = ["work/.venv/bin", "link", "shims", "usr", "opt"].map(|it| root.join(it));
         let path =
             std::env::join_paths(folders.iter().map(PathBuf::as_path).chain([Path::new("")]));
-        let found = Found::on(&path.unwrap(), &root.join("work"));
+        let found = ParserPrograms::find_on_path(&path.unwrap(), &root.join("work"));
         assert_eq!(found.python, Some(newest));
         assert_eq!(found.node, None);
     }

@@ -8,18 +8,20 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::checks::CheckAborted;
-use crate::process::capture::{CaptureError, Plan, StreamPlan};
-use crate::process::{Command, How, Limits, Session, Stdin, Supervisor};
+use crate::checks::CheckError;
+use crate::process::capture::{CaptureError, CapturePlan, StreamPlan};
+use crate::process::{
+    EndReason, Session, SessionCommand, SessionTimeouts, StdinSource, Supervisor,
+};
 
 /// The longest that a parser may take; it needs milliseconds.
-const LIMIT: Duration = Duration::from_secs(30);
+const PARSER_TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of what it prints is read.
 const OUTPUT_CAP: u64 = 4 << 20;
 
 /// Where parsers run.
 #[derive(Debug, Clone)]
-pub struct Bench {
+pub struct ParserContext {
     /// Holds the files, and nothing else that was there before.
     pub folder: PathBuf,
     /// Begins the mark of every process.
@@ -33,59 +35,59 @@ pub struct Bench {
 }
 
 /// What to run.
-pub(super) struct Run<'a> {
+pub(super) struct ParserRun<'a> {
     /// Unique among the runs of one bench.
     pub(super) name: String,
     pub(super) argv: Vec<OsString>,
     /// What it reads, a file in the folder.
     pub(super) input: Option<&'a Path>,
     /// Whether it finds its own parts by the user's folders.
-    pub(super) at_home: bool,
+    pub(super) has_user_folders: bool,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(super) struct ParserOutput {
     pub(super) stdout: String,
     pub(super) stderr: String,
     /// The exit code; none where it did not end by itself.
     pub(super) code: Option<i32>,
     /// Whether its time was up.
-    pub(super) out_of_time: bool,
+    pub(super) is_timed_out: bool,
 }
 
-impl Bench {
+impl ParserContext {
     /// Runs it to its end. What cannot be started has said nothing.
     pub(super) async fn run(
         &self,
-        run: Run<'_>,
+        run: ParserRun<'_>,
         cancel: &CancellationToken,
-    ) -> Result<Output, CheckAborted> {
-        let Run {
+    ) -> Result<ParserOutput, CheckError> {
+        let ParserRun {
             name,
             argv,
             input,
-            at_home,
+            has_user_folders: at_home,
         } = run;
         let [stdout, stderr] = ["out", "err"].map(|end| self.folder.join(format!("{name}.{end}")));
-        let command = Command {
-            env: environment(at_home),
-            stdin: input.map_or(Stdin::Null, |file| Stdin::File(file.to_owned())),
+        let command = SessionCommand {
+            env: parser_environment(at_home),
+            stdin: input.map_or(StdinSource::Null, |file| StdinSource::File(file.to_owned())),
             lock: Some(self.lock.clone()),
             grace: Duration::ZERO,
-            opens: vec![self.folder.clone()],
-            ..Command::new(argv, &self.folder, format!("{}.{name}", self.tag))
+            writable_paths: vec![self.folder.clone()],
+            ..SessionCommand::new(argv, &self.folder, format!("{}.{name}", self.tag))
         };
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let limits = Limits {
-            wall: Some(left.min(LIMIT)),
-            silence: None,
+        let limits = SessionTimeouts {
+            wall: Some(left.min(PARSER_TIMEOUT)),
+            idle: None,
         };
         let capped = |file: &Path| StreamPlan {
             file_cap: OUTPUT_CAP,
             ..StreamPlan::to_file(file)
         };
-        let plan = Plan {
+        let plan = CapturePlan {
             stdout: capped(&stdout),
             stderr: capped(&stderr),
         };
@@ -93,35 +95,35 @@ impl Bench {
             Ok(prepared) => {
                 crate::process::run(prepared, limits, plan, cancel)
                     .await
-                    .how
+                    .reason
             }
-            Err(_) => How::Lost,
+            Err(_) => EndReason::SupervisorLost,
         };
         match how {
-            How::Cancelled => return Err(CheckAborted::Cancelled),
-            How::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
-                return Err(CheckAborted::Infrastructure(error.to_string()));
+            EndReason::Cancelled => return Err(CheckError::Cancelled),
+            EndReason::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
+                return Err(CheckError::Infrastructure(error.to_string()));
             }
             _ => {}
         }
-        Ok(Output {
-            stdout: read(&stdout),
-            stderr: read(&stderr),
+        Ok(ParserOutput {
+            stdout: read_output(&stdout),
+            stderr: read_output(&stderr),
             code: match how {
-                How::Exited(code) => Some(code),
+                EndReason::Exited(code) => Some(code),
                 _ => None,
             },
-            out_of_time: matches!(how, How::TimedOut | How::Silent),
+            is_timed_out: matches!(how, EndReason::TimedOut | EndReason::IdleTimeout),
         })
     }
 }
 
-fn read(file: &Path) -> String {
+fn read_output(file: &Path) -> String {
     String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned()
 }
 
 /// Nothing of the user's own that could make a parser load or run something; and English.
-fn environment(at_home: bool) -> Vec<(OsString, OsString)> {
+fn parser_environment(at_home: bool) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = vec![
         ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
         ("LC_ALL".into(), "C.UTF-8".into()),

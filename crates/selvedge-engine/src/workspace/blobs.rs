@@ -5,36 +5,39 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::error::WorkspaceError;
-use super::git::{self, Git};
-use super::shadow::Shadow;
-use crate::process::spawn_shielded;
+use super::git::{self, GitProgram};
+use super::shadow::ShadowRepository;
+use crate::process::spawn_with_blocked_signals;
 
 const DOING: &str = "read a snapshot";
 
 /// A reader of blobs. Dropping it ends its process.
-pub(super) struct Blobs {
+pub(super) struct BlobReader {
     child: Child,
-    questions: ChildStdin,
+    requests: ChildStdin,
     answers: BufReader<ChildStdout>,
-    place: PathBuf,
+    git_dir: PathBuf,
 }
 
-impl Blobs {
-    pub(super) fn open(git: &Git, shadow: &Shadow) -> Result<Self, WorkspaceError> {
+impl BlobReader {
+    pub(super) fn open(
+        git: &GitProgram,
+        shadow: &ShadowRepository,
+    ) -> Result<Self, WorkspaceError> {
         let place = shadow.dir().to_owned();
         let mut command = git.command(&place, &place);
         command
             .args(["cat-file", "--batch"])
             .stdin(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child =
-            spawn_shielded(|| command.spawn()).map_err(|e| WorkspaceError::io(DOING, &place, e))?;
+        let mut child = spawn_with_blocked_signals(|| command.spawn())
+            .map_err(|e| WorkspaceError::io(DOING, &place, e))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(questions), Some(stdout)) => Ok(Self {
                 child,
-                questions,
+                requests: questions,
                 answers: BufReader::new(stdout),
-                place,
+                git_dir: place,
             }),
             _ => Err(WorkspaceError::io(
                 DOING,
@@ -46,7 +49,7 @@ impl Blobs {
 
     /// Writes the bytes of the object called `name`; an error of `to` comes back as it is.
     pub(super) fn copy(&mut self, name: &str, to: &mut impl Write) -> io::Result<()> {
-        writeln!(self.questions, "{name}")?;
+        writeln!(self.requests, "{name}")?;
         let mut head = String::new();
         self.answers.read_line(&mut head)?;
         let size = head
@@ -54,7 +57,7 @@ impl Blobs {
             .rsplit_once(' ')
             .and_then(|(_, size)| size.parse::<u64>().ok());
         let Some(size) = size else {
-            let place = self.place.display();
+            let place = self.git_dir.display();
             return Err(io::Error::other(format!("{name} is missing from {place}")));
         };
         let copied = io::copy(&mut (&mut self.answers).take(size), to)?;
@@ -70,13 +73,13 @@ impl Blobs {
     pub(super) fn read(&mut self, name: &str) -> Result<Vec<u8>, WorkspaceError> {
         let mut bytes = Vec::new();
         self.copy(name, &mut bytes)
-            .map_err(|e| WorkspaceError::io(DOING, &self.place, e))?;
+            .map_err(|e| WorkspaceError::io(DOING, &self.git_dir, e))?;
         Ok(bytes)
     }
 }
 
-impl Drop for Blobs {
+impl Drop for BlobReader {
     fn drop(&mut self) {
-        git::end(&mut self.child);
+        git::kill_child(&mut self.child);
     }
 }

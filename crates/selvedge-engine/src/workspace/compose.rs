@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::Workspace;
-use super::anchored::Anchor;
-use super::blobs::Blobs;
+use super::blobs::BlobReader;
+use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
-use super::ids::TreeId;
-use super::import::Kind;
-use super::manifest::usual_permissions;
+use super::ids::SnapshotId;
+use super::import::FileKind;
+use super::manifest::default_permissions;
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: usize = 512 << 10;
@@ -25,17 +25,17 @@ impl Workspace {
     /// The snapshot is unknown, or git fails.
     pub fn read_files(
         &self,
-        tree: &TreeId,
+        tree: &SnapshotId,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<BTreeMap<PathBuf, Option<Vec<u8>>>, WorkspaceError> {
-        let mut blobs = Blobs::open(&self.git, &self.shadow)?;
-        let target = self.target(tree, &mut blobs)?;
+        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let target = self.restore_target(tree, &mut blobs)?;
         let mut files = BTreeMap::new();
         let mut total = 0;
         for (path, file) in target.files {
             let path = path.into_path();
-            let is_read = file.kind != Kind::Link && total < MAX_TOTAL && wanted(&path);
-            let mut bytes = Capped::default();
+            let is_read = file.kind != FileKind::Link && total < MAX_TOTAL && wanted(&path);
+            let mut bytes = CappedBuffer::default();
             if is_read {
                 blobs
                     .copy(&file.blob.to_string(), &mut bytes)
@@ -56,17 +56,18 @@ impl Workspace {
     /// The snapshot is unknown, a folder that is not empty has a file's name, or the file system refuses.
     pub fn compose(
         &self,
-        base: &TreeId,
+        base: &SnapshotId,
         originals: &[PathBuf],
         merged: &[(PathBuf, Vec<u8>)],
     ) -> Result<(), WorkspaceError> {
-        self.put_back(base, originals)?;
+        self.restore_files(base, originals)?;
         let failed =
             |path: &Path, error| WorkspaceError::io("compose", &self.dir.join(path), error);
-        let anchor = Anchor::at(&self.dir).map_err(|error| failed(Path::new(""), error))?;
+        let anchor =
+            DirHandle::open_root(&self.dir).map_err(|error| failed(Path::new(""), error))?;
         for (path, bytes) in merged {
             let permissions = anchor.open(path).and_then(|file| file.metadata()).map_or(
-                usual_permissions(false),
+                default_permissions(false),
                 |data| {
                     use std::os::unix::fs::PermissionsExt;
                     data.permissions().mode() & 0o777
@@ -82,9 +83,9 @@ impl Workspace {
 
 /// Keeps no more than one byte beyond the limit.
 #[derive(Default)]
-struct Capped(Vec<u8>);
+struct CappedBuffer(Vec<u8>);
 
-impl Write for Capped {
+impl Write for CappedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = (MAX_BYTES + 1).saturating_sub(self.0.len());
         self.0.extend(bytes.iter().take(room));

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use ignore::WalkBuilder;
 use ignore::gitignore::GitignoreBuilder;
 
-use super::anchored::Anchor;
-use super::coverage::is_cache;
+use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
+use super::exclusions::is_cache;
 use super::{Workspace, is_repository_data};
 
 impl Workspace {
@@ -43,8 +43,8 @@ impl Workspace {
             })
             .build();
         let failed = |path: &Path, error| WorkspaceError::io("copy", path, error);
-        let source = Anchor::at(&self.dir).map_err(|error| failed(&self.dir, error))?;
-        let target = Anchor::at(to).map_err(|error| failed(to, error))?;
+        let source = DirHandle::open_root(&self.dir).map_err(|error| failed(&self.dir, error))?;
+        let target = DirHandle::open_root(to).map_err(|error| failed(to, error))?;
         let mut copied = Vec::new();
         for entry in walk.flatten() {
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
@@ -63,7 +63,7 @@ impl Workspace {
     }
 }
 
-fn copy(source: &Anchor, target: &Anchor, path: &Path) -> io::Result<()> {
+fn copy(source: &DirHandle, target: &DirHandle, path: &Path) -> io::Result<()> {
     let mut file: File = source.open(path)?;
     let permissions = file.metadata()?.permissions().mode() & 0o777;
     if let Some(folder) = path.parent().filter(|it| !it.as_os_str().is_empty()) {

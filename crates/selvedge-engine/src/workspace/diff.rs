@@ -9,9 +9,9 @@ use std::process::Command;
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::git;
-use super::ids::{BlobId, TreeId};
-use super::import::{FILES, Kind};
-use crate::process::spawn_shielded;
+use super::ids::{BlobId, SnapshotId};
+use super::import::{FILES_FOLDER, FileKind};
+use crate::process::spawn_with_blocked_signals;
 
 const DOING: &str = "compare two snapshots";
 
@@ -35,7 +35,7 @@ impl Default for DiffOptions {
 
 /// A unified diff. File names and lines are the bytes they are, in whatever encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Diff {
+pub struct UnifiedDiff {
     /// What fitted.
     pub bytes: Vec<u8>,
     /// Whether there was more.
@@ -44,7 +44,7 @@ pub struct Diff {
 
 /// How a file differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Change {
+pub enum FileChangeKind {
     /// Only the second snapshot has it.
     Added,
     /// Both have it, with other bytes or another executable bit.
@@ -57,30 +57,33 @@ pub enum Change {
 
 /// A file that differs between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedFile {
+pub struct SnapshotChange {
     /// Relative to the workspace.
     pub path: PathBuf,
     /// How.
-    pub change: Change,
+    pub change: FileChangeKind,
 }
 
 /// A file that differs, and what each of the snapshots has in its place.
 #[derive(Debug)]
-pub(super) struct Difference {
+pub(super) struct BlobDifference {
     pub(super) path: PathBuf,
-    pub(super) before: Option<(Kind, BlobId)>,
-    pub(super) after: Option<(Kind, BlobId)>,
+    pub(super) before: Option<(FileKind, BlobId)>,
+    pub(super) after: Option<(FileKind, BlobId)>,
 }
 
-impl Difference {
+impl BlobDifference {
     /// Reads `:MODE MODE ID ID STATUS` and the path that follows it.
-    fn read(head: &[u8], path: &[u8]) -> Option<Self> {
+    fn parse(head: &[u8], path: &[u8]) -> Option<Self> {
         let mut fields = head.strip_prefix(b":")?.split(|byte| *byte == b' ');
         let modes = [fields.next()?, fields.next()?];
         let ids = [fields.next()?, fields.next()?];
         let side = |mode: &[u8], id| match mode {
             b"000000" => Some(None),
-            _ => Some(Some((Kind::from_git_mode(mode)?, BlobId::from_hex(id)?))),
+            _ => Some(Some((
+                FileKind::from_git_mode(mode)?,
+                BlobId::from_hex(id)?,
+            ))),
         };
         Some(Self {
             path: OsString::from_vec(path.to_vec()).into(),
@@ -89,13 +92,15 @@ impl Difference {
         })
     }
 
-    fn change(&self) -> Change {
-        let is_link = |side: (Kind, BlobId)| side.0 == Kind::Link;
+    fn change(&self) -> FileChangeKind {
+        let is_link = |side: (FileKind, BlobId)| side.0 == FileKind::Link;
         match (self.before, self.after) {
-            (None, _) => Change::Added,
-            (_, None) => Change::Removed,
-            (Some(before), Some(after)) if is_link(before) != is_link(after) => Change::Retyped,
-            _ => Change::Modified,
+            (None, _) => FileChangeKind::Added,
+            (_, None) => FileChangeKind::Removed,
+            (Some(before), Some(after)) if is_link(before) != is_link(after) => {
+                FileChangeKind::Retyped
+            }
+            _ => FileChangeKind::Modified,
         }
     }
 }
@@ -108,11 +113,11 @@ impl Workspace {
     /// A snapshot is unknown, or git fails.
     pub fn changed_files(
         &self,
-        from: &TreeId,
-        to: &TreeId,
-    ) -> Result<Vec<ChangedFile>, WorkspaceError> {
+        from: &SnapshotId,
+        to: &SnapshotId,
+    ) -> Result<Vec<SnapshotChange>, WorkspaceError> {
         let differences = self.differences(from, to)?.into_iter();
-        let changed = differences.map(|file| ChangedFile {
+        let changed = differences.map(|file| SnapshotChange {
             change: file.change(),
             path: file.path,
         });
@@ -121,19 +126,19 @@ impl Workspace {
 
     pub(super) fn differences(
         &self,
-        from: &TreeId,
-        to: &TreeId,
-    ) -> Result<Vec<Difference>, WorkspaceError> {
+        from: &SnapshotId,
+        to: &SnapshotId,
+    ) -> Result<Vec<BlobDifference>, WorkspaceError> {
         let place = self.shadow.dir();
-        let mut command = self.compare();
+        let mut command = self.diff_command();
         command.args(["--raw", "--no-abbrev", "-z", from.as_str(), to.as_str()]);
-        command.args(["--", FILES]);
-        let answer = git::answer(command, DOING, place);
-        let answer = self.explain(answer, from, to)?;
+        command.args(["--", FILES_FOLDER]);
+        let answer = git::output_of(command, DOING, place);
+        let answer = self.explain_unknown_snapshot(answer, from, to)?;
         let mut fields = answer.split(|byte| *byte == 0);
         let mut differences = Vec::new();
         while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
-            let read = Difference::read(head, path);
+            let read = BlobDifference::parse(head, path);
             differences.push(read.ok_or_else(|| WorkspaceError::UnexpectedAnswer {
                 doing: DOING,
                 place: place.to_owned(),
@@ -149,31 +154,35 @@ impl Workspace {
     /// A snapshot is unknown, or git fails.
     pub fn diff(
         &self,
-        from: &TreeId,
-        to: &TreeId,
+        from: &SnapshotId,
+        to: &SnapshotId,
         options: DiffOptions,
-    ) -> Result<Diff, WorkspaceError> {
-        let mut command = self.compare();
+    ) -> Result<UnifiedDiff, WorkspaceError> {
+        let mut command = self.diff_command();
         command.args(["-p", "--no-color", "--no-ext-diff", "--no-textconv"]);
         command.arg(format!("--unified={}", options.context));
-        command.args([from.as_str(), to.as_str(), "--", FILES]);
+        command.args([from.as_str(), to.as_str(), "--", FILES_FOLDER]);
         let diff = self.read_at_most(command, options.max_bytes);
-        self.explain(diff, from, to)
+        self.explain_unknown_snapshot(diff, from, to)
     }
 
-    fn compare(&self) -> Command {
+    fn diff_command(&self) -> Command {
         let place = self.shadow.dir();
         let mut command = self.git.command(place, place);
         command
             .args(["diff-tree", "-r", "--no-renames"])
-            .arg(format!("--relative={FILES}/"));
+            .arg(format!("--relative={FILES_FOLDER}/"));
         command
     }
 
-    fn read_at_most(&self, mut command: Command, limit: usize) -> Result<Diff, WorkspaceError> {
+    fn read_at_most(
+        &self,
+        mut command: Command,
+        limit: usize,
+    ) -> Result<UnifiedDiff, WorkspaceError> {
         let place = self.shadow.dir();
         let broken = |e: io::Error| WorkspaceError::io(DOING, place, e);
-        let mut child = spawn_shielded(|| command.spawn()).map_err(broken)?;
+        let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(broken)?;
         let Some(stdout) = child.stdout.take() else {
             return Err(broken(io::ErrorKind::BrokenPipe.into()));
         };
@@ -181,18 +190,18 @@ impl Workspace {
         let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
         let read = stdout.take(one_more).read_to_end(&mut bytes);
         if read.is_err() || bytes.len() > limit {
-            git::end(&mut child);
+            git::kill_child(&mut child);
             read.map_err(broken)?;
             let whole = bytes[..limit].iter().rposition(|byte| *byte == b'\n');
             bytes.truncate(whole.map_or(0, |end| end + 1));
-            return Ok(Diff {
+            return Ok(UnifiedDiff {
                 bytes,
                 truncated: true,
             });
         }
         let output = child.wait_with_output().map_err(broken)?;
         if output.status.success() {
-            Ok(Diff {
+            Ok(UnifiedDiff {
                 bytes,
                 truncated: false,
             })
@@ -207,16 +216,16 @@ impl Workspace {
     }
 
     /// Says which snapshot is unknown, if that is why git failed.
-    fn explain<T>(
+    fn explain_unknown_snapshot<T>(
         &self,
         result: Result<T, WorkspaceError>,
-        from: &TreeId,
-        to: &TreeId,
+        from: &SnapshotId,
+        to: &SnapshotId,
     ) -> Result<T, WorkspaceError> {
         if let Err(WorkspaceError::Git { .. }) = &result {
             for tree in [from, to] {
                 if !self.contains(tree)? {
-                    return Err(self.unknown(tree));
+                    return Err(self.unknown_snapshot(tree));
                 }
             }
         }

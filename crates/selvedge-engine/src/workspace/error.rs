@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::ids::TreeId;
+use super::ids::SnapshotId;
 
 /// Why a workspace could not be opened, snapshotted, restored or compared.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum WorkspaceError {
         "the state directory {} lies inside the workspace {}; choose another workspace, or set XDG_STATE_HOME to a folder outside it",
         shadow.display(), dir.display()
     )]
-    ShadowInside {
+    StateInsideWorkspace {
         /// The shadow git directory.
         shadow: PathBuf,
         /// The workspace.
@@ -47,9 +47,9 @@ pub enum WorkspaceError {
         "snapshot {tree} is not in {}; it was never taken there or has been removed, choose another",
         shadow.display()
     )]
-    UnknownTree {
+    UnknownSnapshot {
         /// The snapshot asked for.
-        tree: TreeId,
+        tree: SnapshotId,
         /// Where it was looked for.
         shadow: PathBuf,
     },
@@ -58,14 +58,14 @@ pub enum WorkspaceError {
     #[error(
         "{name:?} cannot name a snapshot; use letters, digits, '.', '_', '-' and '/', no part beginning with '.' or '-'"
     )]
-    BadName {
+    InvalidName {
         /// What was given.
         name: String,
     },
 
     /// Not a tree id.
     #[error("{text:?} is no snapshot id; give the 64 hexadecimal digits that were reported")]
-    BadTreeId {
+    InvalidSnapshotId {
         /// What was given.
         text: String,
     },
@@ -75,7 +75,7 @@ pub enum WorkspaceError {
         "{} is not covered by snapshots and stands where the snapshot has {}; move it away and restore again (nothing was changed)",
         path.display(), wanted.display()
     )]
-    InTheWay {
+    UncoveredObstacle {
         /// What stands there now, relative to the workspace.
         path: PathBuf,
         /// What the snapshot holds there.
@@ -100,7 +100,7 @@ pub enum WorkspaceError {
 
     /// The file system said no.
     #[error("not permitted to {doing} {}; check its owner and mode, and whether the disk is read-only", path.display())]
-    Denied {
+    PermissionDenied {
         /// What was being done.
         doing: &'static str,
         /// Where.
@@ -136,7 +136,7 @@ pub enum WorkspaceError {
         "git took more than {seconds} s to {doing} in {}; look for a pipe or a dead network mount there",
         place.display()
     )]
-    GitTooSlow {
+    GitTimeout {
         /// What was being done.
         doing: &'static str,
         /// The folder or git directory it was about.
@@ -169,7 +169,7 @@ impl WorkspaceError {
                 Self::DiskFull { doing, path }
             }
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::Denied { doing, path }
+                Self::PermissionDenied { doing, path }
             }
             _ => Self::Io {
                 doing,
@@ -187,7 +187,7 @@ impl WorkspaceError {
         if says("No space left on device") || says("Disk quota exceeded") {
             Self::DiskFull { doing, path: place }
         } else if says("Permission denied") || says("Read-only file system") {
-            Self::Denied { doing, path: place }
+            Self::PermissionDenied { doing, path: place }
         } else {
             let lines: Vec<&str> = text
                 .lines()
@@ -217,6 +217,6 @@ impl WorkspaceError {
 
     /// Whether trying again cannot help before someone frees space or changes a mode.
     pub fn is_disk_or_permission(&self) -> bool {
-        matches!(self, Self::DiskFull { .. } | Self::Denied { .. })
+        matches!(self, Self::DiskFull { .. } | Self::PermissionDenied { .. })
     }
 }

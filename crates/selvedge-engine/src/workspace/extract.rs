@@ -6,24 +6,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Workspace;
-use super::blobs::Blobs;
+use super::blobs::BlobReader;
 use super::error::WorkspaceError;
-use super::ids::{BlobId, TreeId};
-use super::import::Kind;
+use super::ids::{BlobId, SnapshotId};
+use super::import::FileKind;
 
 /// The bytes of a plain file in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Version(BlobId);
+pub struct BlobVersion(BlobId);
 
 /// A file that differs between two snapshots; a link counts as no file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Versions {
+pub struct FileVersions {
     /// Relative to the workspace.
     pub path: PathBuf,
     /// As the first snapshot has it.
-    pub before: Option<Version>,
+    pub before: Option<BlobVersion>,
     /// As the second one does.
-    pub after: Option<Version>,
+    pub after: Option<BlobVersion>,
 }
 
 impl Workspace {
@@ -31,13 +31,17 @@ impl Workspace {
     ///
     /// # Errors
     /// A snapshot is unknown, or git fails.
-    pub fn versions(&self, from: &TreeId, to: &TreeId) -> Result<Vec<Versions>, WorkspaceError> {
-        let plain = |side: Option<(Kind, BlobId)>| {
-            side.filter(|(kind, _)| *kind != Kind::Link)
-                .map(|(_, blob)| Version(blob))
+    pub fn versions(
+        &self,
+        from: &SnapshotId,
+        to: &SnapshotId,
+    ) -> Result<Vec<FileVersions>, WorkspaceError> {
+        let plain = |side: Option<(FileKind, BlobId)>| {
+            side.filter(|(kind, _)| *kind != FileKind::Link)
+                .map(|(_, blob)| BlobVersion(blob))
         };
         let differences = self.differences(from, to)?.into_iter();
-        let versions = differences.map(|file| Versions {
+        let versions = differences.map(|file| FileVersions {
             before: plain(file.before),
             after: plain(file.after),
             path: file.path,
@@ -52,16 +56,16 @@ impl Workspace {
     /// Git fails, or a file cannot be written.
     pub fn extract(
         &self,
-        versions: impl IntoIterator<Item = (Version, PathBuf)>,
+        versions: impl IntoIterator<Item = (BlobVersion, PathBuf)>,
         max_bytes: u64,
     ) -> Result<Vec<u64>, WorkspaceError> {
         let mut versions = versions.into_iter().peekable();
         if versions.peek().is_none() {
             return Ok(Vec::new());
         }
-        let mut blobs = Blobs::open(&self.git, &self.shadow)?;
-        let write = |(Version(blob), file): (Version, PathBuf)| {
-            let mut written = Bounded::create(&file, max_bytes);
+        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let write = |(BlobVersion(blob), file): (BlobVersion, PathBuf)| {
+            let mut written = BoundedFile::create(&file, max_bytes);
             let done = blobs.copy(&blob.to_string(), &mut written);
             let done = done.and_then(|()| written.finish());
             done.map_err(|error| WorkspaceError::io("write a file of a snapshot", &file, error))
@@ -71,37 +75,37 @@ impl Workspace {
 }
 
 /// Takes all bytes, and keeps none once there are too many.
-struct Bounded<'a> {
+struct BoundedFile<'a> {
     path: &'a Path,
     file: Option<File>,
     max: u64,
-    seen: u64,
+    received: u64,
 }
 
-impl<'a> Bounded<'a> {
+impl<'a> BoundedFile<'a> {
     fn create(path: &'a Path, max: u64) -> Self {
         let (file, seen) = (None, 0);
         Self {
             path,
             file,
             max,
-            seen,
+            received: seen,
         }
     }
 
     /// An empty file is a file too.
     fn finish(&mut self) -> io::Result<u64> {
-        if self.seen == 0 {
+        if self.received == 0 {
             File::create(self.path)?;
         }
-        Ok(self.seen)
+        Ok(self.received)
     }
 }
 
-impl io::Write for Bounded<'_> {
+impl io::Write for BoundedFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.seen += bytes.len() as u64;
-        if self.seen > self.max {
+        self.received += bytes.len() as u64;
+        if self.received > self.max {
             if self.file.take().is_some() {
                 std::fs::remove_file(self.path)?;
             }

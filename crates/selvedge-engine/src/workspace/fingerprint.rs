@@ -16,7 +16,7 @@ const PERMISSIONS: u32 = 0o777;
 
 /// A file or link as `lstat` sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint {
+pub(super) struct FileFingerprint {
     pub(super) mode: u32,
     pub(super) size: u64,
     pub(super) inode: u64,
@@ -26,8 +26,8 @@ pub(super) struct Fingerprint {
     pub(super) changed: (i64, i64),
 }
 
-impl Fingerprint {
-    pub(super) fn of(metadata: &Metadata) -> Self {
+impl FileFingerprint {
+    pub(super) fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             mode: metadata.mode(),
             size: metadata.size(),
@@ -48,13 +48,13 @@ impl Fingerprint {
 
     /// Whether the bytes are still the same ones. The time of change is no part of this: removing one
     /// of a file's names (hard links) sets it.
-    pub(super) fn same_bytes_as(&self, other: &Self) -> bool {
+    pub(super) fn has_same_bytes(&self, other: &Self) -> bool {
         let bytes = |print: &Self| (print.mode & KIND, print.size, print.inode, print.modified);
         bytes(self) == bytes(other)
     }
 
     /// Whether a write after `now` would be seen in the times.
-    pub(super) fn settled_at(&self, now: SystemTime) -> bool {
+    pub(super) fn is_settled_at(&self, now: SystemTime) -> bool {
         let horizon = now
             .checked_sub(SETTLED_AFTER)
             .and_then(|t| t.duration_since(UNIX_EPOCH).ok());

@@ -16,11 +16,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::error::WorkspaceError;
-use crate::process::spawn_shielded;
+use crate::process::spawn_with_blocked_signals;
 
 /// How long one call may take before it counts as hung (a pipe named `.gitignore` would block git for
 /// ever).
-const CALL_LIMIT: Duration = Duration::from_mins(2);
+const CALL_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Settings that beat any file's.
 const SETTINGS: &[&str] = &[
@@ -51,7 +51,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 /// Settings of a call that is made as the person.
-const PERSONAL_SETTINGS: &[&str] = &[
+const USER_SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "protocol.ext.allow=never",
@@ -65,7 +65,7 @@ const PERSONAL_SETTINGS: &[&str] = &[
 ];
 
 /// Variables by which a git that called us would make another repository ours.
-const OF_A_REPOSITORY: &[&str] = &[
+const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
     "GIT_CONFIG_COUNT",
@@ -83,11 +83,11 @@ const OF_A_REPOSITORY: &[&str] = &[
 
 /// The git program, found once.
 #[derive(Debug, Clone)]
-pub(crate) struct Git {
+pub(crate) struct GitProgram {
     program: PathBuf,
 }
 
-impl Git {
+impl GitProgram {
     /// Finds git on `PATH`, passing over relative entries and whatever lies inside `workspace`: an
     /// agent can write there.
     pub(crate) fn find(workspace: &Path) -> Result<Self, WorkspaceError> {
@@ -99,16 +99,16 @@ impl Git {
         env::split_paths(path)
             .filter(|dir| dir.is_absolute())
             .map(|dir| dir.join("git"))
-            .find(|program| is_program(program) && !lies_in(program, workspace))
+            .find(|program| is_program(program) && !is_inside(program, workspace))
             .map(|program| Self { program })
     }
 
     /// A call that may reach out over a network with the person's own credentials: their environment and
     /// their own settings, but neither hooks nor a program that a repository could name, and no question
     /// at the terminal.
-    pub(crate) fn as_the_person(&self, from: &Path) -> Command {
+    pub(crate) fn user_command(&self, from: &Path) -> Command {
         let mut command = Command::new(&self.program);
-        for name in OF_A_REPOSITORY {
+        for name in REPOSITORY_VARIABLES {
             command.env_remove(name);
         }
         command
@@ -116,7 +116,7 @@ impl Git {
             .env("LC_ALL", "C")
             .current_dir(from)
             .process_group(0);
-        for setting in PERSONAL_SETTINGS {
+        for setting in USER_SETTINGS {
             command.arg("-c").arg(setting);
         }
         command
@@ -149,7 +149,7 @@ impl Git {
 }
 
 /// Whether the name or what it links to is inside `folder` (which is canonical).
-fn lies_in(program: &Path, folder: &Path) -> bool {
+fn is_inside(program: &Path, folder: &Path) -> bool {
     program.starts_with(folder)
         || fs::canonicalize(program).is_ok_and(|target| target.starts_with(folder))
 }
@@ -159,16 +159,16 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// Runs `command` to its end and returns what it printed; anything but exit 0 is an error.
-pub(crate) fn answer(
+pub(crate) fn output_of(
     command: Command,
     doing: &'static str,
     place: &Path,
 ) -> Result<Vec<u8>, WorkspaceError> {
-    answer_within(command, CALL_LIMIT, doing, place)
+    output_within(command, CALL_TIMEOUT, doing, place)
 }
 
 /// The same of a call that may take longer than one on this machine.
-pub(crate) fn answer_within(
+pub(crate) fn output_within(
     command: Command,
     limit: Duration,
     doing: &'static str,
@@ -188,7 +188,7 @@ pub(crate) fn answer_within(
 }
 
 /// Runs `command` to its end with this on its standard input, and returns what it printed.
-pub(crate) fn answer_to(
+pub(crate) fn output_with_input(
     mut command: Command,
     input: Vec<u8>,
     doing: &'static str,
@@ -198,7 +198,7 @@ pub(crate) fn answer_to(
     command.stdin(reader);
     // A program that ends early says so by its exit status.
     thread::spawn(move || drop(writer.write_all(&input)));
-    answer(command, doing, place)
+    output_of(command, doing, place)
 }
 
 /// Runs `command` to its end, whatever its exit status.
@@ -207,7 +207,7 @@ pub(crate) fn run(
     doing: &'static str,
     place: &Path,
 ) -> Result<Output, WorkspaceError> {
-    run_within(command, CALL_LIMIT, doing, place)
+    run_within(command, CALL_TIMEOUT, doing, place)
 }
 
 fn run_within(
@@ -217,12 +217,12 @@ fn run_within(
     place: &Path,
 ) -> Result<Output, WorkspaceError> {
     let broken = |e| WorkspaceError::io(doing, place, e);
-    let mut child = spawn_shielded(|| command.spawn()).map_err(broken)?;
-    let stdout = drain(child.stdout.take());
-    let stderr = drain(child.stderr.take());
+    let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(broken)?;
+    let stdout = read_in_thread(child.stdout.take());
+    let stderr = read_in_thread(child.stderr.take());
     let Ok(stdout) = stdout.recv_timeout(limit) else {
-        end(&mut child);
-        return Err(WorkspaceError::GitTooSlow {
+        kill_child(&mut child);
+        return Err(WorkspaceError::GitTimeout {
             doing,
             place: place.to_owned(),
             seconds: limit.as_secs(),
@@ -238,14 +238,16 @@ fn run_within(
 }
 
 /// Kills a child and collects it, so that no zombie stays.
-pub(super) fn end(child: &mut Child) {
+pub(super) fn kill_child(child: &mut Child) {
     // Both fail only when the child is gone already.
     let _ = child.kill();
     let _ = child.wait();
 }
 
 /// Reads a pipe on a thread of its own: two pipes read in turn would block each other.
-fn drain<R: Read + Send + 'static>(pipe: Option<R>) -> mpsc::Receiver<io::Result<Vec<u8>>> {
+fn read_in_thread<R: Read + Send + 'static>(
+    pipe: Option<R>,
+) -> mpsc::Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = mpsc::sync_channel(1);
     thread::spawn(move || {
         let mut bytes = Vec::new();

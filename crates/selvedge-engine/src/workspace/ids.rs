@@ -14,9 +14,9 @@ const HEX_DIGITS: usize = 64;
 /// The identity of a snapshot: equal ids mean equal bytes, names, modes and empty folders.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct TreeId(String);
+pub struct SnapshotId(String);
 
-impl TreeId {
+impl SnapshotId {
     /// Reads the 64 hexadecimal digits.
     ///
     /// # Errors
@@ -31,13 +31,13 @@ impl TreeId {
     }
 }
 
-impl fmt::Display for TreeId {
+impl fmt::Display for SnapshotId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl TryFrom<String> for TreeId {
+impl TryFrom<String> for SnapshotId {
     type Error = WorkspaceError;
 
     // Invariant: a tree id is hexadecimal, so it can stand in an argument list without being an option.
@@ -46,12 +46,12 @@ impl TryFrom<String> for TreeId {
         if hex && text.len() == HEX_DIGITS {
             Ok(Self(text))
         } else {
-            Err(WorkspaceError::BadTreeId { text })
+            Err(WorkspaceError::InvalidSnapshotId { text })
         }
     }
 }
 
-impl FromStr for TreeId {
+impl FromStr for SnapshotId {
     type Err = WorkspaceError;
 
     fn from_str(text: &str) -> Result<Self, WorkspaceError> {
@@ -59,8 +59,8 @@ impl FromStr for TreeId {
     }
 }
 
-impl From<TreeId> for String {
-    fn from(id: TreeId) -> Self {
+impl From<SnapshotId> for String {
+    fn from(id: SnapshotId) -> Self {
         id.0
     }
 }
@@ -157,10 +157,10 @@ mod tests {
             &"a".repeat(63),
         ] {
             assert!(
-                text.parse::<TreeId>().is_err(),
+                text.parse::<SnapshotId>().is_err(),
                 "{text:?} was taken for a tree id"
             );
         }
-        assert!("0123456789abcdef".repeat(4).parse::<TreeId>().is_ok());
+        assert!("0123456789abcdef".repeat(4).parse::<SnapshotId>().is_ok());
     }
 }

@@ -9,15 +9,15 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::WorkspaceError;
-use super::git::{self, Git};
-use super::ids::TreeId;
-use super::shadow::{LATEST, Shadow};
-use crate::process::spawn_shielded;
+use super::git::{self, GitProgram};
+use super::ids::SnapshotId;
+use super::shadow::{LATEST_REF, ShadowRepository};
+use crate::process::spawn_with_blocked_signals;
 
 /// Where the workspace's files stand in a snapshot's tree.
-pub(super) const FILES: &str = "files";
+pub(super) const FILES_FOLDER: &str = "files";
 /// Where the manifest stands.
-pub(super) const MANIFEST: &str = "manifest";
+pub(super) const MANIFEST_FILE: &str = "manifest";
 
 const DOING: &str = "store a snapshot";
 const BUFFER: usize = 256 * 1024;
@@ -31,13 +31,13 @@ const SETTINGS: &[&str] = &[
 
 /// What a path is to become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     Plain,
     Executable,
     Link,
 }
 
-impl Kind {
+impl FileKind {
     pub(super) fn git_mode(self) -> &'static str {
         match self {
             Self::Plain => "100644",
@@ -54,24 +54,24 @@ impl Kind {
 }
 
 /// A snapshot being stored. Dropping it unfinished stores nothing.
-pub(super) struct Import<'a> {
-    git: &'a Git,
-    shadow: &'a Shadow,
-    base: Option<TreeId>,
+pub(super) struct SnapshotImport<'a> {
+    git: &'a GitProgram,
+    shadow: &'a ShadowRepository,
+    base: Option<SnapshotId>,
     label: &'a str,
-    process: Option<Process>,
+    process: Option<ImportProcess>,
 }
 
-struct Process {
+struct ImportProcess {
     child: Child,
     input: BufWriter<ChildStdin>,
 }
 
-impl<'a> Import<'a> {
+impl<'a> SnapshotImport<'a> {
     pub(super) fn new(
-        git: &'a Git,
-        shadow: &'a Shadow,
-        base: Option<TreeId>,
+        git: &'a GitProgram,
+        shadow: &'a ShadowRepository,
+        base: Option<SnapshotId>,
         label: &'a str,
     ) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl<'a> Import<'a> {
 
     /// Takes a file out. All removals come before the first addition: a folder may take its name.
     pub(super) fn remove(&mut self, path: &Path) -> Result<(), WorkspaceError> {
-        self.say(|input| {
+        self.write_to_git(|input| {
             input.write_all(b"D ")?;
             write_path(input, path)?;
             input.write_all(b"\n")
@@ -96,7 +96,7 @@ impl<'a> Import<'a> {
     pub(super) fn add(
         &mut self,
         path: &Path,
-        kind: Kind,
+        kind: FileKind,
         bytes: &[u8],
     ) -> Result<(), WorkspaceError> {
         let length = bytes.len() as u64;
@@ -108,12 +108,12 @@ impl<'a> Import<'a> {
     pub(super) fn add_from(
         &mut self,
         path: &Path,
-        kind: Kind,
+        kind: FileKind,
         length: u64,
         bytes: impl Read,
     ) -> Result<bool, WorkspaceError> {
         let mut copied = 0;
-        self.say(|input| {
+        self.write_to_git(|input| {
             write!(input, "M {} inline ", kind.git_mode())?;
             write_path(input, path)?;
             write!(input, "\ndata {length}\n")?;
@@ -124,17 +124,17 @@ impl<'a> Import<'a> {
     }
 
     /// Ends the import; the tree is the last one when nothing differed.
-    pub(super) fn finish(mut self) -> Result<TreeId, WorkspaceError> {
+    pub(super) fn finish(mut self) -> Result<SnapshotId, WorkspaceError> {
         if self.process.is_none()
             && let Some(base) = self.base.take()
         {
             return Ok(base);
         }
-        self.say(|input| {
+        self.write_to_git(|input| {
             input.write_all(b"\nls :1 \"\"\ndone\n")?;
             input.flush()
         })?;
-        let Process { child, input } = self.running()?;
+        let ImportProcess { child, input } = self.take_process()?;
         drop(input);
         let place = self.shadow.dir();
         let output = child
@@ -152,25 +152,25 @@ impl<'a> Import<'a> {
     }
 
     /// Writes to git, starting it first if need be. When it has ended early, it is asked why.
-    fn say(
+    fn write_to_git(
         &mut self,
         write: impl FnOnce(&mut BufWriter<ChildStdin>) -> io::Result<()>,
     ) -> Result<(), WorkspaceError> {
-        let mut process = self.running()?;
+        let mut process = self.take_process()?;
         match write(&mut process.input) {
             Ok(()) => {
                 self.process = Some(process);
                 Ok(())
             }
-            Err(e) => Err(process.why_it_ended(e, self.shadow.dir())),
+            Err(e) => Err(process.exit_error(e, self.shadow.dir())),
         }
     }
 
-    fn running(&mut self) -> Result<Process, WorkspaceError> {
+    fn take_process(&mut self) -> Result<ImportProcess, WorkspaceError> {
         self.process.take().map_or_else(|| self.start(), Ok)
     }
 
-    fn start(&self) -> Result<Process, WorkspaceError> {
+    fn start(&self) -> Result<ImportProcess, WorkspaceError> {
         let place = self.shadow.dir();
         let broken = |e| WorkspaceError::io(DOING, place, e);
         let mut command = self.git.command(place, place);
@@ -180,17 +180,17 @@ impl<'a> Import<'a> {
         command
             .args(["fast-import", "--quiet", "--force", "--done", "--depth=0"])
             .stdin(Stdio::piped());
-        let mut child = spawn_shielded(|| command.spawn()).map_err(broken)?;
+        let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(broken)?;
         let Some(stdin) = child.stdin.take() else {
             return Err(broken(io::ErrorKind::BrokenPipe.into()));
         };
-        let mut process = Process {
+        let mut process = ImportProcess {
             child,
             input: BufWriter::with_capacity(BUFFER, stdin),
         };
         match self.write_head(&mut process.input) {
             Ok(()) => Ok(process),
-            Err(e) => Err(process.why_it_ended(e, place)),
+            Err(e) => Err(process.exit_error(e, place)),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a> Import<'a> {
             .as_secs();
         writeln!(
             input,
-            "commit {LATEST}\nmark :1\ncommitter selvedge <> {now} +0000"
+            "commit {LATEST_REF}\nmark :1\ncommitter selvedge <> {now} +0000"
         )?;
         writeln!(input, "data {}\n{}", self.label.len(), self.label)?;
         match &self.base {
@@ -212,8 +212,8 @@ impl<'a> Import<'a> {
     }
 }
 
-impl Process {
-    fn why_it_ended(self, error: io::Error, place: &Path) -> WorkspaceError {
+impl ImportProcess {
+    fn exit_error(self, error: io::Error, place: &Path) -> WorkspaceError {
         let Self { mut child, input } = self;
         // What is still in the buffer has nobody to read it.
         drop(input.into_parts());
@@ -222,7 +222,7 @@ impl Process {
             // Whatever could be read of the reason is better than none.
             let _ = pipe.read_to_end(&mut stderr);
         }
-        git::end(&mut child);
+        git::kill_child(&mut child);
         if stderr.is_empty() {
             WorkspaceError::io(DOING, place, error)
         } else {
@@ -231,12 +231,12 @@ impl Process {
     }
 }
 
-impl Drop for Import<'_> {
+impl Drop for SnapshotImport<'_> {
     fn drop(&mut self) {
-        if let Some(Process { mut child, input }) = self.process.take() {
+        if let Some(ImportProcess { mut child, input }) = self.process.take() {
             // Without "done" git stores no ref; flushing the rest would be work for nothing.
             drop(input.into_parts());
-            git::end(&mut child);
+            git::kill_child(&mut child);
         }
     }
 }
@@ -256,7 +256,7 @@ fn write_path(input: &mut impl Write, path: &Path) -> io::Result<()> {
 }
 
 /// The id in `040000 tree ID\t`.
-fn listed_tree(answer: &[u8]) -> Option<TreeId> {
+fn listed_tree(answer: &[u8]) -> Option<SnapshotId> {
     let line = str::from_utf8(answer).ok()?;
     line.strip_prefix("040000 tree ")?.trim_end().parse().ok()
 }

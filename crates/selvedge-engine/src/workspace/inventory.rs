@@ -8,29 +8,29 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::error::WorkspaceError;
-use super::fingerprint::Fingerprint;
-use super::ids::{BlobId, TreeId};
-use super::relative::Relative;
+use super::fingerprint::FileFingerprint;
+use super::ids::{BlobId, SnapshotId};
+use super::relative::RelativePath;
 use super::shadow;
 
 /// The first record, changed whenever the form changes.
-const FORM: &[u8] = b"selvedge inventory 1";
+const FORMAT_HEADER: &[u8] = b"selvedge inventory 1";
 
 /// One stored file or link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stored {
-    pub(super) print: Fingerprint,
+pub(super) struct StoredEntry {
+    pub(super) fingerprint: FileFingerprint,
     pub(super) blob: BlobId,
     /// Whether an equal fingerprint means equal bytes.
-    pub(super) settled: bool,
+    pub(super) is_settled: bool,
 }
 
 /// The last snapshot and what went into it.
 #[derive(Debug)]
 pub(super) struct Inventory {
-    pub(super) tree: TreeId,
+    pub(super) tree: SnapshotId,
     pub(super) manifest: BlobId,
-    pub(super) files: BTreeMap<Relative, Stored>,
+    pub(super) files: BTreeMap<RelativePath, StoredEntry>,
 }
 
 impl Inventory {
@@ -39,37 +39,37 @@ impl Inventory {
     }
 
     pub(super) fn save(&self, path: &Path) -> Result<(), WorkspaceError> {
-        shadow::write_whole(path, &self.to_bytes())
+        shadow::write_atomically(path, &self.to_bytes())
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = FORM.to_vec();
+        let mut bytes = FORMAT_HEADER.to_vec();
         let head = format!("\0{} {} {}\0", self.files.len(), self.tree, self.manifest);
         bytes.extend_from_slice(head.as_bytes());
         for (
             path,
-            Stored {
-                print,
+            StoredEntry {
+                fingerprint: print,
                 blob,
-                settled,
+                is_settled: settled,
             },
         ) in &self.files
         {
-            write_file(&mut bytes, path, print, *settled, Some(blob));
+            append_file_record(&mut bytes, path, print, *settled, Some(blob));
         }
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut records = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
-        if records.next()? != FORM {
+        if records.next()? != FORMAT_HEADER {
             return None;
         }
         let mut head = str::from_utf8(records.next()?).ok()?.split(' ');
         let count: usize = head.next()?.parse().ok()?;
         let tree = head.next()?.parse().ok()?;
         let manifest = BlobId::from_hex(head.next()?.as_bytes())?;
-        let files: BTreeMap<_, _> = records.map(stored).collect::<Option<_>>()?;
+        let files: BTreeMap<_, _> = records.map(parse_entry).collect::<Option<_>>()?;
         // Invariant: an inventory lists every file of its tree. One cut short would hide deletions.
         (files.len() == count).then_some(Self {
             tree,
@@ -79,25 +79,25 @@ impl Inventory {
     }
 }
 
-fn stored(record: &[u8]) -> Option<(Relative, Stored)> {
-    let (path, print, settled, blob) = read_file(record)?;
-    let stored = Stored {
-        print,
+fn parse_entry(record: &[u8]) -> Option<(RelativePath, StoredEntry)> {
+    let (path, print, settled, blob) = parse_file_record(record)?;
+    let stored = StoredEntry {
+        fingerprint: print,
         blob: blob?,
-        settled,
+        is_settled: settled,
     };
     Some((path, stored))
 }
 
 /// Appends the record of a file; its bytes may not be known.
-pub(super) fn write_file(
+pub(super) fn append_file_record(
     bytes: &mut Vec<u8>,
-    path: &Relative,
-    print: &Fingerprint,
+    path: &RelativePath,
+    print: &FileFingerprint,
     settled: bool,
     blob: Option<&BlobId>,
 ) {
-    let Fingerprint {
+    let FileFingerprint {
         mode,
         size,
         inode,
@@ -119,12 +119,14 @@ pub(super) fn write_file(
     bytes.push(0);
 }
 
-/// Reads what [`write_file`] wrote, without its last byte.
-pub(super) fn read_file(record: &[u8]) -> Option<(Relative, Fingerprint, bool, Option<BlobId>)> {
+/// Reads what [`append_file_record`] wrote, without its last byte.
+pub(super) fn parse_file_record(
+    record: &[u8],
+) -> Option<(RelativePath, FileFingerprint, bool, Option<BlobId>)> {
     let mut fields = record.splitn(10, |byte| *byte == b' ');
     let mut text = || str::from_utf8(fields.next()?).ok();
     let settled = text()? == "1";
-    let print = Fingerprint {
+    let print = FileFingerprint {
         mode: u32::from_str_radix(text()?, 8).ok()?,
         size: text()?.parse().ok()?,
         inode: text()?.parse().ok()?,
@@ -135,7 +137,12 @@ pub(super) fn read_file(record: &[u8]) -> Option<(Relative, Fingerprint, bool, O
         b"-" => None,
         hex => Some(BlobId::from_hex(hex)?),
     };
-    Some((Relative::from_bytes(fields.next()?), print, settled, blob))
+    Some((
+        RelativePath::from_bytes(fields.next()?),
+        print,
+        settled,
+        blob,
+    ))
 }
 
 #[cfg(test)]
@@ -143,19 +150,19 @@ mod tests {
     use super::*;
 
     fn inventory() -> Inventory {
-        let print = Fingerprint {
+        let print = FileFingerprint {
             mode: 0o100_644,
             size: 3,
             inode: 7,
             modified: (-1, 999_999_999),
             changed: (1_700_000_000, 5),
         };
-        let stored = Stored {
-            print,
+        let stored = StoredEntry {
+            fingerprint: print,
             blob: BlobId::of(b"abc"),
-            settled: true,
+            is_settled: true,
         };
-        let path = Relative::from_bytes(b"a b/\n\xfe 1");
+        let path = RelativePath::from_bytes(b"a b/\n\xfe 1");
         Inventory {
             tree: "ab".repeat(32).parse().unwrap(),
             manifest: BlobId::of(b""),

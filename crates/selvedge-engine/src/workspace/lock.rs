@@ -19,9 +19,9 @@ pub enum LockError {
     /// Another run has it.
     #[error(
         "{} is in use by {}; wait for it, cancel it, or work in another folder",
-        dir.display(), name(run_id.as_deref())
+        dir.display(), holder_name(run_id.as_deref())
     )]
-    Held {
+    InUse {
         /// The run, as it was written by its process; absent where that keeps its state elsewhere.
         run_id: Option<String>,
         /// The folder, canonical.
@@ -51,15 +51,15 @@ impl WorkspaceLock {
         let mut file = open(&path).map_err(broken)?;
         match file.try_lock() {
             Ok(()) => {
-                let Ok(folder) = hold(&dir) else {
-                    return Err(LockError::Held { run_id: None, dir });
+                let Ok(folder) = lock_folder(&dir) else {
+                    return Err(LockError::InUse { run_id: None, dir });
                 };
                 write_id(&mut file, run_id).map_err(broken)?;
                 Ok(Self { file, folder })
             }
             Err(TryLockError::WouldBlock) => {
                 let run_id = Some(read_id(&mut file).map_err(broken)?);
-                Err(LockError::Held { run_id, dir })
+                Err(LockError::InUse { run_id, dir })
             }
             Err(TryLockError::Error(e)) => Err(broken(e).into()),
         }
@@ -78,21 +78,21 @@ impl Drop for WorkspaceLock {
 }
 
 /// Somebody else has locked it.
-struct Taken;
+struct AlreadyLockedError;
 
 /// Locks the folder itself. On file systems that cannot do that the file alone has to do.
-fn hold(dir: &Path) -> Result<Option<File>, Taken> {
+fn lock_folder(dir: &Path) -> Result<Option<File>, AlreadyLockedError> {
     let Ok(folder) = File::open(dir) else {
         return Ok(None);
     };
     match folder.try_lock() {
         Ok(()) => Ok(Some(folder)),
-        Err(TryLockError::WouldBlock) => Err(Taken),
+        Err(TryLockError::WouldBlock) => Err(AlreadyLockedError),
         Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 
-fn name(run_id: Option<&str>) -> String {
+fn holder_name(run_id: Option<&str>) -> String {
     run_id.map_or_else(
         || "another run, whose state is kept elsewhere".to_owned(),
         |run_id| format!("run {run_id}"),

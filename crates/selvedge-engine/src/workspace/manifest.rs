@@ -6,55 +6,62 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::coverage::Rules;
-use super::inventory::Stored;
-use super::relative::Relative;
+use super::exclusions::CacheRules;
+use super::inventory::StoredEntry;
+use super::relative::RelativePath;
 
 /// Permission bits of a file that git calls executable, and of any folder.
-pub(super) const EXECUTABLE: u32 = 0o755;
+pub(super) const EXECUTABLE_MODE: u32 = 0o755;
 /// Permission bits of any other file.
-pub(super) const PLAIN: u32 = 0o644;
-const OWNER_EXECUTES: u32 = 0o100;
+pub(super) const PLAIN_MODE: u32 = 0o644;
+const OWNER_EXECUTE_BIT: u32 = 0o100;
 
 /// The permission bits that git's own mode stands for.
-pub(super) fn usual_permissions(executable: bool) -> u32 {
-    if executable { EXECUTABLE } else { PLAIN }
+pub(super) fn default_permissions(executable: bool) -> u32 {
+    if executable {
+        EXECUTABLE_MODE
+    } else {
+        PLAIN_MODE
+    }
 }
 
 /// Whether git calls a file of these permission bits executable.
 pub(super) fn is_executable(permissions: u32) -> bool {
-    permissions & OWNER_EXECUTES != 0
+    permissions & OWNER_EXECUTE_BIT != 0
 }
 
 /// The part of a snapshot that is not in its tree of files.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Manifest {
+pub(super) struct SnapshotManifest {
     /// Which rules the snapshot was taken by.
-    pub(super) rules: Rules,
+    pub(super) rules: CacheRules,
     /// Permission bits of files, where they are not the usual ones.
-    pub(super) files: BTreeMap<Relative, u32>,
+    pub(super) files: BTreeMap<RelativePath, u32>,
     /// Permission bits of folders that are empty, or have other than the usual ones.
-    pub(super) folders: BTreeMap<Relative, u32>,
+    pub(super) folders: BTreeMap<RelativePath, u32>,
 }
 
-impl Manifest {
-    pub(super) fn of(
-        rules: Rules,
-        files: &BTreeMap<Relative, Stored>,
-        folders: &BTreeMap<Relative, u32>,
-        empty: &BTreeSet<Relative>,
+impl SnapshotManifest {
+    pub(super) fn new(
+        rules: CacheRules,
+        files: &BTreeMap<RelativePath, StoredEntry>,
+        folders: &BTreeMap<RelativePath, u32>,
+        empty: &BTreeSet<RelativePath>,
     ) -> Self {
-        let covered = parents(files.keys().chain(empty));
-        let is_unusual = |bits: u32| bits != usual_permissions(is_executable(bits));
+        let covered = parent_folders(files.keys().chain(empty));
+        let is_unusual = |bits: u32| bits != default_permissions(is_executable(bits));
         let files = files
             .iter()
-            .filter(|(_, stored)| !stored.print.is_link() && is_unusual(stored.print.permissions()))
-            .map(|(path, stored)| (path.clone(), stored.print.permissions()))
+            .filter(|(_, stored)| {
+                !stored.fingerprint.is_link() && is_unusual(stored.fingerprint.permissions())
+            })
+            .map(|(path, stored)| (path.clone(), stored.fingerprint.permissions()))
             .collect();
         let folders = folders
             .iter()
             .filter(|(path, bits)| {
-                empty.contains(*path) || **bits != EXECUTABLE && covered.contains(path.as_os_str())
+                empty.contains(*path)
+                    || **bits != EXECUTABLE_MODE && covered.contains(path.as_os_str())
             })
             .map(|(path, bits)| (path.clone(), *bits))
             .collect();
@@ -67,8 +74,8 @@ impl Manifest {
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let rules = match self.rules {
-            Rules::Repository => "repository",
-            Rules::Folder => "folder",
+            CacheRules::Repository => "repository",
+            CacheRules::Folder => "folder",
         };
         let mut bytes = format!("rules {rules}\0").into_bytes();
         let records = self.folders.iter().map(|record| ('d', record));
@@ -80,12 +87,12 @@ impl Manifest {
         bytes
     }
 
-    /// Reads what [`Manifest::to_bytes`] wrote; nothing for anything else.
+    /// Reads what [`SnapshotManifest::to_bytes`] wrote; nothing for anything else.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut records = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
         let rules = match records.next()? {
-            b"rules repository" => Rules::Repository,
-            b"rules folder" => Rules::Folder,
+            b"rules repository" => CacheRules::Repository,
+            b"rules folder" => CacheRules::Folder,
             _ => return None,
         };
         let mut manifest = Self {
@@ -97,7 +104,7 @@ impl Manifest {
             let mut fields = record.splitn(3, |byte| *byte == b' ');
             let kind = fields.next()?;
             let mode = u32::from_str_radix(str::from_utf8(fields.next()?).ok()?, 8).ok()?;
-            let path = Relative::from_bytes(fields.next()?);
+            let path = RelativePath::from_bytes(fields.next()?);
             match kind {
                 b"d" => manifest.folders.insert(path, mode),
                 b"f" => manifest.files.insert(path, mode),
@@ -109,7 +116,9 @@ impl Manifest {
 }
 
 /// Every folder above one of these paths.
-pub(super) fn parents<'p>(paths: impl Iterator<Item = &'p Relative>) -> HashSet<&'p OsStr> {
+pub(super) fn parent_folders<'p>(
+    paths: impl Iterator<Item = &'p RelativePath>,
+) -> HashSet<&'p OsStr> {
     let mut parents = HashSet::new();
     for path in paths {
         for parent in path.ancestors().skip(1) {
@@ -127,13 +136,16 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let odd = Relative::from_bytes(b"a b\n\xff/0644 c");
-        let manifest = Manifest {
-            rules: Rules::Folder,
+        let odd = RelativePath::from_bytes(b"a b\n\xff/0644 c");
+        let manifest = SnapshotManifest {
+            rules: CacheRules::Folder,
             files: BTreeMap::from([(odd.clone(), 0o600)]),
-            folders: BTreeMap::from([(odd, 0o700), (Relative::from_bytes(b"empty"), 0o755)]),
+            folders: BTreeMap::from([(odd, 0o700), (RelativePath::from_bytes(b"empty"), 0o755)]),
         };
-        assert_eq!(Manifest::from_bytes(&manifest.to_bytes()), Some(manifest));
+        assert_eq!(
+            SnapshotManifest::from_bytes(&manifest.to_bytes()),
+            Some(manifest)
+        );
     }
 
     #[test]
@@ -144,7 +156,7 @@ mod tests {
             b"rules folder\0x 644 a\0",
             b"rules folder\0f 9 a\0",
         ] {
-            assert_eq!(Manifest::from_bytes(bytes), None, "{bytes:?}");
+            assert_eq!(SnapshotManifest::from_bytes(bytes), None, "{bytes:?}");
         }
     }
 }

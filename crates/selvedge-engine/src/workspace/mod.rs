@@ -8,15 +8,17 @@
 //!
 //! Everything here blocks; callers on an async runtime use `spawn_blocking`.
 
-mod adopt;
-mod anchored;
 mod blobs;
 mod compose;
+mod copy;
 mod copy_ignored;
-mod coverage;
 mod diff;
+mod dir_handle;
 mod error;
+mod exclusions;
 mod extract;
+mod file_contents;
+mod file_stats;
 mod fingerprint;
 pub(crate) mod git;
 mod ids;
@@ -26,14 +28,11 @@ mod keep;
 mod lock;
 mod manifest;
 mod obstacles;
-mod prints;
 mod relative;
 pub(crate) mod repository;
 mod restore;
 mod revision;
-mod room;
 pub(crate) mod shadow;
-mod single;
 mod snapshot;
 mod status;
 mod store;
@@ -41,6 +40,7 @@ mod survey;
 mod target;
 mod tool_folders;
 mod transfer;
+mod verification_room;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -50,27 +50,27 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-pub use coverage::{LeftOut, LeftOuts, Limits, Reason};
-pub(crate) use coverage::{is_cache, is_regenerable};
-pub use diff::{Change, ChangedFile, Diff, DiffOptions};
+pub use diff::{DiffOptions, FileChangeKind, SnapshotChange, UnifiedDiff};
 pub use error::WorkspaceError;
-pub use extract::{Version, Versions};
-pub use ids::TreeId;
+pub use exclusions::{ExcludedPath, ExcludedPaths, ExclusionReason, SnapshotLimits};
+pub(crate) use exclusions::{is_cache, is_regenerable};
+pub use extract::{BlobVersion, FileVersions};
+pub use file_contents::{ComparedFile, FileContent};
+pub use ids::SnapshotId;
 pub use lock::{LockError, WorkspaceLock};
-pub use restore::Restored;
+pub use restore::RestoreOutcome;
 pub use revision::check_out;
-pub use single::{Compared, Content};
 pub use snapshot::Snapshot;
-pub use status::{Dirt, Dirty, DirtyFile, is_clean, status};
+pub use status::{DirtyFile, DirtyFiles, UncommittedChange, is_clean, status};
 
-pub(crate) use anchored::Anchor;
-pub(crate) use prints::FilePrints;
-pub(crate) use room::{ResultCache, Room, RoomMount};
+pub(crate) use dir_handle::DirHandle;
+pub(crate) use file_stats::FileStatIndex;
 pub(crate) use tool_folders::{ToolChanges, ToolManifest};
+pub(crate) use verification_room::{ResultCache, VerificationRoom, VerificationRoomMount};
 
-use git::Git;
+use git::GitProgram;
 use repository::Repository;
-use shadow::Shadow;
+use shadow::ShadowRepository;
 
 /// One folder that runs work in, and the shadow git directory that keeps its snapshots.
 ///
@@ -82,11 +82,11 @@ use shadow::Shadow;
 /// processes too; [`WorkspaceLock`] is what keeps two *runs* apart.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    git: Git,
+    git: GitProgram,
     dir: PathBuf,
     repository: Option<Repository>,
-    shadow: Shadow,
-    limits: Limits,
+    shadow: ShadowRepository,
+    limits: SnapshotLimits,
     excludes: Option<PathBuf>,
 }
 
@@ -98,22 +98,22 @@ impl Workspace {
     /// inside `dir`.
     pub fn open(dir: &Path, shadow_dir: &Path) -> Result<Self, WorkspaceError> {
         let dir = canonical_dir(dir)?;
-        let git = Git::find(&dir)?;
-        let shadow = Shadow::open(shadow_dir, &dir)?;
+        let git = GitProgram::find(&dir)?;
+        let shadow = ShadowRepository::open(shadow_dir, &dir)?;
         let repository = Repository::containing(&dir);
         Ok(Self {
             git,
             dir,
             repository,
             shadow,
-            limits: Limits::default(),
+            limits: SnapshotLimits::default(),
             excludes: None,
         })
     }
 
     /// The same workspace with other limits on what a snapshot covers.
     #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> Self {
+    pub fn with_limits(mut self, limits: SnapshotLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -145,7 +145,7 @@ impl Workspace {
     ///
     /// # Errors
     /// The folder is in no repository, or git cannot read it.
-    pub fn status(&self) -> Result<Dirty, WorkspaceError> {
+    pub fn status(&self) -> Result<DirtyFiles, WorkspaceError> {
         status::status_with(&self.git, &self.dir, self.excludes.as_deref())
     }
 }

@@ -4,17 +4,17 @@
 use std::path::Path;
 
 use super::error::WorkspaceError;
-use super::snapshot::Taken;
-use super::target::Target;
+use super::snapshot::DetailedSnapshot;
+use super::target::RestoreTarget;
 
 /// Refuses when something uncovered stands where the target has a file, or has a folder. `dir` is the
 /// workspace.
-pub(super) fn refuse_if_blocked(
+pub(super) fn check_obstacles(
     dir: &Path,
-    current: &Taken,
-    target: &Target,
+    current: &DetailedSnapshot,
+    target: &RestoreTarget,
 ) -> Result<(), WorkspaceError> {
-    for left_out in &current.left_out {
+    for left_out in &current.excluded {
         let path = left_out.path.as_path();
         let wanted_above = path
             .ancestors()
@@ -22,7 +22,7 @@ pub(super) fn refuse_if_blocked(
         let wanted_as_folder =
             left_out.size.is_some() && target.folders.contains_key(path.as_os_str());
         if let Some(wanted) = wanted_above.or(wanted_as_folder.then_some(path)) {
-            return Err(WorkspaceError::InTheWay {
+            return Err(WorkspaceError::UncoveredObstacle {
                 path: path.to_owned(),
                 wanted: wanted.to_owned(),
             });
@@ -37,7 +37,7 @@ pub(super) fn refuse_if_blocked(
         let mut within =
             folders.filter(|folder| left_out.size.is_none() && folder.starts_with(path));
         if let Some(folder) = within.find(is_no_folder) {
-            return Err(WorkspaceError::InTheWay {
+            return Err(WorkspaceError::UncoveredObstacle {
                 path: folder.to_path_buf(),
                 wanted: folder.to_path_buf(),
             });
@@ -48,7 +48,7 @@ pub(super) fn refuse_if_blocked(
 
 /// Whether a covered path must go before the target can be written: a file where the target has a
 /// folder, or anything at or below where the target has a file.
-pub(super) fn must_go_first(path: &Path, target: &Target) -> bool {
+pub(super) fn blocks_target(path: &Path, target: &RestoreTarget) -> bool {
     target.folders.contains_key(path.as_os_str())
         || path
             .ancestors()

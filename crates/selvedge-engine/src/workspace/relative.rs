@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 /// A path as git and the file system spell it: plain names divided by single slashes. A folder comes
 /// before what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Relative(OsString);
+pub(super) struct RelativePath(OsString);
 
-impl Relative {
+impl RelativePath {
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         Self(OsString::from_vec(bytes.to_vec()))
     }
@@ -22,19 +22,19 @@ impl Relative {
     }
 }
 
-impl From<PathBuf> for Relative {
+impl From<PathBuf> for RelativePath {
     fn from(path: PathBuf) -> Self {
         Self(path.into_os_string())
     }
 }
 
-impl From<&Path> for Relative {
+impl From<&Path> for RelativePath {
     fn from(path: &Path) -> Self {
         path.to_owned().into()
     }
 }
 
-impl Deref for Relative {
+impl Deref for RelativePath {
     type Target = Path;
 
     fn deref(&self) -> &Path {
@@ -43,7 +43,7 @@ impl Deref for Relative {
 }
 
 /// How a path is looked up: as the string that it is.
-impl Borrow<OsStr> for Relative {
+impl Borrow<OsStr> for RelativePath {
     fn borrow(&self) -> &OsStr {
         &self.0
     }

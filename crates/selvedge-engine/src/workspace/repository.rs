@@ -24,7 +24,7 @@ pub(crate) enum ObjectFormat {
 #[derive(Debug, Clone)]
 pub(crate) struct Repository {
     root: PathBuf,
-    records: PathBuf,
+    git_dir: PathBuf,
 }
 
 impl Repository {
@@ -45,7 +45,7 @@ impl Repository {
         let complete = fs::symlink_metadata(records.join("HEAD")).is_ok();
         complete.then(|| Self {
             root: root.to_owned(),
-            records,
+            git_dir: records,
         })
     }
 
@@ -54,24 +54,24 @@ impl Repository {
     }
 
     /// The git directory: `.git`, or what the `.git` file points to.
-    pub(super) fn records(&self) -> &Path {
-        &self.records
+    pub(super) fn git_dir(&self) -> &Path {
+        &self.git_dir
     }
 
     /// The git directory that linked work trees share.
-    pub(crate) fn shared(&self) -> PathBuf {
-        pointed_to(&self.records.join("commondir"), b"", &self.records)
-            .unwrap_or_else(|| self.records.clone())
+    pub(crate) fn common_git_dir(&self) -> PathBuf {
+        pointed_to(&self.git_dir.join("commondir"), b"", &self.git_dir)
+            .unwrap_or_else(|| self.git_dir.clone())
     }
 
     pub(crate) fn objects(&self) -> PathBuf {
-        self.shared().join("objects")
+        self.common_git_dir().join("objects")
     }
 
     /// How objects are named, which decides how the index is laid out. The settings are searched for
     /// one word; a repository that lies about it only garbles its own list of tracked files.
     pub(super) fn object_format(&self) -> ObjectFormat {
-        let settings = plain_file(self.shared().join("config"));
+        let settings = plain_file(self.common_git_dir().join("config"));
         let settings = settings.and_then(|file| read_start(&file, SETTINGS_LIMIT));
         let is_sha256 = |line: &[u8]| {
             let line = line.to_ascii_lowercase();
@@ -87,12 +87,12 @@ impl Repository {
 
     /// The list of tracked files, when there is one.
     pub(super) fn index(&self) -> Option<PathBuf> {
-        plain_file(self.records.join("index"))
+        plain_file(self.git_dir.join("index"))
     }
 
     /// The ignore rules that are not part of the work tree.
     pub(super) fn excludes(&self) -> Option<PathBuf> {
-        plain_file(self.shared().join("info/exclude"))
+        plain_file(self.common_git_dir().join("info/exclude"))
     }
 }
 

@@ -8,33 +8,33 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::Workspace;
-use super::anchored::Anchor;
-use super::blobs::Blobs;
+use super::blobs::BlobReader;
+use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
-use super::fingerprint::Fingerprint;
-use super::ids::TreeId;
-use super::import::Kind;
-use super::inventory::Stored;
-use super::obstacles::{must_go_first, refuse_if_blocked};
-use super::relative::Relative;
-use super::shadow::{Held, Shadow};
-use super::snapshot::Taken;
-use super::store::kind;
+use super::fingerprint::FileFingerprint;
+use super::ids::SnapshotId;
+use super::import::FileKind;
+use super::inventory::StoredEntry;
+use super::obstacles::{blocks_target, check_obstacles};
+use super::relative::RelativePath;
+use super::shadow::{ShadowLock, ShadowRepository};
+use super::snapshot::DetailedSnapshot;
+use super::store::file_kind;
 use super::survey::Survey;
-use super::target::{Target, Wanted};
+use super::target::{RestoreTarget, TargetFile};
 
 /// The owner's bits that working in a folder takes.
-const OWNER_WORKS: u32 = 0o700;
+const OWNER_ACCESS_BITS: u32 = 0o700;
 
 /// What a restore did.
 #[derive(Debug, Clone)]
-pub struct Restored {
+pub struct RestoreOutcome {
     /// Files and links that were written or had their mode set, relative to the workspace.
     pub changed: Vec<PathBuf>,
     /// Files and links that were removed.
     pub removed: Vec<PathBuf>,
-    /// A snapshot of what the workspace held before, kept until [`Workspace::forget_replaced`].
-    pub kept_back: TreeId,
+    /// A snapshot of what the workspace held before, kept until [`WorkspaceTable::forget_replaced`].
+    pub backup_tree: SnapshotId,
 }
 
 impl Workspace {
@@ -45,18 +45,19 @@ impl Workspace {
     /// # Errors
     /// The snapshot is unknown; something uncovered is in the way (nothing was changed then); or the
     /// file system refuses, in which case doing it again continues.
-    pub fn restore(&self, tree: &TreeId) -> Result<Restored, WorkspaceError> {
-        let held = self.shadow.hold()?;
-        let mut blobs = Blobs::open(&self.git, &self.shadow)?;
-        let target = self.target(tree, &mut blobs)?;
+    pub fn restore(&self, tree: &SnapshotId) -> Result<RestoreOutcome, WorkspaceError> {
+        let held = self.shadow.lock()?;
+        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let target = self.restore_target(tree, &mut blobs)?;
         // Whatever is overwritten must be kept back, even what the rules would leave out.
-        let always: HashSet<Relative> = target.files.keys().cloned().collect();
-        let current = self.take(&held, "before a restore", &always)?;
-        self.keep_back(&held, &current.tree)?;
-        refuse_if_blocked(&self.dir, &current, &target)?;
+        let always: HashSet<RelativePath> = target.files.keys().cloned().collect();
+        let current = self.take_snapshot(&held, "before a restore", &always)?;
+        self.backup(&held, &current.tree)?;
+        check_obstacles(&self.dir, &current, &target)?;
 
-        let anchor = Anchor::at(&self.dir).map_err(|e| self.failed(Path::new(""), e))?;
-        let mut restore = Restore {
+        let anchor =
+            DirHandle::open_root(&self.dir).map_err(|e| self.restore_error(Path::new(""), e))?;
+        let mut restore = RestoreOperation {
             workspace: self,
             anchor,
             blobs,
@@ -65,22 +66,22 @@ impl Workspace {
             changed: Vec::new(),
             removed: Vec::new(),
         };
-        restore.open_folders()?;
-        restore.clear_the_way()?;
+        restore.make_folders_writable()?;
+        restore.remove_conflicts()?;
         restore.make_folders()?;
         restore.write_files()?;
-        restore.remove_the_rest(&held)?;
-        restore.close_folders()?;
-        let Restore {
+        restore.remove_extraneous(&held)?;
+        restore.apply_folder_permissions()?;
+        let RestoreOperation {
             changed,
             removed,
             current,
             ..
         } = restore;
-        Ok(Restored {
+        Ok(RestoreOutcome {
             changed,
             removed,
-            kept_back: current.tree,
+            backup_tree: current.tree,
         })
     }
 
@@ -88,8 +89,8 @@ impl Workspace {
     /// nothing changed.
     ///
     /// # Errors
-    /// Those of [`Workspace::snapshot`] and [`Workspace::restore`].
-    pub fn settle(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
+    /// Those of [`WorkspaceTable::snapshot`] and [`WorkspaceTable::restore`].
+    pub fn ensure_tree(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
         let now = self.snapshot("before settling")?;
         if now.tree == *tree {
             return Ok(false);
@@ -98,49 +99,52 @@ impl Workspace {
         Ok(true)
     }
 
-    fn keep_back(&self, held: &Held, tree: &TreeId) -> Result<(), WorkspaceError> {
+    fn backup(&self, held: &ShadowLock, tree: &SnapshotId) -> Result<(), WorkspaceError> {
         self.shadow
-            .set_ref(&self.git, held, &Shadow::replaced_ref(tree), tree)
+            .set_ref(&self.git, held, &ShadowRepository::backup_ref(tree), tree)
     }
 
-    fn failed(&self, path: &Path, error: io::Error) -> WorkspaceError {
+    fn restore_error(&self, path: &Path, error: io::Error) -> WorkspaceError {
         WorkspaceError::io("restore", &self.dir.join(path), error)
     }
 }
 
 /// A restore under way; its steps come in the order of the methods.
-struct Restore<'a> {
+struct RestoreOperation<'a> {
     workspace: &'a Workspace,
-    anchor: Anchor,
-    blobs: Blobs,
-    target: Target,
-    current: Taken,
+    anchor: DirHandle,
+    blobs: BlobReader,
+    target: RestoreTarget,
+    current: DetailedSnapshot,
     changed: Vec<PathBuf>,
     removed: Vec<PathBuf>,
 }
 
-impl Restore<'_> {
+impl RestoreOperation<'_> {
     /// Lets the owner work in folders that are read-only.
-    fn open_folders(&self) -> Result<(), WorkspaceError> {
+    fn make_folders_writable(&self) -> Result<(), WorkspaceError> {
         for (path, bits) in self
             .current
             .folders
             .iter()
-            .filter(|(_, bits)| is_closed(**bits))
+            .filter(|(_, bits)| is_owner_restricted(**bits))
         {
-            self.done(path, self.anchor.set_permissions(path, bits | OWNER_WORKS))?;
+            self.check_result(
+                path,
+                self.anchor.set_permissions(path, bits | OWNER_ACCESS_BITS),
+            )?;
         }
         Ok(())
     }
 
-    fn clear_the_way(&mut self) -> Result<(), WorkspaceError> {
+    fn remove_conflicts(&mut self) -> Result<(), WorkspaceError> {
         for path in self
             .current
             .files
             .keys()
-            .filter(|path| must_go_first(path, &self.target))
+            .filter(|path| blocks_target(path, &self.target))
         {
-            self.done(path, self.anchor.remove(path))?;
+            self.check_result(path, self.anchor.remove(path))?;
             self.removed.push(path.to_path_buf());
         }
         for path in self.current.folders.keys().rev() {
@@ -148,7 +152,7 @@ impl Restore<'_> {
                 .ancestors()
                 .any(|above| self.target.files.contains_key(above.as_os_str()));
             if file_comes {
-                self.done(path, self.anchor.remove_empty(path).map(drop))?;
+                self.check_result(path, self.anchor.remove_empty(path).map(drop))?;
             }
         }
         Ok(())
@@ -161,7 +165,7 @@ impl Restore<'_> {
             .keys()
             .filter(|path| !self.current.folders.contains_key(*path));
         for path in missing {
-            self.done(path, self.anchor.make_folder(path))?;
+            self.check_result(path, self.anchor.make_folder(path))?;
         }
         Ok(())
     }
@@ -173,10 +177,10 @@ impl Restore<'_> {
                 if there.is_some_and(|there| has_permissions(there, wanted)) {
                     continue;
                 }
-                self.done(path, self.anchor.set_permissions(path, wanted.permissions))?;
+                self.check_result(path, self.anchor.set_permissions(path, wanted.permissions))?;
             } else {
                 let written = write(&self.anchor, &mut self.blobs, path, wanted);
-                self.done(path, written)?;
+                self.check_result(path, written)?;
             }
             self.changed.push(path.to_path_buf());
         }
@@ -187,8 +191,8 @@ impl Restore<'_> {
     /// of the snapshot: what it left out because it was ignored must stay, even if it was not ignored
     /// a moment ago. So ignore files that it does not hold go first, for as long as there are any;
     /// then the rules in force are its own.
-    fn remove_the_rest(&mut self, held: &Held) -> Result<(), WorkspaceError> {
-        if self.is_done() {
+    fn remove_extraneous(&mut self, held: &ShadowLock) -> Result<(), WorkspaceError> {
+        if self.has_no_extraneous() {
             return Ok(());
         }
         loop {
@@ -202,7 +206,7 @@ impl Restore<'_> {
                 .folders
                 .retain(|path, _| !self.target.folders.contains_key(path));
             extra.empty.retain(|path| extra.folders.contains_key(path));
-            self.keep_back_more(held, &extra)?;
+            self.backup_extraneous(held, &extra)?;
             let (rules, others): (BTreeMap<_, _>, _) = extra
                 .files
                 .into_iter()
@@ -215,8 +219,12 @@ impl Restore<'_> {
     }
 
     /// Keeps back what is to be removed and was hidden by rules that are no longer in force.
-    fn keep_back_more(&mut self, held: &Held, extra: &Survey) -> Result<(), WorkspaceError> {
-        let Taken { files, folders, .. } = &self.current;
+    fn backup_extraneous(
+        &mut self,
+        held: &ShadowLock,
+        extra: &Survey,
+    ) -> Result<(), WorkspaceError> {
+        let DetailedSnapshot { files, folders, .. } = &self.current;
         let mut more = extra.clone();
         more.files.retain(|path, _| !files.contains_key(path));
         more.folders.retain(|path, _| !folders.contains_key(path));
@@ -224,14 +232,16 @@ impl Restore<'_> {
         if more.files.is_empty() && more.empty.is_empty() {
             return Ok(());
         }
-        self.current = self.workspace.take_more(held, self.current.clone(), more)?;
-        self.workspace.keep_back(held, &self.current.tree)
+        self.current = self
+            .workspace
+            .extend_snapshot(held, self.current.clone(), more)?;
+        self.workspace.backup(held, &self.current.tree)
     }
 
     /// Removes files that were kept back, and says how many.
     fn remove_files(
         &mut self,
-        files: BTreeMap<Relative, Fingerprint>,
+        files: BTreeMap<RelativePath, FileFingerprint>,
     ) -> Result<usize, WorkspaceError> {
         let before = self.removed.len();
         for (path, print) in files {
@@ -240,9 +250,9 @@ impl Restore<'_> {
                 .current
                 .files
                 .get(&path)
-                .is_some_and(|kept| kept.print.same_bytes_as(&print))
+                .is_some_and(|kept| kept.fingerprint.has_same_bytes(&print))
             {
-                self.done(&path, self.anchor.remove(&path))?;
+                self.check_result(&path, self.anchor.remove(&path))?;
                 self.removed.push(path.into_path());
             }
         }
@@ -252,20 +262,20 @@ impl Restore<'_> {
     /// Removes folders that the snapshot does not hold, once they are empty.
     fn remove_folders<'p>(
         &self,
-        folders: impl DoubleEndedIterator<Item = &'p Relative>,
+        folders: impl DoubleEndedIterator<Item = &'p RelativePath>,
     ) -> Result<(), WorkspaceError> {
         for path in folders.rev() {
-            self.done(path, self.anchor.remove_empty(path).map(drop))?;
+            self.check_result(path, self.anchor.remove_empty(path).map(drop))?;
         }
         Ok(())
     }
 
     /// Whether there is nothing in the workspace that the snapshot may not have.
-    fn is_done(&self) -> bool {
-        let Taken {
+    fn has_no_extraneous(&self) -> bool {
+        let DetailedSnapshot {
             files,
             empty,
-            left_out,
+            excluded: left_out,
             ..
         } = &self.current;
         left_out.is_empty()
@@ -278,12 +288,12 @@ impl Restore<'_> {
     }
 
     /// Gives every folder the bits it is to have, the innermost first.
-    fn close_folders(&self) -> Result<(), WorkspaceError> {
-        let Target { files, folders, .. } = &self.target;
+    fn apply_folder_permissions(&self) -> Result<(), WorkspaceError> {
+        let RestoreTarget { files, folders, .. } = &self.target;
         for (path, bits) in folders.iter().rev() {
-            let is_right = |was: &u32| was == bits && !is_closed(*was);
+            let is_right = |was: &u32| was == bits && !is_owner_restricted(*was);
             if !self.current.folders.get(path).is_some_and(is_right) {
-                self.done(path, self.anchor.set_permissions(path, *bits))?;
+                self.check_result(path, self.anchor.set_permissions(path, *bits))?;
             }
         }
         for (path, bits) in self
@@ -291,7 +301,7 @@ impl Restore<'_> {
             .folders
             .iter()
             .rev()
-            .filter(|(_, bits)| is_closed(**bits))
+            .filter(|(_, bits)| is_owner_restricted(**bits))
         {
             if !folders.contains_key(path) && !files.contains_key(path) {
                 // It stays if something uncovered is in it; mostly it is gone.
@@ -301,32 +311,32 @@ impl Restore<'_> {
         Ok(())
     }
 
-    fn done(&self, path: &Path, result: io::Result<()>) -> Result<(), WorkspaceError> {
-        result.map_err(|e| self.workspace.failed(path, e))
+    fn check_result(&self, path: &Path, result: io::Result<()>) -> Result<(), WorkspaceError> {
+        result.map_err(|e| self.workspace.restore_error(path, e))
     }
 }
 
-fn is_closed(bits: u32) -> bool {
-    bits & OWNER_WORKS != OWNER_WORKS
+fn is_owner_restricted(bits: u32) -> bool {
+    bits & OWNER_ACCESS_BITS != OWNER_ACCESS_BITS
 }
 
-fn has_bytes(there: &Stored, wanted: &Wanted) -> bool {
-    let is_link = |kind| kind == Kind::Link;
-    there.blob == wanted.blob && is_link(kind(&there.print)) == is_link(wanted.kind)
+fn has_bytes(there: &StoredEntry, wanted: &TargetFile) -> bool {
+    let is_link = |kind| kind == FileKind::Link;
+    there.blob == wanted.blob && is_link(file_kind(&there.fingerprint)) == is_link(wanted.kind)
 }
 
-fn has_permissions(there: &Stored, wanted: &Wanted) -> bool {
-    wanted.kind == Kind::Link || there.print.permissions() == wanted.permissions
+fn has_permissions(there: &StoredEntry, wanted: &TargetFile) -> bool {
+    wanted.kind == FileKind::Link || there.fingerprint.permissions() == wanted.permissions
 }
 
 pub(super) fn write(
-    anchor: &Anchor,
-    blobs: &mut Blobs,
+    anchor: &DirHandle,
+    blobs: &mut BlobReader,
     path: &Path,
-    wanted: &Wanted,
+    wanted: &TargetFile,
 ) -> io::Result<()> {
     let blob = wanted.blob.to_string();
-    if wanted.kind == Kind::Link {
+    if wanted.kind == FileKind::Link {
         let mut target = Vec::new();
         blobs.copy(&blob, &mut target)?;
         anchor.link(path, Path::new(&OsString::from_vec(target)))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::canonical_dir;
 use super::error::WorkspaceError;
-use super::git::{Git, answer};
+use super::git::{GitProgram, output_of};
 use super::repository::Repository;
 
 const DOING: &str = "check out a revision";
@@ -20,21 +20,21 @@ const DOING: &str = "check out a revision";
 /// `dir` is in no repository, git does not know the revision, or it cannot be written.
 pub fn check_out(dir: &Path, revision: &str, into: &Path) -> Result<PathBuf, WorkspaceError> {
     let (dir, into) = (canonical_dir(dir)?, canonical_dir(into)?);
-    let git = Git::find(&dir)?;
+    let git = GitProgram::find(&dir)?;
     let theirs = Repository::containing(&dir);
     let theirs = theirs.ok_or_else(|| WorkspaceError::NotARepository { dir: dir.clone() })?;
 
-    let mut resolve = git.command(theirs.records(), theirs.root());
+    let mut resolve = git.command(theirs.git_dir(), theirs.root());
     resolve.args(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
     resolve.arg(format!("{revision}^{{commit}}"));
-    let commit = answer(resolve, "find the revision", &dir)?;
+    let commit = output_of(resolve, "find the revision", &dir)?;
     let commit = String::from_utf8_lossy(&commit).trim().to_owned();
 
     let ours = into.join(".git");
     let call = |args: &[&str]| {
         let mut command = git.command(&ours, &into);
         command.args(args);
-        answer(command, DOING, &into)
+        output_of(command, DOING, &into)
     };
     let format = match commit.len() {
         64 => "--object-format=sha256",

@@ -8,41 +8,41 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::WorkspaceError;
-use super::git::{self, Git};
-use super::ids::TreeId;
+use super::git::{self, GitProgram};
+use super::ids::SnapshotId;
 use super::repository::ObjectFormat;
 
 /// The ref that holds the last snapshot, so that the next one can build on it.
-pub(super) const LATEST: &str = "refs/latest/snapshot";
+pub(super) const LATEST_REF: &str = "refs/latest/snapshot";
 /// Refs of what restores replaced.
-pub(super) const REPLACED: &str = "refs/replaced";
+pub(super) const BACKUP_REFS: &str = "refs/replaced";
 /// Refs of what callers keep.
-const KEPT: &str = "refs/selvedge";
+const KEPT_REFS: &str = "refs/selvedge";
 
 /// A git directory of our own.
 #[derive(Debug, Clone)]
-pub(super) struct Shadow {
+pub(super) struct ShadowRepository {
     dir: PathBuf,
 }
 
 /// Holding this is what allows writing to the shadow directory.
-pub(super) struct Held(#[expect(dead_code, reason = "dropping it unlocks")] File);
+pub(super) struct ShadowLock(#[expect(dead_code, reason = "dropping it unlocks")] File);
 
-impl Shadow {
+impl ShadowRepository {
     /// Lays out what is missing under `dir`, which must lie outside `workspace` (canonical).
     pub(super) fn open(dir: &Path, workspace: &Path) -> Result<Self, WorkspaceError> {
         make_dir(dir)?;
         let dir = fs::canonicalize(dir).map_err(|e| WorkspaceError::io("find", dir, e))?;
         if dir.starts_with(workspace) {
-            return Err(WorkspaceError::ShadowInside {
+            return Err(WorkspaceError::StateInsideWorkspace {
                 shadow: dir,
                 dir: workspace.to_owned(),
             });
         }
-        lay_out(&dir, ObjectFormat::Sha256)?;
+        init_git_dir(&dir, ObjectFormat::Sha256)?;
         let shadow = Self { dir };
-        lay_out(&shadow.reader(ObjectFormat::Sha1), ObjectFormat::Sha1)?;
-        lay_out(&shadow.reader(ObjectFormat::Sha256), ObjectFormat::Sha256)?;
+        init_git_dir(&shadow.reader(ObjectFormat::Sha1), ObjectFormat::Sha1)?;
+        init_git_dir(&shadow.reader(ObjectFormat::Sha256), ObjectFormat::Sha256)?;
         Ok(shadow)
     }
 
@@ -63,7 +63,7 @@ impl Shadow {
     }
 
     /// Waits until nobody else writes here.
-    pub(super) fn hold(&self) -> Result<Held, WorkspaceError> {
+    pub(super) fn lock(&self) -> Result<ShadowLock, WorkspaceError> {
         let path = self.dir.join("writer.lock");
         let locked = OpenOptions::new()
             .create(true)
@@ -73,13 +73,13 @@ impl Shadow {
             .open(&path)
             .and_then(|file| file.lock().map(|()| file));
         locked
-            .map(Held)
+            .map(ShadowLock)
             .map_err(|e| WorkspaceError::io("lock", &path, e))
     }
 
     /// Removes the lock that git leaves on a ref when it is killed. Whoever holds the directory is the
     /// only writer, so a lock that is there belongs to nobody.
-    pub(super) fn break_stale_lock(&self, _held: &Held, reference: &str) {
+    pub(super) fn break_stale_lock(&self, _held: &ShadowLock, reference: &str) {
         // A lock that is not there, the usual case, is no error; one that stays makes git say so.
         let _ = fs::remove_file(self.dir.join(format!("{reference}.lock")));
     }
@@ -87,24 +87,24 @@ impl Shadow {
     /// Points `reference` at a tree.
     pub(super) fn set_ref(
         &self,
-        git: &Git,
-        held: &Held,
+        git: &GitProgram,
+        held: &ShadowLock,
         reference: &str,
-        tree: &TreeId,
+        tree: &SnapshotId,
     ) -> Result<(), WorkspaceError> {
         self.break_stale_lock(held, reference);
         let mut command = git.command(&self.dir, &self.dir);
         command.args(["update-ref", reference, tree.as_str()]);
-        git::answer(command, "keep a snapshot", &self.dir).map(drop)
+        git::output_of(command, "keep a snapshot", &self.dir).map(drop)
     }
 
     /// Points `reference` at a tree that was stored under the same hold, so that nobody need be asked whether
     /// it is there. A ref is a file with a line in it; it is written where git would lock it, and then named.
     pub(super) fn name_stored(
         &self,
-        held: &Held,
+        held: &ShadowLock,
         reference: &str,
-        tree: &TreeId,
+        tree: &SnapshotId,
     ) -> Result<(), WorkspaceError> {
         self.break_stale_lock(held, reference);
         let path = self.dir.join(reference);
@@ -120,8 +120,8 @@ impl Shadow {
             .map_err(|e| WorkspaceError::io("write", &path, e))
     }
 
-    pub(super) fn replaced_ref(tree: &TreeId) -> String {
-        format!("{REPLACED}/{tree}")
+    pub(super) fn backup_ref(tree: &SnapshotId) -> String {
+        format!("{BACKUP_REFS}/{tree}")
     }
 
     pub(super) fn kept_ref(name: &str) -> Result<String, WorkspaceError> {
@@ -138,9 +138,9 @@ impl Shadow {
                     .all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
         };
         if name.split('/').all(part_is_plain) {
-            Ok(format!("{KEPT}/{name}"))
+            Ok(format!("{KEPT_REFS}/{name}"))
         } else {
-            Err(WorkspaceError::BadName {
+            Err(WorkspaceError::InvalidName {
                 name: name.to_owned(),
             })
         }
@@ -148,7 +148,7 @@ impl Shadow {
 }
 
 /// Makes `dir` a git directory without a work tree. Doing it again changes nothing.
-pub(crate) fn lay_out(dir: &Path, format: ObjectFormat) -> Result<(), WorkspaceError> {
+pub(crate) fn init_git_dir(dir: &Path, format: ObjectFormat) -> Result<(), WorkspaceError> {
     for part in ["", "objects", "refs"] {
         make_dir(&dir.join(part))?;
     }
@@ -158,8 +158,8 @@ pub(crate) fn lay_out(dir: &Path, format: ObjectFormat) -> Result<(), WorkspaceE
     };
     let config =
         format!("[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}");
-    write_once(&dir.join("config"), config.as_bytes())?;
-    write_once(&dir.join("HEAD"), b"ref: refs/heads/none\n")
+    write_if_missing(&dir.join("config"), config.as_bytes())?;
+    write_if_missing(&dir.join("HEAD"), b"ref: refs/heads/none\n")
 }
 
 fn make_dir(dir: &Path) -> Result<(), WorkspaceError> {
@@ -170,16 +170,16 @@ fn make_dir(dir: &Path) -> Result<(), WorkspaceError> {
         .map_err(|e| WorkspaceError::io("make the folder", dir, e))
 }
 
-fn write_once(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
+fn write_if_missing(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
     if path.exists() {
         Ok(())
     } else {
-        write_whole(path, bytes)
+        write_atomically(path, bytes)
     }
 }
 
 /// Writes a file so that it is there whole or not at all, even after a crash.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
+pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
     let broken = |e| WorkspaceError::io("write", path, e);
     let new = path.with_extension("new");
     match fs::remove_file(&new) {

@@ -6,22 +6,22 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::Workspace;
-use super::coverage::{LeftOut, LeftOuts, Rules};
 use super::error::WorkspaceError;
-use super::ids::{BlobId, TreeId};
-use super::inventory::{Inventory, Stored};
-use super::relative::Relative;
-use super::shadow::{Held, LATEST, Shadow};
-use super::store::Store;
+use super::exclusions::{CacheRules, ExcludedPath, ExcludedPaths};
+use super::ids::{BlobId, SnapshotId};
+use super::inventory::{Inventory, StoredEntry};
+use super::relative::RelativePath;
+use super::shadow::{LATEST_REF, ShadowLock, ShadowRepository};
+use super::store::SnapshotWriter;
 use super::survey::Survey;
 
 /// A workspace's bytes at one moment.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// Its identity, and the way back to it.
-    pub tree: TreeId,
+    pub tree: SnapshotId,
     /// What it does not cover.
-    pub left_out: LeftOuts,
+    pub excluded: ExcludedPaths,
     /// Folders (or files in them) of installed tools and dependencies, which it does not cover either.
     pub tool_folders: Vec<PathBuf>,
     /// How many files and links it covers.
@@ -32,15 +32,15 @@ pub struct Snapshot {
 
 /// A snapshot with all that was learnt on the way.
 #[derive(Debug, Clone)]
-pub(super) struct Taken {
-    pub(super) tree: TreeId,
+pub(super) struct DetailedSnapshot {
+    pub(super) tree: SnapshotId,
     pub(super) manifest: BlobId,
-    pub(super) files: BTreeMap<Relative, Stored>,
+    pub(super) files: BTreeMap<RelativePath, StoredEntry>,
     /// Every folder walked, with its permission bits.
-    pub(super) folders: BTreeMap<Relative, u32>,
+    pub(super) folders: BTreeMap<RelativePath, u32>,
     /// The folders among them that hold nothing at all.
-    pub(super) empty: BTreeSet<Relative>,
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) empty: BTreeSet<RelativePath>,
+    pub(super) excluded: Vec<ExcludedPath>,
 }
 
 impl Workspace {
@@ -48,7 +48,7 @@ impl Workspace {
     /// directory with git.
     ///
     /// A snapshot is sure to stay while it is the last one, and as long as it is kept
-    /// ([`Workspace::keep`]).
+    /// ([`WorkspaceTable::keep`]).
     ///
     /// # Errors
     /// Git fails, the disk is full, or a large file changes while it is read.
@@ -56,12 +56,12 @@ impl Workspace {
         self.snapshot_named(label, None)
     }
 
-    /// The same, kept under `name` as by [`Workspace::keep`], in one go.
+    /// The same, kept under `name` as by [`WorkspaceTable::keep`], in one go.
     ///
     /// # Errors
-    /// As [`Workspace::snapshot`], or the name cannot stand in a ref.
+    /// As [`WorkspaceTable::snapshot`], or the name cannot stand in a ref.
     pub fn snapshot_kept(&self, name: &str) -> Result<Snapshot, WorkspaceError> {
-        self.snapshot_named(name, Some(&Shadow::kept_ref(name)?))
+        self.snapshot_named(name, Some(&ShadowRepository::kept_ref(name)?))
     }
 
     fn snapshot_named(
@@ -70,27 +70,27 @@ impl Workspace {
         reference: Option<&str>,
     ) -> Result<Snapshot, WorkspaceError> {
         let begun = Instant::now();
-        let held = self.shadow.hold()?;
-        let taken = self.take(&held, label, &HashSet::new())?;
+        let held = self.shadow.lock()?;
+        let taken = self.take_snapshot(&held, label, &HashSet::new())?;
         if let Some(reference) = reference {
             self.shadow.name_stored(&held, reference, &taken.tree)?;
         }
         Ok(Snapshot {
             tree: taken.tree,
-            tool_folders: self.tool_folders_in(&taken.left_out),
-            left_out: LeftOuts::of(taken.left_out),
+            tool_folders: self.tool_folders_in(&taken.excluded),
+            excluded: ExcludedPaths::new(taken.excluded),
             files: taken.files.len(),
             duration: begun.elapsed(),
         })
     }
 
     /// Takes a snapshot that covers the paths in `always` whatever the rules say of them.
-    pub(super) fn take(
+    pub(super) fn take_snapshot(
         &self,
-        held: &Held,
+        held: &ShadowLock,
         label: &str,
-        always: &HashSet<Relative>,
-    ) -> Result<Taken, WorkspaceError> {
+        always: &HashSet<RelativePath>,
+    ) -> Result<DetailedSnapshot, WorkspaceError> {
         let last = Inventory::load(&self.shadow.inventory());
         if last.is_none() {
             return self.take_since(held, label, always, None);
@@ -104,27 +104,27 @@ impl Workspace {
 
     fn take_since(
         &self,
-        held: &Held,
+        held: &ShadowLock,
         label: &str,
-        always: &HashSet<Relative>,
+        always: &HashSet<RelativePath>,
         last: Option<Inventory>,
-    ) -> Result<Taken, WorkspaceError> {
+    ) -> Result<DetailedSnapshot, WorkspaceError> {
         let survey = self.survey(self.rules(), always)?;
-        self.shadow.break_stale_lock(held, LATEST);
-        let mut store = Store::new(self, label, last)?;
+        self.shadow.break_stale_lock(held, LATEST_REF);
+        let mut store = SnapshotWriter::new(self, label, last)?;
         store.remove_all_but(&survey)?;
-        store.add(survey, self.rules())
+        store.store(survey, self.rules())
     }
 
     /// The same snapshot with more in it, as that is now.
-    pub(super) fn take_more(
+    pub(super) fn extend_snapshot(
         &self,
-        held: &Held,
-        taken: Taken,
+        held: &ShadowLock,
+        taken: DetailedSnapshot,
         more: Survey,
-    ) -> Result<Taken, WorkspaceError> {
-        self.shadow.break_stale_lock(held, LATEST);
-        let Taken {
+    ) -> Result<DetailedSnapshot, WorkspaceError> {
+        self.shadow.break_stale_lock(held, LATEST_REF);
+        let DetailedSnapshot {
             tree,
             manifest,
             files,
@@ -135,16 +135,16 @@ impl Workspace {
             manifest: *manifest,
             files: files.clone(),
         };
-        let store = Store::new(self, "before a restore, and more", Some(last))?;
-        store.add_to(taken, more, self.rules())
+        let store = SnapshotWriter::new(self, "before a restore, and more", Some(last))?;
+        store.extend(taken, more, self.rules())
     }
 
     /// The rules the workspace's own snapshots are taken by.
-    pub(super) fn rules(&self) -> Rules {
+    pub(super) fn rules(&self) -> CacheRules {
         if self.is_git() {
-            Rules::Repository
+            CacheRules::Repository
         } else {
-            Rules::Folder
+            CacheRules::Folder
         }
     }
 }

@@ -14,14 +14,14 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::error::WorkspaceError;
-use super::git::{self, Git};
+use super::git::{self, GitProgram};
 use super::repository::{Repository, plain_file};
 use super::shadow;
 
 const DOING: &str = "see what changed";
 
 /// Settings that say how the work tree relates to what is committed, and can run nothing.
-const CARRIED_OVER: &[&str] = &[
+const COPIED_SETTINGS: &[&str] = &[
     "core.autocrlf",
     "core.checkstat",
     "core.eol",
@@ -36,11 +36,11 @@ const CARRIED_OVER: &[&str] = &[
 ];
 
 /// Files of a git directory that hold rules and no commands.
-const SHARED_RULES: &[&str] = &["info/exclude", "info/attributes"];
+const SHARED_RULE_FILES: &[&str] = &["info/exclude", "info/attributes"];
 
 /// How a file of the work tree differs from what is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dirt {
+pub enum UncommittedChange {
     /// Changed in the index, the work tree, or both.
     Changed,
     /// Left in conflict by a merge.
@@ -55,17 +55,17 @@ pub struct DirtyFile {
     /// Relative to the folder asked about.
     pub path: PathBuf,
     /// How it differs.
-    pub dirt: Dirt,
+    pub change: UncommittedChange,
 }
 
 /// What is not committed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Dirty {
+pub struct DirtyFiles {
     /// Nothing here means clean.
     pub files: Vec<DirtyFile>,
 }
 
-impl Dirty {
+impl DirtyFiles {
     /// Whether everything is committed.
     pub fn is_clean(&self) -> bool {
         self.files.is_empty()
@@ -85,28 +85,28 @@ pub fn is_clean(dir: &Path) -> Result<bool, WorkspaceError> {
 ///
 /// # Errors
 /// `dir` is in no repository, or git cannot read it.
-pub fn status(dir: &Path) -> Result<Dirty, WorkspaceError> {
+pub fn status(dir: &Path) -> Result<DirtyFiles, WorkspaceError> {
     let dir = super::canonical_dir(dir)?;
-    status_with(&Git::find(&dir)?, &dir, None)
+    status_with(&GitProgram::find(&dir)?, &dir, None)
 }
 
 pub(super) fn status_with(
-    git: &Git,
+    git: &GitProgram,
     dir: &Path,
     excludes: Option<&Path>,
-) -> Result<Dirty, WorkspaceError> {
+) -> Result<DirtyFiles, WorkspaceError> {
     let repository = Repository::containing(dir).ok_or_else(|| WorkspaceError::NotARepository {
         dir: dir.to_owned(),
     })?;
-    let mut dirty = Dirty::default();
+    let mut dirty = DirtyFiles::default();
     let mut waiting = vec![(dir.to_owned(), repository)];
     while let Some((at, repository)) = waiting.pop() {
         let prefix = at.strip_prefix(dir).unwrap_or(Path::new(""));
-        let scratch = Scratch::of(git, &repository)?;
+        let scratch = ScratchGitDir::create(git, &repository)?;
         let found = scratch.status(&at, excludes)?.into_iter();
         dirty.files.extend(found.map(|(path, dirt)| DirtyFile {
             path: prefix.join(path),
-            dirt,
+            change: dirt,
         }));
         for path in scratch.submodules(&at)? {
             // Invariant: a submodule lies deeper than what holds it, so the walk comes to an end.
@@ -123,14 +123,14 @@ pub(super) fn status_with(
 }
 
 /// A git directory of our own that stands for the person's.
-struct Scratch<'a> {
-    git: &'a Git,
+struct ScratchGitDir<'a> {
+    git: &'a GitProgram,
     repository: &'a Repository,
     dir: TempDir,
 }
 
-impl<'a> Scratch<'a> {
-    fn of(git: &'a Git, repository: &'a Repository) -> Result<Self, WorkspaceError> {
+impl<'a> ScratchGitDir<'a> {
+    fn create(git: &'a GitProgram, repository: &'a Repository) -> Result<Self, WorkspaceError> {
         let dir = tempfile::Builder::new()
             .prefix("selvedge-status-")
             .tempdir();
@@ -142,8 +142,8 @@ impl<'a> Scratch<'a> {
             dir,
         };
         let settings = scratch.settings()?;
-        shadow::lay_out(scratch.dir.path(), repository.object_format())?;
-        scratch.carry_over(&settings)?;
+        shadow::init_git_dir(scratch.dir.path(), repository.object_format())?;
+        scratch.write_settings(&settings)?;
         scratch.link_rules()?;
         scratch.set_head()?;
         Ok(scratch)
@@ -152,8 +152,8 @@ impl<'a> Scratch<'a> {
     /// The settings in the repository's own files, read as data: nothing they include is read.
     fn settings(&self) -> Result<Vec<(String, String)>, WorkspaceError> {
         let files = [
-            self.repository.shared().join("config"),
-            self.repository.records().join("config.worktree"),
+            self.repository.common_git_dir().join("config"),
+            self.repository.git_dir().join("config.worktree"),
         ];
         let mut settings = Vec::new();
         for file in files.into_iter().filter_map(plain_file) {
@@ -161,7 +161,7 @@ impl<'a> Scratch<'a> {
             command
                 .args(["config", "--no-includes", "--null", "--list", "--file"])
                 .arg(file);
-            let listing = git::answer(command, "read the settings", self.repository.root())?;
+            let listing = git::output_of(command, "read the settings", self.repository.root())?;
             let listing = String::from_utf8_lossy(&listing);
             let pairs = listing.split('\0').filter_map(|pair| pair.split_once('\n'));
             settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
@@ -169,14 +169,14 @@ impl<'a> Scratch<'a> {
         Ok(settings)
     }
 
-    fn carry_over(&self, settings: &[(String, String)]) -> Result<(), WorkspaceError> {
+    fn write_settings(&self, settings: &[(String, String)]) -> Result<(), WorkspaceError> {
         let path = self.dir.path().join("config");
         let mut config = fs::read(&path).map_err(|e| WorkspaceError::io("read", &path, e))?;
         for (key, value) in settings {
             let plain = value.bytes().all(|b| b.is_ascii_alphanumeric());
             if let Some((section, name)) = key.split_once('.')
                 && plain
-                && CARRIED_OVER.contains(&key.as_str())
+                && COPIED_SETTINGS.contains(&key.as_str())
             {
                 config.extend_from_slice(format!("[{section}]\n\t{name} = {value}\n").as_bytes());
             }
@@ -186,9 +186,9 @@ impl<'a> Scratch<'a> {
 
     fn link_rules(&self) -> Result<(), WorkspaceError> {
         let own = self.dir.path();
-        let records = self.repository.records();
-        let shared = self.repository.shared();
-        let mut links: Vec<(PathBuf, PathBuf)> = SHARED_RULES
+        let records = self.repository.git_dir();
+        let shared = self.repository.common_git_dir();
+        let mut links: Vec<(PathBuf, PathBuf)> = SHARED_RULE_FILES
             .iter()
             .map(|name| (shared.join(name), own.join(name)))
             .collect();
@@ -216,7 +216,7 @@ impl<'a> Scratch<'a> {
     /// directory: it looks up a name, which runs nothing.
     fn set_head(&self) -> Result<(), WorkspaceError> {
         let root = self.repository.root();
-        let mut command = self.git.command(self.repository.records(), root);
+        let mut command = self.git.command(self.repository.git_dir(), root);
         command.args(["rev-parse", "--verify", "--quiet", "HEAD"]);
         let output = git::run(command, "look up HEAD", root)?;
         if !output.status.success() {
@@ -231,7 +231,7 @@ impl<'a> Scratch<'a> {
         let mut command = self.git.command(self.dir.path(), from);
         command.env("GIT_WORK_TREE", self.repository.root());
         command.env("GIT_OBJECT_DIRECTORY", self.repository.objects());
-        command.env("GIT_INDEX_FILE", self.repository.records().join("index"));
+        command.env("GIT_INDEX_FILE", self.repository.git_dir().join("index"));
         command
     }
 
@@ -240,7 +240,7 @@ impl<'a> Scratch<'a> {
         &self,
         folder: &Path,
         excludes: Option<&Path>,
-    ) -> Result<Vec<(PathBuf, Dirt)>, WorkspaceError> {
+    ) -> Result<Vec<(PathBuf, UncommittedChange)>, WorkspaceError> {
         let mut command = self.command(folder);
         if let Some(excludes) = excludes {
             let mut setting = OsString::from("core.excludesFile=");
@@ -254,12 +254,14 @@ impl<'a> Scratch<'a> {
             "--",
             ".",
         ]);
-        let answer = git::answer(command, DOING, folder)?;
+        let answer = git::output_of(command, DOING, folder)?;
         // In this format paths begin at the root of the work tree, wherever git was asked.
         let below = folder
             .strip_prefix(self.repository.root())
             .unwrap_or(Path::new(""));
-        let records = answer.split(|byte| *byte == 0).filter_map(dirty_file);
+        let records = answer
+            .split(|byte| *byte == 0)
+            .filter_map(parse_status_record);
         Ok(records
             .map(|(path, dirt)| (relative(path, below), dirt))
             .collect())
@@ -268,7 +270,7 @@ impl<'a> Scratch<'a> {
     fn submodules(&self, folder: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
         let mut command = self.command(folder);
         command.args(["ls-files", "--stage", "-z"]);
-        let answer = git::answer(command, DOING, folder)?;
+        let answer = git::output_of(command, DOING, folder)?;
         let records = answer
             .split(|byte| *byte == 0)
             .filter(|record| record.starts_with(b"160000 "));
@@ -280,11 +282,11 @@ impl<'a> Scratch<'a> {
 }
 
 /// Reads one record of `git status --porcelain=v2 -z`.
-fn dirty_file(record: &[u8]) -> Option<(PathBuf, Dirt)> {
+fn parse_status_record(record: &[u8]) -> Option<(PathBuf, UncommittedChange)> {
     let (fields_before_path, dirt) = match record.first()? {
-        b'1' => (8, Dirt::Changed),
-        b'u' => (10, Dirt::Conflicted),
-        b'?' => (1, Dirt::Untracked),
+        b'1' => (8, UncommittedChange::Changed),
+        b'u' => (10, UncommittedChange::Conflicted),
+        b'?' => (1, UncommittedChange::Untracked),
         _ => return None,
     };
     let path = record

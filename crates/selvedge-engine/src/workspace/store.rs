@@ -11,62 +11,62 @@ use std::time::SystemTime;
 use rustix::io::Errno;
 
 use super::Workspace;
-use super::anchored::Anchor;
-use super::coverage::{LeftOut, Reason, Rules};
+use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
-use super::fingerprint::Fingerprint;
+use super::exclusions::{CacheRules, ExcludedPath, ExclusionReason};
+use super::fingerprint::FileFingerprint;
 use super::ids::{BlobHasher, BlobId};
-use super::import::{FILES, Import, Kind, MANIFEST};
-use super::inventory::{Inventory, Stored};
-use super::manifest::{Manifest, is_executable};
-use super::relative::Relative;
-use super::snapshot::Taken;
+use super::import::{FILES_FOLDER, FileKind, MANIFEST_FILE, SnapshotImport};
+use super::inventory::{Inventory, StoredEntry};
+use super::manifest::{SnapshotManifest, is_executable};
+use super::relative::RelativePath;
+use super::snapshot::DetailedSnapshot;
 use super::survey::Survey;
 
 /// Files up to this size are read whole.
-const WHOLE: u64 = 1024 * 1024;
+const MAX_WHOLE_READ_BYTES: u64 = 1024 * 1024;
 
 /// A snapshot in the making.
-pub(super) struct Store<'a> {
+pub(super) struct SnapshotWriter<'a> {
     workspace: &'a Workspace,
-    anchor: Anchor,
-    import: Import<'a>,
+    anchor: DirHandle,
+    import: SnapshotImport<'a>,
     last: Option<Inventory>,
     /// Whether the inventory of the last snapshot is out of date.
-    learnt: bool,
+    is_inventory_stale: bool,
 }
 
 /// A snapshot's content before it has a name.
-struct Unfinished {
-    files: BTreeMap<Relative, Stored>,
-    folders: BTreeMap<Relative, u32>,
-    empty: BTreeSet<Relative>,
-    left_out: Vec<LeftOut>,
+struct SnapshotDraft {
+    files: BTreeMap<RelativePath, StoredEntry>,
+    folders: BTreeMap<RelativePath, u32>,
+    empty: BTreeSet<RelativePath>,
+    excluded: Vec<ExcludedPath>,
 }
 
 /// What became of a file between the survey and its reading.
-enum Found {
-    Stored(Stored),
-    Gone,
+enum ReadOutcome {
+    Stored(StoredEntry),
+    Missing,
     Unreadable,
 }
 
-impl<'a> Store<'a> {
+impl<'a> SnapshotWriter<'a> {
     pub(super) fn new(
         workspace: &'a Workspace,
         label: &'a str,
         last: Option<Inventory>,
     ) -> Result<Self, WorkspaceError> {
-        let anchor = Anchor::at(&workspace.dir)
+        let anchor = DirHandle::open_root(&workspace.dir)
             .map_err(|e| WorkspaceError::io("open", &workspace.dir, e))?;
         let base = last.as_ref().map(|last| last.tree.clone());
-        let import = Import::new(&workspace.git, &workspace.shadow, base, label);
+        let import = SnapshotImport::new(&workspace.git, &workspace.shadow, base, label);
         Ok(Self {
             workspace,
             anchor,
             import,
             last,
-            learnt: false,
+            is_inventory_stale: false,
         })
     }
 
@@ -81,24 +81,28 @@ impl<'a> Store<'a> {
             .filter(|path| !survey.files.contains_key(*path))
         {
             self.import.remove(&stored_path(path))?;
-            self.learnt = true;
+            self.is_inventory_stale = true;
         }
         Ok(())
     }
 
     /// Puts in what the survey found, and ends the snapshot.
-    pub(super) fn add(mut self, survey: Survey, rules: Rules) -> Result<Taken, WorkspaceError> {
+    pub(super) fn store(
+        mut self,
+        survey: Survey,
+        rules: CacheRules,
+    ) -> Result<DetailedSnapshot, WorkspaceError> {
         let Survey {
             files: surveyed,
             folders,
             empty,
-            left_out,
+            excluded: left_out,
         } = survey;
-        let mut taken = Unfinished {
+        let mut taken = SnapshotDraft {
             files: BTreeMap::new(),
             folders,
             empty,
-            left_out,
+            excluded: left_out,
         };
         for (path, print) in surveyed {
             let known = self
@@ -106,7 +110,7 @@ impl<'a> Store<'a> {
                 .as_ref()
                 .and_then(|last| last.files.get(&path))
                 .copied();
-            match known.filter(|known| known.settled && known.print == print) {
+            match known.filter(|known| known.is_settled && known.fingerprint == print) {
                 Some(known) => drop(taken.files.insert(path, known)),
                 None => self.add_file(&mut taken, path, print, known)?,
             }
@@ -115,26 +119,26 @@ impl<'a> Store<'a> {
     }
 
     /// Puts more into a snapshot whose inventory this was begun with.
-    pub(super) fn add_to(
+    pub(super) fn extend(
         mut self,
-        taken: Taken,
+        taken: DetailedSnapshot,
         more: Survey,
-        rules: Rules,
-    ) -> Result<Taken, WorkspaceError> {
-        let Taken {
+        rules: CacheRules,
+    ) -> Result<DetailedSnapshot, WorkspaceError> {
+        let DetailedSnapshot {
             files,
             mut folders,
             mut empty,
-            left_out,
+            excluded: left_out,
             ..
         } = taken;
         folders.extend(more.folders);
         empty.extend(more.empty);
-        let mut taken = Unfinished {
+        let mut taken = SnapshotDraft {
             files,
             folders,
             empty,
-            left_out,
+            excluded: left_out,
         };
         for (path, print) in more.files {
             self.add_file(&mut taken, path, print, None)?;
@@ -144,21 +148,21 @@ impl<'a> Store<'a> {
 
     fn add_file(
         &mut self,
-        taken: &mut Unfinished,
-        path: Relative,
-        print: Fingerprint,
-        known: Option<Stored>,
+        taken: &mut SnapshotDraft,
+        path: RelativePath,
+        print: FileFingerprint,
+        known: Option<StoredEntry>,
     ) -> Result<(), WorkspaceError> {
-        self.learnt = true;
+        self.is_inventory_stale = true;
         match self.read(&path, print, known)? {
-            Found::Stored(stored) => {
+            ReadOutcome::Stored(stored) => {
                 taken.files.insert(path, stored);
                 return Ok(());
             }
-            Found::Gone => {}
-            Found::Unreadable => taken.left_out.push(LeftOut {
+            ReadOutcome::Missing => {}
+            ReadOutcome::Unreadable => taken.excluded.push(ExcludedPath {
                 path: path.to_path_buf(),
-                reason: Reason::Unreadable,
+                reason: ExclusionReason::Unreadable,
                 size: Some(print.size),
             }),
         }
@@ -169,59 +173,66 @@ impl<'a> Store<'a> {
         }
     }
 
-    fn finish(mut self, taken: Unfinished, rules: Rules) -> Result<Taken, WorkspaceError> {
-        let Unfinished {
+    fn finish(
+        mut self,
+        taken: SnapshotDraft,
+        rules: CacheRules,
+    ) -> Result<DetailedSnapshot, WorkspaceError> {
+        let SnapshotDraft {
             files,
             folders,
             empty,
-            left_out,
+            excluded: left_out,
         } = taken;
-        let bytes = Manifest::of(rules, &files, &folders, &empty).to_bytes();
+        let bytes = SnapshotManifest::new(rules, &files, &folders, &empty).to_bytes();
         let manifest = BlobId::of(&bytes);
         if self
             .last
             .as_ref()
             .is_none_or(|last| last.manifest != manifest)
         {
-            self.learnt = true;
-            self.import.add(Path::new(MANIFEST), Kind::Plain, &bytes)?;
+            self.is_inventory_stale = true;
+            self.import
+                .add(Path::new(MANIFEST_FILE), FileKind::Plain, &bytes)?;
         }
         let inventory = Inventory {
             tree: self.import.finish()?,
             manifest,
             files,
         };
-        if self.learnt {
+        if self.is_inventory_stale {
             inventory.save(&self.workspace.shadow.inventory())?;
         }
         let Inventory { tree, files, .. } = inventory;
-        Ok(Taken {
+        Ok(DetailedSnapshot {
             tree,
             manifest,
             files,
             folders,
             empty,
-            left_out,
+            excluded: left_out,
         })
     }
 
     fn read(
         &mut self,
         path: &Path,
-        print: Fingerprint,
-        known: Option<Stored>,
-    ) -> Result<Found, WorkspaceError> {
+        print: FileFingerprint,
+        known: Option<StoredEntry>,
+    ) -> Result<ReadOutcome, WorkspaceError> {
         let read = if print.is_link() {
             self.read_link(path, print, known)
         } else {
             self.read_file(path, known)
         };
         match read {
-            Ok(stored) => Ok(Found::Stored(stored?)),
+            Ok(stored) => Ok(ReadOutcome::Stored(stored?)),
             // A link or pipe that took a file's name since the survey counts as its going away.
             Err(e) => match Errno::from_io_error(&e) {
-                Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(Found::Gone),
-                Some(Errno::ACCESS | Errno::PERM) => Ok(Found::Unreadable),
+                Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => {
+                    Ok(ReadOutcome::Missing)
+                }
+                Some(Errno::ACCESS | Errno::PERM) => Ok(ReadOutcome::Unreadable),
                 _ => Err(WorkspaceError::io(
                     "read",
                     &self.workspace.dir.join(path),
@@ -234,10 +245,10 @@ impl<'a> Store<'a> {
     fn read_link(
         &mut self,
         path: &Path,
-        print: Fingerprint,
-        known: Option<Stored>,
-    ) -> io::Result<Result<Stored, WorkspaceError>> {
-        let settled = print.settled_at(SystemTime::now());
+        print: FileFingerprint,
+        known: Option<StoredEntry>,
+    ) -> io::Result<Result<StoredEntry, WorkspaceError>> {
+        let settled = print.is_settled_at(SystemTime::now());
         let target = self.anchor.read_link(path)?;
         let bytes = target.as_os_str().as_bytes();
         Ok(self.add_bytes(path, print, settled, bytes, known))
@@ -246,12 +257,12 @@ impl<'a> Store<'a> {
     fn read_file(
         &mut self,
         path: &Path,
-        known: Option<Stored>,
-    ) -> io::Result<Result<Stored, WorkspaceError>> {
+        known: Option<StoredEntry>,
+    ) -> io::Result<Result<StoredEntry, WorkspaceError>> {
         let mut file = self.anchor.open(path)?;
-        let print = Fingerprint::of(&file.metadata()?);
-        let settled = print.settled_at(SystemTime::now());
-        if print.size > WHOLE {
+        let print = FileFingerprint::from_metadata(&file.metadata()?);
+        let settled = print.is_settled_at(SystemTime::now());
+        if print.size > MAX_WHOLE_READ_BYTES {
             return Ok(self.add_stream(path, print, settled, file));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(print.size).unwrap_or_default());
@@ -262,42 +273,44 @@ impl<'a> Store<'a> {
     fn add_bytes(
         &mut self,
         path: &Path,
-        print: Fingerprint,
+        print: FileFingerprint,
         settled: bool,
         bytes: &[u8],
-        known: Option<Stored>,
-    ) -> Result<Stored, WorkspaceError> {
+        known: Option<StoredEntry>,
+    ) -> Result<StoredEntry, WorkspaceError> {
         let blob = BlobId::of(bytes);
-        let kind = kind(&print);
-        if known.is_none_or(|known| known.blob != blob || self::kind(&known.print) != kind) {
+        let kind = file_kind(&print);
+        if known.is_none_or(|known| known.blob != blob || file_kind(&known.fingerprint) != kind) {
             self.import.add(&stored_path(path), kind, bytes)?;
         }
-        Ok(Stored {
-            print,
+        Ok(StoredEntry {
+            fingerprint: print,
             blob,
-            settled,
+            is_settled: settled,
         })
     }
 
     fn add_stream(
         &mut self,
         path: &Path,
-        print: Fingerprint,
+        print: FileFingerprint,
         settled: bool,
         file: File,
-    ) -> Result<Stored, WorkspaceError> {
-        let mut bytes = Hashing {
+    ) -> Result<StoredEntry, WorkspaceError> {
+        let mut bytes = HashingReader {
             source: file,
             hasher: BlobHasher::new(print.size),
         };
-        if self
-            .import
-            .add_from(&stored_path(path), kind(&print), print.size, &mut bytes)?
-        {
-            Ok(Stored {
-                print,
+        if self.import.add_from(
+            &stored_path(path),
+            file_kind(&print),
+            print.size,
+            &mut bytes,
+        )? {
+            Ok(StoredEntry {
+                fingerprint: print,
                 blob: bytes.hasher.finish(),
-                settled,
+                is_settled: settled,
             })
         } else {
             Err(WorkspaceError::ChangedWhileRead {
@@ -308,12 +321,12 @@ impl<'a> Store<'a> {
 }
 
 /// Hashes what goes through.
-struct Hashing {
+struct HashingReader {
     source: File,
     hasher: BlobHasher,
 }
 
-impl Read for Hashing {
+impl Read for HashingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(buffer)?;
         self.hasher.update(&buffer[..count]);
@@ -322,16 +335,16 @@ impl Read for Hashing {
 }
 
 fn stored_path(path: &Path) -> PathBuf {
-    Path::new(FILES).join(path)
+    Path::new(FILES_FOLDER).join(path)
 }
 
 /// What git is to call a file.
-pub(super) fn kind(print: &Fingerprint) -> Kind {
+pub(super) fn file_kind(print: &FileFingerprint) -> FileKind {
     if print.is_link() {
-        Kind::Link
+        FileKind::Link
     } else if is_executable(print.permissions()) {
-        Kind::Executable
+        FileKind::Executable
     } else {
-        Kind::Plain
+        FileKind::Plain
     }
 }

@@ -9,10 +9,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::coverage::{self, CACHE_TAG, CACHES, LeftOut, Limits, Reason, Rules};
 use super::error::WorkspaceError;
-use super::fingerprint::Fingerprint;
-use super::relative::Relative;
+use super::exclusions::{
+    self, CACHE_FOLDERS, CACHE_TAG, CacheRules, ExcludedPath, ExclusionReason, SnapshotLimits,
+};
+use super::fingerprint::FileFingerprint;
+use super::relative::RelativePath;
 use super::repository::{ObjectFormat, Repository, plain_file};
 use super::{Workspace, git, is_repository_data};
 
@@ -20,13 +22,13 @@ use super::{Workspace, git, is_repository_data};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Survey {
     /// Covered files and links.
-    pub(super) files: BTreeMap<Relative, Fingerprint>,
+    pub(super) files: BTreeMap<RelativePath, FileFingerprint>,
     /// Every folder walked, with its permission bits.
-    pub(super) folders: BTreeMap<Relative, u32>,
+    pub(super) folders: BTreeMap<RelativePath, u32>,
     /// The folders among them that hold nothing at all.
-    pub(super) empty: BTreeSet<Relative>,
+    pub(super) empty: BTreeSet<RelativePath>,
     /// What is there and not covered.
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) excluded: Vec<ExcludedPath>,
 }
 
 impl Workspace {
@@ -34,10 +36,10 @@ impl Workspace {
     /// the ignore rules say.
     pub(super) fn survey(
         &self,
-        rules: Rules,
-        always: &HashSet<Relative>,
+        rules: CacheRules,
+        always: &HashSet<RelativePath>,
     ) -> Result<Survey, WorkspaceError> {
-        let mut walk = Walk {
+        let mut walk = SurveyWalk {
             workspace: self,
             rules,
             always,
@@ -45,14 +47,14 @@ impl Workspace {
             parents: HashSet::new(),
             ignored_bytes: 0,
             ignored_count: 0,
-            found: Survey::default(),
+            survey: Survey::default(),
         };
         for path in always {
             walk.add_parents(path);
         }
         walk.add_listing(Path::new(""), self.repository.as_ref())?;
-        walk.folder(PathBuf::new(), &self.dir)?;
-        Ok(walk.found)
+        walk.walk_folder(PathBuf::new(), &self.dir)?;
+        Ok(walk.survey)
     }
 
     /// The files that the person's repository tracks or does not ignore, in no order, and whether they are
@@ -70,7 +72,7 @@ impl Workspace {
         &self,
         dir: &Path,
         repository: Option<&Repository>,
-        rules: Rules,
+        rules: CacheRules,
     ) -> Result<Vec<PathBuf>, WorkspaceError> {
         let list = |format, index: Option<&Path>| self.list(dir, repository, rules, format, index);
         let Some(index) = repository.and_then(Repository::index) else {
@@ -89,7 +91,7 @@ impl Workspace {
         &self,
         dir: &Path,
         repository: Option<&Repository>,
-        rules: Rules,
+        rules: CacheRules,
         format: ObjectFormat,
         index: Option<&Path>,
     ) -> Result<Vec<PathBuf>, WorkspaceError> {
@@ -117,10 +119,14 @@ impl Workspace {
             option.push(file);
             command.arg(option);
         }
-        if rules == Rules::Folder {
-            command.args(CACHES.iter().map(|name| format!("--exclude={name}/")));
+        if rules == CacheRules::Folder {
+            command.args(
+                CACHE_FOLDERS
+                    .iter()
+                    .map(|name| format!("--exclude={name}/")),
+            );
         }
-        let listing = git::answer(command, "list the files", dir)?;
+        let listing = git::output_of(command, "list the files", dir)?;
         let paths = listing
             .split(|byte| *byte == 0)
             .filter(|path| !path.is_empty());
@@ -131,19 +137,19 @@ impl Workspace {
     }
 }
 
-struct Walk<'a> {
+struct SurveyWalk<'a> {
     workspace: &'a Workspace,
-    rules: Rules,
-    always: &'a HashSet<Relative>,
-    unignored: HashSet<Relative>,
+    rules: CacheRules,
+    always: &'a HashSet<RelativePath>,
+    unignored: HashSet<RelativePath>,
     /// Every folder above a path in `always` or `unignored`.
-    parents: HashSet<Relative>,
+    parents: HashSet<RelativePath>,
     ignored_bytes: u64,
     ignored_count: usize,
-    found: Survey,
+    survey: Survey,
 }
 
-impl Walk<'_> {
+impl SurveyWalk<'_> {
     fn add_parents(&mut self, path: &Path) {
         for parent in path.ancestors().skip(1) {
             if !self.parents.insert(parent.into()) {
@@ -168,20 +174,20 @@ impl Walk<'_> {
 
     /// Walks one folder, then those inside it, in the order of their names so that the shares of
     /// ignored files fall the same way each time.
-    fn folder(&mut self, first: PathBuf, root: &Path) -> Result<(), WorkspaceError> {
+    fn walk_folder(&mut self, first: PathBuf, root: &Path) -> Result<(), WorkspaceError> {
         let mut waiting = vec![first];
         while let Some(folder) = waiting.pop() {
             let Some(mut entries) = read_folder(&root.join(&folder)) else {
-                self.leave_out(folder, Reason::Unreadable, None);
+                self.exclude(folder, ExclusionReason::Unreadable, None);
                 continue;
             };
-            if self.declares_itself_a_cache(&folder, &entries) {
-                self.found.folders.remove(folder.as_os_str());
-                self.leave_out(folder, Reason::Cache, None);
+            if self.is_tagged_cache(&folder, &entries) {
+                self.survey.folders.remove(folder.as_os_str());
+                self.exclude(folder, ExclusionReason::Cache, None);
                 continue;
             }
             if entries.is_empty() {
-                self.found.empty.insert(folder.as_path().into());
+                self.survey.empty.insert(folder.as_path().into());
             }
             entries.sort_by_cached_key(DirEntry::file_name);
             let mut below = Vec::new();
@@ -191,8 +197,8 @@ impl Walk<'_> {
                 let Ok(metadata) = entry.metadata() else {
                     continue;
                 };
-                if self.enters(&path, &metadata)? {
-                    self.found
+                if self.visit_entry(&path, &metadata)? {
+                    self.survey
                         .folders
                         .insert(path.as_path().into(), metadata.permissions().mode() & 0o777);
                     below.push(path);
@@ -203,7 +209,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn declares_itself_a_cache(&self, folder: &Path, entries: &[DirEntry]) -> bool {
+    fn is_tagged_cache(&self, folder: &Path, entries: &[DirEntry]) -> bool {
         folder != Path::new("")
             && !self.parents.contains(folder.as_os_str())
             && entries
@@ -212,61 +218,60 @@ impl Walk<'_> {
     }
 
     /// Takes note of one entry, and says whether it is a folder to walk.
-    fn enters(&mut self, path: &Path, metadata: &Metadata) -> Result<bool, WorkspaceError> {
+    fn visit_entry(&mut self, path: &Path, metadata: &Metadata) -> Result<bool, WorkspaceError> {
         let name = path.file_name().unwrap_or_default();
         if is_repository_data(name) {
             if path != Path::new(".git") {
                 let size = metadata.is_file().then_some(metadata.len());
-                self.leave_out(path.to_owned(), Reason::RepositoryRecords, size);
+                self.exclude(path.to_owned(), ExclusionReason::RepositoryRecords, size);
             }
             return Ok(false);
         }
         if !metadata.is_dir() {
-            self.file(path, name, metadata);
+            self.add_file(path, name, metadata);
             return Ok(false);
         }
         if self.unignored.contains(path.as_os_str())
             && let Some(nested) = Repository::at(&self.workspace.dir.join(path))
         {
             self.add_listing(path, Some(&nested))?;
-        } else if let Some(reason) = self.refusal_of_folder(path, name) {
-            self.leave_out(path.to_owned(), reason, None);
+        } else if let Some(reason) = self.folder_exclusion_reason(path, name) {
+            self.exclude(path.to_owned(), reason, None);
             return Ok(false);
         }
         Ok(true)
     }
 
     /// Why a folder that holds nothing unignored is not even looked into.
-    fn refusal_of_folder(&self, path: &Path, name: &OsStr) -> Option<Reason> {
-        if self.parents.contains(path.as_os_str()) || holds_no_file(&self.workspace.dir.join(path))
-        {
+    fn folder_exclusion_reason(&self, path: &Path, name: &OsStr) -> Option<ExclusionReason> {
+        if self.parents.contains(path.as_os_str()) || has_no_files(&self.workspace.dir.join(path)) {
             None
-        } else if coverage::is_cache(name) {
-            Some(Reason::Cache)
+        } else if exclusions::is_cache(name) {
+            Some(ExclusionReason::Cache)
         } else if self.ignored_count >= self.workspace.limits.ignored_count {
-            Some(Reason::IgnoredTooMuch)
+            Some(ExclusionReason::IgnoredTooMuch)
         } else {
             None
         }
     }
 
-    fn file(&mut self, path: &Path, name: &OsStr, metadata: &Metadata) {
+    fn add_file(&mut self, path: &Path, name: &OsStr, metadata: &Metadata) {
         let size = Some(metadata.len());
         if !metadata.is_file() && !metadata.is_symlink() {
-            self.leave_out(path.to_owned(), Reason::Special, size);
+            self.exclude(path.to_owned(), ExclusionReason::Special, size);
         } else if metadata.is_symlink() && name.as_bytes().eq_ignore_ascii_case(b".gitmodules") {
-            self.leave_out(path.to_owned(), Reason::Unstorable, size);
-        } else if let Some(reason) = self.refusal(path, metadata.len()) {
-            self.leave_out(path.to_owned(), reason, size);
+            self.exclude(path.to_owned(), ExclusionReason::Unstorable, size);
+        } else if let Some(reason) = self.exclusion_reason(path, metadata.len()) {
+            self.exclude(path.to_owned(), reason, size);
         } else {
-            self.found
+            self.survey
                 .files
-                .insert(path.into(), Fingerprint::of(metadata));
+                .insert(path.into(), FileFingerprint::from_metadata(metadata));
         }
     }
 
-    fn refusal(&mut self, path: &Path, size: u64) -> Option<Reason> {
-        let Limits {
+    fn exclusion_reason(&mut self, path: &Path, size: u64) -> Option<ExclusionReason> {
+        let SnapshotLimits {
             file,
             ignored_file,
             ignored_total,
@@ -276,21 +281,23 @@ impl Walk<'_> {
             return None;
         }
         if self.unignored.contains(path.as_os_str()) {
-            return (size > file).then_some(Reason::TooLarge);
+            return (size > file).then_some(ExclusionReason::TooLarge);
         }
         if size > ignored_file {
-            return Some(Reason::IgnoredTooLarge);
+            return Some(ExclusionReason::IgnoredTooLarge);
         }
         if self.ignored_bytes + size > ignored_total || self.ignored_count >= ignored_count {
-            return Some(Reason::IgnoredTooMuch);
+            return Some(ExclusionReason::IgnoredTooMuch);
         }
         self.ignored_bytes += size;
         self.ignored_count += 1;
         None
     }
 
-    fn leave_out(&mut self, path: PathBuf, reason: Reason, size: Option<u64>) {
-        self.found.left_out.push(LeftOut { path, reason, size });
+    fn exclude(&mut self, path: PathBuf, reason: ExclusionReason, size: Option<u64>) {
+        self.survey
+            .excluded
+            .push(ExcludedPath { path, reason, size });
     }
 }
 
@@ -299,10 +306,10 @@ fn read_folder(path: &Path) -> Option<Vec<DirEntry>> {
 }
 
 /// Whether there are at most folders in a folder. Git does not say whether such a one is ignored.
-fn holds_no_file(path: &Path) -> bool {
+fn has_no_files(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|entries| {
         entries.flatten().all(|entry| {
-            entry.file_type().is_ok_and(|kind| kind.is_dir()) && holds_no_file(&entry.path())
+            entry.file_type().is_ok_and(|kind| kind.is_dir()) && has_no_files(&entry.path())
         })
     })
 }

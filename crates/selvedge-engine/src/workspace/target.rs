@@ -4,45 +4,45 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Workspace;
-use super::blobs::Blobs;
+use super::blobs::BlobReader;
 use super::error::WorkspaceError;
 use super::git;
-use super::ids::{BlobId, TreeId};
-use super::import::{FILES, Kind, MANIFEST};
-use super::manifest::{EXECUTABLE, Manifest, parents, usual_permissions};
-use super::relative::Relative;
+use super::ids::{BlobId, SnapshotId};
+use super::import::{FILES_FOLDER, FileKind, MANIFEST_FILE};
+use super::manifest::{EXECUTABLE_MODE, SnapshotManifest, default_permissions, parent_folders};
+use super::relative::RelativePath;
 
 const DOING: &str = "read a snapshot";
 
 /// A file or link of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
-    pub(super) kind: Kind,
+pub(super) struct TargetFile {
+    pub(super) kind: FileKind,
     pub(super) blob: BlobId,
     pub(super) permissions: u32,
 }
 
 /// A snapshot, spelled out.
 #[derive(Debug)]
-pub(super) struct Target {
-    pub(super) files: BTreeMap<Relative, Wanted>,
+pub(super) struct RestoreTarget {
+    pub(super) files: BTreeMap<RelativePath, TargetFile>,
     /// Every folder, with its permission bits.
-    pub(super) folders: BTreeMap<Relative, u32>,
-    pub(super) manifest: Manifest,
+    pub(super) folders: BTreeMap<RelativePath, u32>,
+    pub(super) manifest: SnapshotManifest,
 }
 
 impl Workspace {
-    pub(super) fn target(
+    pub(super) fn restore_target(
         &self,
-        tree: &TreeId,
-        blobs: &mut Blobs,
-    ) -> Result<Target, WorkspaceError> {
+        tree: &SnapshotId,
+        blobs: &mut BlobReader,
+    ) -> Result<RestoreTarget, WorkspaceError> {
         let place = self.shadow.dir();
         let mut command = self.git.command(place, place);
         command.args(["ls-tree", "-r", "-z", "--full-tree", tree.as_str()]);
-        let listing = match git::answer(command, DOING, place) {
+        let listing = match git::output_of(command, DOING, place) {
             Err(WorkspaceError::Git { .. }) if !self.contains(tree)? => {
-                return Err(self.unknown(tree));
+                return Err(self.unknown_snapshot(tree));
             }
             other => other?,
         };
@@ -51,24 +51,25 @@ impl Workspace {
             place: place.to_owned(),
             detail,
         };
-        let manifest = Manifest::from_bytes(&blobs.read(&format!("{tree}:{MANIFEST}"))?)
-            .ok_or_else(|| strange(format!("{tree} has no manifest")))?;
+        let manifest =
+            SnapshotManifest::from_bytes(&blobs.read(&format!("{tree}:{MANIFEST_FILE}"))?)
+                .ok_or_else(|| strange(format!("{tree} has no manifest")))?;
         let mut files = BTreeMap::new();
         for record in listing
             .split(|byte| *byte == 0)
             .filter(|record| !record.is_empty())
         {
-            let (path, kind, blob) = entry(record)
+            let (path, kind, blob) = parse_entry(record)
                 .ok_or_else(|| strange(String::from_utf8_lossy(record).into_owned()))?;
-            let Some(path) = below_files(path) else {
+            let Some(path) = workspace_path(path) else {
                 continue;
             };
             let permissions = manifest.files.get(&path).copied();
             let permissions =
-                permissions.unwrap_or_else(|| usual_permissions(kind == Kind::Executable));
+                permissions.unwrap_or_else(|| default_permissions(kind == FileKind::Executable));
             files.insert(
                 path,
-                Wanted {
+                TargetFile {
                     kind,
                     blob,
                     permissions,
@@ -76,12 +77,12 @@ impl Workspace {
             );
         }
         let mut folders = manifest.folders.clone();
-        for parent in parents(files.keys().chain(manifest.folders.keys())) {
+        for parent in parent_folders(files.keys().chain(manifest.folders.keys())) {
             if !parent.is_empty() && !folders.contains_key(parent) {
-                folders.insert(Path::new(parent).into(), EXECUTABLE);
+                folders.insert(Path::new(parent).into(), EXECUTABLE_MODE);
             }
         }
-        Ok(Target {
+        Ok(RestoreTarget {
             files,
             folders,
             manifest,
@@ -90,17 +91,19 @@ impl Workspace {
 }
 
 /// Reads `MODE blob ID\tPATH`.
-fn entry(record: &[u8]) -> Option<(&[u8], Kind, BlobId)> {
+fn parse_entry(record: &[u8]) -> Option<(&[u8], FileKind, BlobId)> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let (head, path) = (&record[..tab], &record[tab + 1..]);
     let mut fields = head.split(|byte| *byte == b' ');
-    let kind = Kind::from_git_mode(fields.next()?)?;
+    let kind = FileKind::from_git_mode(fields.next()?)?;
     let blob = BlobId::from_hex(fields.nth(1)?)?;
     Some((path, kind, blob))
 }
 
 /// A path of the stored tree as the workspace has it; none for what stands beside the files.
-fn below_files(path: &[u8]) -> Option<Relative> {
-    let below = path.strip_prefix(FILES.as_bytes())?.strip_prefix(b"/")?;
-    Some(Relative::from_bytes(below))
+fn workspace_path(path: &[u8]) -> Option<RelativePath> {
+    let below = path
+        .strip_prefix(FILES_FOLDER.as_bytes())?
+        .strip_prefix(b"/")?;
+    Some(RelativePath::from_bytes(below))
 }

@@ -10,17 +10,17 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::Workspace;
-use super::anchored::Anchor;
-use super::coverage::LeftOut;
+use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
-use super::fingerprint::Fingerprint;
+use super::exclusions::ExcludedPath;
+use super::fingerprint::FileFingerprint;
 use super::ids::{BlobHasher, BlobId};
-use super::inventory::{read_file, write_file};
-use super::relative::Relative;
+use super::inventory::{append_file_record, parse_file_record};
+use super::relative::RelativePath;
 use super::shadow;
 
 /// Folders that installers fill with what checks load or start.
-const NAMES: [&str; 13] = [
+const TOOL_FOLDER_NAMES: [&str; 13] = [
     "node_modules",
     "bower_components",
     ".yarn",
@@ -40,7 +40,7 @@ const PYTHON_ENVIRONMENT: &str = "pyvenv.cfg";
 /// Folders of `node_modules` that tools fill with what they can compute again.
 const NODE_CACHES: [&str; 4] = [".cache", ".vite", ".vite-temp", ".vitest"];
 /// What a package manager notes for itself, and no other program loads.
-const RECORDS: [(&str, &str); 7] = [
+const PACKAGE_MANAGER_FILES: [(&str, &str); 7] = [
     ("node_modules", ".package-lock.json"),
     ("node_modules", ".modules.yaml"),
     ("node_modules", ".pnpm-workspace-state.json"),
@@ -57,14 +57,14 @@ const MAX_READ: u64 = 8 << 20;
 const MAX_TOTAL: u64 = 512 << 20;
 
 /// The first record, changed whenever the form changes.
-const FORM: &[u8] = b"selvedge tool folders 1";
+const FORMAT_HEADER: &[u8] = b"selvedge tool folders 1";
 
 /// One file or link of a tool folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ToolFile {
-    print: Fingerprint,
+    fingerprint: FileFingerprint,
     /// Whether an equal fingerprint means equal bytes.
-    settled: bool,
+    is_settled: bool,
     /// None where it was too large to be read.
     blob: Option<BlobId>,
 }
@@ -73,8 +73,8 @@ struct ToolFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolManifest {
     /// Folders, or single files of one that is covered otherwise.
-    folders: BTreeSet<Relative>,
-    files: BTreeMap<Relative, ToolFile>,
+    folders: BTreeSet<RelativePath>,
+    files: BTreeMap<RelativePath, ToolFile>,
 }
 
 /// Which files of tool folders are not as a manifest has them.
@@ -90,26 +90,29 @@ pub(crate) struct ToolChanges {
 
 /// What a path in a tool folder is.
 #[derive(Debug, PartialEq, Eq)]
-enum Rule {
+enum ToolPathRule {
     /// Something that a check may load.
-    Held,
+    Tracked,
     /// Part of a cache, which is removed at this path.
     Cache(PathBuf),
     /// What a tool notes for itself.
-    Record,
+    PackageManagerFile,
 }
 
 impl Workspace {
     /// Finds the folders (or files in them) of installed tools and dependencies that snapshots leave out.
     pub(crate) fn tool_folders(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
         let survey = self.survey(self.rules(), &HashSet::new())?;
-        Ok(self.tool_folders_in(&survey.left_out))
+        Ok(self.tool_folders_in(&survey.excluded))
     }
 
-    pub(super) fn tool_folders_in(&self, left_out: &[LeftOut]) -> Vec<PathBuf> {
+    pub(super) fn tool_folders_in(&self, left_out: &[ExcludedPath]) -> Vec<PathBuf> {
         let is_named = |path: &Path| {
-            path.iter()
-                .any(|name| NAMES.iter().any(|tool| name == OsStr::new(tool)))
+            path.iter().any(|name| {
+                TOOL_FOLDER_NAMES
+                    .iter()
+                    .any(|tool| name == OsStr::new(tool))
+            })
         };
         let is_environment = |path: &Path| self.dir.join(path).join(PYTHON_ENVIRONMENT).is_file();
         left_out
@@ -121,23 +124,29 @@ impl Workspace {
     }
 
     /// The files of tool folders that a check may load.
-    pub(super) fn scan_tools(&self, left_out: &[LeftOut]) -> BTreeMap<Relative, Fingerprint> {
+    pub(super) fn scan_tools(
+        &self,
+        left_out: &[ExcludedPath],
+    ) -> BTreeMap<RelativePath, FileFingerprint> {
         let folders = self.tool_folders_in(left_out);
         let folders = folders
             .iter()
-            .map(|it| Relative::from(it.as_path()))
+            .map(|it| RelativePath::from(it.as_path()))
             .collect();
         let mut files = scan(&self.dir, &folders);
-        files.retain(|path, _| rule(path) == Rule::Held);
+        files.retain(|path, _| path_rule(path) == ToolPathRule::Tracked);
         files
     }
 
     /// Notes the files of tool folders, and keeps the manifest for the next call: the bytes of files that have not
     /// changed since the last one are not read again.
-    pub(crate) fn note_tools(&self, folders: &[PathBuf]) -> Result<ToolManifest, WorkspaceError> {
+    pub(crate) fn update_tool_manifest(
+        &self,
+        folders: &[PathBuf],
+    ) -> Result<ToolManifest, WorkspaceError> {
         let path = self.shadow.dir().join("tools");
         let known = ToolManifest::load(&path).unwrap_or_default();
-        let manifest = ToolManifest::note(&self.dir, folders, &known);
+        let manifest = ToolManifest::build(&self.dir, folders, &known);
         if manifest != known {
             manifest.save(&path)?;
         }
@@ -146,24 +155,26 @@ impl Workspace {
 }
 
 impl ToolManifest {
-    fn note(dir: &Path, folders: &[PathBuf], known: &Self) -> Self {
-        let folders: BTreeSet<Relative> = folders.iter().map(|it| it.as_path().into()).collect();
+    fn build(dir: &Path, folders: &[PathBuf], known: &Self) -> Self {
+        let folders: BTreeSet<RelativePath> =
+            folders.iter().map(|it| it.as_path().into()).collect();
         let now = SystemTime::now();
         let mut total = 0;
-        let reader = Anchor::at(dir).ok();
+        let reader = DirHandle::open_root(dir).ok();
         let files = scan(dir, &folders).into_iter().map(|(path, print)| {
             let same = known.files.get(&path);
-            let same = same.filter(|it| it.settled && it.print == print && it.blob.is_some());
+            let same =
+                same.filter(|it| it.is_settled && it.fingerprint == print && it.blob.is_some());
             let file = same.copied().unwrap_or_else(|| {
                 let is_read = print.size <= MAX_READ && total < MAX_TOTAL;
                 let blob = reader
                     .as_ref()
                     .filter(|_| is_read)
-                    .and_then(|reader| hash(reader, &path, &print).ok());
+                    .and_then(|reader| hash_entry(reader, &path, &print).ok());
                 total += print.size * u64::from(is_read);
                 ToolFile {
-                    print,
-                    settled: print.settled_at(now),
+                    fingerprint: print,
+                    is_settled: print.is_settled_at(now),
                     blob,
                 }
             });
@@ -176,21 +187,25 @@ impl ToolManifest {
     /// Finds the files that are not as they are here. `folders` are the tool folders now.
     pub(crate) fn find_changes(&self, dir: &Path, folders: &[PathBuf]) -> ToolChanges {
         let mut all = self.folders.clone();
-        all.extend(folders.iter().map(|it| Relative::from(it.as_path())));
+        all.extend(folders.iter().map(|it| RelativePath::from(it.as_path())));
         let now = scan(dir, &all);
-        let reader = Anchor::at(dir).ok();
-        let is_same = |path: &Relative, noted: &ToolFile| {
+        let reader = DirHandle::open_root(dir).ok();
+        let is_same = |path: &RelativePath, noted: &ToolFile| {
             let Some(print) = now.get(path) else {
                 return false;
             };
-            let is_equal = noted.print == *print;
-            if is_equal && (noted.settled || noted.blob.is_none()) {
+            let is_equal = noted.fingerprint == *print;
+            if is_equal && (noted.is_settled || noted.blob.is_none()) {
                 return true;
             }
-            let may_be_equal = noted.print.mode == print.mode && noted.print.size == print.size;
+            let may_be_equal =
+                noted.fingerprint.mode == print.mode && noted.fingerprint.size == print.size;
             may_be_equal
                 && noted.blob.is_some()
-                && noted.blob == reader.as_ref().and_then(|it| hash(it, path, print).ok())
+                && noted.blob
+                    == reader
+                        .as_ref()
+                        .and_then(|it| hash_entry(it, path, print).ok())
         };
         let gone_or_changed = self
             .files
@@ -200,13 +215,13 @@ impl ToolManifest {
         let added = now.keys().filter(|path| !self.files.contains_key(*path));
         let mut changes = ToolChanges::default();
         for path in gone_or_changed.chain(added) {
-            match rule(path) {
-                Rule::Held => {
-                    changes.folders.insert(root_of(path, &all));
+            match path_rule(path) {
+                ToolPathRule::Tracked => {
+                    changes.folders.insert(outermost_folder(path, &all));
                     changes.files.push(path.to_path_buf());
                 }
-                Rule::Cache(at) => drop(changes.caches.insert(at)),
-                Rule::Record => {}
+                ToolPathRule::Cache(at) => drop(changes.caches.insert(at)),
+                ToolPathRule::PackageManagerFile => {}
             }
         }
         changes.files.sort();
@@ -216,7 +231,7 @@ impl ToolManifest {
     /// The same manifest with some files as another one has them.
     pub(crate) fn with_files_of(mut self, other: &Self, paths: &[PathBuf]) -> Self {
         for path in paths {
-            let path = Relative::from(path.as_path());
+            let path = RelativePath::from(path.as_path());
             match other.files.get(&path) {
                 Some(file) => drop(self.files.insert(path, *file)),
                 None => drop(self.files.remove(&path)),
@@ -231,11 +246,11 @@ impl ToolManifest {
     }
 
     pub(crate) fn save(&self, path: &Path) -> Result<(), WorkspaceError> {
-        shadow::write_whole(path, &self.to_bytes())
+        shadow::write_atomically(path, &self.to_bytes())
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = FORM.to_vec();
+        let mut bytes = FORMAT_HEADER.to_vec();
         let counts = format!("\0{} {}\0", self.folders.len(), self.files.len());
         bytes.extend_from_slice(counts.as_bytes());
         for folder in &self.folders {
@@ -243,11 +258,11 @@ impl ToolManifest {
             bytes.push(0);
         }
         for (path, file) in &self.files {
-            write_file(
+            append_file_record(
                 &mut bytes,
                 path,
-                &file.print,
-                file.settled,
+                &file.fingerprint,
+                file.is_settled,
                 file.blob.as_ref(),
             );
         }
@@ -256,24 +271,24 @@ impl ToolManifest {
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut records = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
-        if records.next()? != FORM {
+        if records.next()? != FORMAT_HEADER {
             return None;
         }
         let (folder_count, file_count) = str::from_utf8(records.next()?).ok()?.split_once(' ')?;
         let folder_count: usize = folder_count.parse().ok()?;
-        let folders: BTreeSet<Relative> = records
+        let folders: BTreeSet<RelativePath> = records
             .by_ref()
             .take(folder_count)
-            .map(Relative::from_bytes)
+            .map(RelativePath::from_bytes)
             .collect();
         let files: BTreeMap<_, _> = records
             .map(|record| {
-                let (path, print, settled, blob) = read_file(record)?;
+                let (path, print, settled, blob) = parse_file_record(record)?;
                 Some((
                     path,
                     ToolFile {
-                        print,
-                        settled,
+                        fingerprint: print,
+                        is_settled: settled,
                         blob,
                     },
                 ))
@@ -309,38 +324,38 @@ impl ToolChanges {
 }
 
 /// The outermost of the folders that a path is in.
-fn root_of(path: &Path, folders: &BTreeSet<Relative>) -> PathBuf {
+fn outermost_folder(path: &Path, folders: &BTreeSet<RelativePath>) -> PathBuf {
     let roots = path
         .ancestors()
         .filter(|above| folders.contains(above.as_os_str()));
     roots.last().unwrap_or(path).to_owned()
 }
 
-fn rule(path: &Path) -> Rule {
+fn path_rule(path: &Path) -> ToolPathRule {
     let names: Vec<&OsStr> = path.iter().collect();
     let is = |at: usize, wanted: &str| names.get(at).is_some_and(|it| *it == OsStr::new(wanted));
     let upto = |at: usize| names.iter().take(at + 1).collect::<PathBuf>();
     for at in 0..names.len() {
         if is(at, "__pycache__") && at + 1 < names.len() {
-            return Rule::Cache(path.to_owned());
+            return ToolPathRule::Cache(path.to_owned());
         }
         if is(at, "node_modules") && NODE_CACHES.iter().any(|cache| is(at + 1, cache)) {
-            return Rule::Cache(upto((at + 2).min(names.len() - 1)));
+            return ToolPathRule::Cache(upto((at + 2).min(names.len() - 1)));
         }
         let is_record = |(folder, name): &(&str, &str)| is(at, folder) && is(at + 1, name);
-        if at + 2 == names.len() && RECORDS.iter().any(is_record) {
-            return Rule::Record;
+        if at + 2 == names.len() && PACKAGE_MANAGER_FILES.iter().any(is_record) {
+            return ToolPathRule::PackageManagerFile;
         }
         let is_run_folder = |at| RUN_FOLDERS.iter().any(|name| is(at, name));
         if (is(at, ".tox") || is(at, ".nox")) && (is_run_folder(at + 1) || is_run_folder(at + 2)) {
-            return Rule::Record;
+            return ToolPathRule::PackageManagerFile;
         }
     }
-    Rule::Held
+    ToolPathRule::Tracked
 }
 
 /// Everything below the folders that is not a folder. A folder that cannot be read stands for what is in it.
-fn scan(dir: &Path, folders: &BTreeSet<Relative>) -> BTreeMap<Relative, Fingerprint> {
+fn scan(dir: &Path, folders: &BTreeSet<RelativePath>) -> BTreeMap<RelativePath, FileFingerprint> {
     let mut files = BTreeMap::new();
     let is_inside = |path: &Path| {
         let mut above = path.ancestors().skip(1);
@@ -354,7 +369,7 @@ fn scan(dir: &Path, folders: &BTreeSet<Relative>) -> BTreeMap<Relative, Fingerpr
         };
         let entries = data.is_dir().then(|| fs::read_dir(dir.join(&path)).ok());
         let Some(entries) = entries.flatten() else {
-            files.insert(path.into(), Fingerprint::of(&data));
+            files.insert(path.into(), FileFingerprint::from_metadata(&data));
             continue;
         };
         for entry in entries.flatten() {
@@ -365,7 +380,7 @@ fn scan(dir: &Path, folders: &BTreeSet<Relative>) -> BTreeMap<Relative, Fingerpr
             match entry.file_type() {
                 Ok(kind) if !kind.is_dir() => {
                     if let Ok(data) = entry.metadata() {
-                        files.insert(below.into(), Fingerprint::of(&data));
+                        files.insert(below.into(), FileFingerprint::from_metadata(&data));
                     }
                 }
                 _ => waiting.push(below),
@@ -376,7 +391,7 @@ fn scan(dir: &Path, folders: &BTreeSet<Relative>) -> BTreeMap<Relative, Fingerpr
 }
 
 /// Hashes a file's bytes, or where a link leads.
-fn hash(reader: &Anchor, path: &Path, print: &Fingerprint) -> io::Result<BlobId> {
+fn hash_entry(reader: &DirHandle, path: &Path, print: &FileFingerprint) -> io::Result<BlobId> {
     if print.is_link() {
         let target = reader.read_link(path)?;
         return Ok(BlobId::of(target.as_os_str().as_bytes()));
@@ -396,9 +411,9 @@ fn hash(reader: &Anchor, path: &Path, print: &Fingerprint) -> io::Result<BlobId>
 mod tests {
     use super::*;
 
-    struct Tools(tempfile::TempDir);
+    struct ToolFixture(tempfile::TempDir);
 
-    impl Tools {
+    impl ToolFixture {
         fn with(files: &[&str]) -> Self {
             let tools = Self(tempfile::tempdir().unwrap());
             for file in files {
@@ -414,7 +429,7 @@ mod tests {
         }
 
         fn note(&self, folders: &[&str]) -> ToolManifest {
-            ToolManifest::note(self.0.path(), &paths(folders), &ToolManifest::default())
+            ToolManifest::build(self.0.path(), &paths(folders), &ToolManifest::default())
         }
 
         fn changes(&self, manifest: &ToolManifest, folders: &[&str]) -> ToolChanges {
@@ -428,7 +443,7 @@ mod tests {
 
     #[test]
     fn find_changes_names_what_is_added_removed_and_rewritten() {
-        let tools = Tools::with(&[
+        let tools = ToolFixture::with(&[
             "node_modules/a.js",
             "node_modules/b.js",
             "node_modules/c.js",
@@ -496,7 +511,7 @@ mod tests {
             ".tox/py311/log/1.json",
             ".tox/.tmp/package",
         ];
-        let tools = Tools::with(&[]);
+        let tools = ToolFixture::with(&[]);
         let folders = [
             "node_modules",
             "web/node_modules",
@@ -524,7 +539,7 @@ mod tests {
 
     #[test]
     fn find_changes_sees_a_rewrite_with_the_old_time() {
-        let tools = Tools::with(&["node_modules/a.js"]);
+        let tools = ToolFixture::with(&["node_modules/a.js"]);
         let path = tools.0.path().join("node_modules/a.js");
         let before = fs::metadata(&path).unwrap().modified().unwrap();
         let manifest = tools.note(&["node_modules"]);
@@ -541,7 +556,7 @@ mod tests {
 
     #[test]
     fn manifest_is_loaded_as_it_was_saved_or_not_at_all() {
-        let tools = Tools::with(&["node_modules/a b.js", "vendor/x"]);
+        let tools = ToolFixture::with(&["node_modules/a b.js", "vendor/x"]);
         let manifest = tools.note(&["node_modules", "vendor"]);
         let bytes = manifest.to_bytes();
         assert_eq!(ToolManifest::from_bytes(&bytes), Some(manifest));

@@ -3,11 +3,11 @@
 use selvedge_core::model::{
     AgentKind, AgentSpec, Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus,
 };
-use selvedge_engine::agents::{Api, Backoff, Role, SessionRequest};
-use selvedge_testkit::{ModelServer, Turn};
+use selvedge_engine::agents::{ApiAgent, Backoff, SessionRequest, SessionRole};
+use selvedge_testkit::{ModelServer, ScriptedTurn};
 use serde_json::json;
 
-use super::{Stage, run, spec};
+use super::{AgentFixture, run, spec};
 
 /// Models with a list price, and what follows the server's address.
 const MODELS: [(&str, &str); 3] = [
@@ -26,20 +26,20 @@ fn agent((model, path): (&str, &str), server: &ModelServer) -> AgentSpec {
 }
 
 async fn session(request: &SessionRequest) -> SessionOutcome {
-    run(&Api::with_backoff(Backoff::NONE), request).await
+    run(&ApiAgent::with_backoff(Backoff::NONE), request).await
 }
 
-fn write(path: &str) -> Turn {
-    Turn::tool("write_file", json!({"path": path, "content": "42\n"}))
+fn write(path: &str) -> ScriptedTurn {
+    ScriptedTurn::tool("write_file", json!({"path": path, "content": "42\n"}))
 }
 
 #[tokio::test]
 async fn the_model_works_through_its_tools_whoever_serves_it() {
     for model in MODELS {
-        let stage = Stage::new();
+        let stage = AgentFixture::new();
         let both = write("src/answer")
             .and_tool("run_command", json!({"command": "cat src/answer; exit 3"}));
-        let server = ModelServer::start([both, Turn::text("Done.")]);
+        let server = ModelServer::start([both, ScriptedTurn::text("Done.")]);
         let outcome = session(&stage.request(agent(model, &server))).await;
         assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
         assert_eq!(stage.read("src/answer"), "42\n");
@@ -60,19 +60,22 @@ async fn the_model_works_through_its_tools_whoever_serves_it() {
 #[tokio::test]
 async fn what_may_pass_is_asked_again_and_what_stays_is_not() {
     for model in MODELS {
-        let stage = Stage::new();
+        let stage = AgentFixture::new();
         let server = ModelServer::start([
-            Turn::status(529),
-            Turn::rate_limited(0),
+            ScriptedTurn::status(529),
+            ScriptedTurn::rate_limited(0),
             write("answer"),
-            Turn::text("Done."),
+            ScriptedTurn::text("Done."),
         ]);
         let outcome = session(&stage.request(agent(model, &server))).await;
         assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
         assert_eq!(outcome.api_retries, 2);
 
         for status in [400, 401, 404] {
-            let server = ModelServer::start([Turn::status(status), Turn::text("never asked")]);
+            let server = ModelServer::start([
+                ScriptedTurn::status(status),
+                ScriptedTurn::text("never asked"),
+            ]);
             let outcome = session(&stage.request(agent(model, &server))).await;
             assert_eq!(outcome.status, SessionStatus::Failed);
             assert_eq!((outcome.api_retries, server.requests().len()), (0, 1));
@@ -85,9 +88,12 @@ async fn what_may_pass_is_asked_again_and_what_stays_is_not() {
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_none() {
     for model in MODELS {
-        let stage = Stage::new();
-        let server =
-            ModelServer::start([Turn::drop_after(40), write("answer"), Turn::text("Done.")]);
+        let stage = AgentFixture::new();
+        let server = ModelServer::start([
+            ScriptedTurn::drop_after(40),
+            write("answer"),
+            ScriptedTurn::text("Done."),
+        ]);
         let outcome = session(&stage.request(agent(model, &server))).await;
         assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
         assert_eq!((outcome.api_retries, outcome.tool_calls), (1, 1));
@@ -97,20 +103,22 @@ async fn an_answer_that_breaks_off_is_none() {
 #[tokio::test]
 async fn limits_are_reported_as_themselves() {
     for model in MODELS {
-        let stage = Stage::new();
+        let stage = AgentFixture::new();
         let server = ModelServer::start([write("a"), write("b"), write("c")]);
         let mut request = stage.request(agent(model, &server));
         request.limits.max_turns = Some(2);
         let outcome = session(&request).await;
         assert_eq!(outcome.status, SessionStatus::TurnLimit, "{outcome:?}");
 
-        let server = ModelServer::start([Turn::hang()]);
+        let server = ModelServer::start([ScriptedTurn::hang()]);
         let mut request = stage.request(agent(model, &server));
         request.limits.silence_ms = 200;
         assert_eq!(session(&request).await.status, SessionStatus::Timeout);
 
-        let server =
-            ModelServer::start([write("a").usage(1_000_000, 0), Turn::text("never asked")]);
+        let server = ModelServer::start([
+            write("a").usage(1_000_000, 0),
+            ScriptedTurn::text("never asked"),
+        ]);
         let mut request = stage.request(agent(model, &server));
         request.cost_left = Some(MicroUsd(1_000));
         let outcome = session(&request).await;
@@ -123,11 +131,11 @@ async fn limits_are_reported_as_themselves() {
 async fn a_judge_answers_by_the_schema_and_has_no_tools() {
     // The scripted server takes what Gemini is asked without tools for a side call of its program.
     for model in [MODELS[0], MODELS[1]] {
-        let stage = Stage::new();
+        let stage = AgentFixture::new();
         let said = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
-        let server = ModelServer::start([Turn::text(said)]);
+        let server = ModelServer::start([ScriptedTurn::text(said)]);
         let mut request = stage.request(agent(model, &server));
-        request.role = Role::Judge;
+        request.role = SessionRole::Judge;
         let outcome = session(&request).await;
         assert_eq!(
             (outcome.status, outcome.text.as_str()),
@@ -141,8 +149,8 @@ async fn a_judge_answers_by_the_schema_and_has_no_tools() {
 
 #[tokio::test]
 async fn what_cannot_be_asked_says_why() {
-    let stage = Stage::new();
-    let server = ModelServer::start([Turn::text("never asked")]);
+    let stage = AgentFixture::new();
+    let server = ModelServer::start([ScriptedTurn::text("never asked")]);
     let failed = |model: &str, base_url: Option<String>| {
         let agent = AgentSpec {
             model: Some(model.into()),
@@ -178,10 +186,10 @@ async fn what_cannot_be_asked_says_why() {
 
 #[tokio::test]
 async fn the_models_commands_do_not_see_the_key() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let server = ModelServer::start([
-        Turn::tool("run_command", json!({"command": "env > seen"})),
-        Turn::text("Done."),
+        ScriptedTurn::tool("run_command", json!({"command": "env > seen"})),
+        ScriptedTurn::text("Done."),
     ]);
     let mut agent = agent(MODELS[0], &server);
     agent

@@ -3,9 +3,9 @@
 //! suite.
 
 use selvedge_core::model::{AgentKind, AgentSpec, Cost, MicroUsd, SessionStatus};
-use selvedge_engine::agents::{Agent, Backoff, Claude};
+use selvedge_engine::agents::{Agent, Backoff, ClaudeAgent};
 
-use super::{CancelsAtFirstNews, Stage, run, spec};
+use super::{AgentFixture, CancelOnFirstActivity, run, spec};
 
 const SAYS_HELLO: &str = r#"echo '{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"hello"}]}}'"#;
 const SUCCESS: &str = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"all done","total_cost_usd":0.5}'"#;
@@ -19,14 +19,14 @@ fn plays(script: &str) -> AgentSpec {
 
 #[tokio::test]
 async fn a_success_that_is_said_after_our_own_signal_is_none() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let script = format!(
         "trap '{}; exit 0' INT; {SAYS_HELLO}; while :; do sleep 0.01; done",
         SUCCESS.replace('\'', r"'\''")
     );
-    let watcher = CancelsAtFirstNews::default();
+    let watcher = CancelOnFirstActivity::default();
     let request = stage.request(plays(&script));
-    let outcome = Claude::default()
+    let outcome = ClaudeAgent::default()
         .run(&request, &watcher, &watcher.cancel)
         .await;
     assert_eq!(outcome.status, SessionStatus::Cancelled, "{outcome:?}");
@@ -35,10 +35,10 @@ async fn a_success_that_is_said_after_our_own_signal_is_none() {
 
 #[tokio::test]
 async fn a_success_that_was_said_is_not_undone_by_a_program_that_lingers() {
-    let stage = Stage::new();
-    let watcher = CancelsAtFirstNews::default();
+    let stage = AgentFixture::new();
+    let watcher = CancelOnFirstActivity::default();
     let request = stage.request(plays(&format!("{SUCCESS}; exec sleep 600")));
-    let outcome = Claude::default()
+    let outcome = ClaudeAgent::default()
         .run(&request, &watcher, &watcher.cancel)
         .await;
     assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
@@ -47,7 +47,7 @@ async fn a_success_that_was_said_is_not_undone_by_a_program_that_lingers() {
 
 #[tokio::test]
 async fn a_fresh_session_draws_on_the_allowance_of_the_one_that_failed() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let overloaded = r#"echo $CLAUDE_CODE_MAX_RETRIES >> allowances; cat > prompt
 echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"total_cost_usd":0.01}'
 exit 1"#;
@@ -55,7 +55,7 @@ exit 1"#;
         api_retries: 2,
         ..plays(overloaded)
     };
-    let claude = Claude::with_backoff(Backoff::NONE);
+    let claude = ClaudeAgent::with_backoff(Backoff::NONE);
     let outcome = run(&claude, &stage.request(agent)).await;
     assert_eq!(outcome.status, SessionStatus::Failed);
     assert_eq!(stage.read("allowances"), "2\n1\n0\n");
@@ -66,7 +66,7 @@ exit 1"#;
 
 #[tokio::test]
 async fn what_the_program_itself_used_up_is_not_granted_again() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let overloaded = r#"echo session >> sessions
 for n in 1 2; do echo '{"type":"system","subtype":"api_retry","attempt":1,"error_status":529}'; done
 echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":529}'; exit 1"#;
@@ -74,7 +74,7 @@ echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":52
         api_retries: 2,
         ..plays(overloaded)
     };
-    let claude = Claude::with_backoff(Backoff::NONE);
+    let claude = ClaudeAgent::with_backoff(Backoff::NONE);
     let outcome = run(&claude, &stage.request(agent)).await;
     assert_eq!(outcome.status, SessionStatus::Failed);
     assert_eq!(outcome.api_retries, 2);
@@ -83,9 +83,9 @@ echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":52
 
 #[tokio::test]
 async fn a_program_that_refuses_to_run_says_why_on_stderr() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let refuses = "echo 'cannot be used with root privileges' >&2; exit 1";
-    let outcome = run(&Claude::default(), &stage.request(plays(refuses))).await;
+    let outcome = run(&ClaudeAgent::default(), &stage.request(plays(refuses))).await;
     assert_eq!(outcome.status, SessionStatus::Failed);
     let error = outcome.error.unwrap();
     assert!(

@@ -3,7 +3,7 @@
 use selvedge_core::model::{AgentKind, AgentSpec, Cost, MicroUsd, SessionStatus};
 use selvedge_engine::agents::CommandAgent;
 
-use super::{Stage, run, spec};
+use super::{AgentFixture, run, spec};
 
 fn shell(script: &str) -> AgentSpec {
     AgentSpec {
@@ -14,7 +14,7 @@ fn shell(script: &str) -> AgentSpec {
 
 #[tokio::test]
 async fn the_prompt_comes_on_stdin_or_as_the_last_argument() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let outcome = run(&CommandAgent, &stage.request(shell("cat"))).await;
     assert_eq!(outcome.status, SessionStatus::Success);
     assert_eq!(outcome.text, "Write the answer.");
@@ -31,7 +31,7 @@ async fn the_prompt_comes_on_stdin_or_as_the_last_argument() {
 
 #[tokio::test]
 async fn a_prompt_too_long_for_an_argument_is_refused_with_a_way_out() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let agent = AgentSpec {
         prompt_as_argument: true,
         server_by_repository: false,
@@ -47,7 +47,7 @@ async fn a_prompt_too_long_for_an_argument_is_refused_with_a_way_out() {
 
 #[tokio::test]
 async fn records_outrank_the_exit_code_and_tell_the_cost() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let claims = r#"echo '{"type":"system","subtype":"init","model":"m"}'
 echo '{"type":"result","subtype":"success","is_error":true,"result":"no","total_cost_usd":0.25}'; exit 0"#;
     let outcome = run(&CommandAgent, &stage.request(shell(claims))).await;
@@ -58,7 +58,7 @@ echo '{"type":"result","subtype":"success","is_error":true,"result":"no","total_
 
 #[tokio::test]
 async fn what_outlives_the_program_is_ended_and_counted() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let leaves = "setsid sleep 600 > /dev/null 2>&1 & echo done";
     let outcome = run(&CommandAgent, &stage.request(shell(leaves))).await;
     assert_eq!(outcome.status, SessionStatus::Success);

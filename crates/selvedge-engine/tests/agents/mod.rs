@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use selvedge_core::model::{AgentKind, AgentSpec, Prompt, SessionLimits, SessionOutcome};
-use selvedge_engine::activity::{Activity, Progress, Quiet};
-use selvedge_engine::agents::{Agent, Role, SessionRequest};
+use selvedge_engine::activity::{Activity, NullProgress, Progress};
+use selvedge_engine::agents::{Agent, SessionRequest, SessionRole};
 use selvedge_engine::process::Supervisor;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 /// Where one session happens: a workspace, a run's directory, and what lies outside of both.
-struct Stage {
+struct AgentFixture {
     root: TempDir,
 }
 
-impl Stage {
+impl AgentFixture {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         for name in ["work", "run"] {
@@ -55,8 +55,8 @@ impl Stage {
             },
             previous_output: None,
             run_number: 1,
-            role: Role::Worker,
-            files: "attempt-1".into(),
+            role: SessionRole::Implementer,
+            file_prefix: "attempt-1".into(),
             workspace: self.work(),
             limits: SessionLimits {
                 wall_ms: 600_000,
@@ -96,17 +96,19 @@ fn spec(kind: AgentKind) -> AgentSpec {
 }
 
 async fn run(agent: &impl Agent, request: &SessionRequest) -> SessionOutcome {
-    agent.run(request, &Quiet, &CancellationToken::new()).await
+    agent
+        .run(request, &NullProgress, &CancellationToken::new())
+        .await
 }
 
 /// Cancels the session as soon as anything is heard of it.
 #[derive(Default)]
-struct CancelsAtFirstNews {
+struct CancelOnFirstActivity {
     cancel: CancellationToken,
 }
 
-impl Progress for CancelsAtFirstNews {
-    fn activity(&self, _: Activity) {
+impl Progress for CancelOnFirstActivity {
+    fn on_activity(&self, _: Activity) {
         self.cancel.cancel();
     }
 }

@@ -3,11 +3,11 @@
 use selvedge_core::model::{
     AgentKind, AgentSpec, Cost, MicroUsd, SessionOutcome, SessionStatus, Usage,
 };
-use selvedge_engine::agents::{Backoff, Ollama, SessionRequest};
-use selvedge_testkit::{ModelServer, Script, Turn};
+use selvedge_engine::agents::{Backoff, OllamaAgent, SessionRequest};
+use selvedge_testkit::{ModelScript, ModelServer, ScriptedTurn};
 use serde_json::{Value, json};
 
-use super::{Stage, run, spec};
+use super::{AgentFixture, run, spec};
 
 const MODEL: &str = "qwen3:4b";
 
@@ -20,11 +20,11 @@ fn agent(url: &str) -> AgentSpec {
 }
 
 async fn session(request: &SessionRequest) -> SessionOutcome {
-    run(&Ollama::with_backoff(Backoff::NONE), request).await
+    run(&OllamaAgent::with_backoff(Backoff::NONE), request).await
 }
 
-fn write(path: &str) -> Turn {
-    Turn::tool("write_file", json!({"path": path, "content": "42\n"}))
+fn write(path: &str) -> ScriptedTurn {
+    ScriptedTurn::tool("write_file", json!({"path": path, "content": "42\n"}))
 }
 
 /// What the tools answered, in the last request.
@@ -47,11 +47,11 @@ fn roles(request: &Value) -> Vec<&str> {
 
 #[tokio::test]
 async fn the_model_works_through_its_tools_and_a_file_is_changed() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let server = ModelServer::start([
         write("src/answer"),
-        Turn::tool("run_command", json!({"command": "cat src/answer; exit 3"})),
-        Turn::text("Done."),
+        ScriptedTurn::tool("run_command", json!({"command": "cat src/answer; exit 3"})),
+        ScriptedTurn::text("Done."),
     ]);
     let outcome = session(&stage.request(agent(&server.url()))).await;
     assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
@@ -76,13 +76,13 @@ async fn the_model_works_through_its_tools_and_a_file_is_changed() {
 
 #[tokio::test]
 async fn the_workspace_is_all_that_file_tools_reach() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let secret = stage.root().join("secret");
     std::fs::write(&secret, "the secret itself").unwrap();
     std::os::unix::fs::symlink(stage.root(), stage.work().join("link")).unwrap();
     std::os::unix::fs::symlink(&secret, stage.work().join("shortcut")).unwrap();
     let absolute = secret.to_str().unwrap();
-    let read = |path: &str| Turn::tool("read_file", json!({"path": path}));
+    let read = |path: &str| ScriptedTurn::tool("read_file", json!({"path": path}));
     let escapes = [
         write("../planted"),
         write("sub/../../planted"),
@@ -95,8 +95,8 @@ async fn the_workspace_is_all_that_file_tools_reach() {
         read("shortcut"),
     ];
     let tried = escapes.len();
-    let turns = escapes.into_iter().chain([Turn::text("I tried.")]);
-    let server = ModelServer::start(Script::new().session(turns));
+    let turns = escapes.into_iter().chain([ScriptedTurn::text("I tried.")]);
+    let server = ModelServer::start(ModelScript::new().session(turns));
     let mut request = stage.request(agent(&server.url()));
     request.limits.max_turns = Some(20);
     let outcome = session(&request).await;
@@ -122,8 +122,8 @@ async fn the_workspace_is_all_that_file_tools_reach() {
 
 #[tokio::test]
 async fn a_correction_is_a_follow_up_in_the_chat() {
-    let stage = Stage::new();
-    let server = ModelServer::start([write("answer"), Turn::text("Fixed.")]);
+    let stage = AgentFixture::new();
+    let server = ModelServer::start([write("answer"), ScriptedTurn::text("Fixed.")]);
     let mut request = stage.request(agent(&server.url()));
     request.prompt.correction = Some("VERIFICATION RETRY 1/2".into());
     request.previous_output = Some("I am done.".into());
@@ -142,8 +142,11 @@ async fn a_correction_is_a_follow_up_in_the_chat() {
 
 #[tokio::test]
 async fn a_model_that_merely_talks_is_told_once_that_nothing_was_done() {
-    let stage = Stage::new();
-    let server = ModelServer::start([Turn::text("One could write 42."), Turn::text("Yes.")]);
+    let stage = AgentFixture::new();
+    let server = ModelServer::start([
+        ScriptedTurn::text("One could write 42."),
+        ScriptedTurn::text("Yes."),
+    ]);
     let outcome = session(&stage.request(agent(&server.url()))).await;
     assert_eq!((outcome.text.as_str(), outcome.turns), ("Yes.", Some(2)));
     assert_eq!(server.turns_left(), 0);
@@ -151,8 +154,8 @@ async fn a_model_that_merely_talks_is_told_once_that_nothing_was_done() {
 
 #[tokio::test]
 async fn a_missing_model_is_named_with_the_command_that_gets_it() {
-    let stage = Stage::new();
-    let server = ModelServer::start(Script::from([Turn::text("?")]).models(["other"]));
+    let stage = AgentFixture::new();
+    let server = ModelServer::start(ModelScript::from([ScriptedTurn::text("?")]).models(["other"]));
     let mut agent = agent(&server.url());
     agent.api_retries = 2;
     let outcome = session(&stage.request(agent)).await;
@@ -164,7 +167,7 @@ async fn a_missing_model_is_named_with_the_command_that_gets_it() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_named_with_the_command_that_starts_it() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     // A port that no program listens on by itself.
     let outcome = session(&stage.request(agent("http://127.0.0.1:1"))).await;
     assert_eq!(outcome.status, SessionStatus::Failed);
@@ -177,9 +180,10 @@ async fn a_server_that_is_not_there_is_named_with_the_command_that_starts_it() {
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_asked_for_again_or_said() {
-    for broken in [Turn::drop_after(40), Turn::broken_json()] {
-        let stage = Stage::new();
-        let server = ModelServer::start([broken.clone(), write("answer"), Turn::text("Done.")]);
+    for broken in [ScriptedTurn::drop_after(40), ScriptedTurn::broken_json()] {
+        let stage = AgentFixture::new();
+        let server =
+            ModelServer::start([broken.clone(), write("answer"), ScriptedTurn::text("Done.")]);
         let mut agent = agent(&server.url());
         agent.api_retries = 1;
         let outcome = session(&stage.request(agent.clone())).await;
@@ -199,12 +203,12 @@ async fn an_answer_that_breaks_off_is_asked_for_again_or_said() {
 
 #[tokio::test]
 async fn a_server_that_is_busy_is_asked_again_as_often_as_allowed() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let turns = [
-        Turn::rate_limited(0),
-        Turn::status(503),
+        ScriptedTurn::rate_limited(0),
+        ScriptedTurn::status(503),
         write("answer"),
-        Turn::text("Done."),
+        ScriptedTurn::text("Done."),
     ];
     let server = ModelServer::start(turns);
     let mut agent = agent(&server.url());
@@ -213,7 +217,11 @@ async fn a_server_that_is_busy_is_asked_again_as_often_as_allowed() {
     assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
     assert_eq!(outcome.api_retries, 2);
 
-    let server = ModelServer::start([Turn::status(429), Turn::status(429), Turn::status(429)]);
+    let server = ModelServer::start([
+        ScriptedTurn::status(429),
+        ScriptedTurn::status(429),
+        ScriptedTurn::status(429),
+    ]);
     agent.base_url = Some(server.url());
     let outcome = session(&stage.request(agent)).await;
     assert_eq!(outcome.status, SessionStatus::Failed);
@@ -223,7 +231,7 @@ async fn a_server_that_is_busy_is_asked_again_as_often_as_allowed() {
 
 #[tokio::test]
 async fn a_model_that_finds_no_end_meets_its_turn_limit() {
-    let stage = Stage::new();
+    let stage = AgentFixture::new();
     let server = ModelServer::start([write("one"), write("two"), write("three")]);
     let mut request = stage.request(agent(&server.url()));
     request.limits.max_turns = Some(2);
@@ -236,8 +244,8 @@ async fn a_model_that_finds_no_end_meets_its_turn_limit() {
 
 #[tokio::test]
 async fn a_server_that_falls_silent_is_given_up() {
-    for silent in [Turn::hang(), Turn::stall_after(20)] {
-        let stage = Stage::new();
+    for silent in [ScriptedTurn::hang(), ScriptedTurn::stall_after(20)] {
+        let stage = AgentFixture::new();
         let server = ModelServer::start([silent]);
         let mut request = stage.request(agent(&server.url()));
         request.limits.silence_ms = 200;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use selvedge_core::model::TreeMethod;
-use selvedge_engine::process::capture::{Line, Lines, Plan, StreamPlan};
+use selvedge_core::model::CleanupMethod;
+use selvedge_engine::process::capture::{CapturePlan, LineSplitter, OutputLine, StreamPlan};
 use selvedge_engine::process::{
-    self, Exit, How, Limits, Liveness, PrepareError, Session, wait_until_dead,
+    self, EndReason, Liveness, PrepareError, ProcessExit, Session, SessionTimeouts, wait_until_dead,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -19,15 +19,23 @@ const MOMENT: Duration = Duration::from_millis(30);
 #[tokio::test]
 async fn an_exit_code_and_a_signal_are_what_they_are() {
     let ended = run(&shell("exit 7")).await;
-    assert!(matches!(ended.how, How::Exited(7)), "{:?}", ended.how);
-    assert_eq!(ended.exit, Some(Exit::Code(7)));
+    assert!(
+        matches!(ended.reason, EndReason::Exited(7)),
+        "{:?}",
+        ended.reason
+    );
+    assert_eq!(ended.exit, Some(ProcessExit::Code(7)));
     assert_eq!(
         (ended.tree.method, ended.tree.ended),
-        (TreeMethod::Subreaper, 0)
+        (CleanupMethod::Subreaper, 0)
     );
 
     let ended = run(&shell("kill -9 $$")).await;
-    assert!(matches!(ended.how, How::Signalled(9)), "{:?}", ended.how);
+    assert!(
+        matches!(ended.reason, EndReason::Signalled(9)),
+        "{:?}",
+        ended.reason
+    );
 }
 
 /// Each session finds its supervisor as new: what the one before left, held or locked is gone.
@@ -41,14 +49,20 @@ async fn a_supervisor_serves_one_session_after_another() {
         command.lock = Some(dir.path().join("lock"));
         let prepared = Session::prepare(&supervisor, &command).await.unwrap();
         let never = CancellationToken::new();
-        let ended = process::run(prepared, Limits::default(), Plan::default(), &never).await;
+        let ended = process::run(
+            prepared,
+            SessionTimeouts::default(),
+            CapturePlan::default(),
+            &never,
+        )
+        .await;
         assert_eq!(ended.tree.ended, ended_too);
         let free = wait_until_dead(&dir.path().join("lock"), Duration::ZERO).await;
         assert_eq!(free.unwrap(), Liveness::Dead);
         served_by.insert(ended.stdout.head);
     }
     assert_eq!(served_by.len(), 1, "one supervisor served both");
-    supervisor.retire().await;
+    supervisor.shutdown().await;
     let pid = String::from_utf8(served_by.pop_first().unwrap()).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists());
 }
@@ -57,25 +71,33 @@ async fn a_supervisor_serves_one_session_after_another() {
 async fn the_wall_clock_stops_even_one_that_talks() {
     let mut command = shell("while :; do echo tick; done");
     command.grace = MOMENT;
-    let limits = Limits {
+    let limits = SessionTimeouts {
         wall: Some(MOMENT),
-        silence: None,
+        idle: None,
     };
-    let ended = run_with(&command, limits, Plan::default()).await;
-    assert!(matches!(ended.how, How::TimedOut), "{:?}", ended.how);
-    assert_eq!(ended.exit, Some(Exit::Signal(15)));
+    let ended = run_with(&command, limits, CapturePlan::default()).await;
+    assert!(
+        matches!(ended.reason, EndReason::TimedOut),
+        "{:?}",
+        ended.reason
+    );
+    assert_eq!(ended.exit, Some(ProcessExit::Signal(15)));
     assert!(ended.stdout.complete);
 }
 
 #[tokio::test]
 async fn the_silence_clock_stops_one_that_hangs_and_keeps_what_it_said() {
     let command = shell("echo before; exec sleep 1000");
-    let limits = Limits {
+    let limits = SessionTimeouts {
         wall: None,
-        silence: Some(MOMENT),
+        idle: Some(MOMENT),
     };
-    let ended = run_with(&command, limits, Plan::default()).await;
-    assert!(matches!(ended.how, How::Silent), "{:?}", ended.how);
+    let ended = run_with(&command, limits, CapturePlan::default()).await;
+    assert!(
+        matches!(ended.reason, EndReason::IdleTimeout),
+        "{:?}",
+        ended.reason
+    );
     assert_eq!(ended.stdout.head, b"before\n");
 }
 
@@ -85,15 +107,21 @@ async fn one_that_is_deaf_to_a_cancel_is_killed_after_the_grace() {
     command.grace = MOMENT;
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
-    let plan = Plan {
+    let plan = CapturePlan {
         stdout: StreamPlan::default()
-            .with_consumer(Lines::new(99, move |_: Line<'_>| cancelled.cancel())),
-        ..Plan::default()
+            .with_consumer(LineSplitter::new(99, move |_: OutputLine<'_>| {
+                cancelled.cancel()
+            })),
+        ..CapturePlan::default()
     };
     let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
-    let ended = process::run(prepared, Limits::default(), plan, &cancel).await;
-    assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
-    assert_eq!(ended.exit, Some(Exit::Signal(9)));
+    let ended = process::run(prepared, SessionTimeouts::default(), plan, &cancel).await;
+    assert!(
+        matches!(ended.reason, EndReason::Cancelled),
+        "{:?}",
+        ended.reason
+    );
+    assert_eq!(ended.exit, Some(ProcessExit::Signal(9)));
     assert_eq!(tagged(&command.tag), [].into());
 }
 
@@ -103,15 +131,21 @@ async fn the_last_words_after_an_interrupt_are_heard() {
     command.stop = process::StopSignal::Interrupt;
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
-    let plan = Plan {
+    let plan = CapturePlan {
         stdout: StreamPlan::default()
-            .with_consumer(Lines::new(99, move |_: Line<'_>| cancelled.cancel())),
-        ..Plan::default()
+            .with_consumer(LineSplitter::new(99, move |_: OutputLine<'_>| {
+                cancelled.cancel()
+            })),
+        ..CapturePlan::default()
     };
     let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
-    let ended = process::run(prepared, Limits::default(), plan, &cancel).await;
-    assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
-    assert_eq!(ended.exit, Some(Exit::Code(5)));
+    let ended = process::run(prepared, SessionTimeouts::default(), plan, &cancel).await;
+    assert!(
+        matches!(ended.reason, EndReason::Cancelled),
+        "{:?}",
+        ended.reason
+    );
+    assert_eq!(ended.exit, Some(ProcessExit::Code(5)));
     assert_eq!(ended.stdout.head, b"go\ntotal\n");
 }
 
@@ -123,8 +157,18 @@ async fn a_cancel_before_the_start_starts_nothing() {
     let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let ended = process::run(prepared, Limits::default(), Plan::default(), &cancel).await;
-    assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
+    let ended = process::run(
+        prepared,
+        SessionTimeouts::default(),
+        CapturePlan::default(),
+        &cancel,
+    )
+    .await;
+    assert!(
+        matches!(ended.reason, EndReason::Cancelled),
+        "{:?}",
+        ended.reason
+    );
     assert_eq!(ended.exit, None);
     assert!(!trace.exists());
 }
@@ -156,15 +200,15 @@ async fn dropping_a_run_kills_its_tree() {
     command.lock = Some(lock.clone());
     let (say, heard) = tokio::sync::oneshot::channel();
     let mut say = Some(say);
-    let on_line = move |_: Line<'_>| say.take().unwrap().send(()).unwrap();
-    let plan = Plan {
-        stdout: StreamPlan::default().with_consumer(Lines::new(99, on_line)),
-        ..Plan::default()
+    let on_line = move |_: OutputLine<'_>| say.take().unwrap().send(()).unwrap();
+    let plan = CapturePlan {
+        stdout: StreamPlan::default().with_consumer(LineSplitter::new(99, on_line)),
+        ..CapturePlan::default()
     };
     let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
     let cancel = CancellationToken::new();
     tokio::select! {
-        ended = process::run(prepared, Limits::default(), plan, &cancel) => panic!("{ended:?}"),
+        ended = process::run(prepared, SessionTimeouts::default(), plan, &cancel) => panic!("{ended:?}"),
         heard = heard => heard.unwrap(),
     }
     let dead = wait_until_dead(&lock, Duration::from_mins(1))
@@ -190,5 +234,5 @@ async fn a_supervisor_that_cannot_work_says_why() {
     let mut other = supervisor();
     other.program = "/bin/true".into();
     let error = Session::prepare(&other, &command).await.unwrap_err();
-    assert!(matches!(error, PrepareError::Lost), "{error:?}");
+    assert!(matches!(error, PrepareError::SupervisorLost), "{error:?}");
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use selvedge_engine::process::{How, SpawnFailureKind, Stdin};
+use selvedge_engine::process::{EndReason, SpawnErrorKind, StdinSource};
 use tempfile::TempDir;
 
 use super::{PROBE, command, run, shell};
@@ -16,12 +16,12 @@ fn script(dir: &TempDir, name: &str, text: &str, mode: u32) -> PathBuf {
     path
 }
 
-async fn spawn_failure(program: &str, cwd: &Path) -> SpawnFailureKind {
+async fn spawn_failure(program: &str, cwd: &Path) -> SpawnErrorKind {
     let mut command = command(&[program]);
     command.env = vec![("PATH".into(), "bin:/usr/bin:/bin".into())];
     command.cwd = cwd.into();
-    match run(&command).await.how {
-        How::SpawnFailed(failure) => {
+    match run(&command).await.reason {
+        EndReason::SpawnFailed(failure) => {
             let named = [program.trim_start_matches("./"), cwd.to_str().unwrap()];
             assert!(
                 named.iter().any(|name| failure.message.contains(name)),
@@ -45,56 +45,56 @@ async fn each_reason_not_to_start_is_told_apart() {
     let here = dir.path();
     assert_eq!(
         spawn_failure("no-such", here).await,
-        SpawnFailureKind::NotFound
+        SpawnErrorKind::NotFound
     );
     assert_eq!(
         spawn_failure("./no-such", here).await,
-        SpawnFailureKind::NotFound
+        SpawnErrorKind::NotFound
     );
     assert_eq!(
         spawn_failure("./plain/no-such", here).await,
-        SpawnFailureKind::NotFound
+        SpawnErrorKind::NotFound
     );
     assert_eq!(
         spawn_failure("./text", here).await,
-        SpawnFailureKind::ExecFormat
+        SpawnErrorKind::ExecFormat
     );
     assert_eq!(
         spawn_failure("./lost", here).await,
-        SpawnFailureKind::InterpreterNotFound
+        SpawnErrorKind::InterpreterNotFound
     );
     assert_eq!(
         spawn_failure("./plain", here).await,
-        SpawnFailureKind::PermissionDenied
+        SpawnErrorKind::PermissionDenied
     );
     assert_eq!(
         spawn_failure("forbidden", here).await,
-        SpawnFailureKind::PermissionDenied
+        SpawnErrorKind::PermissionDenied
     );
-    assert_eq!(spawn_failure("bin", here).await, SpawnFailureKind::NotFound);
+    assert_eq!(spawn_failure("bin", here).await, SpawnErrorKind::NotFound);
     let nowhere = here.join("nowhere");
     assert_eq!(
         spawn_failure("true", &nowhere).await,
-        SpawnFailureKind::WorkingDirectory
+        SpawnErrorKind::WorkingDirectory
     );
     let file = here.join("text");
     assert_eq!(
         spawn_failure("true", &file).await,
-        SpawnFailureKind::WorkingDirectory
+        SpawnErrorKind::WorkingDirectory
     );
 }
 
 #[tokio::test]
 async fn too_many_arguments_and_a_missing_input_are_told_apart_too() {
     let long = "x".repeat(3 << 20);
-    match run(&command(&["true", &long])).await.how {
-        How::SpawnFailed(failure) => assert_eq!(failure.kind, SpawnFailureKind::TooLong),
+    match run(&command(&["true", &long])).await.reason {
+        EndReason::SpawnFailed(failure) => assert_eq!(failure.kind, SpawnErrorKind::TooLong),
         how => panic!("{how:?}"),
     }
     let mut unread = command(&["true"]);
-    unread.stdin = Stdin::File("/nowhere/prompt".into());
-    match run(&unread).await.how {
-        How::SpawnFailed(failure) => assert_eq!(failure.kind, SpawnFailureKind::Stdin),
+    unread.stdin = StdinSource::File("/nowhere/prompt".into());
+    match run(&unread).await.reason {
+        EndReason::SpawnFailed(failure) => assert_eq!(failure.kind, SpawnErrorKind::Stdin),
         how => panic!("{how:?}"),
     }
 }
@@ -133,7 +133,7 @@ async fn input_is_a_file_or_nothing() {
     let dir = TempDir::new().unwrap();
     let mut command = command(&["cat"]);
     assert_eq!(run(&command).await.stdout.bytes, 0);
-    command.stdin = Stdin::File(script(&dir, "prompt", "do it\n", 0o600));
+    command.stdin = StdinSource::File(script(&dir, "prompt", "do it\n", 0o600));
     assert_eq!(run(&command).await.stdout.head, b"do it\n");
 }
 

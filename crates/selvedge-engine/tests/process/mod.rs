@@ -13,8 +13,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use selvedge_engine::process::capture::Plan;
-use selvedge_engine::process::{self, Command, Ended, Limits, Session, Supervisor};
+use selvedge_engine::process::capture::CapturePlan;
+use selvedge_engine::process::{
+    self, Session, SessionCommand, SessionExit, SessionTimeouts, Supervisor,
+};
 use tokio_util::sync::CancellationToken;
 
 const PROBE: &str = env!("CARGO_BIN_EXE_selvedge-engine-probe");
@@ -33,24 +35,28 @@ fn tag() -> String {
     )
 }
 
-fn command(argv: &[&str]) -> Command {
+fn command(argv: &[&str]) -> SessionCommand {
     let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
-    let mut command = Command::new(argv, "/", tag());
+    let mut command = SessionCommand::new(argv, "/", tag());
     command.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
     command
 }
 
-fn shell(script: &str) -> Command {
+fn shell(script: &str) -> SessionCommand {
     command(&["sh", "-c", script])
 }
 
-async fn run_with(command: &Command, limits: Limits, plan: Plan) -> Ended {
+async fn run_with(
+    command: &SessionCommand,
+    limits: SessionTimeouts,
+    plan: CapturePlan,
+) -> SessionExit {
     let prepared = Session::prepare(&supervisor(), command).await.unwrap();
     process::run(prepared, limits, plan, &CancellationToken::new()).await
 }
 
-async fn run(command: &Command) -> Ended {
-    run_with(command, Limits::default(), Plan::default()).await
+async fn run(command: &SessionCommand) -> SessionExit {
+    run_with(command, SessionTimeouts::default(), CapturePlan::default()).await
 }
 
 /// Every living process whose environment holds the tag: looked up here independently.

@@ -4,19 +4,19 @@ use std::fs::{self, File};
 use std::sync::{Arc, Mutex};
 
 use selvedge_engine::process::capture::{
-    CaptureError, Consumer, EXCERPT, Line, Lines, Plan, StreamPlan,
+    CaptureError, CapturePlan, EXCERPT_BYTES, LineSplitter, OutputConsumer, OutputLine, StreamPlan,
 };
-use selvedge_engine::process::{Ended, Exit, How, Limits, Streams};
+use selvedge_engine::process::{EndReason, ProcessExit, SessionExit, SessionTimeouts, StderrMode};
 use tempfile::TempDir;
 
 use super::{PROBE, command, run, run_with, shell};
 
-async fn run_planned(script: &str, stdout: StreamPlan) -> Ended {
-    let plan = Plan {
+async fn run_planned(script: &str, stdout: StreamPlan) -> SessionExit {
+    let plan = CapturePlan {
         stdout,
-        ..Plan::default()
+        ..CapturePlan::default()
     };
-    run_with(&shell(script), Limits::default(), plan).await
+    run_with(&shell(script), SessionTimeouts::default(), plan).await
 }
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn streams_are_told_apart_or_keep_their_order() {
     assert_eq!(ended.stdout.head, b"1\n3\n");
     assert_eq!(ended.stderr.head, b"2\n4\n");
 
-    command.streams = Streams::Merged;
+    command.streams = StderrMode::Merged;
     let ended = run(&command).await;
     assert_eq!(ended.stdout.head, b"1\n2\n3\n4\n");
     assert_eq!(ended.stderr.bytes, 0);
@@ -47,7 +47,7 @@ async fn a_flood_fits_in_bounded_memory_and_a_capped_file() {
         file.to_str().unwrap(),
     ]);
     let ended = run(&flood).await;
-    assert_eq!(ended.exit, Some(Exit::Code(0)), "{ended:?}");
+    assert_eq!(ended.exit, Some(ProcessExit::Code(0)), "{ended:?}");
 
     let said = String::from_utf8(ended.stdout.head).unwrap();
     let said: Vec<u64> = said
@@ -75,14 +75,14 @@ async fn the_report_holds_the_beginning_and_the_end_without_overlap() {
     let out = &ended.stdout;
     assert_eq!(
         (out.bytes, out.head.len(), out.tail.len()),
-        (100_009, EXCERPT, EXCERPT)
+        (100_009, EXCERPT_BYTES, EXCERPT_BYTES)
     );
     assert!(out.head.starts_with(b"first\0"));
     assert!(out.tail.ends_with(b"\0last"));
-    assert_eq!(out.omitted(), 100_009 - 2 * EXCERPT as u64);
+    assert_eq!(out.omitted(), 100_009 - 2 * EXCERPT_BYTES as u64);
 
     let ended = run(&shell("head -c 20000 /dev/zero; printf last")).await;
-    assert_eq!(ended.stdout.tail.len(), 20_004 - EXCERPT);
+    assert_eq!(ended.stdout.tail.len(), 20_004 - EXCERPT_BYTES);
     assert_eq!(ended.stdout.omitted(), 0);
 }
 
@@ -99,13 +99,13 @@ async fn bytes_that_are_no_text_come_through() {
 async fn a_line_of_100_mb_is_cut_and_the_next_is_whole() {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&lines);
-    let on_line = move |line: Line<'_>| {
+    let on_line = move |line: OutputLine<'_>| {
         let text = String::from_utf8_lossy(line.bytes).into_owned();
         seen.lock()
             .unwrap()
-            .push((text, line.left_out, line.terminated));
+            .push((text, line.omitted, line.terminated));
     };
-    let plan = StreamPlan::default().with_consumer(Lines::new(10, on_line));
+    let plan = StreamPlan::default().with_consumer(LineSplitter::new(10, on_line));
     let script = "echo one; head -c 100000000 /dev/zero | tr '\\0' x; echo; printf two";
     let ended = run_planned(script, plan).await;
     assert_eq!(ended.stdout.bytes, 100_000_008);
@@ -126,16 +126,22 @@ async fn a_full_disk_ends_the_session_as_what_it_is() {
     )
     .await;
     assert!(
-        matches!(ended.how, How::CaptureFailed(CaptureError::DiskFull(_))),
+        matches!(
+            ended.reason,
+            EndReason::CaptureFailed(CaptureError::DiskFull(_))
+        ),
         "{ended:?}"
     );
-    assert_eq!(ended.exit, Some(Exit::Signal(15)));
+    assert_eq!(ended.exit, Some(ProcessExit::Signal(15)));
     assert_eq!(ended.stdout.file, None);
 
     // Also when the disk turns out to be full only with the program's last words.
     let ended = run_planned("echo last words", StreamPlan::to_file("/dev/full")).await;
     assert!(
-        matches!(ended.how, How::CaptureFailed(CaptureError::DiskFull(_))),
+        matches!(
+            ended.reason,
+            EndReason::CaptureFailed(CaptureError::DiskFull(_))
+        ),
         "{ended:?}"
     );
     assert_eq!(ended.stdout.head, b"last words\n");
@@ -145,7 +151,10 @@ async fn a_full_disk_ends_the_session_as_what_it_is() {
 async fn a_file_that_cannot_be_made_starts_nothing() {
     let ended = run_planned("exit 0", StreamPlan::to_file("/nowhere/stdout")).await;
     assert!(
-        matches!(ended.how, How::CaptureFailed(CaptureError::Io { .. })),
+        matches!(
+            ended.reason,
+            EndReason::CaptureFailed(CaptureError::Io { .. })
+        ),
         "{ended:?}"
     );
     assert_eq!(ended.exit, None);
@@ -157,7 +166,7 @@ async fn a_daemon_that_holds_the_output_is_ended_and_nothing_hangs() {
         "setsid sh -c 'echo $$; exec sleep 1000' & read line; exit 0",
     ))
     .await;
-    assert!(matches!(ended.how, How::Exited(0)), "{ended:?}");
+    assert!(matches!(ended.reason, EndReason::Exited(0)), "{ended:?}");
     assert!(ended.stdout.complete && ended.stderr.complete);
     assert_eq!(ended.tree.survivors, []);
 }
@@ -167,7 +176,7 @@ async fn a_daemon_that_holds_the_output_is_ended_and_nothing_hangs() {
 async fn a_stranger_who_holds_the_output_is_not_waited_for() {
     let held = Arc::new(Mutex::new(None));
     let hold = Arc::clone(&held);
-    let on_line = move |line: Line<'_>| {
+    let on_line = move |line: OutputLine<'_>| {
         let pid = str::from_utf8(line.bytes).unwrap();
         let pipe = File::options()
             .write(true)
@@ -178,9 +187,9 @@ async fn a_stranger_who_holds_the_output_is_not_waited_for() {
             .status();
         assert!(killed.unwrap().success());
     };
-    let plan = StreamPlan::default().with_consumer(Lines::new(99, on_line));
+    let plan = StreamPlan::default().with_consumer(LineSplitter::new(99, on_line));
     let ended = run_planned("echo $$; exec sleep 1000", plan).await;
-    assert!(matches!(ended.how, How::Signalled(9)), "{ended:?}");
+    assert!(matches!(ended.reason, EndReason::Signalled(9)), "{ended:?}");
     assert!(!ended.stdout.complete && ended.stderr.complete);
     assert!(held.lock().unwrap().is_some());
 }
@@ -189,14 +198,14 @@ async fn a_stranger_who_holds_the_output_is_not_waited_for() {
 #[tokio::test]
 async fn a_consumer_that_panics_fails_the_capture() {
     struct Panics;
-    impl Consumer for Panics {
+    impl OutputConsumer for Panics {
         fn take(&mut self, _: &[u8]) {
             panic!("on purpose");
         }
     }
     let ended = run_planned("echo x", StreamPlan::default().with_consumer(Panics)).await;
     assert!(
-        matches!(ended.how, How::CaptureFailed(CaptureError::Reader)),
+        matches!(ended.reason, EndReason::CaptureFailed(CaptureError::Reader)),
         "{ended:?}"
     );
 }

@@ -8,8 +8,8 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use selvedge_engine::process::capture::{Consumer, Plan, StreamPlan};
-use selvedge_engine::process::{self, Ended, Limits, Session, Supervisor};
+use selvedge_engine::process::capture::{CapturePlan, OutputConsumer, StreamPlan};
+use selvedge_engine::process::{self, Session, SessionExit, SessionTimeouts, Supervisor};
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
         ["__supervise"] => return process::supervisor::main(),
-        ["__parse"] => return selvedge_engine::syntax::face(),
+        ["__parse"] => return selvedge_engine::syntax::run_parser(),
         ["main-side", tag, lock, argv @ ..] => main_side(tag, lock, argv),
         ["flooded-side", bytes, cap, file] => flooded_side(bytes, cap, file),
         ["fds-side"] => fds_side(),
@@ -53,7 +53,7 @@ fn main_side(tag: &str, lock: &str, argv: &[&str]) -> io::Result<()> {
         .build()?;
     runtime.block_on(async {
         let argv = argv.iter().map(Into::into).collect();
-        let mut command = process::Command::new(argv, "/", tag);
+        let mut command = process::SessionCommand::new(argv, "/", tag);
         command.lock = Some(lock.into());
         let prepared = Session::prepare(&supervisor()?, &command)
             .await
@@ -76,14 +76,14 @@ fn main_side(tag: &str, lock: &str, argv: &[&str]) -> io::Result<()> {
 fn fds_side() -> io::Result<()> {
     let argv = vec!["/bin/ls".into(), "/proc/self/fd".into()];
     let ended = run(
-        &process::Command::new(argv, "/", "probe.fds"),
-        Plan::default(),
+        &process::SessionCommand::new(argv, "/", "probe.fds"),
+        CapturePlan::default(),
     )?;
     io::stdout().write_all(&ended.stdout.head)
 }
 
 /// One session from beginning to end.
-fn run(command: &process::Command, plan: Plan) -> io::Result<Ended> {
+fn run(command: &process::SessionCommand, plan: CapturePlan) -> io::Result<SessionExit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -92,7 +92,7 @@ fn run(command: &process::Command, plan: Plan) -> io::Result<Ended> {
             .await
             .map_err(io::Error::other)?;
         let cancel = CancellationToken::new();
-        Ok(process::run(prepared, Limits::default(), plan, &cancel).await)
+        Ok(process::run(prepared, SessionTimeouts::default(), plan, &cancel).await)
     })
 }
 
@@ -103,12 +103,15 @@ fn flooded_side(bytes: &str, cap: &str, file: &str) -> io::Result<()> {
     let mut stdout = StreamPlan::to_file(file).with_consumer(Count(Arc::clone(&consumed)));
     stdout.file_cap = cap.parse().map_err(io::Error::other)?;
     let argv = vec![own_path()?.into(), "flood".into(), bytes.into()];
-    let plan = Plan {
+    let plan = CapturePlan {
         stdout,
-        ..Plan::default()
+        ..CapturePlan::default()
     };
-    let ended = run(&process::Command::new(argv, "/", "probe.flood"), plan)?;
-    let left_out = ended.stdout.file.map_or(u64::MAX, |file| file.left_out);
+    let ended = run(
+        &process::SessionCommand::new(argv, "/", "probe.flood"),
+        plan,
+    )?;
+    let left_out = ended.stdout.file.map_or(u64::MAX, |file| file.omitted);
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status
         .lines()
@@ -125,7 +128,7 @@ fn flooded_side(bytes: &str, cap: &str, file: &str) -> io::Result<()> {
 
 struct Count(Arc<AtomicU64>);
 
-impl Consumer for Count {
+impl OutputConsumer for Count {
     fn take(&mut self, chunk: &[u8]) {
         self.0.fetch_add(chunk.len() as u64, Ordering::Relaxed);
     }

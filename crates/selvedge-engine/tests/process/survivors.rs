@@ -6,17 +6,17 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::time::Duration;
 
-use selvedge_core::model::TreeMethod;
-use selvedge_engine::process::capture::{Line, Lines, Plan, StreamPlan};
+use selvedge_core::model::CleanupMethod;
+use selvedge_engine::process::capture::{CapturePlan, LineSplitter, OutputLine, StreamPlan};
 use selvedge_engine::process::{
-    Command, Ended, Exit, How, Limits, Liveness, Session, StopSignal, run, sweep, sweep_run,
-    wait_until_dead,
+    EndReason, Liveness, ProcessExit, Session, SessionCommand, SessionExit, SessionTimeouts,
+    StopSignal, kill_run_processes, kill_session_processes, run, wait_until_dead,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{PROBE, command, supervisor, tag, tagged};
 
-fn planting(then: &str) -> Command {
+fn planting(then: &str) -> SessionCommand {
     let mut command = command(&[PROBE, "plant", then]);
     command.grace = Duration::from_millis(50);
     command.leftover_grace = Duration::from_millis(50);
@@ -32,31 +32,35 @@ fn planted(line: &[u8]) -> BTreeSet<String> {
     pids
 }
 
-fn assert_none_left(ended: &Ended, tag: &str) {
-    assert_eq!(ended.tree.method, TreeMethod::Subreaper);
+fn assert_none_left(ended: &SessionExit, tag: &str) {
+    assert_eq!(ended.tree.method, CleanupMethod::Subreaper);
     assert_eq!(ended.tree.survivors, []);
     assert_eq!(tagged(tag), [].into());
     planted(&ended.stdout.head);
 }
 
 /// Runs the command and cancels it once everything is planted.
-async fn run_until_planted(command: &Command) -> Ended {
+async fn run_until_planted(command: &SessionCommand) -> SessionExit {
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
-    let on_line = move |_: Line<'_>| cancelled.cancel();
-    let plan = Plan {
-        stdout: StreamPlan::default().with_consumer(Lines::new(4096, on_line)),
-        ..Plan::default()
+    let on_line = move |_: OutputLine<'_>| cancelled.cancel();
+    let plan = CapturePlan {
+        stdout: StreamPlan::default().with_consumer(LineSplitter::new(4096, on_line)),
+        ..CapturePlan::default()
     };
     let prepared = Session::prepare(&supervisor(), command).await.unwrap();
-    run(prepared, Limits::default(), plan, &cancel).await
+    run(prepared, SessionTimeouts::default(), plan, &cancel).await
 }
 
 #[tokio::test]
 async fn none_after_a_normal_end() {
     let command = planting("exit");
     let ended = super::run(&command).await;
-    assert!(matches!(ended.how, How::Exited(0)), "{:?}", ended.how);
+    assert!(
+        matches!(ended.reason, EndReason::Exited(0)),
+        "{:?}",
+        ended.reason
+    );
     assert_eq!(ended.tree.ended, 3);
     assert_none_left(&ended, &command.tag);
 }
@@ -67,9 +71,13 @@ async fn none_after_a_cancel() {
         let mut command = planting("stay");
         command.stop = stop;
         let ended = run_until_planted(&command).await;
-        assert!(matches!(ended.how, How::Cancelled), "{:?}", ended.how);
+        assert!(
+            matches!(ended.reason, EndReason::Cancelled),
+            "{:?}",
+            ended.reason
+        );
         let signal = if stop == StopSignal::Terminate { 15 } else { 2 };
-        assert_eq!(ended.exit, Some(Exit::Signal(signal)));
+        assert_eq!(ended.exit, Some(ProcessExit::Signal(signal)));
         assert_none_left(&ended, &command.tag);
     }
 }
@@ -104,7 +112,7 @@ async fn none_after_the_main_program_is_killed() {
         .unwrap();
     assert_eq!(dead, Liveness::Dead);
     assert_eq!(tagged(&tag), [].into());
-    assert_eq!(sweep(&tag).ended, 0);
+    assert_eq!(kill_session_processes(&tag).ended, 0);
 }
 
 #[tokio::test]
@@ -114,19 +122,29 @@ async fn none_after_the_supervisor_is_killed() {
     command.lock = Some(dir.path().join("lock"));
     let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
     let supervisor = prepared.supervisor_pid().unwrap().to_string();
-    let on_line = move |_: Line<'_>| {
+    let on_line = move |_: OutputLine<'_>| {
         let killed = std::process::Command::new("kill")
             .args(["-9", &supervisor])
             .status();
         assert!(killed.unwrap().success());
     };
-    let plan = Plan {
-        stdout: StreamPlan::default().with_consumer(Lines::new(4096, on_line)),
-        ..Plan::default()
+    let plan = CapturePlan {
+        stdout: StreamPlan::default().with_consumer(LineSplitter::new(4096, on_line)),
+        ..CapturePlan::default()
     };
-    let ended = run(prepared, Limits::default(), plan, &CancellationToken::new()).await;
-    assert!(matches!(ended.how, How::Lost), "{:?}", ended.how);
-    assert_eq!(ended.tree.method, TreeMethod::EnvironmentSweep);
+    let ended = run(
+        prepared,
+        SessionTimeouts::default(),
+        plan,
+        &CancellationToken::new(),
+    )
+    .await;
+    assert!(
+        matches!(ended.reason, EndReason::SupervisorLost),
+        "{:?}",
+        ended.reason
+    );
+    assert_eq!(ended.tree.method, CleanupMethod::EnvironmentSweep);
     assert_eq!(ended.tree.ended, 4);
     assert_eq!(ended.tree.survivors, []);
     assert_eq!(tagged(&command.tag), [].into());
@@ -137,7 +155,11 @@ async fn none_after_the_supervisor_is_killed() {
 async fn none_of_the_chains_that_fork_and_exit_for_ever() {
     let command = super::shell("hop() { hop & }; for chain in 1 2 3 4 5; do hop; done");
     let ended = super::run(&command).await;
-    assert!(matches!(ended.how, How::Exited(0)), "{:?}", ended.how);
+    assert!(
+        matches!(ended.reason, EndReason::Exited(0)),
+        "{:?}",
+        ended.reason
+    );
     assert_eq!(ended.tree.survivors, []);
     assert_eq!(tagged(&command.tag), [].into());
 }
@@ -146,7 +168,11 @@ async fn none_of_the_chains_that_fork_and_exit_for_ever() {
 async fn the_supervisor_is_deaf_to_signals_of_its_tree() {
     let command = super::shell("for s in TERM INT HUP QUIT USR1; do kill -$s $PPID; done; exit 3");
     let ended = super::run(&command).await;
-    assert!(matches!(ended.how, How::Exited(3)), "{:?}", ended.how);
+    assert!(
+        matches!(ended.reason, EndReason::Exited(3)),
+        "{:?}",
+        ended.reason
+    );
 }
 
 /// The last resort, when no supervisor is left that could tell.
@@ -167,7 +193,7 @@ fn none_of_a_run_that_is_swept_and_nothing_of_another() {
     let mut swept = [linger(&format!("{run}.1")), linger(&format!("{run}.2"))];
     let mut spared = linger(&other);
 
-    let report = sweep_run(&run);
+    let report = kill_run_processes(&run);
     assert_eq!((report.ended, report.survivors), (2, vec![]));
     assert!(
         swept
@@ -175,6 +201,6 @@ fn none_of_a_run_that_is_swept_and_nothing_of_another() {
             .all(|child| !child.wait().unwrap().success())
     );
     assert!(spared.try_wait().unwrap().is_none());
-    assert_eq!(sweep(&other).ended, 1);
+    assert_eq!(kill_session_processes(&other).ended, 1);
     assert!(!spared.wait().unwrap().success());
 }

@@ -1,8 +1,8 @@
 //! Broken files of every language, and where the break is.
 
-use selvedge_engine::syntax::Said;
+use selvedge_engine::syntax::ParserVerdict;
 
-use super::Laid;
+use super::ParserFixture;
 
 /// Name, bytes, line; and the column, where the parser tells one.
 const BROKEN: [(&str, &str, u32, Option<u32>); 38] = [
@@ -76,16 +76,16 @@ async fn each_break_is_told_with_its_place() {
     let files = BROKEN
         .iter()
         .map(|(name, text, ..)| (*name, text.as_bytes()));
-    let laid = Laid::out(files);
+    let laid = ParserFixture::out(files);
     let mut wrong = Vec::new();
     for ((name, said), (_, _, line, column)) in laid.said().await.into_iter().zip(BROKEN) {
         match said {
-            Said::Broken(fault)
+            ParserVerdict::Broken(fault)
                 if fault.line == line && (column.is_none() || fault.column == column) =>
             {
                 assert!(!fault.message.is_empty(), "{name}");
             }
-            Said::Unknown(why) if why.starts_with("nothing here parses") => {}
+            ParserVerdict::Unknown(why) if why.starts_with("nothing here parses") => {}
             said => wrong.push(format!("{name}: {said:?}, not {line}:{column:?}")),
         }
     }

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use selvedge_engine::syntax::Said;
+use selvedge_engine::syntax::ParserVerdict;
 
-use super::{Laid, below};
+use super::{ParserFixture, below};
 
 /// Files that are laid out at a time.
 const AT_A_TIME: usize = 400;
@@ -58,27 +58,27 @@ async fn real_sources_raise_no_alarm() {
             .filter_map(|file| Some((file.display().to_string(), std::fs::read(file).ok()?)))
             .filter(|(_, bytes)| !bytes.trim_ascii().is_empty())
             .collect();
-        let laid = Laid::out(read.iter().map(|(name, bytes)| (&**name, &**bytes)));
+        let laid = ParserFixture::out(read.iter().map(|(name, bytes)| (&**name, &**bytes)));
         let languages: Vec<&str> = laid.items.iter().map(|item| item.language.name()).collect();
         for ((name, said), language) in laid.said().await.into_iter().zip(languages) {
             let count = counts.entry(language).or_default();
             count.files += 1;
             match said {
-                Said::Parses => {}
-                Said::Unsure(fault, why) => {
+                ParserVerdict::Parses => {}
+                ParserVerdict::Unsure(fault, why) => {
                     count.unsure += 1;
                     if std::env::var_os("SELVEDGE_SYNTAX_UNSURE").is_some() {
                         println!("unsure: {name}:{}: {} ({why})", fault.line, fault.message);
                     }
                 }
-                Said::Unknown(why) => {
+                ParserVerdict::Unknown(why) => {
                     count.unknown += 1;
                     if !why.starts_with("nothing here") {
                         println!("unknown: {name}: {why}");
                     }
                 }
-                Said::Broken(_) if deliberate(&name) => count.deliberate += 1,
-                Said::Broken(fault) => {
+                ParserVerdict::Broken(_) if deliberate(&name) => count.deliberate += 1,
+                ParserVerdict::Broken(fault) => {
                     count.alarms += 1;
                     println!(
                         "ALARM: {name}:{}:{:?}: {}",

@@ -1,8 +1,8 @@
 //! Files that are made to bring a parser down, and what stands beside them.
 
-use selvedge_engine::syntax::Said;
+use selvedge_engine::syntax::ParserVerdict;
 
-use super::Laid;
+use super::ParserFixture;
 
 #[tokio::test]
 async fn a_file_that_brings_its_parser_down_takes_no_other_with_it() {
@@ -28,12 +28,12 @@ async fn a_file_that_brings_its_parser_down_takes_no_other_with_it() {
         .into_iter()
         .chain([between, ("end.js", "1;".to_owned())])
         .collect();
-    let laid = Laid::out(files.iter().map(|(name, text)| (*name, text.as_bytes())));
+    let laid = ParserFixture::out(files.iter().map(|(name, text)| (*name, text.as_bytes())));
     for (name, said) in laid.said().await {
         if name == "between.json" || name == "end.js" {
-            assert_eq!(said, Said::Parses, "{name}");
+            assert_eq!(said, ParserVerdict::Parses, "{name}");
         } else {
-            assert_ne!(said, Said::Parses, "{name}");
+            assert_ne!(said, ParserVerdict::Parses, "{name}");
         }
     }
 }
@@ -54,18 +54,18 @@ async fn no_bytes_are_taken_for_a_program() {
         ),
         ("e.py", b"x = '\xff\x00'\n"),
     ];
-    let laid = Laid::out(files);
+    let laid = ParserFixture::out(files);
     let said = laid.said().await;
     assert!(!laid.room.path().join("owned").exists());
     for (name, said) in &said[..5] {
         assert!(
-            matches!(said, Said::Parses | Said::Unknown(_)),
+            matches!(said, ParserVerdict::Parses | ParserVerdict::Unknown(_)),
             "{name}: {said:?}"
         );
     }
     assert_ne!(
         said[5].1,
-        Said::Parses,
+        ParserVerdict::Parses,
         "it holds a byte that no source may"
     );
 }

@@ -11,18 +11,20 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use selvedge_engine::process::Supervisor;
-use selvedge_engine::syntax::{Bench, Found, Item, Look, Said};
+use selvedge_engine::syntax::{
+    ParserContext, ParserPrograms, ParserVerdict, SourceFile, SyntaxChecker,
+};
 use selvedge_syntax::language_of;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 /// A bench with files that are laid out as a run would.
-struct Laid {
+struct ParserFixture {
     room: TempDir,
-    items: Vec<Item>,
+    items: Vec<SourceFile>,
 }
 
-impl Laid {
+impl ParserFixture {
     /// Those of the files whose language is known. Names are paths of a workspace.
     fn out<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let room = tempfile::tempdir().unwrap();
@@ -30,10 +32,10 @@ impl Laid {
         for (index, (name, bytes)) in files.into_iter().enumerate() {
             let head = bytes.get(..512).unwrap_or(bytes);
             if let Some(language) = language_of(Path::new(name), head) {
-                let file = format!("{index}.{}", language.ending());
+                let file = format!("{index}.{}", language.extension());
                 std::fs::write(room.path().join(&file), bytes).unwrap();
                 let name = name.to_owned();
-                items.push(Item {
+                items.push(SourceFile {
                     file,
                     name,
                     language,
@@ -44,28 +46,28 @@ impl Laid {
     }
 
     /// What is said of each, by name.
-    async fn said(&self) -> Vec<(String, Said)> {
+    async fn said(&self) -> Vec<(String, ParserVerdict)> {
         let supervisor = Supervisor::new(
             env!("CARGO_BIN_EXE_selvedge-engine-probe"),
             ["__supervise".into()],
         );
-        let bench = Bench {
+        let bench = ParserContext {
             folder: self.room.path().to_owned(),
             tag: format!("syntax-{}.1", std::process::id()),
             lock: self.room.path().join("lock"),
             supervisor,
             deadline: Instant::now() + Duration::from_hours(1),
         };
-        let found = Found::outside(Path::new("/nowhere"));
-        let look = Look {
-            bench: &bench,
-            found: &found,
+        let found = ParserPrograms::find_outside(Path::new("/nowhere"));
+        let look = SyntaxChecker {
+            context: &bench,
+            programs: &found,
         };
         let said = look
-            .at(&self.items, "test", &CancellationToken::new())
+            .check(&self.items, "test", &CancellationToken::new())
             .await
             .unwrap();
-        bench.supervisor.retire().await;
+        bench.supervisor.shutdown().await;
         let names = self.items.iter().map(|item| item.name.clone());
         names.zip(said).collect()
     }
@@ -109,13 +111,13 @@ async fn valid_files_raise_no_alarm() {
             (name, std::fs::read(file).unwrap())
         })
         .collect();
-    let laid = Laid::out(files.iter().map(|(name, bytes)| (&**name, &**bytes)));
+    let laid = ParserFixture::out(files.iter().map(|(name, bytes)| (&**name, &**bytes)));
     assert!(laid.items.len() > 30, "{}", laid.items.len());
     let may_be_unsure = [&TEMPLATES[..], &DIALECTS, &RAGGED, &PREPROCESSED, &NEWER].concat();
     for (name, said) in laid.said().await {
         match said {
-            Said::Parses | Said::Unknown(_) => {}
-            Said::Unsure(..) if may_be_unsure.contains(&&*name) => {}
+            ParserVerdict::Parses | ParserVerdict::Unknown(_) => {}
+            ParserVerdict::Unsure(..) if may_be_unsure.contains(&&*name) => {}
             said => panic!("{name}: {said:?}"),
         }
     }

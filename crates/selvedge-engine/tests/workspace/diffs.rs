@@ -5,13 +5,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use selvedge_engine::workspace::{Change, DiffOptions, TreeId, WorkspaceError};
+use selvedge_engine::workspace::{DiffOptions, FileChangeKind, SnapshotId, WorkspaceError};
 
-use super::fixture::Fixture;
+use super::fixture::WorkspaceFixture;
 
 #[test]
 fn changed_files_are_listed_with_how_they_changed() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     for name in ["edited", "gone", "chmod", "retyped", "same"] {
         fixture.write(name, "1\n");
     }
@@ -32,18 +32,18 @@ fn changed_files_are_listed_with_how_they_changed() {
     assert_eq!(
         changed,
         [
-            (Path::new("chmod"), Change::Modified),
-            (&Path::new("dir").join(odd), Change::Added),
-            (Path::new("edited"), Change::Modified),
-            (Path::new("gone"), Change::Removed),
-            (Path::new("retyped"), Change::Retyped),
+            (Path::new("chmod"), FileChangeKind::Modified),
+            (&Path::new("dir").join(odd), FileChangeKind::Added),
+            (Path::new("edited"), FileChangeKind::Modified),
+            (Path::new("gone"), FileChangeKind::Removed),
+            (Path::new("retyped"), FileChangeKind::Retyped),
         ]
     );
 }
 
 #[test]
 fn a_diff_is_unified_and_names_files_from_the_workspace() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("src/é.txt", "one\ntwo\nthree\n");
     let from = fixture.snapshot().tree;
     fixture.write("src/é.txt", "one\n2\nthree\n");
@@ -64,7 +64,7 @@ fn a_diff_is_unified_and_names_files_from_the_workspace() {
 
 #[test]
 fn a_diff_stops_at_its_size_after_a_whole_line() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let from = fixture.snapshot().tree;
     fixture.write("long", "0123456789\n".repeat(100_000));
     let to = fixture.snapshot().tree;
@@ -82,7 +82,7 @@ fn a_diff_stops_at_its_size_after_a_whole_line() {
 
 #[test]
 fn an_empty_workspace_compares_with_any_other() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let empty = fixture.snapshot().tree;
     fixture.write("a", "1\n");
     let one = fixture.snapshot().tree;
@@ -95,7 +95,7 @@ fn an_empty_workspace_compares_with_any_other() {
 
 #[test]
 fn attributes_of_the_workspace_do_not_shape_the_diff() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitattributes", "* -diff\n");
     fixture.write("a", "1\n");
     let from = fixture.snapshot().tree;
@@ -114,9 +114,9 @@ fn attributes_of_the_workspace_do_not_shape_the_diff() {
 
 #[test]
 fn an_unknown_snapshot_is_named() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let known = fixture.snapshot().tree;
-    let unknown: TreeId = "0123456789abcdef".repeat(4).parse().unwrap();
+    let unknown: SnapshotId = "0123456789abcdef".repeat(4).parse().unwrap();
     let workspace = fixture.workspace();
     assert!(!workspace.contains(&unknown).unwrap());
     for (from, to) in [(&known, &unknown), (&unknown, &known)] {
@@ -124,7 +124,7 @@ fn an_unknown_snapshot_is_named() {
             .diff(from, to, DiffOptions::default())
             .unwrap_err();
         assert!(
-            matches!(&error, WorkspaceError::UnknownTree { tree, .. } if *tree == unknown),
+            matches!(&error, WorkspaceError::UnknownSnapshot { tree, .. } if *tree == unknown),
             "{error}"
         );
         assert!(workspace.changed_files(from, to).is_err());

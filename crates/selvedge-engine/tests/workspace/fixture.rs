@@ -6,12 +6,14 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use selvedge_engine::workspace::{LeftOuts, Reason, Restored, Snapshot, TreeId, Workspace};
+use selvedge_engine::workspace::{
+    ExcludedPaths, ExclusionReason, RestoreOutcome, Snapshot, SnapshotId, Workspace,
+};
 use tempfile::TempDir;
 
 /// What a path holds, as far as a snapshot is to bring it back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Thing {
+pub(super) enum FileState {
     File {
         mode: u32,
         bytes: Vec<u8>,
@@ -25,13 +27,13 @@ pub(super) enum Thing {
     Records,
 }
 
-pub(super) type Picture = BTreeMap<PathBuf, Thing>;
+pub(super) type TreeListing = BTreeMap<PathBuf, FileState>;
 
-pub(super) struct Fixture {
+pub(super) struct WorkspaceFixture {
     base: TempDir,
 }
 
-impl Fixture {
+impl WorkspaceFixture {
     /// An empty folder without a repository.
     pub(super) fn folder() -> Self {
         let base = tempfile::tempdir().unwrap();
@@ -101,7 +103,7 @@ impl Fixture {
         self.workspace().snapshot("test").unwrap()
     }
 
-    pub(super) fn restore(&self, tree: &TreeId) -> Restored {
+    pub(super) fn restore(&self, tree: &SnapshotId) -> RestoreOutcome {
         self.workspace().restore(tree).unwrap()
     }
 
@@ -142,22 +144,22 @@ impl Fixture {
     }
 
     /// Everything in the workspace but its own `.git`.
-    pub(super) fn picture(&self) -> Picture {
-        let mut picture = Picture::new();
-        picture_of(&self.dir(), Path::new(""), &mut picture);
+    pub(super) fn listing(&self) -> TreeListing {
+        let mut picture = TreeListing::new();
+        collect_listing(&self.dir(), Path::new(""), &mut picture);
         picture.remove(Path::new(".git"));
         picture
     }
 
     /// Everything in the person's git directory.
-    pub(super) fn records(&self) -> Picture {
-        let mut picture = Picture::new();
-        picture_of(&self.path(".git"), Path::new(""), &mut picture);
+    pub(super) fn git_dir_listing(&self) -> TreeListing {
+        let mut picture = TreeListing::new();
+        collect_listing(&self.path(".git"), Path::new(""), &mut picture);
         picture
     }
 }
 
-fn picture_of(root: &Path, below: &Path, picture: &mut Picture) {
+fn collect_listing(root: &Path, below: &Path, picture: &mut TreeListing) {
     for entry in fs::read_dir(root.join(below)).unwrap() {
         let entry = entry.unwrap();
         let path = below.join(entry.file_name());
@@ -165,16 +167,16 @@ fn picture_of(root: &Path, below: &Path, picture: &mut Picture) {
         let mode = metadata.mode() & 0o777;
         let kind = metadata.file_type();
         let thing = if entry.file_name() == ".git" {
-            Thing::Records
+            FileState::Records
         } else if kind.is_dir() {
-            picture_of(root, &path, picture);
-            Thing::Folder { mode }
+            collect_listing(root, &path, picture);
+            FileState::Folder { mode }
         } else if kind.is_symlink() {
-            Thing::Link(fs::read_link(entry.path()).unwrap())
+            FileState::Link(fs::read_link(entry.path()).unwrap())
         } else if kind.is_fifo() || kind.is_socket() {
-            Thing::Special
+            FileState::Special
         } else {
-            Thing::File {
+            FileState::File {
                 mode,
                 bytes: fs::read(entry.path()).unwrap(),
             }
@@ -189,7 +191,7 @@ pub(super) fn make_pipe(path: &Path) {
 }
 
 /// The reasons in a list, by path.
-pub(super) fn reasons(left_out: &LeftOuts) -> Vec<(&str, Reason)> {
+pub(super) fn reasons(left_out: &ExcludedPaths) -> Vec<(&str, ExclusionReason)> {
     left_out
         .listed
         .iter()

@@ -7,19 +7,19 @@ use std::path::PathBuf;
 
 use selvedge_engine::workspace::{DiffOptions, Workspace};
 
-use super::fixture::{Fixture, Picture};
+use super::fixture::{TreeListing, WorkspaceFixture};
 
 /// A repository whose every setting that git knows to run a program runs one.
-struct Trap {
-    fixture: Fixture,
+struct TrappedRepository {
+    fixture: WorkspaceFixture,
     sprung: PathBuf,
 }
 
-impl Trap {
+impl TrappedRepository {
     fn set() -> Self {
         let trap = Self {
             sprung: PathBuf::new(),
-            fixture: Fixture::repository(),
+            fixture: WorkspaceFixture::repository(),
         };
         let sprung = trap.fixture.outside("sprung");
         let trap = Self { sprung, ..trap };
@@ -94,7 +94,7 @@ impl Trap {
 }
 
 /// Does all that can be done with a workspace.
-fn go_through_everything(fixture: &Fixture, workspace: &Workspace) {
+fn go_through_everything(fixture: &WorkspaceFixture, workspace: &Workspace) {
     let work = workspace.dir().to_owned();
     let first = workspace.snapshot("first").unwrap().tree;
     workspace.keep(&first, "hostile/1").unwrap();
@@ -116,7 +116,7 @@ fn go_through_everything(fixture: &Fixture, workspace: &Workspace) {
 
 #[test]
 fn the_traps_spring_under_plain_git() {
-    let trap = Trap::set();
+    let trap = TrappedRepository::set();
     for args in [
         &["status"][..],
         &["add", "-A"],
@@ -132,18 +132,18 @@ fn the_traps_spring_under_plain_git() {
 
 #[test]
 fn monitors_hooks_filters_and_aliases_do_not_run() {
-    let trap = Trap::set();
+    let trap = TrappedRepository::set();
     go_through_everything(&trap.fixture, &trap.fixture.workspace());
     assert!(!trap.has_sprung());
 }
 
 #[test]
 fn a_trap_in_a_nested_repository_or_above_the_folder_does_not_spring() {
-    let trap = Trap::set();
+    let trap = TrappedRepository::set();
     let below = Workspace::open(&trap.fixture.path("sub"), &trap.fixture.outside("below")).unwrap();
     go_through_everything(&trap.fixture, &below);
 
-    let outer = Fixture::repository();
+    let outer = WorkspaceFixture::repository();
     outer.write("code.txt", "1\n");
     fs::rename(trap.fixture.dir(), outer.path("nested")).unwrap();
     go_through_everything(&outer, &outer.workspace());
@@ -165,24 +165,24 @@ fn a_trap_in_a_nested_repository_or_above_the_folder_does_not_spring() {
     assert!(!trap.has_sprung());
 }
 
-fn submodule_entry(outer: &Fixture) -> String {
+fn submodule_entry(outer: &WorkspaceFixture) -> String {
     let head = fs::read_to_string(outer.path("nested/.git/refs/heads/main")).unwrap();
     format!("160000,{},nested", head.trim())
 }
 
 #[test]
 fn a_git_file_that_points_elsewhere_springs_nothing_there() {
-    let trap = Trap::set();
-    let fixture = Fixture::folder();
+    let trap = TrappedRepository::set();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("code.txt", "1\n");
     fixture.write(
         ".git",
         format!("gitdir: {}\n", trap.fixture.path(".git").display()),
     );
-    let before = trap.fixture.records();
+    let before = trap.fixture.git_dir_listing();
     go_through_everything(&fixture, &fixture.workspace());
     assert!(!trap.has_sprung());
-    assert_eq!(trap.fixture.records(), before);
+    assert_eq!(trap.fixture.git_dir_listing(), before);
 
     for nonsense in [
         "gitdir: /dev\n",
@@ -198,13 +198,13 @@ fn a_git_file_that_points_elsewhere_springs_nothing_there() {
 
 #[test]
 fn a_bare_repository_inside_is_a_folder_like_any_other() {
-    let trap = Trap::set();
-    let fixture = Fixture::repository();
+    let trap = TrappedRepository::set();
+    let fixture = WorkspaceFixture::repository();
     fixture.write("code.txt", "1\n");
     fs::rename(trap.fixture.path(".git"), fixture.path("bare.git")).unwrap();
-    let before = fixture.picture();
+    let before = fixture.listing();
     go_through_everything(&fixture, &fixture.workspace());
-    assert_eq!(fixture.picture(), before);
+    assert_eq!(fixture.listing(), before);
     let within = Workspace::open(&fixture.path("bare.git"), &fixture.outside("within")).unwrap();
     go_through_everything(&fixture, &within);
     assert!(!trap.has_sprung());
@@ -212,7 +212,7 @@ fn a_bare_repository_inside_is_a_folder_like_any_other() {
 
 #[test]
 fn a_remote_that_is_a_program_is_not_asked_for_missing_objects() {
-    let trap = Trap::set();
+    let trap = TrappedRepository::set();
     let fixture = &trap.fixture;
     for (setting, value) in [
         ("protocol.ext.allow", "always"),
@@ -247,7 +247,7 @@ fn a_remote_that_is_a_program_is_not_asked_for_missing_objects() {
 
 #[test]
 fn the_persons_repository_is_the_same_afterwards() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write("code.txt", "1\n");
     fixture.write("other.txt", "1\n");
     fixture.commit_all();
@@ -256,13 +256,13 @@ fn the_persons_repository_is_the_same_afterwards() {
     fixture.write("staged.txt", "staged\n");
     fixture.git(&["add", "staged.txt"]);
     fixture.git(&["branch", "other"]);
-    let before = fixture.records();
+    let before = fixture.git_dir_listing();
     go_through_everything(&fixture, &fixture.workspace());
-    let after = fixture.records();
+    let after = fixture.git_dir_listing();
     assert_eq!(differing(&before, &after), Vec::<PathBuf>::new());
 }
 
-fn differing(before: &Picture, after: &Picture) -> Vec<PathBuf> {
+fn differing(before: &TreeListing, after: &TreeListing) -> Vec<PathBuf> {
     let paths = before.keys().chain(after.keys());
     paths
         .filter(|path| before.get(*path) != after.get(*path))

@@ -5,11 +5,11 @@ use std::os::unix::fs::symlink;
 
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
 
-use super::fixture::Fixture;
+use super::fixture::WorkspaceFixture;
 
 #[test]
 fn a_second_run_is_refused_with_the_name_of_the_first() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let state = fixture.outside("state");
     let first = WorkspaceLock::lock(&state, &fixture.dir(), "run-1").unwrap();
     let by_another_name = fixture.outside("alias");
@@ -17,7 +17,7 @@ fn a_second_run_is_refused_with_the_name_of_the_first() {
     for dir in [fixture.dir(), by_another_name] {
         let refused = WorkspaceLock::lock(&state, &dir, "run-2").unwrap_err();
         assert!(
-            matches!(&refused, LockError::Held { run_id, .. } if run_id.as_deref() == Some("run-1")),
+            matches!(&refused, LockError::InUse { run_id, .. } if run_id.as_deref() == Some("run-1")),
             "{refused}"
         );
         assert!(refused.to_string().contains("run-1"));
@@ -35,12 +35,12 @@ fn a_second_run_is_refused_with_the_name_of_the_first() {
 /// A worker and a person's own run, for example.
 #[test]
 fn whoever_keeps_his_state_elsewhere_is_refused_as_well() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let (here, elsewhere) = (fixture.outside("state"), fixture.outside("elsewhere"));
     let first = WorkspaceLock::lock(&here, &fixture.dir(), "run-1").unwrap();
     let refused = WorkspaceLock::lock(&elsewhere, &fixture.dir(), "run-2").unwrap_err();
     assert!(
-        matches!(&refused, LockError::Held { run_id: None, .. }),
+        matches!(&refused, LockError::InUse { run_id: None, .. }),
         "{refused}"
     );
     drop(first);
@@ -49,7 +49,7 @@ fn whoever_keeps_his_state_elsewhere_is_refused_as_well() {
 
 #[test]
 fn two_folders_do_not_share_a_lock() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.make_dir("inner");
     let state = fixture.outside("state");
     let _outer = WorkspaceLock::lock(&state, &fixture.dir(), "run-1").unwrap();
@@ -58,7 +58,7 @@ fn two_folders_do_not_share_a_lock() {
 
 #[test]
 fn a_file_left_by_a_dead_process_locks_nothing() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let state = fixture.outside("state");
     drop(WorkspaceLock::lock(&state, &fixture.dir(), "run-1").unwrap());
     let file = fs::read_dir(state.join("locks"))
@@ -71,7 +71,7 @@ fn a_file_left_by_a_dead_process_locks_nothing() {
     let second = WorkspaceLock::lock(&state, &fixture.dir(), "run-2").unwrap();
     let refused = WorkspaceLock::lock(&state, &fixture.dir(), "run-3").unwrap_err();
     assert!(
-        matches!(&refused, LockError::Held { run_id, .. } if run_id.as_deref() == Some("run-2")),
+        matches!(&refused, LockError::InUse { run_id, .. } if run_id.as_deref() == Some("run-2")),
         "{refused}"
     );
     drop(second);

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use selvedge_engine::workspace::{LeftOuts, Limits, WorkspaceError};
+use selvedge_engine::workspace::{ExcludedPaths, SnapshotLimits, WorkspaceError};
 
-use super::fixture::{Fixture, Picture, Thing};
-use super::random_trees::{Act, acts, open_all};
+use super::fixture::{FileState, TreeListing, WorkspaceFixture};
+use super::random_trees::{TreeOperation, acts, open_all};
 
 /// Small enough for random files to lie on both sides.
-const LIMITS: Limits = Limits {
+const LIMITS: SnapshotLimits = SnapshotLimits {
     file: 200,
     ignored_file: 40,
     ignored_total: 120,
@@ -40,9 +40,9 @@ fn a_scrambled_tree_comes_back_and_no_byte_of_the_scramble_is_lost() {
     let trees = (any::<bool>(), acts(24), acts(16));
     let held = TestRunner::new(config).run(&trees, |(is_repository, tree, scramble)| {
         let fixture = if is_repository {
-            Fixture::repository()
+            WorkspaceFixture::repository()
         } else {
-            Fixture::folder()
+            WorkspaceFixture::folder()
         };
         check(&fixture, &tree, &scramble, &mut seen.borrow_mut())?;
         // A folder of the test that may not be written could not be removed.
@@ -69,17 +69,19 @@ struct Seen {
 }
 
 impl Seen {
-    fn count(&mut self, picture: &Picture, left_out: &LeftOuts) {
+    fn count(&mut self, picture: &TreeListing, left_out: &ExcludedPaths) {
         self.trees += 1;
         self.left_out += left_out.total;
         for (path, thing) in picture {
             self.names_that_are_no_text += usize::from(path.to_str().is_none());
             match thing {
-                Thing::File { .. } => self.files += 1,
-                Thing::Link(_) => self.links += 1,
-                Thing::Folder { .. } => self.empty_folders += usize::from(is_empty(picture, path)),
-                Thing::Records => self.nested_repositories += 1,
-                Thing::Special => {}
+                FileState::File { .. } => self.files += 1,
+                FileState::Link(_) => self.links += 1,
+                FileState::Folder { .. } => {
+                    self.empty_folders += usize::from(is_empty(picture, path))
+                }
+                FileState::Records => self.nested_repositories += 1,
+                FileState::Special => {}
             }
         }
     }
@@ -106,35 +108,35 @@ impl fmt::Display for Seen {
 }
 
 fn check(
-    fixture: &Fixture,
-    tree: &[Act],
-    scramble: &[Act],
+    fixture: &WorkspaceFixture,
+    tree: &[TreeOperation],
+    scramble: &[TreeOperation],
     seen: &mut Seen,
 ) -> Result<(), TestCaseError> {
     let workspace = fixture.workspace().with_limits(LIMITS);
     for act in tree {
         act.perform(fixture);
     }
-    let first = fixture.picture();
+    let first = fixture.listing();
     let snapshot = workspace.snapshot("first").unwrap();
     prop_assert_eq!(
-        fixture.picture(),
+        fixture.listing(),
         first.clone(),
         "a snapshot changed the workspace"
     );
     prop_assert_eq!(&workspace.snapshot("again").unwrap().tree, &snapshot.tree);
-    seen.count(&first, &snapshot.left_out);
+    seen.count(&first, &snapshot.excluded);
 
     for act in scramble {
         act.perform(fixture);
     }
-    let second = fixture.picture();
+    let second = fixture.listing();
     let scrambled = workspace.snapshot("scrambled").unwrap();
     let restored = match workspace.restore(&snapshot.tree) {
-        Err(WorkspaceError::InTheWay { .. }) => {
+        Err(WorkspaceError::UncoveredObstacle { .. }) => {
             seen.refused += 1;
             prop_assert_eq!(
-                fixture.picture(),
+                fixture.listing(),
                 second,
                 "a refused restore changed something"
             );
@@ -142,22 +144,22 @@ fn check(
         }
         other => other.unwrap(),
     };
-    let third = fixture.picture();
-    all_covered_is_back(&first, &third, &snapshot.left_out)?;
+    let third = fixture.listing();
+    all_covered_is_back(&first, &third, &snapshot.excluded)?;
     let now = workspace.snapshot("now").unwrap();
     // What could not be covered just before the restore was left alone by it, so only without any
     // such thing is the whole tree the same.
-    if scrambled.left_out.total == 0 && now.left_out == snapshot.left_out {
+    if scrambled.excluded.total == 0 && now.excluded == snapshot.excluded {
         prop_assert_eq!(&now.tree, &snapshot.tree, "more than the snapshot is there");
     }
 
-    match workspace.restore(&restored.kept_back) {
+    match workspace.restore(&restored.backup_tree) {
         // What the first restore left alone may now stand in the way, and is told.
-        Err(WorkspaceError::InTheWay { .. }) => {}
+        Err(WorkspaceError::UncoveredObstacle { .. }) => {}
         other => {
             other.unwrap();
-            let fourth = fixture.picture();
-            all_covered_is_back(&second, &fourth, &scrambled.left_out)?;
+            let fourth = fixture.listing();
+            all_covered_is_back(&second, &fourth, &scrambled.excluded)?;
             no_file_is_lost(&second, &fourth)?;
         }
     }
@@ -166,14 +168,14 @@ fn check(
 
 /// Everything but what is listed as left out is as it was.
 fn all_covered_is_back(
-    before: &Picture,
-    after: &Picture,
-    left_out: &LeftOuts,
+    before: &TreeListing,
+    after: &TreeListing,
+    left_out: &ExcludedPaths,
 ) -> Result<(), TestCaseError> {
-    prop_assert!(left_out.total <= LeftOuts::LISTED as u64);
+    prop_assert!(left_out.total <= ExcludedPaths::MAX_LISTED as u64);
     for (path, thing) in before {
         let is_left_out = |it: &Path| path.starts_with(it);
-        let holds_only_left_out = matches!(thing, Thing::Folder { .. })
+        let holds_only_left_out = matches!(thing, FileState::Folder { .. })
             && !before.iter().any(|(inner, it)| {
                 inner.starts_with(path)
                     && !is_repository_data(inner)
@@ -181,7 +183,7 @@ fn all_covered_is_back(
                         .listed
                         .iter()
                         .any(|out| inner.starts_with(&out.path))
-                    && (!matches!(it, Thing::Folder { .. }) || is_empty(before, inner))
+                    && (!matches!(it, FileState::Folder { .. }) || is_empty(before, inner))
             });
         if holds_only_left_out || left_out.listed.iter().any(|it| is_left_out(&it.path)) {
             continue;
@@ -192,8 +194,8 @@ fn all_covered_is_back(
 }
 
 /// Not even what is left out: nothing may touch it.
-fn no_file_is_lost(before: &Picture, after: &Picture) -> Result<(), TestCaseError> {
-    let is_file = |thing: &&Thing| !matches!(thing, Thing::Folder { .. });
+fn no_file_is_lost(before: &TreeListing, after: &TreeListing) -> Result<(), TestCaseError> {
+    let is_file = |thing: &&FileState| !matches!(thing, FileState::Folder { .. });
     for (path, thing) in before.iter().filter(|(_, thing)| is_file(thing)) {
         prop_assert_eq!(after.get(path), Some(thing), "{:?} is lost", path);
     }
@@ -205,6 +207,6 @@ fn is_repository_data(path: &Path) -> bool {
     path.iter().any(|part| part.eq_ignore_ascii_case(".git"))
 }
 
-fn is_empty(picture: &Picture, folder: &Path) -> bool {
+fn is_empty(picture: &TreeListing, folder: &Path) -> bool {
     !picture.keys().any(|path| path.parent() == Some(folder))
 }

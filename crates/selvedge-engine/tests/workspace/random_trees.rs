@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::fixture::{Fixture, make_pipe};
+use super::fixture::{WorkspaceFixture, make_pipe};
 
 /// One thing to do to a tree. Doing it replaces whatever is in its way.
 #[derive(Debug, Clone)]
-pub(super) enum Act {
+pub(super) enum TreeOperation {
     File {
         path: PathBuf,
         mode: u32,
@@ -100,7 +100,7 @@ fn path() -> impl Strategy<Value = PathBuf> {
     prop::collection::vec(name(), 1..4).prop_map(|names| names.into_iter().collect())
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn act() -> impl Strategy<Value = TreeOperation> {
     let file_mode = select(&[0o644, 0o644, 0o755, 0o600, 0o444, 0o711, 0o400][..]);
     let folder_mode = select(&[0o755, 0o755, 0o700, 0o555][..]);
     // Either side of every limit that the property sets.
@@ -110,24 +110,24 @@ fn act() -> impl Strategy<Value = Act> {
     let folder = prop_oneof![1 => Just(PathBuf::new()), 1 => path()];
     prop_oneof![
         12 => (path(), file_mode, bytes)
-            .prop_map(|(path, mode, bytes)| Act::File { path, mode, bytes }),
+            .prop_map(|(path, mode, bytes)| TreeOperation::File { path, mode, bytes }),
         3 => (path(), select(TARGETS))
-            .prop_map(|(path, target)| Act::Link { path, target: target.into() }),
-        2 => (path(), path()).prop_map(|(path, of)| Act::HardLink { path, of }),
-        3 => (path(), folder_mode).prop_map(|(path, mode)| Act::Folder { path, mode }),
-        1 => path().prop_map(|path| Act::Pipe { path }),
-        1 => path().prop_map(|path| Act::Nested { path }),
-        3 => (folder, rules).prop_map(|(folder, rules)| Act::Ignore { folder, rules }),
-        4 => path().prop_map(|path| Act::Remove { path }),
+            .prop_map(|(path, target)| TreeOperation::Link { path, target: target.into() }),
+        2 => (path(), path()).prop_map(|(path, of)| TreeOperation::HardLink { path, of }),
+        3 => (path(), folder_mode).prop_map(|(path, mode)| TreeOperation::Folder { path, mode }),
+        1 => path().prop_map(|path| TreeOperation::Pipe { path }),
+        1 => path().prop_map(|path| TreeOperation::Nested { path }),
+        3 => (folder, rules).prop_map(|(folder, rules)| TreeOperation::Ignore { folder, rules }),
+        4 => path().prop_map(|path| TreeOperation::Remove { path }),
     ]
 }
 
-pub(super) fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
+pub(super) fn acts(most: usize) -> impl Strategy<Value = Vec<TreeOperation>> {
     prop::collection::vec(act(), 0..most)
 }
 
-impl Act {
-    pub(super) fn perform(&self, fixture: &Fixture) {
+impl TreeOperation {
+    pub(super) fn perform(&self, fixture: &WorkspaceFixture) {
         match self {
             Self::File { path, mode, bytes } => {
                 let path = make_way(fixture, path);
@@ -171,7 +171,7 @@ impl Act {
 }
 
 /// Removes what is at the path and makes the folders above it, replacing files and links there.
-fn make_way(fixture: &Fixture, path: &Path) -> PathBuf {
+fn make_way(fixture: &WorkspaceFixture, path: &Path) -> PathBuf {
     let mut at = fixture.dir();
     let mut names: Vec<_> = path.iter().collect();
     let last = names.pop().unwrap();

@@ -3,13 +3,13 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use selvedge_engine::workspace::{Limits, Reason, WorkspaceError};
+use selvedge_engine::workspace::{ExclusionReason, SnapshotLimits, WorkspaceError};
 
-use super::fixture::{Fixture, reasons};
+use super::fixture::{WorkspaceFixture, reasons};
 
 #[test]
 fn a_restore_brings_back_bytes_modes_links_and_empty_folders_and_removes_the_rest() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write("src/main.rs", "fn main() {}");
     fixture.write("run.sh", "true");
     fixture.chmod("run.sh", 0o750);
@@ -18,7 +18,7 @@ fn a_restore_brings_back_bytes_modes_links_and_empty_folders_and_removes_the_res
     fixture.chmod("secret", 0o700);
     fixture.make_dir("empty/within");
     fixture.link("link", "run.sh");
-    let before = fixture.picture();
+    let before = fixture.listing();
     let tree = fixture.snapshot().tree;
 
     fs::remove_dir_all(fixture.path("secret")).unwrap();
@@ -32,7 +32,7 @@ fn a_restore_brings_back_bytes_modes_links_and_empty_folders_and_removes_the_res
     fixture.make_dir("planted/folder");
 
     let restored = fixture.restore(&tree);
-    assert_eq!(fixture.picture(), before);
+    assert_eq!(fixture.listing(), before);
     assert_eq!(fixture.snapshot().tree, tree);
     assert_eq!(restored.changed.len(), 4, "{:?}", restored.changed);
     assert_eq!(restored.removed.len(), 3, "{:?}", restored.removed);
@@ -40,21 +40,21 @@ fn a_restore_brings_back_bytes_modes_links_and_empty_folders_and_removes_the_res
 
 #[test]
 fn a_restore_can_be_undone() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("a", "1");
     let tree = fixture.snapshot().tree;
     fixture.write("a", "edited by hand");
     fixture.write("b", "made by hand");
-    let by_hand = fixture.picture();
+    let by_hand = fixture.listing();
     let restored = fixture.restore(&tree);
     assert!(!fixture.has("b"));
-    fixture.restore(&restored.kept_back);
-    assert_eq!(fixture.picture(), by_hand);
+    fixture.restore(&restored.backup_tree);
+    assert_eq!(fixture.listing(), by_hand);
 }
 
 #[test]
 fn caches_and_large_ignored_files_stay() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitignore", "target/\n*.db\n");
     let tree = fixture.snapshot().tree;
     fixture.write("target/app", "elf");
@@ -67,7 +67,7 @@ fn caches_and_large_ignored_files_stay() {
 
 #[test]
 fn what_was_ignored_then_stays_even_when_the_ignore_file_is_gone_now() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitignore", "*.db\n");
     fixture.write("data.db", vec![0; 2 * 1024 * 1024]);
     let tree = fixture.snapshot().tree;
@@ -78,44 +78,44 @@ fn what_was_ignored_then_stays_even_when_the_ignore_file_is_gone_now() {
 
 #[test]
 fn what_hides_behind_a_new_ignore_rule_is_kept_back_and_removed() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write("code", "1");
     let tree = fixture.snapshot().tree;
     fixture.write(".gitignore", "node_modules/\nplanted.bin\n");
     let bytes = vec![7; 2 * 1024 * 1024];
     fixture.write("planted.bin", &bytes);
     fixture.write("node_modules/planted/index.js", "evil()");
-    assert_eq!(fixture.snapshot().left_out.total, 2);
+    assert_eq!(fixture.snapshot().excluded.total, 2);
     let restored = fixture.restore(&tree);
     assert!(!fixture.has("planted.bin") && !fixture.has("node_modules"));
     assert_eq!(fixture.snapshot().tree, tree);
-    fixture.restore(&restored.kept_back);
+    fixture.restore(&restored.backup_tree);
     assert!(fixture.read("planted.bin") == bytes);
     assert_eq!(fixture.read("node_modules/planted/index.js"), b"evil()");
 }
 
 #[test]
 fn a_file_is_kept_back_before_it_is_overwritten_even_if_it_has_outgrown_the_limits() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitignore", "notes.log\n");
     fixture.write("notes.log", "short");
-    let limits = Limits {
+    let limits = SnapshotLimits {
         file: 1000,
         ignored_file: 100,
-        ..Limits::default()
+        ..SnapshotLimits::default()
     };
     let workspace = fixture.workspace().with_limits(limits);
     let tree = workspace.snapshot("").unwrap().tree;
     fixture.write("notes.log", [b'n'; 2000]);
     let restored = workspace.restore(&tree).unwrap();
     assert_eq!(fixture.read("notes.log"), b"short");
-    workspace.restore(&restored.kept_back).unwrap();
+    workspace.restore(&restored.backup_tree).unwrap();
     assert_eq!(fixture.read("notes.log"), [b'n'; 2000]);
 }
 
 #[test]
 fn a_link_in_place_of_a_folder_is_removed_and_never_followed() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("conf/a", "inside");
     let tree = fixture.snapshot().tree;
     let outside = fixture.outside("outside");
@@ -132,7 +132,7 @@ fn a_link_in_place_of_a_folder_is_removed_and_never_followed() {
 
 #[test]
 fn another_name_of_a_file_keeps_its_bytes() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("a", "1");
     let tree = fixture.snapshot().tree;
     fixture.write("a", "2");
@@ -145,7 +145,7 @@ fn another_name_of_a_file_keeps_its_bytes() {
 
 #[test]
 fn read_only_folders_are_no_hindrance_and_stay_read_only() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("vendor/lib", "1");
     fixture.chmod("vendor", 0o555);
     let tree = fixture.snapshot().tree;
@@ -162,7 +162,7 @@ fn read_only_folders_are_no_hindrance_and_stay_read_only() {
 
 #[test]
 fn nothing_is_changed_when_something_uncovered_is_in_the_way() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitignore", "target/\n");
     fixture.write("code", "1");
     fixture.write("tool", "a file");
@@ -170,20 +170,20 @@ fn nothing_is_changed_when_something_uncovered_is_in_the_way() {
     fixture.write("code", "2");
     fs::remove_file(fixture.path("tool")).unwrap();
     fixture.write("tool/target/app", "elf");
-    let now = fixture.picture();
+    let now = fixture.listing();
     let refused = fixture.workspace().restore(&tree).unwrap_err();
     assert!(
-        matches!(refused, WorkspaceError::InTheWay { .. }),
+        matches!(refused, WorkspaceError::UncoveredObstacle { .. }),
         "{refused}"
     );
     assert!(refused.to_string().contains("tool/target"), "{refused}");
-    assert_eq!(fixture.picture(), now);
+    assert_eq!(fixture.listing(), now);
 }
 
 /// A cache that holds but folders is walked, and one that holds a file is not.
 #[test]
 fn a_file_in_a_cache_where_a_folder_is_to_come_refuses_the_restore() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let workspace = fixture.workspace();
     fs::create_dir_all(fixture.path("node_modules/a")).unwrap();
     fixture.write("code.txt", "1\n");
@@ -191,18 +191,18 @@ fn a_file_in_a_cache_where_a_folder_is_to_come_refuses_the_restore() {
     fs::remove_dir(fixture.path("node_modules/a")).unwrap();
     fixture.write("node_modules/a", "uncovered");
     fixture.write("code.txt", "2\n");
-    let before = fixture.picture();
+    let before = fixture.listing();
     let refused = workspace.restore(&snapshot.tree).unwrap_err();
     assert!(
-        matches!(refused, WorkspaceError::InTheWay { .. }),
+        matches!(refused, WorkspaceError::UncoveredObstacle { .. }),
         "{refused}"
     );
-    assert_eq!(fixture.picture(), before);
+    assert_eq!(fixture.listing(), before);
 }
 
 #[test]
 fn an_unchanged_file_is_not_written_again() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("same", "1");
     fixture.write("other", "1");
     let tree = fixture.snapshot().tree;
@@ -215,7 +215,7 @@ fn an_unchanged_file_is_not_written_again() {
 
 #[test]
 fn kept_snapshots_outlive_reclaiming_and_forgotten_ones_do_not() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let workspace = fixture.workspace();
     let mut trees = Vec::new();
     for n in 0..3 {
@@ -230,8 +230,11 @@ fn kept_snapshots_outlive_reclaiming_and_forgotten_ones_do_not() {
         };
         trees.push(tree);
     }
-    assert_eq!(workspace.kept("run-1/0").unwrap().as_ref(), Some(&trees[0]));
-    assert_eq!(workspace.kept("run-1/7").unwrap(), None);
+    assert_eq!(
+        workspace.kept_snapshot("run-1/0").unwrap().as_ref(),
+        Some(&trees[0])
+    );
+    assert_eq!(workspace.kept_snapshot("run-1/7").unwrap(), None);
     fixture.write("a", "last");
     workspace.snapshot("").unwrap();
     workspace.forget("run-1/1").unwrap();
@@ -239,18 +242,24 @@ fn kept_snapshots_outlive_reclaiming_and_forgotten_ones_do_not() {
     assert!(workspace.contains(&trees[0]).unwrap());
     assert!(!workspace.contains(&trees[1]).unwrap());
     let gone = workspace.restore(&trees[1]).unwrap_err();
-    assert!(matches!(gone, WorkspaceError::UnknownTree { .. }), "{gone}");
+    assert!(
+        matches!(gone, WorkspaceError::UnknownSnapshot { .. }),
+        "{gone}"
+    );
     let gone = workspace.keep(&trees[1], "again").unwrap_err();
-    assert!(matches!(gone, WorkspaceError::UnknownTree { .. }), "{gone}");
+    assert!(
+        matches!(gone, WorkspaceError::UnknownSnapshot { .. }),
+        "{gone}"
+    );
     workspace.restore(&trees[0]).unwrap();
     assert_eq!(fixture.read("a"), b"0");
     workspace.forget("run-1").unwrap();
-    assert_eq!(workspace.kept("run-1/0").unwrap(), None);
+    assert_eq!(workspace.kept_snapshot("run-1/0").unwrap(), None);
 }
 
 #[test]
 fn names_that_could_leave_their_place_are_refused() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let workspace = fixture.workspace();
     let tree = workspace.snapshot("").unwrap().tree;
     for name in [
@@ -269,7 +278,7 @@ fn names_that_could_leave_their_place_are_refused() {
         let kept = workspace.snapshot_kept(name).map(drop);
         for refused in [workspace.keep(&tree, name), kept] {
             assert!(
-                matches!(refused, Err(WorkspaceError::BadName { .. })),
+                matches!(refused, Err(WorkspaceError::InvalidName { .. })),
                 "{name:?}: {refused:?}"
             );
         }
@@ -278,7 +287,7 @@ fn names_that_could_leave_their_place_are_refused() {
 
 #[test]
 fn nested_repositories_come_back_as_files_and_keep_their_own_records() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write("code", "1");
     fixture.make_dir("nested");
     fixture.git_in("nested", &["init", "-q"]);
@@ -287,25 +296,25 @@ fn nested_repositories_come_back_as_files_and_keep_their_own_records() {
     fixture.write("nested/big", vec![0; 2 * 1024 * 1024]);
     fixture.git_in("nested", &["add", "code"]);
     fixture.git_in("nested", &["commit", "-q", "-m", "nested"]);
-    let before = fixture.picture();
+    let before = fixture.listing();
     let snapshot = fixture.snapshot();
     assert_eq!(
-        reasons(&snapshot.left_out),
+        reasons(&snapshot.excluded),
         [
-            ("nested/.git", Reason::RepositoryRecords),
-            ("nested/big", Reason::IgnoredTooLarge)
+            ("nested/.git", ExclusionReason::RepositoryRecords),
+            ("nested/big", ExclusionReason::IgnoredTooLarge)
         ]
     );
     fixture.write("nested/code", "2");
     fs::remove_file(fixture.path("nested/.gitignore")).unwrap();
     fixture.restore(&snapshot.tree);
-    assert_eq!(fixture.picture(), before);
+    assert_eq!(fixture.listing(), before);
     fixture.git_in("nested", &["log", "-1"]);
 }
 
 #[test]
 fn records_of_a_repository_made_since_are_never_removed() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write("code", "1");
     let tree = fixture.snapshot().tree;
     fixture.make_dir("cloned");

@@ -5,13 +5,15 @@ use std::fs::{self, File, FileTimes};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
-use selvedge_engine::workspace::{LeftOuts, Limits, Reason, Workspace, WorkspaceError};
+use selvedge_engine::workspace::{
+    ExcludedPaths, ExclusionReason, SnapshotLimits, Workspace, WorkspaceError,
+};
 
-use super::fixture::{Fixture, make_pipe, reasons};
+use super::fixture::{WorkspaceFixture, make_pipe, reasons};
 
 #[test]
 fn equal_content_makes_equal_snapshots_and_any_change_an_unequal_one() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("src/main.rs", "fn main() {}");
     fixture.write("run.sh", "true");
     fixture.link("latest", "src/main.rs");
@@ -44,7 +46,7 @@ fn equal_content_makes_equal_snapshots_and_any_change_an_unequal_one() {
 
 #[test]
 fn a_change_that_keeps_size_and_time_of_modification_is_noticed() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("answer", "41");
     let old = FileTimes::new().set_modified(std::time::UNIX_EPOCH);
     let set_old = || {
@@ -64,7 +66,7 @@ fn a_change_that_keeps_size_and_time_of_modification_is_noticed() {
 
 #[test]
 fn ignored_files_are_covered_while_they_are_small_and_no_cache() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitignore", "*.log\n.env\ntarget/\nnode_modules/\ndata/\n");
     fixture.write("src/lib.rs", "");
     fixture.write(".env", "KEY=1");
@@ -79,20 +81,20 @@ fn ignored_files_are_covered_while_they_are_small_and_no_cache() {
     let snapshot = fixture.snapshot();
     assert_eq!(snapshot.files, 3, ".gitignore, .env and src/lib.rs");
     assert_eq!(
-        reasons(&snapshot.left_out),
+        reasons(&snapshot.excluded),
         [
-            ("big.log", Reason::IgnoredTooLarge),
-            ("data", Reason::Cache),
-            ("target", Reason::Cache),
-            ("web/node_modules", Reason::Cache),
+            ("big.log", ExclusionReason::IgnoredTooLarge),
+            ("data", ExclusionReason::Cache),
+            ("target", ExclusionReason::Cache),
+            ("web/node_modules", ExclusionReason::Cache),
         ]
     );
-    assert_eq!(snapshot.left_out.bytes, 1024 * 1024 + 1);
+    assert_eq!(snapshot.excluded.bytes, 1024 * 1024 + 1);
 }
 
 #[test]
 fn tracked_files_are_covered_even_when_ignored_large_or_in_a_cache() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write("node_modules/kept/index.js", "1");
     fixture.write("big.log", vec![b'x'; 1024 * 1024 + 1]);
     fixture.commit_all();
@@ -101,14 +103,14 @@ fn tracked_files_are_covered_even_when_ignored_large_or_in_a_cache() {
     let snapshot = fixture.snapshot();
     // What is ignored beside a tracked file is an ignored file like any other: small, so covered.
     assert_eq!(snapshot.files, 4);
-    assert_eq!(reasons(&snapshot.left_out), []);
+    assert_eq!(reasons(&snapshot.excluded), []);
 }
 
 #[test]
 fn tracked_files_are_known_from_a_sha256_repository_and_a_sparse_index_too() {
-    let sha256 = Fixture::folder();
+    let sha256 = WorkspaceFixture::folder();
     sha256.git(&["init", "-q", "--object-format=sha256"]);
-    let sparse = Fixture::repository();
+    let sparse = WorkspaceFixture::repository();
     for fixture in [&sha256, &sparse] {
         fixture.write("node_modules/kept/index.js", "1");
         fixture.write("elsewhere/a/b.txt", "b");
@@ -124,31 +126,31 @@ fn tracked_files_are_known_from_a_sha256_repository_and_a_sparse_index_too() {
     for fixture in [&sha256, &sparse] {
         fixture.write(".gitignore", "node_modules/\n");
         let snapshot = fixture.snapshot();
-        assert_eq!(reasons(&snapshot.left_out), []);
+        assert_eq!(reasons(&snapshot.excluded), []);
         assert!(snapshot.files >= 2);
     }
 }
 
 #[test]
 fn in_a_folder_without_a_repository_caches_are_left_out_and_builds_are_not() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("dist/app.js", "made");
     fixture.write("node_modules/left-pad/index.js", "");
     fixture.write("pkg/__pycache__/a.pyc", "");
     let snapshot = fixture.snapshot();
     assert_eq!(snapshot.files, 1);
     assert_eq!(
-        reasons(&snapshot.left_out),
+        reasons(&snapshot.excluded),
         [
-            ("node_modules", Reason::Cache),
-            ("pkg/__pycache__", Reason::Cache)
+            ("node_modules", ExclusionReason::Cache),
+            ("pkg/__pycache__", ExclusionReason::Cache)
         ]
     );
 }
 
 #[test]
 fn every_limit_is_kept_and_named() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitignore", "ignored\n");
     fixture.write("huge", [0; 101]);
     for name in ["a", "b", "c"] {
@@ -156,7 +158,7 @@ fn every_limit_is_kept_and_named() {
     }
     make_pipe(&fixture.path("pipe"));
     fixture.link(".gitmodules", "elsewhere");
-    let limits = Limits {
+    let limits = SnapshotLimits {
         file: 100,
         ignored_file: 10,
         ignored_total: 20,
@@ -168,15 +170,15 @@ fn every_limit_is_kept_and_named() {
         .snapshot("")
         .unwrap();
     assert_eq!(
-        reasons(&snapshot.left_out),
+        reasons(&snapshot.excluded),
         [
-            ("huge", Reason::TooLarge),
-            ("pipe", Reason::Special),
-            (".gitmodules", Reason::Unstorable),
-            ("ignored/c", Reason::IgnoredTooMuch),
+            ("huge", ExclusionReason::TooLarge),
+            ("pipe", ExclusionReason::Special),
+            (".gitmodules", ExclusionReason::Unstorable),
+            ("ignored/c", ExclusionReason::IgnoredTooMuch),
         ]
     );
-    let limits = Limits {
+    let limits = SnapshotLimits {
         ignored_count: 1,
         ..limits
     };
@@ -185,34 +187,34 @@ fn every_limit_is_kept_and_named() {
         .with_limits(limits)
         .snapshot("")
         .unwrap();
-    assert_eq!(snapshot.left_out.total, 5, "b and c are one too many");
+    assert_eq!(snapshot.excluded.total, 5, "b and c are one too many");
 }
 
 #[test]
 fn what_is_left_out_is_counted_in_full_and_listed_in_part() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitignore", "*.log\n");
-    for n in 0..LeftOuts::LISTED + 5 {
+    for n in 0..ExcludedPaths::MAX_LISTED + 5 {
         fixture.write(format!("{n}.log"), "12");
     }
-    let limits = Limits {
+    let limits = SnapshotLimits {
         ignored_file: 1,
-        ..Limits::default()
+        ..SnapshotLimits::default()
     };
     let left_out = fixture
         .workspace()
         .with_limits(limits)
         .snapshot("")
         .unwrap()
-        .left_out;
-    assert_eq!(left_out.listed.len(), LeftOuts::LISTED);
-    assert_eq!(left_out.total, LeftOuts::LISTED as u64 + 5);
+        .excluded;
+    assert_eq!(left_out.listed.len(), ExcludedPaths::MAX_LISTED);
+    assert_eq!(left_out.total, ExcludedPaths::MAX_LISTED as u64 + 5);
     assert_eq!(left_out.bytes, 2 * left_out.total);
 }
 
 #[test]
 fn names_of_any_bytes_are_stored_as_they_are() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     for name in [
         &b"\xff\xfe"[..],
         b"new\nline",
@@ -224,18 +226,18 @@ fn names_of_any_bytes_are_stored_as_they_are() {
     ] {
         fixture.write(OsStr::from_bytes(name), name);
     }
-    let before = fixture.picture();
+    let before = fixture.listing();
     let tree = fixture.snapshot().tree;
     for path in before.keys() {
         fs::remove_file(fixture.path(path)).unwrap();
     }
     fixture.restore(&tree);
-    assert_eq!(fixture.picture(), before);
+    assert_eq!(fixture.listing(), before);
 }
 
 #[test]
 fn large_files_come_back_too() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let bytes: Vec<u8> = (0..3 * 1024 * 1024_u32)
         .flat_map(u32::to_le_bytes)
         .collect();
@@ -249,7 +251,7 @@ fn large_files_come_back_too() {
 
 #[test]
 fn one_package_of_a_monorepo_is_covered_alone_under_the_rules_of_the_whole() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write(".gitignore", "out.bin\n");
     fixture.write("a/code", "1");
     fixture.write("a/out.bin", vec![0; 2 * 1024 * 1024]);
@@ -262,8 +264,8 @@ fn one_package_of_a_monorepo_is_covered_alone_under_the_rules_of_the_whole() {
     let snapshot = workspace.snapshot("").unwrap();
     assert_eq!(snapshot.files, 1);
     assert_eq!(
-        reasons(&snapshot.left_out),
-        [("out.bin", Reason::IgnoredTooLarge)]
+        reasons(&snapshot.excluded),
+        [("out.bin", ExclusionReason::IgnoredTooLarge)]
     );
     fixture.write("a/code", "changed");
     fixture.write("b/code", "changed");
@@ -274,36 +276,36 @@ fn one_package_of_a_monorepo_is_covered_alone_under_the_rules_of_the_whole() {
 
 #[test]
 fn rules_outside_the_work_tree_count_too() {
-    let fixture = Fixture::repository();
+    let fixture = WorkspaceFixture::repository();
     fixture.write("mine/a", [0; 2]);
     fixture.write("ours/a", [0; 2]);
     fs::write(fixture.path(".git/info/exclude"), "ours\n").unwrap();
     let excludes = fixture.outside("excludes");
     fs::write(&excludes, "mine\n").unwrap();
-    let limits = Limits {
+    let limits = SnapshotLimits {
         ignored_file: 1,
-        ..Limits::default()
+        ..SnapshotLimits::default()
     };
     let workspace = fixture
         .workspace()
         .with_limits(limits)
         .with_excludes(excludes);
-    let left_out = workspace.snapshot("").unwrap().left_out;
+    let left_out = workspace.snapshot("").unwrap().excluded;
     assert_eq!(
         reasons(&left_out),
         [
-            ("mine/a", Reason::IgnoredTooLarge),
-            ("ours/a", Reason::IgnoredTooLarge)
+            ("mine/a", ExclusionReason::IgnoredTooLarge),
+            ("ours/a", ExclusionReason::IgnoredTooLarge)
         ]
     );
 }
 
 #[test]
 fn the_shadow_directory_may_not_lie_in_the_workspace_and_is_its_owners_alone() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let inside = Workspace::open(&fixture.dir(), &fixture.path("state"));
     assert!(
-        matches!(inside, Err(WorkspaceError::ShadowInside { .. })),
+        matches!(inside, Err(WorkspaceError::StateInsideWorkspace { .. })),
         "{inside:?}"
     );
     fixture.workspace();
@@ -315,7 +317,7 @@ fn the_shadow_directory_may_not_lie_in_the_workspace_and_is_its_owners_alone() {
 
 #[test]
 fn a_missing_folder_or_a_shadow_that_cannot_be_made_is_told_where() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     let missing = Workspace::open(&fixture.path("missing"), &fixture.shadow()).unwrap_err();
     assert!(missing.to_string().contains("missing"), "{missing}");
     fixture.write("file", "");
@@ -330,7 +332,7 @@ fn a_missing_folder_or_a_shadow_that_cannot_be_made_is_told_where() {
 
 #[test]
 fn snapshots_go_on_after_the_shadow_directory_lost_its_objects_or_kept_a_stale_lock() {
-    let fixture = Fixture::folder();
+    let fixture = WorkspaceFixture::folder();
     fixture.write("a", "1");
     fixture.snapshot();
     fs::remove_dir_all(fixture.shadow().join("objects")).unwrap();

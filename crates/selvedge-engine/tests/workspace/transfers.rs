@@ -2,11 +2,11 @@
 
 use selvedge_engine::workspace::Workspace;
 
-use super::fixture::Fixture;
+use super::fixture::WorkspaceFixture;
 
 #[test]
 fn a_tree_is_put_together_from_the_same_start_and_a_pack_of_what_is_new() {
-    let here = Fixture::folder();
+    let here = WorkspaceFixture::folder();
     here.write("large", "same ".repeat(40_000));
     let start = here.snapshot().tree;
     here.write("new", "made here");

@@ -4,27 +4,27 @@
 use crate::text::Markup;
 
 /// A part of a bar: a class of the stylesheet, and how much.
-pub type Part = (&'static str, f64);
+pub type ChartSegment = (&'static str, f64);
 
 /// One bar from side to side, of parts that stand side by side. `says` is read out in its place.
-pub fn bar(parts: &[Part], says: &str) -> Markup {
+pub fn bar(parts: &[ChartSegment], says: &str) -> Markup {
     let whole: f64 = parts.iter().map(|(_, amount)| amount).sum();
-    let mut svg = begin("bar", "0 0 1000 24", says);
+    let mut svg = begin_svg("bar", "0 0 1000 24", says);
     let mut x = 0.0;
     for (class, amount) in parts.iter().filter(|(_, amount)| *amount > 0.0) {
         let width = amount / whole * 1000.0;
-        rectangle(&mut svg, class, [x, 0.0, width, 24.0]);
+        push_rectangle(&mut svg, class, [x, 0.0, width, 24.0]);
         x += width;
     }
-    svg.tag("</svg>");
+    svg.push_tag("</svg>");
     svg
 }
 
 /// Columns side by side, each of parts that stand one on the other. The highest fills the height.
-pub fn columns(columns: &[Vec<Part>], says: &str) -> Markup {
-    let height = |column: &Vec<Part>| column.iter().map(|(_, amount)| amount).sum::<f64>();
+pub fn columns(columns: &[Vec<ChartSegment>], says: &str) -> Markup {
+    let height = |column: &Vec<ChartSegment>| column.iter().map(|(_, amount)| amount).sum::<f64>();
     let highest = columns.iter().map(height).fold(1.0, f64::max);
-    let mut svg = begin("columns", "0 0 1000 200", says);
+    let mut svg = begin_svg("columns", "0 0 1000 200", says);
     let count = u32::try_from(columns.len().max(8)).unwrap_or(u32::MAX);
     let step = 1000.0 / f64::from(count);
     let mut x = step * 0.1;
@@ -33,55 +33,55 @@ pub fn columns(columns: &[Vec<Part>], says: &str) -> Markup {
         for (class, amount) in column.iter().filter(|(_, amount)| *amount > 0.0) {
             let height = amount / highest * 196.0;
             y -= height;
-            rectangle(&mut svg, class, [x, y, step * 0.8, height]);
+            push_rectangle(&mut svg, class, [x, y, step * 0.8, height]);
         }
         x += step;
     }
-    svg.tag("</svg>");
+    svg.push_tag("</svg>");
     svg
 }
 
 /// When each of several things took place within a whole: one line, parts at their places.
 pub fn span(parts: &[(&'static str, f64, f64)], whole: f64, says: &str) -> Markup {
-    let mut svg = begin("span", "0 0 1000 16", says);
+    let mut svg = begin_svg("span", "0 0 1000 16", says);
     let scale = 1000.0 / whole.max(1.0);
-    rectangle(&mut svg, "ground", [0.0, 7.0, 1000.0, 2.0]);
+    push_rectangle(&mut svg, "ground", [0.0, 7.0, 1000.0, 2.0]);
     for (class, from, length) in parts {
         // What took no time to speak of is seen all the same.
         let width = (length * scale).clamp(4.0, 1000.0);
         let x = (from * scale).clamp(0.0, 1000.0 - width);
-        rectangle(&mut svg, class, [x, 2.0, width, 12.0]);
+        push_rectangle(&mut svg, class, [x, 2.0, width, 12.0]);
     }
-    svg.tag("</svg>");
+    svg.push_tag("</svg>");
     svg
 }
 
-fn begin(class: &'static str, view: &'static str, says: &str) -> Markup {
+fn begin_svg(class: &'static str, view: &'static str, says: &str) -> Markup {
     let mut svg = Markup::new();
-    svg.tag("<svg class=\"chart ");
-    svg.tag(class);
-    svg.tag("\" viewBox=\"");
-    svg.tag(view);
-    svg.tag("\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
+    svg.push_tag("<svg class=\"chart ");
+    svg.push_tag(class);
+    svg.push_tag("\" viewBox=\"");
+    svg.push_tag(view);
+    svg.push_tag("\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
     // Within an attribute signs would be tags: what cannot be seen is made visible before.
-    svg.text(&crate::text::visible(says));
-    svg.tag("\">");
+    svg.push_text(&crate::text::make_visible(says));
+    svg.push_tag("\">");
     svg
 }
 
-fn rectangle(svg: &mut Markup, class: &'static str, [x, y, width, height]: [f64; 4]) {
-    svg.tag("<rect class=\"c-");
-    svg.tag(class);
+fn push_rectangle(svg: &mut Markup, class: &'static str, [x, y, width, height]: [f64; 4]) {
+    svg.push_tag("<rect class=\"c-");
+    svg.push_tag(class);
     for (name, value) in [
         ("\" x=\"", x),
         ("\" y=\"", y),
         ("\" width=\"", width),
         ("\" height=\"", height),
     ] {
-        svg.tag(name);
-        svg.number(value);
+        svg.push_tag(name);
+        svg.push_number(value);
     }
-    svg.tag("\"/>");
+    svg.push_tag("\"/>");
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! What an agent says and does, as its machine tells it, or read leniently from what it prints: records of
 //! JSON where it prints those, else lines. A view, never evidence: the transcript itself is a link away.
 
-use selvedge_core::fleet::ProgressEvent;
-use selvedge_core::words::duration;
+use selvedge_core::format::duration;
+use selvedge_core::protocol::ProgressEvent;
 use serde_json::Value;
 
-use crate::text::{line, visible};
+use crate::text::{make_visible, single_line};
 
 /// One moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct ActivityItem {
     /// `said`, `tool`, `answer` or `printed`: a class of the stylesheet.
     pub(super) kind: &'static str,
     /// In words.
@@ -17,36 +17,36 @@ pub(crate) struct Moment {
 }
 
 /// Characters of one moment.
-const LONGEST: usize = 600;
+const MAX_ITEM_CHARS: usize = 600;
 /// Moments that are shown: the last ones.
-const SHOWN: usize = 60;
+const MAX_ITEMS: usize = 60;
 
 /// Reads the end of a transcript; its first line may be cut.
-pub(crate) fn moments(bytes: &[u8], from_start: bool) -> Vec<Moment> {
+pub(crate) fn parse_transcript(bytes: &[u8], from_start: bool) -> Vec<ActivityItem> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().skip(usize::from(!from_start));
-    let mut moments: Vec<Moment> = lines.flat_map(of_line).collect();
-    let before = moments.len().saturating_sub(SHOWN);
+    let mut moments: Vec<ActivityItem> = lines.flat_map(items_from_line).collect();
+    let before = moments.len().saturating_sub(MAX_ITEMS);
     moments.drain(..before);
     moments
 }
 
 /// What the machine that has a task told of it.
-pub(crate) fn told(events: &[ProgressEvent]) -> Vec<Moment> {
-    let moments = events.iter().filter_map(of_event);
+pub(crate) fn items_from_events(events: &[ProgressEvent]) -> Vec<ActivityItem> {
+    let moments = events.iter().filter_map(item_from_event);
     moments.filter(|moment| !moment.text.is_empty()).collect()
 }
 
-fn of_event(event: &ProgressEvent) -> Option<Moment> {
+fn item_from_event(event: &ProgressEvent) -> Option<ActivityItem> {
     use ProgressEvent as P;
     Some(match event {
-        P::Token { text } => moment("said", text),
+        P::Token { text } => activity_item("said", text),
         P::Tool {
             name, subject, ok, ..
         } => match ok {
-            None => moment("tool", &format!("{name} {}", line(subject, 160))),
+            None => activity_item("tool", &format!("{name} {}", single_line(subject, 160))),
             Some(true) => return None,
-            Some(false) => moment("answer", &format!("{name} failed")),
+            Some(false) => activity_item("answer", &format!("{name} failed")),
         },
         P::ApiRetry {
             attempt,
@@ -57,11 +57,13 @@ fn of_event(event: &ProgressEvent) -> Option<Moment> {
             let wait = duration(*delay_ms);
             let words =
                 format!("the model's API is asked again in {wait} ({attempt} of {max}): {text}");
-            moment("printed", &words)
+            activity_item("printed", &words)
         }
-        P::Status { message } => moment("printed", message),
-        P::CheckStart { text, again: false } => moment("tool", &format!("check {text}")),
-        P::CheckStart { text, again: true } => moment("tool", &format!("check {text}, once more")),
+        P::Status { message } => activity_item("printed", message),
+        P::CheckStart { text, again: false } => activity_item("tool", &format!("check {text}")),
+        P::CheckStart { text, again: true } => {
+            activity_item("tool", &format!("check {text}, once more"))
+        }
         P::VerificationCheckResult {
             check_status,
             text,
@@ -69,50 +71,50 @@ fn of_event(event: &ProgressEvent) -> Option<Moment> {
             ..
         } => {
             let (status, took) = (check_status.label(), duration(*duration_ms));
-            moment("answer", &format!("{status} {text}, {took}"))
+            activity_item("answer", &format!("{status} {text}, {took}"))
         }
         P::VerificationRetryStart { text, .. } | P::VerificationRetryComplete { text, .. } => {
-            moment("printed", text)
+            activity_item("printed", text)
         }
         P::Cost { .. } | P::Unknown => return None,
     })
 }
 
-fn of_line(raw: &str) -> Vec<Moment> {
+fn items_from_line(raw: &str) -> Vec<ActivityItem> {
     if raw.trim().is_empty() {
         return Vec::new();
     }
     match serde_json::from_str::<Value>(raw) {
-        Ok(record) if record.is_object() => of_record(&record),
-        _ => vec![moment("printed", raw)],
+        Ok(record) if record.is_object() => items_from_record(&record),
+        _ => vec![activity_item("printed", raw)],
     }
 }
 
-fn moment(kind: &'static str, text: &str) -> Moment {
-    let mut cut: String = text.trim().chars().take(LONGEST).collect();
+fn activity_item(kind: &'static str, text: &str) -> ActivityItem {
+    let mut cut: String = text.trim().chars().take(MAX_ITEM_CHARS).collect();
     if cut.len() < text.trim().len() {
         cut.push('…');
     }
-    Moment {
+    ActivityItem {
         kind,
-        text: visible(&cut),
+        text: make_visible(&cut),
     }
 }
 
 /// The shapes that records of agents have in common: blocks of content within a message, an item, or
 /// a text by itself. A record without any of it says nothing to people.
-fn of_record(record: &Value) -> Vec<Moment> {
+fn items_from_record(record: &Value) -> Vec<ActivityItem> {
     let inner = ["message", "item", "part"]
         .iter()
         .find_map(|key| record.get(key).filter(|inner| inner.is_object()));
     let inner = inner.unwrap_or(record);
     if let Some(blocks) = inner.get("content").and_then(Value::as_array) {
-        return blocks.iter().filter_map(of_block).collect();
+        return blocks.iter().filter_map(item_from_block).collect();
     }
-    of_block(inner).into_iter().collect()
+    item_from_block(inner).into_iter().collect()
 }
 
-fn of_block(block: &Value) -> Option<Moment> {
+fn item_from_block(block: &Value) -> Option<ActivityItem> {
     let word = |key: &str| block.get(key).and_then(Value::as_str);
     let kind = word("type").unwrap_or_default();
     if let Some(name) = word("name")
@@ -122,7 +124,10 @@ fn of_block(block: &Value) -> Option<Moment> {
         let input = ["input", "arguments", "parameters", "args", "state"]
             .iter()
             .find_map(|key| block.get(key));
-        return Some(moment("tool", &format!("{name} {}", subject(input))));
+        return Some(activity_item(
+            "tool",
+            &format!("{name} {}", tool_subject(input)),
+        ));
     }
     if kind.contains("result") || kind.contains("output") {
         let text = match block.get("content").or_else(|| block.get("output")) {
@@ -133,22 +138,22 @@ fn of_block(block: &Value) -> Option<Moment> {
             }
             _ => return None,
         };
-        return Some(moment("answer", &text));
+        return Some(activity_item("answer", &text));
     }
     if let Some(command) = word("command") {
-        return Some(moment("tool", command));
+        return Some(activity_item("tool", command));
     }
     let text = word("text").or_else(|| word("content"))?;
-    Some(moment("said", text)).filter(|moment| !moment.text.is_empty())
+    Some(activity_item("said", text)).filter(|moment| !moment.text.is_empty())
 }
 
 /// What a tool is used on, in a line.
-fn subject(input: Option<&Value>) -> String {
+fn tool_subject(input: Option<&Value>) -> String {
     let telling = ["file_path", "path", "command", "pattern", "url", "query"];
     let found = input.and_then(|input| telling.iter().find_map(|key| input.get(key)?.as_str()));
     match (found, input) {
-        (Some(found), _) => line(found, 160),
-        (None, Some(input)) => line(&input.to_string(), 160),
+        (Some(found), _) => single_line(found, 160),
+        (None, Some(input)) => single_line(&input.to_string(), 160),
         (None, None) => String::new(),
     }
 }
@@ -168,7 +173,7 @@ mod tests {
             "\n",
             "a plain \u{202e}line\n",
         );
-        let read: Vec<_> = moments(printed.as_bytes(), true)
+        let read: Vec<_> = parse_transcript(printed.as_bytes(), true)
             .into_iter()
             .map(|it| (it.kind, it.text))
             .collect();

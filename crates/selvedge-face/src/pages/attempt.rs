@@ -1,23 +1,23 @@
 //! One attempt on the page of its task: the session, the checks, the tiers above them, the guard.
 
 use jiff::Timestamp;
-use selvedge_core::guard::Strength;
-use selvedge_core::machine::{Attempt, Run};
-use selvedge_core::model::{
-    CheckReport, Closing, Evidence, GateReport, SessionOutcome, SessionStatus,
-};
-use selvedge_core::words::{
+use selvedge_core::format::{
     cost, counted, duration, gate_result, marks as in_words, report_result, tokens,
 };
+use selvedge_core::guard::FindingSeverity;
+use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::model::{
+    AttemptEnd, CheckReport, Evidence, GateReport, SessionOutcome, SessionStatus,
+};
 
-use super::frame::When;
-use crate::grid::{Cell, marks};
-use crate::text::{line, visible};
+use super::frame::TimeLabel;
+use crate::grid::{GridCell, marks};
+use crate::text::{make_visible, single_line};
 
 /// What a page shows of an attempt.
 pub(super) struct AttemptView {
     pub(super) number: u32,
-    pub(super) began: When,
+    pub(super) began: TimeLabel,
     pub(super) what: String,
     pub(super) class: &'static str,
     /// Whether it is unfolded from the start.
@@ -48,7 +48,7 @@ pub(super) struct AttemptView {
 /// What a page shows of a check.
 pub(super) struct CheckView {
     pub(super) number: usize,
-    pub(super) cell: Cell,
+    pub(super) cell: GridCell,
     pub(super) label: String,
     pub(super) target: Option<String>,
     pub(super) reason: String,
@@ -69,9 +69,9 @@ pub(super) struct GateView {
 }
 
 /// How much of the last words is shown, in characters.
-const LAST_WORDS: usize = 1500;
+const FINAL_MESSAGE_CHARS: usize = 1500;
 /// Tool calls that are listed.
-const TOOLS: usize = 40;
+const MAX_TOOL_CALLS: usize = 40;
 
 impl AttemptView {
     pub(super) fn new(
@@ -93,36 +93,39 @@ impl AttemptView {
             .and_then(|report| report.crossed.as_deref());
         Self {
             number,
-            began: When::of(attempt.began_at, now),
+            began: TimeLabel::of(attempt.began_at, now),
             what,
             class,
             open: number == last,
-            agent: line(&run.spec.agent_of(attempt.retry).name, 40),
-            session: session.map_or_else(String::new, told),
-            error: session.and_then(|it| it.error.as_deref()).map(visible),
-            last_words: last_words.map(|text| visible(&tail(text))),
-            tools: session.map_or_else(Vec::new, tools),
+            agent: single_line(&run.spec.agent_of(attempt.retry).name, 40),
+            session: session.map_or_else(String::new, session_summary),
+            error: session.and_then(|it| it.error.as_deref()).map(make_visible),
+            last_words: last_words.map(|text| make_visible(&tail(text))),
+            tools: session.map_or_else(Vec::new, tool_call_labels),
             has_transcript: session.is_some_and(|it| it.transcript.is_some()),
             checks: attempt
                 .report
                 .as_ref()
                 .map_or_else(Vec::new, |report| checks_of(&report.checks)),
             gates: attempt.gates().iter().map(GateView::new).collect(),
-            original_tests: crossed.map(|crossed| line(&crossed.reason, 400)),
+            original_tests: crossed.map(|crossed| single_line(&crossed.reason, 400)),
             guard: guard
                 .flat_map(|guard| &guard.findings)
                 .map(|it| {
                     let place = it.line.map(|line| format!(":{line}")).unwrap_or_default();
                     let class = match it.strength {
-                        Strength::Offence => "fail",
-                        Strength::Strong => "error",
-                        Strength::Weak => "skip",
+                        FindingSeverity::Violation => "fail",
+                        FindingSeverity::Strong => "error",
+                        FindingSeverity::Weak => "skip",
                     };
-                    (class, visible(&format!("{}{place}: {}", it.path, it.what)))
+                    (
+                        class,
+                        make_visible(&format!("{}{place}: {}", it.path, it.what)),
+                    )
                 })
                 .collect(),
-            task: visible(&attempt.prompt.task),
-            correction: attempt.prompt.correction.as_deref().map(visible),
+            task: make_visible(&attempt.prompt.task),
+            correction: attempt.prompt.correction.as_deref().map(make_visible),
             has_diff: attempt.from_tree.is_some() && attempt.tree.is_some(),
             is_later: number > 1,
             restore: attempt.tree.as_ref().map(|_| {
@@ -133,21 +136,21 @@ impl AttemptView {
                 }
             }),
             has_patch: on_hub && attempt.tree.is_some(),
-            processes: session.map_or_else(String::new, processes),
-            walls: walls(attempt),
+            processes: session.map_or_else(String::new, process_summary),
+            walls: sandbox_descriptions(attempt),
         }
     }
 }
 
 fn outcome(attempt: &Attempt) -> (String, &'static str) {
-    match (attempt.closing, &attempt.report) {
-        (Some(Closing::SessionFailed), _) => ("session failed".to_owned(), "fail"),
-        (Some(Closing::Interrupted), _) => ("interrupted: costs no retry".to_owned(), "error"),
-        (Some(Closing::Cancelled), _) => ("cancelled".to_owned(), "error"),
+    match (attempt.end, &attempt.report) {
+        (Some(AttemptEnd::SessionFailed), _) => ("session failed".to_owned(), "fail"),
+        (Some(AttemptEnd::Interrupted), _) => ("interrupted: costs no retry".to_owned(), "error"),
+        (Some(AttemptEnd::Cancelled), _) => ("cancelled".to_owned(), "error"),
         (_, Some(report)) => {
             use selvedge_core::model::ReportStatus as S;
             let class = match report.status {
-                S::Pass if report.held_back().is_some() => "error",
+                S::Pass if report.blocking_gate().is_some() => "error",
                 S::Pass => "pass",
                 S::Skip | S::AutoPass => "skip",
                 S::Fail | S::Timeout => "fail",
@@ -166,7 +169,7 @@ fn outcome(attempt: &Attempt) -> (String, &'static str) {
     }
 }
 
-fn told(session: &SessionOutcome) -> String {
+fn session_summary(session: &SessionOutcome) -> String {
     let word = match session.status {
         SessionStatus::Success => "ended its work",
         SessionStatus::Failed => "failed",
@@ -178,7 +181,7 @@ fn told(session: &SessionOutcome) -> String {
         SessionStatus::Cancelled => "was stopped",
     };
     let mut facts = vec![word.to_owned(), duration(session.duration_ms)];
-    facts.extend(session.model.as_deref().map(|model| line(model, 60)));
+    facts.extend(session.model.as_deref().map(|model| single_line(model, 60)));
     facts.extend(session.turns.map(|turns| counted(turns.into(), "turn")));
     facts.push(counted(session.tool_calls.into(), "tool call"));
     if session.tool_errors > 0 {
@@ -192,7 +195,7 @@ fn told(session: &SessionOutcome) -> String {
     facts.join(" · ")
 }
 
-fn processes(session: &SessionOutcome) -> String {
+fn process_summary(session: &SessionOutcome) -> String {
     session.processes.map_or_else(String::new, |it| {
         let how = it.method.label();
         match (it.ended, it.survivors) {
@@ -204,34 +207,34 @@ fn processes(session: &SessionOutcome) -> String {
 }
 
 /// What stood around the agent, and around the checks, as it was seen to hold.
-fn walls(attempt: &Attempt) -> Vec<(&'static str, String)> {
+fn sandbox_descriptions(attempt: &Attempt) -> Vec<(&'static str, String)> {
     let session = attempt.session.as_ref().and_then(|it| it.sandbox.as_ref());
     let report = attempt.report.as_ref().and_then(|it| it.sandbox.as_ref());
     let both = [("around the agent", session), ("around the checks", report)];
     let told = both
         .into_iter()
         .filter_map(|(place, walls)| Some((place, walls?)));
-    told.map(|(place, walls)| (place, visible(&walls.line())))
+    told.map(|(place, walls)| (place, make_visible(&walls.summary())))
         .collect()
 }
 
-fn tools(session: &SessionOutcome) -> Vec<String> {
-    let calls = session.calls.iter().take(TOOLS);
+fn tool_call_labels(session: &SessionOutcome) -> Vec<String> {
+    let calls = session.calls.iter().take(MAX_TOOL_CALLS);
     let each = calls.map(|call| {
         let error = call.error.as_deref();
         let error = error.map(|error| format!(" — failed: {error}"));
         let error = error.unwrap_or_default();
-        line(&format!("{} {}{error}", call.name, call.subject), 200)
+        single_line(&format!("{} {}{error}", call.name, call.subject), 200)
     });
     each.collect()
 }
 
 fn tail(text: &str) -> String {
     let count = text.chars().count();
-    if count <= LAST_WORDS {
+    if count <= FINAL_MESSAGE_CHARS {
         return text.to_owned();
     }
-    let end: String = text.chars().skip(count - LAST_WORDS).collect();
+    let end: String = text.chars().skip(count - FINAL_MESSAGE_CHARS).collect();
     format!("… {end}")
 }
 
@@ -245,8 +248,8 @@ pub(super) fn checks_of(checks: &[CheckReport]) -> Vec<CheckView> {
 
 impl CheckView {
     fn new(number: usize, check: &CheckReport) -> Self {
-        let label = line(check.label(), 120);
-        let target = line(&check.target, 200);
+        let label = single_line(check.label(), 120);
+        let target = single_line(&check.target, 200);
         let rests = check.evidence.map(|evidence| match evidence {
             Evidence::MachineReport => "by the test runner's own report",
             Evidence::Text => "by what the test runner printed",
@@ -262,22 +265,28 @@ impl CheckView {
         let printed = check.output_ref.as_ref().filter(|it| it.bytes > 0);
         Self {
             number,
-            cell: Cell::of(check),
+            cell: GridCell::from_check(check),
             target: (target != label && !target.is_empty()).then_some(target),
             label,
-            reason: check.reason.as_deref().map(visible).unwrap_or_default(),
+            reason: check
+                .reason
+                .as_deref()
+                .map(make_visible)
+                .unwrap_or_default(),
             marks: marks(check.marks),
-            explained: in_words(check).map(|it| visible(&it)).unwrap_or_default(),
+            explained: in_words(check)
+                .map(|it| make_visible(&it))
+                .unwrap_or_default(),
             evidence: evidence.join(", "),
-            digest: check.digest.as_deref().map(visible),
-            output: printed.map(|it| bytes(it.bytes)),
+            digest: check.digest.as_deref().map(make_visible),
+            output: printed.map(|it| format_bytes(it.bytes)),
         }
     }
 }
 
 impl GateView {
     fn new(gate: &GateReport) -> Self {
-        let (word, class) = (gate_result(gate), Cell::of_gate(gate).class);
+        let (word, class) = (gate_result(gate), GridCell::from_gate(gate).class);
         let sure = gate
             .confidence
             .map(|it| format!(", confidence {it:.2}"))
@@ -299,20 +308,20 @@ impl GateView {
             for issue in &it.issues {
                 words.push_str(&format!("; {issue}"));
             }
-            line(&words, 400)
+            single_line(&words, 400)
         });
         Self {
             tier: gate.tier,
             class,
             word: format!("{word}{sure}"),
-            feedback: feedback.map(visible).unwrap_or_default(),
+            feedback: feedback.map(make_visible).unwrap_or_default(),
             judges: judges.collect(),
         }
     }
 }
 
 /// "812 bytes", "4.1 kB", "100.0 MB".
-pub(super) fn bytes(count: u64) -> String {
+pub(super) fn format_bytes(count: u64) -> String {
     match count {
         0..1000 => format!("{count} bytes"),
         1000..1_000_000 => format!("{}.{} kB", count / 1000, count % 1000 / 100),

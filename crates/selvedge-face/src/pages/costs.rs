@@ -1,13 +1,13 @@
 //! What a run cost, call by call.
 
+use selvedge_core::format::cost;
 use selvedge_core::machine::Run;
-use selvedge_core::words::cost;
 
 use super::frame::short_count;
-use crate::text::line;
+use crate::text::single_line;
 
 /// One call.
-pub(super) struct Call {
+pub(super) struct ModelCallCost {
     pub(super) what: String,
     pub(super) model: String,
     pub(super) tokens_in: String,
@@ -17,15 +17,15 @@ pub(super) struct Call {
 }
 
 /// All calls of a run, in order.
-pub(super) fn calls(run: &Run) -> Vec<Call> {
+pub(super) fn model_call_costs(run: &Run) -> Vec<ModelCallCost> {
     let mut calls = Vec::new();
     for attempt in &run.attempts {
         let number = attempt.run_number;
         let agent = &run.spec.agent_of(attempt.retry).name;
         if let Some(session) = &attempt.session {
-            calls.push(Call {
-                what: format!("attempt {number}, {}", line(agent, 30)),
-                model: line(session.model.as_deref().unwrap_or("not told"), 40),
+            calls.push(ModelCallCost {
+                what: format!("attempt {number}, {}", single_line(agent, 30)),
+                model: single_line(session.model.as_deref().unwrap_or("not told"), 40),
                 tokens_in: short_count(session.usage.tokens_in()),
                 cached: short_count(session.usage.cache_read),
                 tokens_out: short_count(session.usage.tokens_out()),
@@ -37,13 +37,13 @@ pub(super) fn calls(run: &Run) -> Vec<Call> {
             .iter()
             .flat_map(|gate| gate.judgements.iter().map(move |it| (gate, it)))
         {
-            calls.push(Call {
+            calls.push(ModelCallCost {
                 what: format!(
                     "attempt {number}, tier {}, {}",
                     gate.tier,
-                    line(&judgement.judge, 30)
+                    single_line(&judgement.judge, 30)
                 ),
-                model: line(judgement.model.as_deref().unwrap_or("not told"), 40),
+                model: single_line(judgement.model.as_deref().unwrap_or("not told"), 40),
                 tokens_in: short_count(judgement.usage.tokens_in()),
                 cached: short_count(judgement.usage.cache_read),
                 tokens_out: short_count(judgement.usage.tokens_out()),

@@ -2,35 +2,35 @@
 
 use askama::Template;
 
-use super::frame::Frame;
-use crate::changes::{self, File};
-use crate::reading::Diff;
-use crate::text::visible;
+use super::frame::PageFrame;
+use crate::backend::DiffContent;
+use crate::diff::{self, FileDiff};
+use crate::text::make_visible;
 
 /// The page.
 #[derive(Template)]
 #[template(path = "diff.html")]
 pub(crate) struct DiffPage {
-    frame: Frame,
+    frame: PageFrame,
     heading: String,
     back: (String, String),
     other: Vec<(String, String)>,
     raw: String,
-    files: Vec<FileView>,
+    files: Vec<FileDiffView>,
     truncated: bool,
 }
 
-struct FileView {
+struct FileDiffView {
     path: String,
     note: &'static str,
     added: usize,
     removed: usize,
-    rows: Vec<RowView>,
+    rows: Vec<DiffLineView>,
     left_out: usize,
     open: bool,
 }
 
-struct RowView {
+struct DiffLineView {
     class: &'static str,
     sign: &'static str,
     before: String,
@@ -39,28 +39,28 @@ struct RowView {
 }
 
 /// Rows of one file that are shown, and of all of them.
-const ROWS: usize = 2000;
-const ALL_ROWS: usize = 6000;
+const MAX_FILE_ROWS: usize = 2000;
+const MAX_TOTAL_ROWS: usize = 6000;
 /// Files that are unfolded from the start.
-const OPEN: usize = 12;
+const MAX_OPEN_FILES: usize = 12;
 /// Longest line that is shown, in characters.
-const LONGEST: usize = 2000;
+const MAX_LINE_CHARS: usize = 2000;
 
 impl DiffPage {
     pub(crate) fn new(
-        frame: Frame,
+        frame: PageFrame,
         heading: String,
         back: (String, String),
         other: Vec<(String, String)>,
         raw: String,
-        diff: &Diff,
+        diff: &DiffContent,
     ) -> Self {
-        let mut left = ALL_ROWS;
-        let files = changes::files(&diff.bytes).into_iter().enumerate();
+        let mut left = MAX_TOTAL_ROWS;
+        let files = diff::parse_diff(&diff.bytes).into_iter().enumerate();
         let files = files.map(|(index, file)| {
-            let shown = file.rows.len().min(ROWS).min(left);
+            let shown = file.rows.len().min(MAX_FILE_ROWS).min(left);
             left -= shown;
-            FileView::new(&file, shown, index < OPEN)
+            FileDiffView::new(&file, shown, index < MAX_OPEN_FILES)
         });
         Self {
             frame,
@@ -74,22 +74,22 @@ impl DiffPage {
     }
 }
 
-impl FileView {
-    fn new(file: &File, shown: usize, open: bool) -> Self {
+impl FileDiffView {
+    fn new(file: &FileDiff, shown: usize, open: bool) -> Self {
         let number = |line: Option<u32>| line.map_or_else(String::new, |line| line.to_string());
         let rows = file.rows.iter().take(shown).map(|row| {
             let text = String::from_utf8_lossy(&row.text);
-            let cut: String = text.chars().take(LONGEST).collect();
-            RowView {
+            let cut: String = text.chars().take(MAX_LINE_CHARS).collect();
+            DiffLineView {
                 class: row.kind.class(),
                 sign: row.kind.sign(),
                 before: number(row.before),
                 after: number(row.after),
-                text: visible(cut.trim_end_matches('\r')),
+                text: make_visible(cut.trim_end_matches('\r')),
             }
         });
         Self {
-            path: visible(&file.path),
+            path: make_visible(&file.path),
             note: file.note,
             added: file.added,
             removed: file.removed,

@@ -2,13 +2,13 @@
 
 use askama::Template;
 
-use super::frame::Frame;
+use super::frame::PageFrame;
 
 /// Asks for a token, or says how to come by a link.
 #[derive(Template)]
 #[template(path = "entry.html")]
-pub(crate) struct EntryPage {
-    pub(crate) frame: Frame,
+pub(crate) struct LoginPage {
+    pub(crate) frame: PageFrame,
     /// Whether a token can be typed; else a link is printed in a terminal.
     pub(crate) asks: bool,
     /// Why the last try failed.
@@ -20,8 +20,8 @@ pub(crate) struct EntryPage {
 /// What happened, and what to do now.
 #[derive(Template)]
 #[template(path = "trouble.html")]
-pub(crate) struct TroublePage {
-    pub(crate) frame: Frame,
+pub(crate) struct ErrorPage {
+    pub(crate) frame: PageFrame,
     pub(crate) what: String,
     pub(crate) advice: &'static str,
 }

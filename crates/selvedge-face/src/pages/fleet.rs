@@ -2,17 +2,17 @@
 
 use askama::Template;
 use jiff::Timestamp;
-use selvedge_core::words::duration;
+use selvedge_core::format::duration;
 
-use super::frame::{Frame, When};
-use crate::reading::{Fleet, Worker};
-use crate::text::line;
+use super::frame::{PageFrame, TimeLabel};
+use crate::backend::{FleetOverview, WorkerSummary};
+use crate::text::single_line;
 
 /// The page.
 #[derive(Template)]
 #[template(path = "fleet.html")]
 pub(crate) struct FleetPage {
-    frame: Frame,
+    frame: PageFrame,
     numbers: Vec<(&'static str, String)>,
     workers: Vec<WorkerView>,
     unplaced: Vec<(String, String, String)>,
@@ -27,11 +27,11 @@ struct WorkerView {
     lost_leases: u64,
     version: String,
     sandbox: String,
-    seen: Option<When>,
+    seen: Option<TimeLabel>,
 }
 
 impl FleetPage {
-    pub(crate) fn new(frame: Frame, fleet: &Fleet, now: Timestamp) -> Self {
+    pub(crate) fn new(frame: PageFrame, fleet: &FleetOverview, now: Timestamp) -> Self {
         let time = |millis: Option<u64>| millis.map_or_else(|| "–".to_owned(), duration);
         let slots: u32 = fleet
             .workers
@@ -54,11 +54,11 @@ impl FleetPage {
                 .map(|worker| WorkerView::new(worker, now))
                 .collect(),
             unplaced: fleet
-                .unplaced
+                .unschedulable
                 .iter()
                 .map(|it| {
-                    let description = line(&it.description, 120);
-                    (it.id.clone(), description, line(&it.reason, 200))
+                    let description = single_line(&it.description, 120);
+                    (it.id.clone(), description, single_line(&it.reason, 200))
                 })
                 .collect(),
         }
@@ -66,21 +66,21 @@ impl FleetPage {
 }
 
 impl WorkerView {
-    fn new(worker: &Worker, now: Timestamp) -> Self {
+    fn new(worker: &WorkerSummary, now: Timestamp) -> Self {
         Self {
-            name: line(&worker.name, 60),
+            name: single_line(&worker.name, 60),
             connected: worker.connected,
-            labels: line(&worker.labels.join(", "), 200),
+            labels: single_line(&worker.labels.join(", "), 200),
             slots: format!("{} of {}", worker.runs.len(), worker.slots),
             runs: worker
                 .runs
                 .iter()
-                .map(|(id, about)| (id.clone(), line(about, 80)))
+                .map(|(id, about)| (id.clone(), single_line(about, 80)))
                 .collect(),
             lost_leases: worker.lost_leases,
-            version: line(&worker.version, 40),
-            sandbox: line(&worker.sandbox, 120),
-            seen: worker.seen.map(|seen| When::of(seen, now)),
+            version: single_line(&worker.version, 40),
+            sandbox: single_line(&worker.sandbox, 120),
+            seen: worker.seen.map(|seen| TimeLabel::of(seen, now)),
         }
     }
 }

@@ -3,11 +3,11 @@
 use jiff::Timestamp;
 use selvedge_core::model::Cost;
 
-use crate::reading::{Standing, Visitor};
+use crate::backend::{DashboardUser, DisplayStatus};
 
 /// Which part of the dashboard a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Here {
+pub(crate) enum NavItem {
     /// The tasks.
     Tasks,
     /// What the loop buys.
@@ -15,16 +15,16 @@ pub(crate) enum Here {
     /// The machines.
     Fleet,
     /// None of them.
-    Nowhere,
+    Other,
 }
 
 /// What stands around a page.
 #[derive(Debug, Clone)]
-pub(crate) struct Frame {
+pub(crate) struct PageFrame {
     /// What the page is called.
     pub(crate) title: String,
     /// Where in the dashboard it is.
-    pub(crate) here: Here,
+    pub(crate) nav_item: NavItem,
     /// Who looks at it; nobody before they entered.
     pub(crate) visitor: Option<String>,
     /// What a form has to bring along.
@@ -41,13 +41,17 @@ pub(crate) struct Frame {
     pub(crate) notice: String,
 }
 
-impl Frame {
+impl PageFrame {
     /// Around a page of this visitor.
-    pub(crate) fn new(title: impl Into<String>, here: Here, visitor: Option<&Visitor>) -> Self {
+    pub(crate) fn new(
+        title: impl Into<String>,
+        here: NavItem,
+        visitor: Option<&DashboardUser>,
+    ) -> Self {
         Self {
             title: title.into(),
-            here,
-            visitor: visitor.map(|it| crate::text::line(&it.name, 40)),
+            nav_item: here,
+            visitor: visitor.map(|it| crate::text::single_line(&it.name, 40)),
             csrf: String::new(),
             has_fleet: false,
             live: String::new(),
@@ -58,28 +62,28 @@ impl Frame {
     }
 
     pub(crate) fn is_tasks(&self) -> bool {
-        self.here == Here::Tasks
+        self.nav_item == NavItem::Tasks
     }
 
     pub(crate) fn is_stats(&self) -> bool {
-        self.here == Here::Stats
+        self.nav_item == NavItem::Stats
     }
 
     pub(crate) fn is_fleet(&self) -> bool {
-        self.here == Here::Fleet
+        self.nav_item == NavItem::Fleet
     }
 }
 
 /// A moment: exact for programs, and how long ago for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct When {
+pub(crate) struct TimeLabel {
     /// With its zone, as in the journal.
     pub(crate) exact: String,
     /// "3 min ago".
     pub(crate) ago: String,
 }
 
-impl When {
+impl TimeLabel {
     pub(crate) fn of(at: Timestamp, now: Timestamp) -> Self {
         let seconds = now.duration_since(at).as_secs().max(0);
         let ago = match seconds {
@@ -98,15 +102,15 @@ impl When {
 
 /// How a task stands, as a word with a colour.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Badge {
+pub(crate) struct StatusBadge {
     /// A class of the stylesheet.
     pub(crate) group: &'static str,
     /// For people.
     pub(crate) word: String,
 }
 
-impl From<Standing> for Badge {
-    fn from(standing: Standing) -> Self {
+impl From<DisplayStatus> for StatusBadge {
+    fn from(standing: DisplayStatus) -> Self {
         Self {
             group: standing.group(),
             word: standing.word(),

@@ -13,12 +13,12 @@ mod stats;
 mod task;
 mod tasks;
 
-pub(crate) use activity::{Moment, moments, told};
+pub(crate) use activity::{ActivityItem, items_from_events, parse_transcript};
 pub(crate) use diff::DiffPage;
-pub(crate) use entry::{EntryPage, TroublePage};
+pub(crate) use entry::{ErrorPage, LoginPage};
 pub(crate) use fleet::FleetPage;
-pub(crate) use frame::{Frame, Here};
-pub(crate) use output::{OutputPage, Which, range};
+pub(crate) use frame::{NavItem, PageFrame};
+pub(crate) use output::{OutputHeader, OutputPage, page_range};
 pub(crate) use stats::StatsPage;
-pub(crate) use task::TaskPage;
-pub(crate) use tasks::TasksPage;
+pub(crate) use task::TaskDetailPage;
+pub(crate) use tasks::TaskListPage;

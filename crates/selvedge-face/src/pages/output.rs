@@ -2,9 +2,9 @@
 
 use askama::Template;
 
-use super::attempt::bytes;
-use super::frame::Frame;
-use crate::reading::Slice;
+use super::attempt::format_bytes;
+use super::frame::PageFrame;
+use crate::backend::OutputSlice;
 use crate::text::{Markup, ansi};
 
 /// Bytes of a page, about: it ends with a line where one ends near.
@@ -16,7 +16,7 @@ const SLACK_BYTES: usize = 4 * 1024;
 #[derive(Template)]
 #[template(path = "output.html")]
 pub(crate) struct OutputPage {
-    frame: Frame,
+    frame: PageFrame,
     /// Where it belongs: address and name.
     back: (String, String),
     heading: String,
@@ -31,7 +31,7 @@ pub(crate) struct OutputPage {
 }
 
 /// Which output is shown.
-pub(crate) struct Which {
+pub(crate) struct OutputHeader {
     /// The address without the page's number.
     pub(crate) base: String,
     /// What it is.
@@ -43,24 +43,29 @@ pub(crate) struct Which {
 }
 
 /// Where in the output a page lies, nominally, with what stands around it.
-pub(crate) fn range(number: u64) -> (u64, usize) {
+pub(crate) fn page_range(number: u64) -> (u64, usize) {
     let from = number.saturating_sub(1).saturating_mul(PAGE_BYTES);
     let length = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
     (from, length.saturating_add(SLACK_BYTES))
 }
 
 impl OutputPage {
-    /// Of the bytes of [`range`].
-    pub(crate) fn new(frame: Frame, which: Which, number: u64, slice: &Slice) -> Self {
+    /// Of the bytes of [`page_range`].
+    pub(crate) fn new(
+        frame: PageFrame,
+        which: OutputHeader,
+        number: u64,
+        slice: &OutputSlice,
+    ) -> Self {
         let last = slice.total.div_ceil(PAGE_BYTES).max(1);
         Self {
             frame,
             back: which.back,
             heading: which.heading,
-            size: bytes(slice.total),
-            left_out: (which.left_out > 0).then(|| bytes(which.left_out)),
+            size: format_bytes(slice.total),
+            left_out: (which.left_out > 0).then(|| format_bytes(which.left_out)),
             raw: format!("{}/raw", which.base),
-            markup: ansi(shown(&slice.bytes, number)),
+            markup: ansi(page_bytes(&slice.bytes, number)),
             base: which.base,
             number,
             last,
@@ -71,16 +76,20 @@ impl OutputPage {
 
 /// The bytes that belong to a page: from its first whole line to the end of its last one, where lines
 /// end near enough.
-fn shown(slice: &[u8], number: u64) -> &[u8] {
+fn page_bytes(slice: &[u8], number: u64) -> &[u8] {
     let page = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
-    let from = if number > 1 { cut(slice, 0) } else { 0 };
-    let to = cut(slice, page);
+    let from = if number > 1 {
+        find_page_break(slice, 0)
+    } else {
+        0
+    };
+    let to = find_page_break(slice, page);
     slice.get(from..to).unwrap_or_default()
 }
 
 /// Where pages part near a nominal place: the same for the page that ends there and the one that
 /// begins there.
-fn cut(slice: &[u8], nominal: usize) -> usize {
+fn find_page_break(slice: &[u8], nominal: usize) -> usize {
     let Some(after) = slice.get(nominal..) else {
         return slice.len();
     };
@@ -100,10 +109,10 @@ mod tests {
         let mut whole = Vec::new();
         let pages = u64::try_from(output.len()).unwrap().div_ceil(PAGE_BYTES);
         for number in 1..=pages.max(1) {
-            let (from, length) = range(number);
+            let (from, length) = page_range(number);
             let from = usize::try_from(from).unwrap().min(output.len());
             let to = (from + length).min(output.len());
-            whole.extend_from_slice(shown(&output[from..to], number));
+            whole.extend_from_slice(page_bytes(&output[from..to], number));
         }
         assert!(whole == output);
     }

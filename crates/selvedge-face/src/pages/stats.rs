@@ -1,31 +1,33 @@
 //! What the loop buys.
 
 use askama::Template;
-use selvedge_core::words::cost;
+use selvedge_core::format::cost;
 
-use super::frame::Frame;
-use crate::charts::{self, Part};
-use crate::stats::{Bought, Figures, Table, of_judged, perhaps, tables};
-use crate::text::{Markup, line};
+use super::frame::PageFrame;
+use crate::charts::{self, ChartSegment};
+use crate::stats::{
+    RetryStats, StatsReport, StatsTable, format_optional_cost, format_share, tables,
+};
+use crate::text::{Markup, single_line};
 
 /// The page.
 #[derive(Template)]
 #[template(path = "stats.html")]
 pub(crate) struct StatsPage {
-    frame: Frame,
+    frame: PageFrame,
     none: bool,
     spans: Vec<(String, &'static str, bool)>,
-    shares: Vec<ShareView>,
+    shares: Vec<BucketView>,
     share_chart: Markup,
     time_chart: Markup,
     times: Option<(String, String)>,
     total: String,
     retries: String,
     per_rescue: String,
-    tables: Vec<Table>,
+    tables: Vec<StatsTable>,
 }
 
-struct ShareView {
+struct BucketView {
     class: &'static str,
     name: &'static str,
     count: String,
@@ -33,7 +35,7 @@ struct ShareView {
 }
 
 /// How far back, in days; nothing for all.
-pub(crate) const SPANS: [(Option<u32>, &str); 4] = [
+pub(crate) const PERIODS: [(Option<u32>, &str); 4] = [
     (Some(7), "7 days"),
     (Some(30), "30 days"),
     (Some(90), "90 days"),
@@ -41,29 +43,32 @@ pub(crate) const SPANS: [(Option<u32>, &str); 4] = [
 ];
 
 impl StatsPage {
-    pub(crate) fn new(frame: Frame, figures: &Figures, days: Option<u32>) -> Self {
+    pub(crate) fn new(frame: PageFrame, figures: &StatsReport, days: Option<u32>) -> Self {
         let all = &figures.all;
-        let spans = SPANS.iter().map(|(span, name)| {
+        let spans = PERIODS.iter().map(|(span, name)| {
             let address =
                 span.map_or_else(|| "/stats".to_owned(), |days| format!("/stats?days={days}"));
             (address, *name, *span == days)
         });
-        let share = |class, name, share: &crate::stats::Share| ShareView {
+        let share = |class, name, share: &crate::stats::StatsBucket| BucketView {
             class,
             name,
-            count: of_judged(share, all),
-            each: perhaps(share.each()),
+            count: format_share(share, all),
+            each: format_optional_cost(share.mean_cost()),
         };
         let times = &figures.over_time;
         let ends = times.first().zip(times.last());
-        let columns: Vec<Vec<Part>> = times.iter().map(|group| parts(&group.bought)).collect();
+        let columns: Vec<Vec<ChartSegment>> = times
+            .iter()
+            .map(|group| chart_segments(&group.bought))
+            .collect();
         let mut tables = tables(figures);
         for cell in tables
             .iter_mut()
             .flat_map(|table| &mut table.rows)
             .flatten()
         {
-            *cell = line(cell, 120);
+            *cell = single_line(cell, 120);
         }
         Self {
             none: all.runs() == 0,
@@ -73,19 +78,19 @@ impl StatsPage {
                 share("rescued", "rescued by a retry", &all.rescued),
                 share("lost", "not rescued", &all.not_rescued),
             ],
-            share_chart: charts::bar(&parts(all), &said(all)),
+            share_chart: charts::bar(&chart_segments(all), &describe_stats(all)),
             time_chart: charts::columns(&columns, "The same for each day or week, as in the table"),
             times: ends.map(|(first, last)| (first.name.clone(), last.name.clone())),
             total: cost(all.cost()),
             retries: cost(all.retries.cost),
-            per_rescue: perhaps(all.cost_per_rescue),
+            per_rescue: format_optional_cost(all.cost_per_rescue),
             tables,
             frame,
         }
     }
 }
 
-fn parts(bought: &Bought) -> Vec<Part> {
+fn chart_segments(bought: &RetryStats) -> Vec<ChartSegment> {
     let amount = |runs: u64| f64::from(u32::try_from(runs).unwrap_or(u32::MAX));
     vec![
         ("first", amount(bought.first_attempt.runs)),
@@ -94,10 +99,10 @@ fn parts(bought: &Bought) -> Vec<Part> {
     ]
 }
 
-fn said(all: &Bought) -> String {
+fn describe_stats(all: &RetryStats) -> String {
     format!(
         "Of {} judged tasks {} were verified at the first attempt, {} rescued by a retry, {} not rescued",
-        all.judged(),
+        all.judged_runs(),
         all.first_attempt.runs,
         all.rescued.runs,
         all.not_rescued.runs

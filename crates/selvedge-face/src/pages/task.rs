@@ -2,48 +2,48 @@
 
 use askama::Template;
 use jiff::Timestamp;
+use selvedge_core::format::{cost, duration, tokens};
 use selvedge_core::machine::{Phase, Run};
 use selvedge_core::model::{ReviewTarget, RunId};
 use selvedge_core::plan::Plan;
-use selvedge_core::words::{cost, duration, tokens};
 
-use super::activity::Moment;
+use super::activity::ActivityItem;
 use super::attempt::{AttemptView, CheckView, checks_of};
-use super::costs::{Call, calls};
-use super::frame::{Badge, Frame, When, short_cost};
+use super::costs::{ModelCallCost, model_call_costs};
+use super::frame::{PageFrame, StatusBadge, TimeLabel, short_cost};
+use crate::backend::{DisplayStatus, PendingReview, SubtaskSummary, TaskDetail, TaskHistory};
 use crate::charts;
-use crate::grid::Grid;
-use crate::reading::{Part, PendingReview, Standing, Story, Task};
-use crate::text::{Markup, line, visible};
+use crate::grid::CheckGrid;
+use crate::text::{Markup, make_visible, single_line};
 
 /// The page.
 #[derive(Template)]
 #[template(path = "task.html")]
-pub(crate) struct TaskPage {
-    frame: Frame,
+pub(crate) struct TaskDetailPage {
+    frame: PageFrame,
     id: String,
     short: String,
     title: String,
     /// The whole description, where it says more than the title.
     description: Option<String>,
     criteria: Option<String>,
-    badge: Badge,
+    badge: StatusBadge,
     reason: String,
     doing: String,
     facts: Vec<(String, String)>,
-    created: When,
-    updated: When,
+    created: TimeLabel,
+    updated: TimeLabel,
     commands: Vec<(&'static str, String)>,
-    rights: crate::reading::Rights,
+    rights: crate::backend::AllowedActions,
     review: Option<String>,
-    pending: Option<PendingView>,
-    grid: Grid,
+    pending: Option<PendingReviewView>,
+    grid: CheckGrid,
     baseline: Vec<CheckView>,
     attempts: Vec<AttemptView>,
-    calls: Vec<Call>,
+    calls: Vec<ModelCallCost>,
     total: String,
-    parts: Vec<PartView>,
-    live: Vec<Moment>,
+    parts: Vec<SubtaskView>,
+    live: Vec<ActivityItem>,
     live_attempt: u32,
     sandbox: String,
     warnings: Vec<String>,
@@ -54,46 +54,46 @@ pub(crate) struct TaskPage {
     has_reports: bool,
     has_trees: bool,
     part_of: Option<(String, String)>,
-    timeline: Vec<SpanView>,
+    timeline: Vec<TimelineRow>,
 }
 
 /// A part of a plan.
-struct PartView {
+struct SubtaskView {
     id: String,
     needs: String,
     link: Option<String>,
-    badge: Badge,
+    badge: StatusBadge,
     reason: String,
     cost: String,
 }
 
-impl PartView {
-    fn new(part: &Part) -> Self {
+impl SubtaskView {
+    fn new(part: &SubtaskSummary) -> Self {
         Self {
-            id: line(&part.id, 60),
-            needs: line(&part.needs.join(", "), 120),
+            id: single_line(&part.id, 60),
+            needs: single_line(&part.needs.join(", "), 120),
             link: part.task.clone(),
             badge: part.standing.into(),
-            reason: line(&part.reason, 160),
+            reason: single_line(&part.reason, 160),
             cost: part.cost.map_or_else(String::new, short_cost),
         }
     }
 }
 
 /// The work that a review form decides on.
-struct PendingView {
+struct PendingReviewView {
     task: String,
     work: String,
     attempt: String,
     tree: String,
 }
 
-impl PendingView {
+impl PendingReviewView {
     fn new(pending: &PendingReview) -> Self {
         let ReviewTarget { attempt, tree } = &pending.target;
         Self {
             task: pending.task.clone(),
-            work: visible(&pending.target.to_string()),
+            work: make_visible(&pending.target.to_string()),
             attempt: attempt.map_or_else(String::new, |number| number.to_string()),
             tree: tree.as_ref().map_or_else(String::new, ToString::to_string),
         }
@@ -101,18 +101,23 @@ impl PendingView {
 }
 
 /// One line of the timeline.
-struct SpanView {
+struct TimelineRow {
     label: String,
     link: String,
     chart: Markup,
     words: String,
 }
 
-impl TaskPage {
-    pub(crate) fn new(frame: Frame, task: &Task, live: Vec<Moment>, now: Timestamp) -> Self {
+impl TaskDetailPage {
+    pub(crate) fn new(
+        frame: PageFrame,
+        task: &TaskDetail,
+        live: Vec<ActivityItem>,
+        now: Timestamp,
+    ) -> Self {
         let row = &task.row;
-        let title = line(&row.description, 140);
-        let whole = visible(task.description.trim());
+        let title = single_line(&row.description, 140);
+        let whole = make_visible(task.description.trim());
         let part = row.part_of.as_ref();
         let mut page = Self {
             frame,
@@ -125,17 +130,17 @@ impl TaskPage {
             reason: String::new(),
             doing: String::new(),
             facts: facts(task),
-            created: When::of(row.created_at, now),
-            updated: When::of(row.updated_at, now),
+            created: TimeLabel::of(row.created_at, now),
+            updated: TimeLabel::of(row.updated_at, now),
             commands: task
                 .commands
                 .iter()
-                .map(|(does, command)| (*does, visible(command)))
+                .map(|(does, command)| (*does, make_visible(command)))
                 .collect(),
             rights: task.rights,
             review: None,
-            pending: task.review.as_ref().map(PendingView::new),
-            grid: Grid::default(),
+            pending: task.review.as_ref().map(PendingReviewView::new),
+            grid: CheckGrid::default(),
             baseline: Vec::new(),
             attempts: Vec::new(),
             calls: Vec::new(),
@@ -143,22 +148,22 @@ impl TaskPage {
             parts: Vec::new(),
             live,
             live_attempt: 0,
-            sandbox: visible(&task.sandbox),
+            sandbox: make_visible(&task.sandbox),
             warnings: Vec::new(),
-            unknown: visible(&task.unknown.join(", ")),
+            unknown: make_visible(&task.unknown.join(", ")),
             aside: Vec::new(),
             has_run: false,
             has_reports: false,
             has_trees: false,
-            part_of: part.map(|it| (it.plan.to_string(), line(&it.subtask, 60))),
+            part_of: part.map(|it| (it.plan.to_string(), single_line(&it.subtask, 60))),
             timeline: Vec::new(),
         };
-        match &task.story {
-            Story::Untold => {}
-            Story::Run(run) => page.tell_run(run, row.standing, now),
-            Story::Plan { plan, runs } => page.tell_plan(plan, runs),
-            Story::Parts { parts, has_patch } => {
-                page.parts = parts.iter().map(PartView::new).collect();
+        match &task.history {
+            TaskHistory::NotStarted => {}
+            TaskHistory::Run(run) => page.add_run(run, row.standing, now),
+            TaskHistory::Plan { plan, runs } => page.add_plan(plan, runs),
+            TaskHistory::Subtasks { parts, has_patch } => {
+                page.parts = parts.iter().map(SubtaskView::new).collect();
                 page.has_reports = parts.iter().any(|part| part.task.is_some());
                 page.has_trees = *has_patch;
             }
@@ -166,16 +171,19 @@ impl TaskPage {
         page
     }
 
-    fn tell_run(&mut self, run: &Run, standing: Standing, now: Timestamp) {
+    fn add_run(&mut self, run: &Run, standing: DisplayStatus, now: Timestamp) {
         let (_, reason) = run.conclusion();
-        if matches!(standing, Standing::Finished(_) | Standing::NeedsReview) {
-            self.reason = visible(&reason);
+        if matches!(
+            standing,
+            DisplayStatus::Finished(_) | DisplayStatus::NeedsReview
+        ) {
+            self.reason = make_visible(&reason);
         } else {
-            doing(run.phase()).clone_into(&mut self.doing);
+            phase_description(run.phase()).clone_into(&mut self.doing);
         }
-        self.criteria = run.spec.acceptance_criteria.as_deref().map(visible);
-        self.review = run.review.as_deref().map(visible);
-        self.grid = Grid::of(run);
+        self.criteria = run.spec.acceptance_criteria.as_deref().map(make_visible);
+        self.review = run.review.as_deref().map(make_visible);
+        self.grid = CheckGrid::from_run(run);
         let baseline = run.baseline.as_deref();
         self.baseline = baseline.map_or_else(Vec::new, |it| checks_of(&it.checks));
         let open = run.open_attempt().map_or(0, |attempt| attempt.run_number);
@@ -187,12 +195,12 @@ impl TaskPage {
             .iter()
             .map(|attempt| AttemptView::new(attempt, run, last, on_hub, now))
             .collect();
-        self.calls = calls(run);
+        self.calls = model_call_costs(run);
         self.total = format!("{} · {}", cost(run.cost()), tokens(&run.usage()));
-        self.warnings = run.warnings().iter().map(|it| visible(it)).collect();
+        self.warnings = run.warnings().iter().map(|it| make_visible(it)).collect();
         let short = run.run_id.short();
         // What was put aside on a worker's machine is out of reach.
-        let aside = run.rescued.iter().filter(|_| !on_hub);
+        let aside = run.backup_trees.iter().filter(|_| !on_hub);
         self.aside = aside
             .map(|tree| format!("selvedge restore {short} --tree {tree}"))
             .collect();
@@ -202,23 +210,23 @@ impl TaskPage {
         self.timeline = timeline(run, now);
     }
 
-    fn tell_plan(&mut self, plan: &Plan, runs: &std::collections::BTreeMap<RunId, Run>) {
+    fn add_plan(&mut self, plan: &Plan, runs: &std::collections::BTreeMap<RunId, Run>) {
         let results = runs.iter().map(|(id, run)| (*id, run.result())).collect();
         let (_, reason) = plan.conclusion(&results);
-        self.reason = visible(&reason);
-        self.review = plan.review.as_deref().map(visible);
+        self.reason = make_visible(&reason);
+        self.review = plan.review.as_deref().map(make_visible);
         self.has_reports = true;
         self.total = format!("{} · {}", cost(plan.cost()), tokens(&plan.usage()));
         let parts = plan.subtasks().map(|(subtask, part)| {
             let run = part.run_id.and_then(|id| runs.get(&id));
             let standing = match (&part.end, run) {
-                (Some(end), _) => Standing::Finished(end.outcome),
-                (None, Some(run)) if run.review.is_some() => Standing::NeedsReview,
-                (None, Some(_)) => Standing::Running,
-                (None, None) => Standing::Queued,
+                (Some(end), _) => DisplayStatus::Finished(end.outcome),
+                (None, Some(run)) if run.review.is_some() => DisplayStatus::NeedsReview,
+                (None, Some(_)) => DisplayStatus::Running,
+                (None, None) => DisplayStatus::Queued,
             };
             let end = part.end.as_ref();
-            PartView::new(&Part {
+            SubtaskView::new(&SubtaskSummary {
                 id: subtask.id.clone(),
                 task: part.run_id.map(|id| id.to_string()),
                 needs: subtask.depends_on.clone(),
@@ -231,11 +239,11 @@ impl TaskPage {
     }
 }
 
-fn facts(task: &Task) -> Vec<(String, String)> {
+fn facts(task: &TaskDetail) -> Vec<(String, String)> {
     let row = &task.row;
     let mut facts = vec![
-        ("Agent".to_owned(), line(&row.agent, 60)),
-        ("Directory".to_owned(), visible(&row.workspace)),
+        ("Agent".to_owned(), single_line(&row.agent, 60)),
+        ("Directory".to_owned(), make_visible(&row.workspace)),
         (
             "Attempts".to_owned(),
             format!("{} of {}", row.attempts, row.max_attempts),
@@ -243,13 +251,13 @@ fn facts(task: &Task) -> Vec<(String, String)> {
         ("Cost".to_owned(), cost(row.cost)),
     ];
     let worker = row.worker.as_deref();
-    facts.extend(worker.map(|name| ("Worker".to_owned(), line(name, 60))));
+    facts.extend(worker.map(|name| ("Worker".to_owned(), single_line(name, 60))));
     let more = task.facts.iter();
-    facts.extend(more.map(|(name, value)| (line(name, 40), visible(value))));
+    facts.extend(more.map(|(name, value)| (single_line(name, 40), make_visible(value))));
     facts
 }
 
-fn doing(phase: Phase) -> &'static str {
+fn phase_description(phase: Phase) -> &'static str {
     match phase {
         Phase::Preparing => "The starting tree is being kept.",
         Phase::Baseline => "The checks look at the tree that the run begins from.",
@@ -265,7 +273,7 @@ fn doing(phase: Phase) -> &'static str {
 }
 
 /// When agent, checks and judges were at work, an attempt a line.
-fn timeline(run: &Run, now: Timestamp) -> Vec<SpanView> {
+fn timeline(run: &Run, now: Timestamp) -> Vec<TimelineRow> {
     let millis = |from: Timestamp, to: Timestamp| {
         let millis = to.duration_since(from).as_millis().max(0);
         f64::from(u32::try_from(millis).unwrap_or(u32::MAX))
@@ -287,7 +295,7 @@ fn timeline(run: &Run, now: Timestamp) -> Vec<SpanView> {
                 parts.push(("agent", began, length(session.duration_ms)));
                 words.push(format!("agent {}", duration(session.duration_ms)));
             }
-            None if attempt.closing.is_none() => {
+            None if attempt.end.is_none() => {
                 parts.push(("agent", began, (whole - began).max(0.0)));
                 words.push("agent at work".to_owned());
             }
@@ -306,7 +314,7 @@ fn timeline(run: &Run, now: Timestamp) -> Vec<SpanView> {
         }
         let number = attempt.run_number;
         let words = words.join(", ");
-        lines.push(SpanView {
+        lines.push(TimelineRow {
             label: format!("attempt {number}"),
             link: format!("#attempt-{number}"),
             chart: charts::span(&parts, whole, &format!("attempt {number}: {words}")),

@@ -2,22 +2,22 @@
 
 use askama::Template;
 use jiff::Timestamp;
-use selvedge_core::words::counted;
+use selvedge_core::format::counted;
 
-use super::frame::{Badge, Frame, When, short_cost, short_count};
-use crate::reading::{Order, Standing, TaskQuery, TaskRow, Tasks};
-use crate::text::line;
+use super::frame::{PageFrame, StatusBadge, TimeLabel, short_cost, short_count};
+use crate::backend::{DisplayStatus, TaskList, TaskListItem, TaskQuery, TaskQueryOrder};
+use crate::text::single_line;
 
 /// The page.
 #[derive(Template)]
 #[template(path = "tasks.html")]
-pub(crate) struct TasksPage {
-    frame: Frame,
+pub(crate) struct TaskListPage {
+    frame: PageFrame,
     heading: String,
-    rows: Vec<Row>,
-    groups: Vec<Choice>,
-    agents: Vec<Choice>,
-    orders: Vec<Choice>,
+    rows: Vec<TaskRowView>,
+    groups: Vec<FilterOption>,
+    agents: Vec<FilterOption>,
+    orders: Vec<FilterOption>,
     text: String,
     group: String,
     none_at_all: bool,
@@ -27,7 +27,7 @@ pub(crate) struct TasksPage {
 }
 
 /// Something that can be chosen.
-struct Choice {
+struct FilterOption {
     value: String,
     label: String,
     address: String,
@@ -35,29 +35,34 @@ struct Choice {
     chosen: bool,
 }
 
-struct Row {
+struct TaskRowView {
     id: String,
     short: String,
     description: String,
     agent: String,
     place: String,
-    badge: Badge,
+    badge: StatusBadge,
     attempts: String,
     pips: Vec<&'static str>,
     cost: String,
     tokens: String,
-    updated: When,
-    created: When,
+    updated: TimeLabel,
+    created: TimeLabel,
     worker: Option<String>,
     part_of: Option<String>,
 }
 
 /// Most pips that are drawn for attempts.
-const PIPS: u32 = 6;
+const MAX_PIPS: u32 = 6;
 
-impl TasksPage {
-    pub(crate) fn new(frame: Frame, query: &TaskQuery, tasks: &Tasks, now: Timestamp) -> Self {
-        let first = query.first();
+impl TaskListPage {
+    pub(crate) fn new(
+        frame: PageFrame,
+        query: &TaskQuery,
+        tasks: &TaskList,
+        now: Timestamp,
+    ) -> Self {
+        let first = query.offset();
         let last = first + tasks.rows.len();
         let range = if tasks.matching > tasks.rows.len() {
             format!("{}–{last} of {}", first + 1, tasks.matching)
@@ -66,36 +71,40 @@ impl TasksPage {
         };
         Self {
             heading: counted(tasks.matching as u64, "task"),
-            rows: tasks.rows.iter().map(|row| Row::new(row, now)).collect(),
-            groups: groups(query, tasks),
-            agents: agents(query, tasks),
-            orders: orders(query),
+            rows: tasks
+                .rows
+                .iter()
+                .map(|row| TaskRowView::new(row, now))
+                .collect(),
+            groups: group_options(query, tasks),
+            agents: agent_options(query, tasks),
+            orders: order_options(query),
             text: query.text.clone(),
             group: query.group.clone(),
             none_at_all: tasks.all == 0,
-            previous: (query.page > 1).then(|| query.on_page(query.page - 1).address()),
-            next: (last < tasks.matching).then(|| query.on_page(query.page + 1).address()),
+            previous: (query.page > 1).then(|| query.with_page(query.page - 1).address()),
+            next: (last < tasks.matching).then(|| query.with_page(query.page + 1).address()),
             range,
             frame,
         }
     }
 }
 
-fn groups(query: &TaskQuery, tasks: &Tasks) -> Vec<Choice> {
-    let all = Choice {
+fn group_options(query: &TaskQuery, tasks: &TaskList) -> Vec<FilterOption> {
+    let all = FilterOption {
         value: String::new(),
         label: "all".to_owned(),
-        address: query.of_group("").address(),
+        address: query.with_group("").address(),
         count: tasks.groups.values().sum(),
         chosen: query.group.is_empty(),
     };
-    let each = Standing::GROUPS.iter().filter_map(|(group, label)| {
+    let each = DisplayStatus::GROUPS.iter().filter_map(|(group, label)| {
         let count = tasks.groups.get(group).copied().unwrap_or(0);
         let chosen = query.group == *group;
-        (count > 0 || chosen).then(|| Choice {
+        (count > 0 || chosen).then(|| FilterOption {
             value: (*group).to_owned(),
             label: (*label).to_owned(),
-            address: query.of_group(group).address(),
+            address: query.with_group(group).address(),
             count,
             chosen,
         })
@@ -103,10 +112,10 @@ fn groups(query: &TaskQuery, tasks: &Tasks) -> Vec<Choice> {
     std::iter::once(all).chain(each).collect()
 }
 
-fn agents(query: &TaskQuery, tasks: &Tasks) -> Vec<Choice> {
-    let each = tasks.agents.iter().map(|agent| Choice {
+fn agent_options(query: &TaskQuery, tasks: &TaskList) -> Vec<FilterOption> {
+    let each = tasks.agents.iter().map(|agent| FilterOption {
         value: agent.clone(),
-        label: line(agent, 40),
+        label: single_line(agent, 40),
         address: String::new(),
         count: 0,
         chosen: *agent == query.agent,
@@ -114,21 +123,23 @@ fn agents(query: &TaskQuery, tasks: &Tasks) -> Vec<Choice> {
     each.collect()
 }
 
-fn orders(query: &TaskQuery) -> Vec<Choice> {
-    let each = Order::ALL.iter().map(|(order, word, label)| Choice {
-        value: (*word).to_owned(),
-        label: (*label).to_owned(),
-        address: String::new(),
-        count: 0,
-        chosen: *order == query.order,
-    });
+fn order_options(query: &TaskQuery) -> Vec<FilterOption> {
+    let each = TaskQueryOrder::ALL
+        .iter()
+        .map(|(order, word, label)| FilterOption {
+            value: (*word).to_owned(),
+            label: (*label).to_owned(),
+            address: String::new(),
+            count: 0,
+            chosen: *order == query.order,
+        });
     each.collect()
 }
 
-impl Row {
-    fn new(row: &TaskRow, now: Timestamp) -> Self {
+impl TaskRowView {
+    fn new(row: &TaskListItem, now: Timestamp) -> Self {
         let shown = row.max_attempts.max(row.attempts);
-        let pips = (1..=shown.min(PIPS)).map(|number| match row.standing {
+        let pips = (1..=shown.min(MAX_PIPS)).map(|number| match row.standing {
             _ if number > row.attempts => "free",
             _ if number < row.attempts => "spent",
             standing => standing.group(),
@@ -136,9 +147,9 @@ impl Row {
         Self {
             id: row.id.clone(),
             short: row.short.clone(),
-            description: line(&row.description, 140),
-            agent: line(&row.agent, 30),
-            place: line(&row.workspace, 120),
+            description: single_line(&row.description, 140),
+            agent: single_line(&row.agent, 30),
+            place: single_line(&row.workspace, 120),
             badge: row.standing.into(),
             attempts: format!(
                 "{}/{} {}",
@@ -155,10 +166,13 @@ impl Row {
             tokens: row.tokens.map_or_else(String::new, |(input, output)| {
                 format!("{} in, {} out", short_count(input), short_count(output))
             }),
-            updated: When::of(row.updated_at, now),
-            created: When::of(row.created_at, now),
-            worker: row.worker.as_deref().map(|name| line(name, 40)),
-            part_of: row.part_of.as_ref().map(|part| line(&part.subtask, 40)),
+            updated: TimeLabel::of(row.updated_at, now),
+            created: TimeLabel::of(row.created_at, now),
+            worker: row.worker.as_deref().map(|name| single_line(name, 40)),
+            part_of: row
+                .part_of
+                .as_ref()
+                .map(|part| single_line(&part.subtask, 40)),
         }
     }
 }

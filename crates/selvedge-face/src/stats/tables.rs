@@ -1,14 +1,14 @@
 //! The figures as tables of words: what a terminal prints, and what stands beside a chart. One place
 //! says what a number is called.
 
+use selvedge_core::format::{cost, duration};
 use selvedge_core::model::Cost;
-use selvedge_core::words::{cost, duration};
 
-use super::figures::{Bought, Figures, Group, Share};
+use super::report::{RetryStats, StatsBucket, StatsGroup, StatsReport};
 
 /// A table: its title, its columns, its rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct StatsTable {
     /// What it shows.
     pub title: String,
     /// What its columns are.
@@ -18,11 +18,11 @@ pub struct Table {
 }
 
 /// Rows of a table that may be long.
-const LONGEST: usize = 12;
+const MAX_ROWS: usize = 12;
 
 /// All tables that have a row.
-pub fn tables(figures: &Figures) -> Vec<Table> {
-    let groups = |title: &str, of: &'static str, groups: &[Group]| Table {
+pub fn tables(figures: &StatsReport) -> Vec<StatsTable> {
+    let groups = |title: &str, of: &'static str, groups: &[StatsGroup]| StatsTable {
         title: title.to_owned(),
         columns: vec![
             of,
@@ -33,43 +33,43 @@ pub fn tables(figures: &Figures) -> Vec<Table> {
             "cost",
             "per rescue",
         ],
-        rows: groups.iter().take(LONGEST).map(group).collect(),
+        rows: groups.iter().take(MAX_ROWS).map(group_row).collect(),
     };
     let tables = [
-        endings(&figures.all),
+        category_table(&figures.all),
         groups("By agent", "agent", &figures.by_agent),
         groups("By model", "model", &figures.by_model),
         groups("By repository", "directory", &figures.by_repository),
         groups("Over time", "when", latest(&figures.over_time)),
-        checks(figures),
-        flaky(figures),
-        slow(figures),
-        guard(figures),
+        check_table(figures),
+        flaky_table(figures),
+        slowest_table(figures),
+        guard_table(figures),
     ];
-    let has_rows = |table: &Table| !table.rows.is_empty();
+    let has_rows = |table: &StatsTable| !table.rows.is_empty();
     tables.into_iter().filter(has_rows).collect()
 }
 
-fn latest(groups: &[Group]) -> &[Group] {
+fn latest(groups: &[StatsGroup]) -> &[StatsGroup] {
     groups
-        .get(groups.len().saturating_sub(LONGEST)..)
+        .get(groups.len().saturating_sub(MAX_ROWS)..)
         .unwrap_or(groups)
 }
 
 /// "42 (60%)".
-pub(crate) fn of_judged(share: &Share, bought: &Bought) -> String {
-    match (share.runs * 100).checked_div(bought.judged()) {
+pub(crate) fn format_share(share: &StatsBucket, bought: &RetryStats) -> String {
+    match (share.runs * 100).checked_div(bought.judged_runs()) {
         None => share.runs.to_string(),
         Some(percent) => format!("{} ({percent}%)", share.runs),
     }
 }
 
 /// A cost that may not be.
-pub(crate) fn perhaps(amount: Option<Cost>) -> String {
+pub(crate) fn format_optional_cost(amount: Option<Cost>) -> String {
     amount.map_or_else(|| "–".to_owned(), cost)
 }
 
-fn endings(all: &Bought) -> Table {
+fn category_table(all: &RetryStats) -> StatsTable {
     let judged = [
         ("verified at the first attempt", all.first_attempt),
         ("rescued by a retry", all.rescued),
@@ -84,38 +84,38 @@ fn endings(all: &Bought) -> Table {
         ),
         ("not over", all.open),
     ];
-    let row = |name: &str, share: &Share, count: String| {
-        let each = perhaps(share.each());
+    let row = |name: &str, share: &StatsBucket, count: String| {
+        let each = format_optional_cost(share.mean_cost());
         vec![name.to_owned(), count, cost(share.cost), each]
     };
     let judged = judged
         .iter()
-        .map(|(name, share)| row(name, share, of_judged(share, all)));
+        .map(|(name, share)| row(name, share, format_share(share, all)));
     let others = others.iter().filter(|(_, share)| share.runs > 0);
     let others = others.map(|(name, share)| row(name, share, share.runs.to_string()));
-    Table {
+    StatsTable {
         title: "What the loop bought".to_owned(),
         columns: vec!["tasks that ended so", "tasks", "cost", "each"],
         rows: judged.chain(others).collect(),
     }
 }
 
-fn group(group: &Group) -> Vec<String> {
+fn group_row(group: &StatsGroup) -> Vec<String> {
     let bought = &group.bought;
     vec![
         group.name.clone(),
         bought.runs().to_string(),
-        of_judged(&bought.first_attempt, bought),
-        of_judged(&bought.rescued, bought),
-        of_judged(&bought.not_rescued, bought),
+        format_share(&bought.first_attempt, bought),
+        format_share(&bought.rescued, bought),
+        format_share(&bought.not_rescued, bought),
         cost(bought.cost()),
-        perhaps(bought.cost_per_rescue),
+        format_optional_cost(bought.cost_per_rescue),
     ]
 }
 
-fn checks(figures: &Figures) -> Table {
+fn check_table(figures: &StatsReport) -> StatsTable {
     let checks = figures.checks.iter().filter(|it| it.failures > 0);
-    let row = |it: &super::CheckFigures| {
+    let row = |it: &super::CheckTotals| {
         vec![
             it.name.clone(),
             it.runs.to_string(),
@@ -123,16 +123,16 @@ fn checks(figures: &Figures) -> Table {
             it.mended.to_string(),
         ]
     };
-    Table {
+    StatsTable {
         title: "Checks that failed".to_owned(),
         columns: vec!["check", "times run", "times failed", "tasks mended"],
-        rows: checks.take(LONGEST).map(row).collect(),
+        rows: checks.take(MAX_ROWS).map(row).collect(),
     }
 }
 
-fn flaky(figures: &Figures) -> Table {
-    let flaky = figures.flakiest().into_iter().take(LONGEST);
-    Table {
+fn flaky_table(figures: &StatsReport) -> StatsTable {
+    let flaky = figures.flaky_checks().into_iter().take(MAX_ROWS);
+    StatsTable {
         title: "Flakiest checks".to_owned(),
         columns: vec!["check", "times run", "times flaky"],
         rows: flaky
@@ -141,9 +141,9 @@ fn flaky(figures: &Figures) -> Table {
     }
 }
 
-fn slow(figures: &Figures) -> Table {
-    let slow = figures.slowest().into_iter().take(LONGEST);
-    Table {
+fn slowest_table(figures: &StatsReport) -> StatsTable {
+    let slow = figures.slowest_checks().into_iter().take(MAX_ROWS);
+    StatsTable {
         title: "Slowest checks".to_owned(),
         columns: vec!["check", "times run", "on average", "slowest"],
         rows: slow
@@ -159,11 +159,11 @@ fn slow(figures: &Figures) -> Table {
     }
 }
 
-fn guard(figures: &Figures) -> Table {
+fn guard_table(figures: &StatsReport) -> StatsTable {
     let row = |(kind, [offences, flags]): (&String, &[u64; 2])| {
         vec![kind.clone(), offences.to_string(), flags.to_string()]
     };
-    Table {
+    StatsTable {
         title: "What the guard caught".to_owned(),
         columns: vec!["kind", "checks weakened", "for a person to weigh"],
         rows: figures.guard.iter().map(row).collect(),

@@ -6,7 +6,7 @@ use super::Markup;
 
 /// What the text that follows looks like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Style {
+struct TextStyle {
     front: Option<u8>,
     back: Option<u8>,
     bold: bool,
@@ -18,29 +18,29 @@ struct Style {
 }
 
 /// The sixteen colours, as classes.
-const FRONT: [&str; 16] = [
+const FOREGROUND_CLASSES: [&str; 16] = [
     " f0", " f1", " f2", " f3", " f4", " f5", " f6", " f7", " f8", " f9", " f10", " f11", " f12",
     " f13", " f14", " f15",
 ];
-const BACK: [&str; 16] = [
+const BACKGROUND_CLASSES: [&str; 16] = [
     " b0", " b1", " b2", " b3", " b4", " b5", " b6", " b7", " b8", " b9", " b10", " b11", " b12",
     " b13", " b14", " b15",
 ];
 /// Longest sequence that is looked at as one, in characters: what goes on for longer is text.
-const LONGEST: usize = 4096;
+const MAX_SEQUENCE_CHARS: usize = 4096;
 
 /// Renders output. Bytes that are no UTF-8 show as `�`.
 pub fn ansi(bytes: &[u8]) -> Markup {
     let text = String::from_utf8_lossy(bytes);
-    let mut page = Page::default();
+    let mut page = TerminalRenderer::default();
     let mut rest = text.as_ref();
     while let Some(character) = rest.chars().next() {
         let next = rest.get(character.len_utf8()..).unwrap_or_default();
         rest = match character {
-            '\x1b' => page.escape(next),
-            '\u{9b}' => page.control(next),
-            '\u{9d}' => page.string(next, "OSC"),
-            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => page.string(next, "string"),
+            '\x1b' => page.handle_escape(next),
+            '\u{9b}' => page.handle_control_sequence(next),
+            '\u{9d}' => page.skip_string_sequence(next, "OSC"),
+            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => page.skip_string_sequence(next, "string"),
             '\r' => {
                 let line_end = next.trim_start_matches('\r').starts_with('\n');
                 if !line_end && !next.is_empty() {
@@ -58,7 +58,8 @@ pub fn ansi(bytes: &[u8]) -> Markup {
             }
             '\x07' => next,
             character => {
-                page.line.push(Cell::Character(character, page.style));
+                page.line
+                    .push(TerminalCell::Character(character, page.style));
                 next
             }
         };
@@ -68,56 +69,56 @@ pub fn ansi(bytes: &[u8]) -> Markup {
 }
 
 /// One place of a line.
-enum Cell {
-    Character(char, Style),
+enum TerminalCell {
+    Character(char, TextStyle),
     Sign(String),
 }
 
 #[derive(Default)]
-struct Page {
+struct TerminalRenderer {
     markup: Markup,
-    style: Style,
-    line: Vec<Cell>,
+    style: TextStyle,
+    line: Vec<TerminalCell>,
 }
 
-impl Page {
+impl TerminalRenderer {
     /// After an `ESC`; gives what comes behind the sequence.
-    fn escape<'a>(&mut self, rest: &'a str) -> &'a str {
+    fn handle_escape<'a>(&mut self, rest: &'a str) -> &'a str {
         let Some(kind) = rest.chars().next() else {
-            self.sign("ESC");
+            self.push_sign("ESC");
             return rest;
         };
         let next = rest.get(kind.len_utf8()..).unwrap_or_default();
         match kind {
-            '[' => self.control(next),
-            ']' => self.string(next, "OSC"),
-            'P' => self.string(next, "DCS"),
-            'X' | '^' | '_' => self.string(next, "string"),
+            '[' => self.handle_control_sequence(next),
+            ']' => self.skip_string_sequence(next, "OSC"),
+            'P' => self.skip_string_sequence(next, "DCS"),
+            'X' | '^' | '_' => self.skip_string_sequence(next, "string"),
             '(' | ')' | '*' | '+' | '#' | '%' | ' ' => {
                 let mut after = next.chars();
                 after.next();
                 after.as_str()
             }
             'c' => {
-                self.sign("ESC c");
+                self.push_sign("ESC c");
                 next
             }
             '7' | '8' | '=' | '>' | 'D' | 'E' | 'H' | 'M' | '\\' => next,
             _ => {
-                self.sign("ESC");
+                self.push_sign("ESC");
                 rest
             }
         }
     }
 
     /// After `ESC [`: parameters, then one letter.
-    fn control<'a>(&mut self, rest: &'a str) -> &'a str {
+    fn handle_control_sequence<'a>(&mut self, rest: &'a str) -> &'a str {
         let end = rest
             .char_indices()
-            .take(LONGEST)
+            .take(MAX_SEQUENCE_CHARS)
             .find(|(_, c)| !matches!(c, ' '..='?'));
         let Some((end, last)) = end.filter(|(_, c)| matches!(c, '@'..='~')) else {
-            self.sign("CSI");
+            self.push_sign("CSI");
             return rest;
         };
         let parameters = rest.get(..end).unwrap_or_default();
@@ -132,16 +133,16 @@ impl Page {
             'K' | 'm' => {}
             _ => {
                 let shown: String = parameters.chars().take(16).collect();
-                self.sign(&format!("CSI {shown}{last}"));
+                self.push_sign(&format!("CSI {shown}{last}"));
             }
         }
         rest.get(end + last.len_utf8()..).unwrap_or_default()
     }
 
     /// After the beginning of a string of which nothing is for people: up to its end, or the line's.
-    fn string<'a>(&mut self, rest: &'a str, name: &str) -> &'a str {
+    fn skip_string_sequence<'a>(&mut self, rest: &'a str, name: &str) -> &'a str {
         let mut before = ' ';
-        for (at, character) in rest.char_indices().take(LONGEST) {
+        for (at, character) in rest.char_indices().take(MAX_SEQUENCE_CHARS) {
             let ended = match character {
                 '\x07' | '\u{9c}' => Some(at + character.len_utf8()),
                 '\\' if before == '\x1b' => Some(at + 1),
@@ -159,36 +160,36 @@ impl Page {
                 } else {
                     format!("{name} {number}")
                 };
-                self.sign(&shown);
+                self.push_sign(&shown);
                 return rest.get(end..).unwrap_or_default();
             }
             before = character;
         }
-        self.sign(name);
+        self.push_sign(name);
         rest
     }
 
-    fn sign(&mut self, what: &str) {
-        self.line.push(Cell::Sign(format!("⟨{what}⟩")));
+    fn push_sign(&mut self, what: &str) {
+        self.line.push(TerminalCell::Sign(format!("⟨{what}⟩")));
     }
 
     fn end_line(&mut self) {
         self.flush();
-        self.markup.tag("\n");
+        self.markup.push_tag("\n");
     }
 
     fn flush(&mut self) {
-        let mut open: Option<Style> = None;
+        let mut open: Option<TextStyle> = None;
         for cell in std::mem::take(&mut self.line) {
             let style = match &cell {
-                Cell::Character(_, style) => {
-                    Some(*style).filter(|style| *style != Style::default())
+                TerminalCell::Character(_, style) => {
+                    Some(*style).filter(|style| *style != TextStyle::default())
                 }
-                Cell::Sign(_) => None,
+                TerminalCell::Sign(_) => None,
             };
             if style != open {
                 if open.is_some() {
-                    self.markup.tag("</span>");
+                    self.markup.push_tag("</span>");
                 }
                 if let Some(style) = style {
                     style.open(&mut self.markup);
@@ -196,19 +197,19 @@ impl Page {
                 open = style;
             }
             match cell {
-                Cell::Character(character, _) => self.markup.character(character),
-                Cell::Sign(sign) => self.markup.chip(&sign),
+                TerminalCell::Character(character, _) => self.markup.push_character(character),
+                TerminalCell::Sign(sign) => self.markup.push_chip(&sign),
             }
         }
         if open.is_some() {
-            self.markup.tag("</span>");
+            self.markup.push_tag("</span>");
         }
     }
 }
 
-impl Style {
+impl TextStyle {
     fn open(self, markup: &mut Markup) {
-        markup.tag("<span class=\"a");
+        markup.push_tag("<span class=\"a");
         let class = |colour: Option<u8>, names: &[&'static str; 16]| {
             colour.and_then(|colour| names.get(usize::from(colour)).copied())
         };
@@ -217,8 +218,8 @@ impl Style {
         } else {
             (self.front, self.back)
         };
-        markup.tag(class(front, &FRONT).unwrap_or_default());
-        markup.tag(class(back, &BACK).unwrap_or_default());
+        markup.push_tag(class(front, &FOREGROUND_CLASSES).unwrap_or_default());
+        markup.push_tag(class(back, &BACKGROUND_CLASSES).unwrap_or_default());
         let marks = [
             (self.bold, " bo"),
             (self.dim, " di"),
@@ -229,8 +230,8 @@ impl Style {
         marks
             .into_iter()
             .filter(|(is, _)| *is)
-            .for_each(|(_, class)| markup.tag(class));
-        markup.tag("\">");
+            .for_each(|(_, class)| markup.push_tag(class));
+        markup.push_tag("\">");
     }
 
     fn apply(&mut self, parameters: &str) {
@@ -251,26 +252,26 @@ impl Style {
                 24 => self.underlined = false,
                 27 => self.inverse = false,
                 29 => self.struck = false,
-                30..=37 => self.front = small(number - 30),
-                38 => self.front = extended(&mut numbers),
+                30..=37 => self.front = standard_color(number - 30),
+                38 => self.front = extended_color(&mut numbers),
                 39 => self.front = None,
-                40..=47 => self.back = small(number - 40),
-                48 => self.back = extended(&mut numbers),
+                40..=47 => self.back = standard_color(number - 40),
+                48 => self.back = extended_color(&mut numbers),
                 49 => self.back = None,
-                90..=97 => self.front = small(number - 82),
-                100..=107 => self.back = small(number - 92),
+                90..=97 => self.front = standard_color(number - 82),
+                100..=107 => self.back = standard_color(number - 92),
                 _ => {}
             }
         }
     }
 }
 
-fn small(number: u16) -> Option<u8> {
+fn standard_color(number: u16) -> Option<u8> {
     u8::try_from(number).ok().filter(|number| *number < 16)
 }
 
 /// The nearest of the sixteen colours to one of 256 or of all.
-fn extended(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
+fn extended_color(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
     let near = |[red, green, blue]: [u16; 3]| {
         let brightest = red.max(green).max(blue);
         let bit = |value: u16, bit: u8| if value * 2 > brightest { bit } else { 0 };

@@ -17,47 +17,47 @@ impl Markup {
     }
 
     /// Adds a tag, or anything else that stands in this program's own source.
-    pub fn tag(&mut self, fixed: &'static str) {
+    pub fn push_tag(&mut self, fixed: &'static str) {
         self.0.push_str(fixed);
     }
 
     /// Adds foreign text, escaped, with what cannot be seen made visible.
-    pub fn text(&mut self, text: &str) {
+    pub fn push_text(&mut self, text: &str) {
         for character in text.chars() {
-            self.character(character);
+            self.push_character(character);
         }
     }
 
     /// Adds one foreign character.
-    pub fn character(&mut self, character: char) {
+    pub fn push_character(&mut self, character: char) {
         match character {
             '&' => self.0.push_str("&amp;"),
             '<' => self.0.push_str("&lt;"),
             '>' => self.0.push_str("&gt;"),
             '"' => self.0.push_str("&#34;"),
             '\'' => self.0.push_str("&#39;"),
-            _ => match super::shown(character) {
+            _ => match super::visible_form(character) {
                 None => self.0.push(character),
-                Some(shape) => self.chip(&shape),
+                Some(shape) => self.push_chip(&shape),
             },
         }
     }
 
     /// Adds what stands for something that is not shown as itself. No character of it needs care.
-    pub(super) fn chip(&mut self, shape: &str) {
-        self.tag("<span class=\"ctl\">");
+    pub(super) fn push_chip(&mut self, shape: &str) {
+        self.push_tag("<span class=\"ctl\">");
         for character in shape.chars() {
             match character {
                 '&' | '<' | '>' | '"' | '\'' => self.0.push('·'),
-                _ if super::shown(character).is_some() => self.0.push('·'),
+                _ if super::visible_form(character).is_some() => self.0.push('·'),
                 _ => self.0.push(character),
             }
         }
-        self.tag("</span>");
+        self.push_tag("</span>");
     }
 
     /// Adds a number.
-    pub fn number(&mut self, number: impl Into<f64>) {
+    pub fn push_number(&mut self, number: impl Into<f64>) {
         let number: f64 = number.into();
         if number.is_finite() {
             self.0.push_str(&format!("{number:.1}"));

@@ -9,7 +9,7 @@ pub use ansi::ansi;
 pub use markup::Markup;
 
 /// What a character is shown as, where it must not be shown as itself.
-fn shown(character: char) -> Option<String> {
+fn visible_form(character: char) -> Option<String> {
     let code = u32::from(character);
     match character {
         '\n' | '\t' => None,
@@ -35,10 +35,10 @@ fn is_deceptive(character: char) -> bool {
 }
 
 /// Text whose every character can be seen: for whatever is foreign and is no output of a program.
-pub fn visible(text: &str) -> String {
+pub fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
-        match shown(character) {
+        match visible_form(character) {
             None => out.push(character),
             Some(shape) => out.push_str(&shape),
         }
@@ -47,7 +47,7 @@ pub fn visible(text: &str) -> String {
 }
 
 /// One line of foreign text, at most so many characters: for lists.
-pub fn line(text: &str, longest: usize) -> String {
+pub fn single_line(text: &str, longest: usize) -> String {
     let mut words = text.split_whitespace();
     let mut joined = words.next().unwrap_or_default().to_owned();
     for word in words {
@@ -57,7 +57,7 @@ pub fn line(text: &str, longest: usize) -> String {
         joined.push(' ');
         joined.push_str(word);
     }
-    let whole = visible(&joined);
+    let whole = make_visible(&joined);
     match whole.char_indices().nth(longest) {
         None => whole,
         Some((end, _)) => format!("{}…", whole.get(..end).unwrap_or_default()),
@@ -70,11 +70,11 @@ mod tests {
 
     #[test]
     fn nothing_invisible_changes_how_a_text_reads() {
-        assert_eq!(visible("a\u{202e}b"), "a⟨U+202E⟩b");
-        assert_eq!(visible("\x1b[31m\0\x7f"), "␛[31m␀␡");
-        assert_eq!(visible("tab\tand\nline"), "tab\tand\nline");
-        assert_eq!(visible("\u{e0041}\u{200b}"), "⟨U+E0041⟩⟨U+200B⟩");
-        assert_eq!(visible("👩\u{200d}🚀 é 漢"), "👩\u{200d}🚀 é 漢");
-        assert_eq!(line("  one\r\n two  three", 8), "one two …");
+        assert_eq!(make_visible("a\u{202e}b"), "a⟨U+202E⟩b");
+        assert_eq!(make_visible("\x1b[31m\0\x7f"), "␛[31m␀␡");
+        assert_eq!(make_visible("tab\tand\nline"), "tab\tand\nline");
+        assert_eq!(make_visible("\u{e0041}\u{200b}"), "⟨U+E0041⟩⟨U+200B⟩");
+        assert_eq!(make_visible("👩\u{200d}🚀 é 漢"), "👩\u{200d}🚀 é 漢");
+        assert_eq!(single_line("  one\r\n two  three", 8), "one two …");
     }
 }

@@ -3,60 +3,69 @@
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use selvedge_core::lease::Review;
+use selvedge_core::lease::ReviewAction;
 use selvedge_core::model::{ReviewTarget, TreeId};
 
-use super::Shared;
-use super::door::Inside;
-use super::respond::{Fields, Page, Sent, fields, see, trouble};
-use crate::reading::{Decision, Trouble};
+use super::SharedDashboard;
+use super::auth::LoginSession;
+use super::respond::{FormFields, FormResult, PageResult, form_fields, redirect_to, render_error};
+use crate::backend::{DashboardError, ReviewSubmission};
 
 /// Longest reason, in characters.
-const LONGEST: usize = 4000;
+const MAX_REASON_CHARS: usize = 4000;
 
 /// The fields of a form that is the visitor's own, and theirs to send.
-fn allowed(inside: &Inside, sent: Sent) -> Result<Fields, Response> {
-    let fields = fields(sent);
-    let refuse = |why: &str| trouble(Some(inside), &Trouble::Refused(why.to_owned()));
-    if !inside.made(&fields.csrf) {
+fn validate_form(inside: &LoginSession, sent: FormResult) -> Result<FormFields, Response> {
+    let fields = form_fields(sent);
+    let refuse = |why: &str| render_error(Some(inside), &DashboardError::Refused(why.to_owned()));
+    if !inside.accepts_form_token(&fields.csrf) {
         return Err(refuse("the form was made for somebody else, or is too old"));
     }
-    if !inside.visitor.may_act {
+    if !inside.user.can_act {
         return Err(refuse("your token only allows to look"));
     }
     Ok(fields)
 }
 
-fn done(inside: &Inside, id: &str, done: Result<String, Trouble>) -> Page {
+fn action_response(
+    inside: &LoginSession,
+    id: &str,
+    done: Result<String, DashboardError>,
+) -> PageResult {
     match done {
-        Ok(_) => Ok(see(&format!("/tasks/{id}"))),
-        Err(error) => Err(trouble(Some(inside), &error)),
+        Ok(_) => Ok(redirect_to(&format!("/tasks/{id}"))),
+        Err(error) => Err(render_error(Some(inside), &error)),
     }
 }
 
 /// Whether it can stand in an address as it is.
-fn name(inside: &Inside, id: String) -> Result<String, Response> {
+fn validate_id(inside: &LoginSession, id: String) -> Result<String, Response> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if id.bytes().all(plain) {
         return Ok(id);
     }
-    let error = Trouble::NotFound("that is no task's name".to_owned());
-    Err(trouble(Some(inside), &error))
+    let error = DashboardError::NotFound("that is no task's name".to_owned());
+    Err(render_error(Some(inside), &error))
 }
 
 /// The decision that a form makes. It names the work that the page showed.
-fn decision(fields: &Fields) -> Result<Decision, &'static str> {
-    let reason: String = fields.reason.trim().chars().take(LONGEST).collect();
+fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str> {
+    let reason: String = fields
+        .reason
+        .trim()
+        .chars()
+        .take(MAX_REASON_CHARS)
+        .collect();
     let review = match (fields.decision.as_str(), fields.retry.as_str()) {
-        ("accept", "") => Review::Accept,
+        ("accept", "") => ReviewAction::Accept,
         ("accept", _) => {
             return Err("accepted work gets no other attempt: either accept or reject it");
         }
         ("reject", _) if reason.is_empty() => {
             return Err("say why you reject it: the reason is kept");
         }
-        ("reject", "") => Review::Reject,
-        ("reject", "yes") => Review::Retry,
+        ("reject", "") => ReviewAction::Reject,
+        ("reject", "yes") => ReviewAction::Retry,
         _ => return Err("neither accepted nor rejected"),
     };
     let attempt = match fields.attempt.as_str() {
@@ -75,55 +84,55 @@ fn decision(fields: &Fields) -> Result<Decision, &'static str> {
     if named == ReviewTarget::default() {
         return Err("the form does not name the work that was reviewed: load the page again");
     }
-    Ok(Decision {
+    Ok(ReviewSubmission {
         review,
-        named,
+        target: named,
         reason,
     })
 }
 
 /// `POST /tasks/{id}/review`.
 pub(super) async fn review(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path(id): Path<String>,
-    sent: Sent,
-) -> Page {
-    let fields = allowed(&inside, sent)?;
-    let id = name(&inside, id)?;
-    let decision = decision(&fields)
-        .map_err(|why| trouble(Some(&inside), &Trouble::Refused(why.to_owned())))?;
-    let answer = face.reading.review(&inside.visitor, &id, decision).await;
-    done(&inside, &id, answer)
+    sent: FormResult,
+) -> PageResult {
+    let fields = validate_form(&inside, sent)?;
+    let id = validate_id(&inside, id)?;
+    let decision = parse_decision(&fields)
+        .map_err(|why| render_error(Some(&inside), &DashboardError::Refused(why.to_owned())))?;
+    let answer = face.backend.review(&inside.user, &id, decision).await;
+    action_response(&inside, &id, answer)
 }
 
 /// `POST /tasks/{id}/cancel`.
 pub(super) async fn cancel(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path(id): Path<String>,
-    sent: Sent,
-) -> Page {
-    allowed(&inside, sent)?;
-    let id = name(&inside, id)?;
-    let answer = face.reading.cancel(&inside.visitor, &id).await;
-    done(&inside, &id, answer)
+    sent: FormResult,
+) -> PageResult {
+    validate_form(&inside, sent)?;
+    let id = validate_id(&inside, id)?;
+    let answer = face.backend.cancel(&inside.user, &id).await;
+    action_response(&inside, &id, answer)
 }
 
 /// `POST /tasks/{id}/retry`.
 pub(super) async fn retry(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path(id): Path<String>,
-    sent: Sent,
-) -> Page {
-    allowed(&inside, sent)?;
-    let id = name(&inside, id)?;
-    match face.reading.retry(&inside.visitor, &id).await {
+    sent: FormResult,
+) -> PageResult {
+    validate_form(&inside, sent)?;
+    let id = validate_id(&inside, id)?;
+    match face.backend.retry(&inside.user, &id).await {
         Ok(new) => {
-            let new = name(&inside, new)?;
-            Ok(see(&format!("/tasks/{new}")))
+            let new = validate_id(&inside, new)?;
+            Ok(redirect_to(&format!("/tasks/{new}")))
         }
-        Err(error) => Err(trouble(Some(&inside), &error)),
+        Err(error) => Err(render_error(Some(&inside), &error)),
     }
 }

@@ -6,7 +6,7 @@ use axum::extract::{Path, RawQuery};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use selvedge_core::words::hex;
+use selvedge_core::format::hex;
 use sha2::{Digest, Sha256};
 
 const CSS: &str = include_str!("../../assets/face.css");
@@ -23,8 +23,8 @@ pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Under an address with the version a browser need never ask again; under another it asks each time.
-const FOR_EVER: &str = "public, max-age=31536000, immutable";
-const ASK_AGAIN: &str = "public, no-cache";
+const CACHE_IMMUTABLE: &str = "public, max-age=31536000, immutable";
+const CACHE_REVALIDATE: &str = "public, no-cache";
 
 /// One of them.
 pub(super) async fn asset(
@@ -41,9 +41,9 @@ pub(super) async fn asset(
     let version = VERSION.as_str();
     let named = query.as_deref().and_then(|query| query.strip_prefix("v="));
     let kept = if named == Some(version) {
-        FOR_EVER
+        CACHE_IMMUTABLE
     } else {
-        ASK_AGAIN
+        CACHE_REVALIDATE
     };
     // Weak: the same text goes out compressed, too.
     let tag = format!("W/\"{version}\"");
@@ -78,9 +78,9 @@ mod tests {
             asset(Path("face.css".to_owned()), RawQuery(query), headers).await
         };
         let named = ask(Some(format!("v={}", *VERSION)), None).await;
-        assert_eq!(named.headers()[CACHE_CONTROL], FOR_EVER);
+        assert_eq!(named.headers()[CACHE_CONTROL], CACHE_IMMUTABLE);
         let other = ask(Some("v=0.1.0".to_owned()), None).await;
-        assert_eq!(other.headers()[CACHE_CONTROL], ASK_AGAIN);
+        assert_eq!(other.headers()[CACHE_CONTROL], CACHE_REVALIDATE);
         let tag = other.headers()[ETAG].clone();
         let again = ask(None, Some(tag)).await;
         assert_eq!(again.status(), StatusCode::NOT_MODIFIED);

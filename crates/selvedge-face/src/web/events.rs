@@ -11,36 +11,39 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use serde::Deserialize;
 
-use super::Shared;
-use super::door::Inside;
+use super::SharedDashboard;
+use super::auth::LoginSession;
 
 /// How often it is looked at.
-const EVERY: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// After how long without news the line is shown to be alive.
-const ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct About {
+pub(super) struct EventsQuery {
     task: Option<String>,
 }
 
 /// `GET /events?task=ID`.
-pub(super) async fn events(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
-    Query(about): Query<About>,
+pub(super) async fn stream_events(
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
+    Query(about): Query<EventsQuery>,
 ) -> Response {
     let state = (face, inside, about.task, None::<String>);
     let news = stream::unfold(state, async |(face, inside, task, last)| {
         loop {
             if last.is_some() {
-                tokio::time::sleep(EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
-            let asked = face.reading.pulse(&inside.visitor, task.as_deref()).await;
+            let asked = face
+                .backend
+                .change_token(&inside.user, task.as_deref())
+                .await;
             // What cannot be read now may be read later; the browser keeps the line.
             let Ok(pulse) = asked else {
-                tokio::time::sleep(EVERY).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 continue;
             };
             if last.as_ref() != Some(&pulse) {
@@ -54,6 +57,6 @@ pub(super) async fn events(
         }
     });
     Sse::new(news)
-        .keep_alive(KeepAlive::new().interval(ALIVE))
+        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL))
         .into_response()
 }

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::Shared;
+use super::SharedDashboard;
 
 /// No script but our own file, no style but our own file, nothing from anywhere else, in no frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -19,24 +19,24 @@ connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 /// Under which names the dashboard may be addressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hosts {
+pub enum AllowedHosts {
     /// By exactly these, with their ports: `127.0.0.1:4610`.
-    These(Vec<String>),
+    Listed(Vec<String>),
     /// Whatever answers for this program checks them itself.
     CheckedElsewhere,
 }
 
-impl Hosts {
-    fn allow(&self, host: &str) -> bool {
+impl AllowedHosts {
+    fn allows(&self, host: &str) -> bool {
         match self {
-            Self::These(hosts) => hosts.iter().any(|known| known.eq_ignore_ascii_case(host)),
+            Self::Listed(hosts) => hosts.iter().any(|known| known.eq_ignore_ascii_case(host)),
             Self::CheckedElsewhere => true,
         }
     }
 }
 
 /// Adds what every answer says to the browser.
-pub(super) async fn strict(request: Request, next: Next) -> Response {
+pub(super) async fn add_security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     let fixed: [(HeaderName, &'static str); 6] = [
@@ -63,21 +63,25 @@ pub(super) async fn strict(request: Request, next: Next) -> Response {
 }
 
 /// Refuses what is addressed to another host, and what another site has the browser send.
-pub(super) async fn same_host(
-    State(face): State<Shared>,
+pub(super) async fn reject_foreign_requests(
+    State(face): State<SharedDashboard>,
     request: Request,
     next: Next,
 ) -> Response {
-    match heard(&face.hosts, request.method(), request.headers()) {
+    match check_origin(&face.allowed_hosts, request.method(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(why) => (StatusCode::FORBIDDEN, why).into_response(),
     }
 }
 
-fn heard(hosts: &Hosts, method: &Method, headers: &HeaderMap) -> Result<(), &'static str> {
+fn check_origin(
+    hosts: &AllowedHosts,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<(), &'static str> {
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(&HOST).unwrap_or_default();
-    if !hosts.allow(host) {
+    if !hosts.allows(host) {
         return Err("this dashboard is not known under that host\n");
     }
     if method == Method::GET || method == Method::HEAD {
@@ -98,14 +102,14 @@ mod tests {
 
     #[test]
     fn another_site_is_not_heard() {
-        let hosts = Hosts::These(vec!["127.0.0.1:1".into()]);
+        let hosts = AllowedHosts::Listed(vec!["127.0.0.1:1".into()]);
         let check = |method: Method, host: &str, origin: Option<&str>| {
             let mut headers = HeaderMap::new();
             headers.insert(HOST, host.parse().unwrap());
             if let Some(origin) = origin {
                 headers.insert(ORIGIN, origin.parse().unwrap());
             }
-            heard(&hosts, &method, &headers).is_ok()
+            check_origin(&hosts, &method, &headers).is_ok()
         };
         assert!(check(Method::GET, "127.0.0.1:1", None));
         assert!(!check(Method::GET, "evil.example:1", None));

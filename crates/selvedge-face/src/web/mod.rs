@@ -12,12 +12,12 @@
 
 mod actions;
 mod assets;
-mod door;
+mod auth;
 mod events;
 mod headers;
-mod look;
 mod outputs;
 mod respond;
+mod views;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -28,94 +28,102 @@ use axum::routing::{get, post};
 use futures_util::future::BoxFuture;
 use tower_http::compression::CompressionLayer;
 
-use crate::reading::{Reading, Visitor};
+use crate::backend::{DashboardBackend, DashboardUser};
 
 pub(crate) use assets::VERSION as ASSETS;
-pub use headers::Hosts;
+pub use headers::AllowedHosts;
 
 /// Of this program, as reports for others name it.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// How a visitor comes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entrance {
+pub enum LoginMethod {
     /// By a link with a token that works once.
-    Link,
+    OneTimeLink,
     /// By typing a token.
     Token,
 }
 
 /// Who may come in.
-pub trait Gate: Send + Sync {
+pub trait Authenticator: Send + Sync {
     /// How a visitor comes in.
-    fn entrance(&self) -> Entrance;
+    fn login_method(&self) -> LoginMethod;
 
     /// The name of the cookie: another one for every dashboard that a browser may know under one host.
-    fn cookie(&self) -> &str;
+    fn cookie_name(&self) -> &str;
 
     /// Whether the cookie is for encrypted connections only.
     fn is_secure(&self) -> bool;
 
     /// Lets somebody in by what they brought; gives the cookie's value. `Err` says why not.
-    fn enter<'a>(&'a self, secret: &'a str, from: IpAddr) -> BoxFuture<'a, Result<String, String>>;
+    fn log_in<'a>(&'a self, secret: &'a str, from: IpAddr)
+    -> BoxFuture<'a, Result<String, String>>;
 
     /// Whom a cookie's value belongs to.
-    fn visitor<'a>(&'a self, cookie: &'a str, from: IpAddr) -> BoxFuture<'a, Option<Visitor>>;
+    fn find_user<'a>(
+        &'a self,
+        cookie: &'a str,
+        from: IpAddr,
+    ) -> BoxFuture<'a, Option<DashboardUser>>;
 
     /// Forgets a cookie's value, where that can be done.
-    fn leave<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()>;
+    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()>;
 }
 
 /// Everything that the pages need.
-pub struct Face {
+pub struct Dashboard {
     /// Whoever keeps the runs.
-    pub reading: Arc<dyn Reading>,
+    pub backend: Arc<dyn DashboardBackend>,
     /// Who may come in.
-    pub gate: Arc<dyn Gate>,
+    pub authenticator: Arc<dyn Authenticator>,
     /// Under which names it may be addressed.
-    pub hosts: Hosts,
+    pub allowed_hosts: AllowedHosts,
     /// Whether there are machines to look at.
     pub has_fleet: bool,
 }
 
 /// A face that several answers share.
-type Shared = Arc<Face>;
+type SharedDashboard = Arc<Dashboard>;
 
 /// The dashboard, with an answer for every address.
-pub fn whole(face: Face) -> Router {
+pub fn standalone_router(face: Dashboard) -> Router {
     let face = Arc::new(face);
-    let router = routes(&face).fallback(look::lost);
-    dressed(router, face)
+    let router = routes(&face).fallback(views::not_found);
+    with_middleware(router, face)
 }
 
 /// The dashboard, to be merged with what else stands at the root.
-pub fn router(face: Face) -> Router {
+pub fn router(face: Dashboard) -> Router {
     let face = Arc::new(face);
-    dressed(routes(&face), face)
+    with_middleware(routes(&face), face)
 }
 
 /// Answers are compressed where the client takes that; streams of events are not, so that none waits in
 /// a buffer. A page holds a secret of its visitor beside texts that others chose, and how long it is when
 /// compressed could tell of the secret (BREACH): therefore the token of its forms is another one on every
 /// page (`door::Inside::form_token`), and the cookie is not sent on requests that other sites cause.
-fn dressed(router: Router<Shared>, face: Shared) -> Router {
+fn with_middleware(router: Router<SharedDashboard>, face: SharedDashboard) -> Router {
     router
         .layer(CompressionLayer::new())
-        .layer(from_fn_with_state(face.clone(), headers::same_host))
-        .layer(from_fn(headers::strict))
+        .layer(from_fn_with_state(
+            face.clone(),
+            headers::reject_foreign_requests,
+        ))
+        .layer(from_fn(headers::add_security_headers))
         .with_state(face)
 }
 
-fn routes(face: &Shared) -> Router<Shared> {
+fn routes(face: &SharedDashboard) -> Router<SharedDashboard> {
     let task = "/tasks/{id}";
     let attempt = "/tasks/{id}/attempts/{number}";
     let inside = Router::new()
-        .route("/", get(look::tasks))
-        .route("/stats", get(look::stats))
-        .route("/fleet", get(look::fleet))
-        .route("/events", get(events::events))
-        .route(task, get(look::task))
-        .route(&format!("{task}/diff"), get(look::whole_diff))
+        .route("/", get(views::tasks))
+        .route("/stats", get(views::stats))
+        .route("/fleet", get(views::fleet))
+        .route("/events", get(events::stream_events))
+        .route(task, get(views::task))
+        .route(&format!("{task}/diff"), get(views::task_diff))
         .route(&format!("{task}/download/{{form}}"), get(outputs::download))
         .route(
             &format!("{task}/baseline/checks/{{check}}"),
@@ -125,7 +133,7 @@ fn routes(face: &Shared) -> Router<Shared> {
             &format!("{task}/baseline/checks/{{check}}/raw"),
             get(outputs::baseline_raw),
         )
-        .route(&format!("{attempt}/diff"), get(look::attempt_diff))
+        .route(&format!("{attempt}/diff"), get(views::attempt_diff))
         .route(&format!("{attempt}/transcript"), get(outputs::transcript))
         .route(
             &format!("{attempt}/transcript/raw"),
@@ -139,10 +147,10 @@ fn routes(face: &Shared) -> Router<Shared> {
         .route(&format!("{task}/review"), post(actions::review))
         .route(&format!("{task}/cancel"), post(actions::cancel))
         .route(&format!("{task}/retry"), post(actions::retry))
-        .route("/logout", post(door::leave))
-        .route_layer(from_fn_with_state(face.clone(), door::guard));
+        .route("/logout", post(auth::post_logout))
+        .route_layer(from_fn_with_state(face.clone(), auth::require_login));
     Router::new()
-        .route("/login", get(door::look).post(door::enter))
+        .route("/login", get(auth::get_login).post(auth::post_login))
         .route("/assets/{name}", get(assets::asset))
         .route("/favicon.ico", get(assets::icon))
         .merge(inside)

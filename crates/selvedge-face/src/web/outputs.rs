@@ -9,33 +9,35 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
-use selvedge_core::export::{self, Account, Places};
+use selvedge_core::export::{self, LocationResolver, ReportInput};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{OutputRef, PlanResult, RunId};
 use serde::Deserialize;
 
-use super::door::Inside;
-use super::look::{find, on_page, run_of, whole};
-use super::respond::{Page, frame, page};
-use super::{Face, Shared, VERSION};
-use crate::pages::{Here, OutputPage, Which, range};
-use crate::reading::{Diff, Slice, Story, Task, Trouble, WholePlan};
-use crate::text::line;
+use super::auth::LoginSession;
+use super::respond::{PageResult, page_frame, render_page};
+use super::views::{error_page, find_task, full_diff, run_of};
+use super::{Dashboard, SharedDashboard, VERSION};
+use crate::backend::{
+    DashboardError, DiffContent, OutputSlice, PlanDetail, TaskDetail, TaskHistory,
+};
+use crate::pages::{NavItem, OutputHeader, OutputPage, page_range};
+use crate::text::single_line;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Number {
+pub(super) struct OutputPageParams {
     page: String,
 }
 
 /// Pages that an address may name: a petabyte of them.
-const LAST: u64 = 1 << 34;
+const MAX_PAGE: u64 = 1 << 34;
 /// Bytes that are read at once for whoever takes all of them.
-const CHUNK: usize = 256 * 1024;
+const CHUNK_BYTES: usize = 256 * 1024;
 
 /// One stored output of a task.
-struct Stored {
-    task: Task,
+struct StoredOutput {
+    task: TaskDetail,
     run: RunId,
     output: OutputRef,
     base: String,
@@ -44,24 +46,28 @@ struct Stored {
 
 /// Which output an address means.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum OutputSelector {
     Check(u32, usize),
     Baseline(usize),
     Transcript(u32),
 }
 
-async fn stored(
-    face: &Face,
-    inside: &Inside,
+async fn find_output(
+    face: &Dashboard,
+    inside: &LoginSession,
     id: &str,
-    wanted: Wanted,
-) -> Result<Stored, Response> {
-    let task = find(face, inside, id).await?;
+    wanted: OutputSelector,
+) -> Result<StoredOutput, Response> {
+    let task = find_task(face, inside, id).await?;
     let run = run_of(inside, &task)?;
-    let none = || on_page(inside)(Trouble::NotFound("nothing was printed there".to_owned()));
-    let (output, heading, place) = pick(run, wanted).ok_or_else(none)?;
+    let none = || {
+        error_page(inside)(DashboardError::NotFound(
+            "nothing was printed there".to_owned(),
+        ))
+    };
+    let (output, heading, place) = select_output(run, wanted).ok_or_else(none)?;
     let (output, run) = (output.clone(), run.run_id);
-    Ok(Stored {
+    Ok(StoredOutput {
         base: format!("/tasks/{id}/{place}"),
         task,
         run,
@@ -70,22 +76,22 @@ async fn stored(
     })
 }
 
-fn pick(run: &Run, wanted: Wanted) -> Option<(&OutputRef, String, String)> {
+fn select_output(run: &Run, wanted: OutputSelector) -> Option<(&OutputRef, String, String)> {
     match wanted {
-        Wanted::Check(number, check) => {
+        OutputSelector::Check(number, check) => {
             let checks = &run.attempt(number)?.report.as_ref()?.checks;
             let found = checks.get(check.checked_sub(1)?)?;
-            let heading = format!("{}, attempt {number}", line(found.label(), 80));
+            let heading = format!("{}, attempt {number}", single_line(found.label(), 80));
             let place = format!("attempts/{number}/checks/{check}");
             Some((found.output_ref.as_ref()?, heading, place))
         }
-        Wanted::Baseline(check) => {
+        OutputSelector::Baseline(check) => {
             let found = run.baseline.as_ref()?.checks.get(check.checked_sub(1)?)?;
-            let heading = format!("{}, before the agent began", line(found.label(), 80));
+            let heading = format!("{}, before the agent began", single_line(found.label(), 80));
             let place = format!("baseline/checks/{check}");
             Some((found.output_ref.as_ref()?, heading, place))
         }
-        Wanted::Transcript(number) => {
+        OutputSelector::Transcript(number) => {
             let session = run.attempt(number)?.session.as_ref()?;
             let heading = format!("All that the agent printed, attempt {number}");
             let place = format!("attempts/{number}/transcript");
@@ -95,51 +101,67 @@ fn pick(run: &Run, wanted: Wanted) -> Option<(&OutputRef, String, String)> {
 }
 
 /// A piece of it. Of what nobody printed, nothing needs to be kept.
-async fn read(face: &Face, stored: &Stored, from: u64, length: usize) -> Result<Slice, Trouble> {
+async fn read_slice(
+    face: &Dashboard,
+    stored: &StoredOutput,
+    from: u64,
+    length: usize,
+) -> Result<OutputSlice, DashboardError> {
     if stored.output.bytes == 0 {
-        return Ok(Slice::default());
+        return Ok(OutputSlice::default());
     }
     let reading = face
-        .reading
+        .backend
         .output(stored.run, &stored.output, from, length);
     reading.await
 }
 
-async fn paged(face: &Face, inside: &Inside, id: &str, wanted: Wanted, number: Number) -> Page {
-    let stored = stored(face, inside, id, wanted).await?;
-    let number = number.page.parse().unwrap_or(1).clamp(1, LAST);
-    let (from, length) = range(number);
-    let slice = read(face, &stored, from, length).await;
-    let slice = slice.map_err(on_page(inside))?;
-    let which = Which {
+async fn output_page(
+    face: &Dashboard,
+    inside: &LoginSession,
+    id: &str,
+    wanted: OutputSelector,
+    number: OutputPageParams,
+) -> PageResult {
+    let stored = find_output(face, inside, id, wanted).await?;
+    let number = number.page.parse().unwrap_or(1).clamp(1, MAX_PAGE);
+    let (from, length) = page_range(number);
+    let slice = read_slice(face, &stored, from, length).await;
+    let slice = slice.map_err(error_page(inside))?;
+    let which = OutputHeader {
         base: stored.base,
         heading: stored.heading.clone(),
         back: (
             format!("/tasks/{id}"),
-            line(&stored.task.row.description, 80),
+            single_line(&stored.task.row.description, 80),
         ),
         left_out: stored.output.left_out,
     };
-    let frame = frame(inside, &stored.heading, Here::Tasks);
+    let frame = page_frame(inside, &stored.heading, NavItem::Tasks);
     let shown = OutputPage::new(frame, which, number, &slice);
-    Ok(page(StatusCode::OK, &shown))
+    Ok(render_page(StatusCode::OK, &shown))
 }
 
 /// All bytes as they are, for a file: never shown by the browser.
-async fn raw(face: Shared, inside: &Inside, id: &str, wanted: Wanted) -> Page {
-    let stored = stored(&face, inside, id, wanted).await?;
+async fn raw_output(
+    face: SharedDashboard,
+    inside: &LoginSession,
+    id: &str,
+    wanted: OutputSelector,
+) -> PageResult {
+    let stored = find_output(&face, inside, id, wanted).await?;
     let name = format!(
         "{}-{}.txt",
         stored.task.row.short,
         stored.base.rsplit('/').next().unwrap_or("output")
     );
     // The first of it is read before anything is answered: what is not there has a page that says so.
-    let first = read(&face, &stored, 0, CHUNK).await;
-    let first = first.map_err(on_page(inside))?;
+    let first = read_slice(&face, &stored, 0, CHUNK_BYTES).await;
+    let first = first.map_err(error_page(inside))?;
     let next = u64::try_from(first.bytes.len()).unwrap_or(0);
     let rest = stream::unfold(Some((face, stored, next)), async |state| {
         let (face, stored, from) = state?;
-        match read(&face, &stored, from, CHUNK).await {
+        match read_slice(&face, &stored, from, CHUNK_BYTES).await {
             Ok(slice) if slice.bytes.is_empty() => None,
             Ok(slice) => {
                 let next = from + u64::try_from(slice.bytes.len()).unwrap_or(0);
@@ -158,10 +180,12 @@ async fn raw(face: Shared, inside: &Inside, id: &str, wanted: Wanted) -> Page {
 }
 
 /// A diff as a file. Half of one would be applied as if it were whole.
-pub(super) fn patch(inside: &Inside, name: &str, diff: Diff) -> Page {
+pub(super) fn patch_response(inside: &LoginSession, name: &str, diff: DiffContent) -> PageResult {
     if diff.truncated {
         let error = "the patch is too long for a download; `selvedge show --diff` prints it";
-        return Err(on_page(inside)(Trouble::Refused(error.to_owned())));
+        return Err(error_page(inside)(DashboardError::Refused(
+            error.to_owned(),
+        )));
     }
     Ok(attachment("application/octet-stream", name, diff.bytes))
 }
@@ -177,99 +201,117 @@ fn attachment(kind: &'static str, name: &str, body: impl Into<Body>) -> Response
     (headers, body.into()).into_response()
 }
 
-type Asked = Query<Number>;
+type PageQuery = Query<OutputPageParams>;
 
 /// `GET /tasks/{id}/attempts/{number}/checks/{check}`.
 pub(super) async fn check(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path((id, number, check)): Path<(String, u32, usize)>,
-    Query(asked): Asked,
-) -> Page {
-    paged(&face, &inside, &id, Wanted::Check(number, check), asked).await
+    Query(asked): PageQuery,
+) -> PageResult {
+    output_page(
+        &face,
+        &inside,
+        &id,
+        OutputSelector::Check(number, check),
+        asked,
+    )
+    .await
 }
 
 /// `GET /tasks/{id}/attempts/{number}/checks/{check}/raw`.
 pub(super) async fn check_raw(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path((id, number, check)): Path<(String, u32, usize)>,
-) -> Page {
-    raw(face, &inside, &id, Wanted::Check(number, check)).await
+) -> PageResult {
+    raw_output(face, &inside, &id, OutputSelector::Check(number, check)).await
 }
 
 /// `GET /tasks/{id}/baseline/checks/{check}`.
 pub(super) async fn baseline(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path((id, check)): Path<(String, usize)>,
-    Query(asked): Asked,
-) -> Page {
-    paged(&face, &inside, &id, Wanted::Baseline(check), asked).await
+    Query(asked): PageQuery,
+) -> PageResult {
+    output_page(&face, &inside, &id, OutputSelector::Baseline(check), asked).await
 }
 
 /// `GET /tasks/{id}/baseline/checks/{check}/raw`.
 pub(super) async fn baseline_raw(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path((id, check)): Path<(String, usize)>,
-) -> Page {
-    raw(face, &inside, &id, Wanted::Baseline(check)).await
+) -> PageResult {
+    raw_output(face, &inside, &id, OutputSelector::Baseline(check)).await
 }
 
 /// `GET /tasks/{id}/attempts/{number}/transcript`.
 pub(super) async fn transcript(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path((id, number)): Path<(String, u32)>,
-    Query(asked): Asked,
-) -> Page {
-    paged(&face, &inside, &id, Wanted::Transcript(number), asked).await
+    Query(asked): PageQuery,
+) -> PageResult {
+    output_page(
+        &face,
+        &inside,
+        &id,
+        OutputSelector::Transcript(number),
+        asked,
+    )
+    .await
 }
 
 /// `GET /tasks/{id}/attempts/{number}/transcript/raw`.
 pub(super) async fn transcript_raw(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path((id, number)): Path<(String, u32)>,
-) -> Page {
-    raw(face, &inside, &id, Wanted::Transcript(number)).await
+) -> PageResult {
+    raw_output(face, &inside, &id, OutputSelector::Transcript(number)).await
 }
 
 /// `GET /tasks/{id}/download/{form}`.
 pub(super) async fn download(
-    State(face): State<Shared>,
-    Extension(inside): Extension<Inside>,
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
     Path((id, form)): Path<(String, String)>,
-) -> Page {
-    let none = |what: &str| Err(on_page(&inside)(Trouble::NotFound(what.to_owned())));
-    let task = find(&face, &inside, &id).await?;
+) -> PageResult {
+    let none = |what: &str| {
+        Err(error_page(&inside)(DashboardError::NotFound(
+            what.to_owned(),
+        )))
+    };
+    let task = find_task(&face, &inside, &id).await?;
     let name = task.row.short.clone();
     if form == "patch" {
-        let diff = whole(&face, &inside, &task).await?;
-        return patch(&inside, &format!("{name}.patch"), diff);
+        let diff = full_diff(&face, &inside, &task).await?;
+        return patch_response(&inside, &format!("{name}.patch"), diff);
     }
-    let whole = match &task.story {
-        Story::Parts { .. } => {
-            let plan = face.reading.plan(&inside.visitor, &id).await;
-            Some(plan.map_err(on_page(&inside))?)
+    let whole = match &task.history {
+        TaskHistory::Subtasks { .. } => {
+            let plan = face.backend.plan(&inside.user, &id).await;
+            Some(plan.map_err(error_page(&inside))?)
         }
         _ => None,
     };
     let plan = plan_result(&task, whole.as_ref());
-    let Some((account, workspace)) = told(&task, plan.as_ref(), whole.as_ref()) else {
+    let Some((account, workspace)) = report_input(&task, plan.as_ref(), whole.as_ref()) else {
         return none("it has not begun");
     };
     if form == "json" {
-        let json = match &task.story {
-            Story::Run(run) => serde_json::to_string_pretty(&run.result()),
+        let json = match &task.history {
+            TaskHistory::Run(run) => serde_json::to_string_pretty(&run.result()),
             _ => serde_json::to_string_pretty(&plan),
         };
-        let json = json.map_err(|error| on_page(&inside)(Trouble::failed(error)))?;
+        let json = json.map_err(|error| error_page(&inside)(DashboardError::failed(error)))?;
         let name = format!("{name}.json");
         return Ok(attachment("application/json", &name, json + "\n"));
     }
-    let places = Places {
+    let places = LocationResolver {
         repository: workspace,
         workspace,
         exists: &|_: &FilePath| false,
@@ -287,8 +329,8 @@ pub(super) async fn download(
 }
 
 /// The result of a plan, as the command line prints it.
-fn plan_result(task: &Task, whole: Option<&WholePlan>) -> Option<PlanResult> {
-    if let Story::Plan { plan, runs } = &task.story {
+fn plan_result(task: &TaskDetail, whole: Option<&PlanDetail>) -> Option<PlanResult> {
+    if let TaskHistory::Plan { plan, runs } = &task.history {
         let results = runs.iter().map(|(id, run)| (*id, run.result()));
         return Some(plan.result(&results.collect()));
     }
@@ -296,20 +338,20 @@ fn plan_result(task: &Task, whole: Option<&WholePlan>) -> Option<PlanResult> {
 }
 
 /// What is told of a task, and where it took place; nothing before it has begun.
-fn told<'a>(
-    task: &'a Task,
+fn report_input<'a>(
+    task: &'a TaskDetail,
     plan: Option<&'a PlanResult>,
-    whole: Option<&'a WholePlan>,
-) -> Option<(Account<'a>, &'a FilePath)> {
-    match &task.story {
-        Story::Untold => None,
-        Story::Run(run) => Some((Account::of_run(run), &run.spec.workspace)),
-        Story::Plan { plan: of, runs } => {
-            let account = Account::of_plan(plan?, &of.spec.description, runs);
+    whole: Option<&'a PlanDetail>,
+) -> Option<(ReportInput<'a>, &'a FilePath)> {
+    match &task.history {
+        TaskHistory::NotStarted => None,
+        TaskHistory::Run(run) => Some((ReportInput::of_run(run), &run.spec.workspace)),
+        TaskHistory::Plan { plan: of, runs } => {
+            let account = ReportInput::of_plan(plan?, &of.spec.description, runs);
             Some((account, &of.spec.workspace))
         }
-        Story::Parts { .. } => {
-            let account = Account::of_plan(plan?, &task.description, &whole?.runs);
+        TaskHistory::Subtasks { .. } => {
+            let account = ReportInput::of_plan(plan?, &task.description, &whole?.runs);
             Some((account, FilePath::new(&task.row.workspace)))
         }
     }

@@ -7,16 +7,16 @@ use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use super::door;
-use crate::pages::{Frame, Here, TroublePage};
-use crate::reading::Trouble;
-use crate::text::visible;
+use super::auth;
+use crate::backend::DashboardError;
+use crate::pages::{ErrorPage, NavItem, PageFrame};
+use crate::text::make_visible;
 
 /// A page that came out, or a trouble on a page of its own.
-pub(super) type Page = Result<Response, Response>;
+pub(super) type PageResult = Result<Response, Response>;
 
 /// Renders a page.
-pub(super) fn page(status: StatusCode, page: &impl Template) -> Response {
+pub(super) fn render_page(status: StatusCode, page: &impl Template) -> Response {
     match page.render() {
         Ok(html) => (status, [(CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
@@ -24,53 +24,56 @@ pub(super) fn page(status: StatusCode, page: &impl Template) -> Response {
 }
 
 /// The frame of a page for somebody who is in.
-pub(super) fn frame(inside: &door::Inside, title: &str, here: Here) -> Frame {
-    Frame {
+pub(super) fn page_frame(inside: &auth::LoginSession, title: &str, here: NavItem) -> PageFrame {
+    PageFrame {
         csrf: inside.form_token(),
         has_fleet: inside.has_fleet,
-        ..Frame::new(title, here, Some(&inside.visitor))
+        ..PageFrame::new(title, here, Some(&inside.user))
     }
 }
 
 /// Says what happened, and what to do now.
-pub(super) fn trouble(inside: Option<&door::Inside>, trouble: &Trouble) -> Response {
+pub(super) fn render_error(
+    inside: Option<&auth::LoginSession>,
+    trouble: &DashboardError,
+) -> Response {
     let (status, title, advice) = match trouble {
-        Trouble::NotFound(_) => (
+        DashboardError::NotFound(_) => (
             StatusCode::NOT_FOUND,
             "There is no such thing",
             "It may belong to somebody else, or have been put away.",
         ),
-        Trouble::Refused(_) => (
+        DashboardError::Refused(_) => (
             StatusCode::CONFLICT,
             "That cannot be done now",
             "Look at the task again: it may have gone on meanwhile.",
         ),
-        Trouble::Failed(_) => (
+        DashboardError::Failed(_) => (
             StatusCode::INTERNAL_SERVER_ERROR,
             "That did not work",
             "Nothing was changed by this page. Try again; if it stays, the log of the server says more.",
         ),
     };
-    let trouble = TroublePage {
+    let trouble = ErrorPage {
         frame: inside.map_or_else(
-            || Frame::new(title, Here::Nowhere, None),
-            |inside| frame(inside, title, Here::Nowhere),
+            || PageFrame::new(title, NavItem::Other, None),
+            |inside| page_frame(inside, title, NavItem::Other),
         ),
-        what: visible(&trouble.to_string()),
+        what: make_visible(&trouble.to_string()),
         advice,
     };
-    page(status, &trouble)
+    render_page(status, &trouble)
 }
 
 /// Leads a browser on after something was done.
-pub(super) fn see(address: &str) -> Response {
+pub(super) fn redirect_to(address: &str) -> Response {
     (StatusCode::SEE_OTHER, [(LOCATION, address.to_owned())]).into_response()
 }
 
 /// What every form brings along, and what only some do.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Fields {
+pub(super) struct FormFields {
     pub(super) csrf: String,
     pub(super) token: String,
     pub(super) decision: String,
@@ -81,9 +84,9 @@ pub(super) struct Fields {
 }
 
 /// A form that was read, whatever stands in it.
-pub(super) type Sent = Result<Form<Fields>, axum::extract::rejection::FormRejection>;
+pub(super) type FormResult = Result<Form<FormFields>, axum::extract::rejection::FormRejection>;
 
 /// The fields of a form; none where it could not be read.
-pub(super) fn fields(sent: Sent) -> Fields {
+pub(super) fn form_fields(sent: FormResult) -> FormFields {
     sent.map(|Form(fields)| fields).unwrap_or_default()
 }

@@ -4,13 +4,13 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-pub(crate) struct Client {
+pub(crate) struct HttpClient {
     host: String,
     token: String,
     stream: BufReader<TcpStream>,
 }
 
-impl Client {
+impl HttpClient {
     pub(crate) async fn connect(host: &str, token: &str) -> Self {
         let stream = TcpStream::connect(host).await.unwrap();
         stream.set_nodelay(true).unwrap();

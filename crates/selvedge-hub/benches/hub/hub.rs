@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::http::Client;
+use crate::http::HttpClient;
 
 pub(crate) struct HubProcess {
     pub(crate) host: String,
@@ -46,7 +46,7 @@ impl HubProcess {
 
     /// A new token: each client has one of its own, since requests are counted by token.
     pub(crate) async fn tokens(&self, scope: &str, count: usize) -> Vec<String> {
-        let mut client = Client::connect(&self.host, &self.admin).await;
+        let mut client = HttpClient::connect(&self.host, &self.admin).await;
         let mut tokens = Vec::new();
         for number in 0..count {
             let asked = json!({"name": format!("{scope} {number}"), "scopes": [scope]});

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_core::fleet::{Entry, WorkerMessage};
+use selvedge_core::protocol::{EntryHeader, WorkerMessage};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::http::Client;
+use crate::http::HttpClient;
 use crate::hub::HubProcess;
-use crate::worker::Worker;
+use crate::worker::BenchWorker;
 
 /// Events in one entry of a worker.
 const BATCH: usize = 100;
@@ -34,7 +34,7 @@ fn submitting(hub: &HubProcess, tokens: &[String], tasks: usize) -> JoinSet<()> 
         let (host, token) = (hub.host.clone(), token.clone());
         let own = tasks / tokens.len() + usize::from(number < tasks % tokens.len());
         set.spawn(async move {
-            let mut client = Client::connect(&host, &token).await;
+            let mut client = HttpClient::connect(&host, &token).await;
             for _ in 0..own {
                 client.post("/api/v1/tasks", &nothing()).await;
             }
@@ -58,7 +58,8 @@ pub(crate) async fn carry_out(
         let (host, token) = (hub.host.clone(), token.clone());
         let (left, over) = (Arc::clone(&left), Arc::clone(&over));
         set.spawn(async move {
-            let mut worker = Worker::connect(&host, &token, &format!("w{number}"), slots).await;
+            let mut worker =
+                BenchWorker::connect(&host, &token, &format!("w{number}"), slots).await;
             loop {
                 if worker.step().await && left.fetch_sub(1, Ordering::Relaxed) == 1 {
                     over.notify_one();
@@ -88,9 +89,9 @@ pub(crate) async fn both(hub: &HubProcess, clients: usize, slots: u32, tasks: us
 pub(crate) async fn assignments(hub: &HubProcess, times: usize) -> Vec<Duration> {
     let submit = hub.tokens("submit", 1).await.remove(0);
     let token = hub.tokens("worker", 1).await.remove(0);
-    let mut client = Client::connect(&hub.host, &submit).await;
+    let mut client = HttpClient::connect(&hub.host, &submit).await;
     let slots = u32::try_from(times).unwrap();
-    let mut worker = Worker::connect(&hub.host, &token, "latency", slots).await;
+    let mut worker = BenchWorker::connect(&hub.host, &token, "latency", slots).await;
     let mut waits = Vec::with_capacity(times);
     for _ in 0..times {
         let begun = Instant::now();
@@ -108,8 +109,8 @@ pub(crate) async fn events(hub: &HubProcess, count: usize) -> (usize, Duration) 
     let submit = hub.tokens("submit", 1).await.remove(0);
     let read = hub.tokens("read", 1).await.remove(0);
     let token = hub.tokens("worker", 1).await.remove(0);
-    let mut worker = Worker::connect(&hub.host, &token, "events", 1).await;
-    let mut client = Client::connect(&hub.host, &submit).await;
+    let mut worker = BenchWorker::connect(&hub.host, &token, "events", 1).await;
+    let mut client = HttpClient::connect(&hub.host, &submit).await;
     let task = client.post("/api/v1/tasks", &nothing()).await;
     let task = task["task_id"].as_str().unwrap().to_owned();
     let lease = worker.assigned().await;
@@ -118,13 +119,13 @@ pub(crate) async fn events(hub: &HubProcess, count: usize) -> (usize, Duration) 
             lease: lease.clone(),
         })
         .await;
-    let mut watcher = Client::connect(&hub.host, &read).await;
+    let mut watcher = HttpClient::connect(&hub.host, &read).await;
     let begun = Instant::now();
     let entries = count / BATCH;
     let telling = async {
         for number in 0..entries {
             let first = number * BATCH + 1;
-            let mut entry = Entry::new(lease.clone(), u64::try_from(number + 1).unwrap());
+            let mut entry = EntryHeader::new(lease.clone(), u64::try_from(number + 1).unwrap());
             entry.events = (first..first + BATCH)
                 .map(|seq| event(&task, seq))
                 .collect();
@@ -147,11 +148,11 @@ fn event(task: &str, seq: usize) -> Value {
 }
 
 /// Workers that have nothing to do, for as long as they are kept.
-pub(crate) async fn idle(hub: &HubProcess, count: usize) -> Vec<Worker> {
+pub(crate) async fn idle(hub: &HubProcess, count: usize) -> Vec<BenchWorker> {
     let token = hub.tokens("worker", 1).await.remove(0);
     let mut workers = Vec::with_capacity(count);
     for number in 0..count {
-        workers.push(Worker::connect(&hub.host, &token, &format!("idle{number}"), 1).await);
+        workers.push(BenchWorker::connect(&hub.host, &token, &format!("idle{number}"), 1).await);
     }
     workers
 }

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use selvedge_core::fleet::{
-    CostEntry, Entry, Hello, HubMessage, Lease, SESSION_PROTOCOL, TaskResult, WORKER_PATH,
-    WorkerMessage,
-};
 use selvedge_core::model::{Cost, CostSource, MicroUsd, TaskId, Usage};
+use selvedge_core::protocol::{
+    CostEntry, EntryHeader, Hello, HubMessage, LeaseToken, SESSION_PROTOCOL, TaskResult,
+    WORKER_PATH, WorkerMessage,
+};
 use serde_json::json;
 use tokio::net::TcpStream;
 use tokio::time::{Interval, interval};
@@ -22,13 +22,13 @@ const SHOWS: Duration = Duration::from_secs(5);
 /// The entry that completes a task.
 const LAST: u64 = 3;
 
-pub(crate) struct Worker {
+pub(crate) struct BenchWorker {
     socket: WebSocketStream<TcpStream>,
-    held: HashMap<TaskId, Lease>,
+    held: HashMap<TaskId, LeaseToken>,
     shows: Interval,
 }
 
-impl Worker {
+impl BenchWorker {
     pub(crate) async fn connect(host: &str, token: &str, name: &str, slots: u32) -> Self {
         let mut request = format!("ws://{host}{WORKER_PATH}")
             .into_client_request()
@@ -88,7 +88,7 @@ impl Worker {
     }
 
     /// The next offer, taken.
-    pub(crate) async fn assigned(&mut self) -> Lease {
+    pub(crate) async fn assigned(&mut self) -> LeaseToken {
         loop {
             if let HubMessage::TaskAssign(assign) = self.next().await {
                 return assign.lease;
@@ -115,10 +115,10 @@ impl Worker {
         }
     }
 
-    async fn go_on(&mut self, lease: Lease, acknowledged: u64) {
+    async fn go_on(&mut self, lease: LeaseToken, acknowledged: u64) {
         if acknowledged == 0 {
             let begin = WorkerMessage::BeginRun {
-                entry: Entry::new(lease, 1),
+                entry: EntryHeader::new(lease, 1),
                 run_number: 1,
                 from_tree: None,
             };
@@ -131,8 +131,8 @@ impl Worker {
     }
 }
 
-fn report(lease: Lease) -> WorkerMessage {
-    let mut entry = Entry::new(lease, 2);
+fn report(lease: LeaseToken) -> WorkerMessage {
+    let mut entry = EntryHeader::new(lease, 2);
     entry.costs = vec![CostEntry {
         run_number: 1,
         call_id: "session".to_owned(),
@@ -150,11 +150,11 @@ fn report(lease: Lease) -> WorkerMessage {
     }
 }
 
-fn complete(lease: Lease) -> WorkerMessage {
+fn complete(lease: LeaseToken) -> WorkerMessage {
     let result: TaskResult =
         serde_json::from_value(json!({"status": "completed", "outcome": "verified"})).unwrap();
     WorkerMessage::TaskComplete {
-        entry: Entry::new(lease, LAST),
+        entry: EntryHeader::new(lease, LAST),
         completion_id: "once".to_owned(),
         result: Box::new(result),
     }

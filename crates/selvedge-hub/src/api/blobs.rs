@@ -12,42 +12,42 @@ use futures_util::stream;
 use selvedge_store::fault;
 use selvedge_store::hub::BlobState;
 
-use super::tasks::{Bodied, bytes};
+use super::tasks::{BodyResult, read_body};
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
 
 /// Bytes of a chunk.
-const CHUNK: usize = 4 * 1024 * 1024;
-const OFFSET: &str = "upload-offset";
+const CHUNK_BYTES: usize = 4 * 1024 * 1024;
+const OFFSET_HEADER: &str = "upload-offset";
 
 pub(super) fn route() -> MethodRouter<Arc<Hub>> {
-    put(append).layer(DefaultBodyLimit::max(CHUNK))
+    put(append).layer(DefaultBodyLimit::max(CHUNK_BYTES))
 }
 
-fn named(hash: &str) -> Result<String, Refused> {
+fn parse_hash(hash: &str) -> Result<String, ApiError> {
     let digits = |char: char| char.is_ascii_digit() || ('a'..='f').contains(&char);
     if hash.len() == 64 && hash.chars().all(digits) {
         Ok(hash.to_owned())
     } else {
-        Err(Refused::bad_request(
+        Err(ApiError::bad_request(
             "a blob is named by its SHA-256: 64 lower-case hexadecimal digits",
         ))
     }
 }
 
-pub(super) async fn look(
+pub(super) async fn show_size(
     State(hub): State<Arc<Hub>>,
     Path(hash): Path<String>,
-) -> Result<Response, Refused> {
-    Ok(match hub.store.blob(named(&hash)?).await? {
-        BlobState::Whole { size } => {
+) -> Result<Response, ApiError> {
+    Ok(match hub.store.blob_state(parse_hash(&hash)?).await? {
+        BlobState::Complete { size } => {
             (StatusCode::OK, [("content-length", size.to_string())]).into_response()
         }
-        BlobState::Part { offset } | BlobState::Elsewhere { offset } => {
-            (StatusCode::NOT_FOUND, [(OFFSET, offset.to_string())]).into_response()
+        BlobState::Partial { offset } | BlobState::OffsetMismatch { offset } => {
+            (StatusCode::NOT_FOUND, [(OFFSET_HEADER, offset.to_string())]).into_response()
         }
         BlobState::Missing | BlobState::WrongHash => {
-            (StatusCode::NOT_FOUND, [(OFFSET, "0".to_owned())]).into_response()
+            (StatusCode::NOT_FOUND, [(OFFSET_HEADER, "0".to_owned())]).into_response()
         }
     })
 }
@@ -55,15 +55,15 @@ pub(super) async fn look(
 pub(super) async fn read(
     State(hub): State<Arc<Hub>>,
     Path(hash): Path<String>,
-) -> Result<Response, Refused> {
-    whole(&hub, named(&hash)?).await
+) -> Result<Response, ApiError> {
+    stream_blob(&hub, parse_hash(&hash)?).await
 }
 
 /// All of it, chunk by chunk: never more than one in memory. What is stored is foreign: it is never
 /// shown by a browser as what it claims to be.
-pub(super) async fn whole(hub: &Arc<Hub>, hash: String) -> Result<Response, Refused> {
-    let BlobState::Whole { size } = hub.store.blob(hash.clone()).await? else {
-        return Err(Refused::not_found("blob"));
+pub(super) async fn stream_blob(hub: &Arc<Hub>, hash: String) -> Result<Response, ApiError> {
+    let BlobState::Complete { size } = hub.store.blob_state(hash.clone()).await? else {
+        return Err(ApiError::not_found("blob"));
     };
     let hub = Arc::clone(hub);
     let chunks = stream::try_unfold(0, move |offset| {
@@ -88,22 +88,22 @@ async fn append(
     State(hub): State<Arc<Hub>>,
     Path(hash): Path<String>,
     headers: HeaderMap,
-    body: Bodied,
-) -> Result<Response, Refused> {
-    let hash = named(&hash)?;
-    let chunk = bytes(body)?;
+    body: BodyResult,
+) -> Result<Response, ApiError> {
+    let hash = parse_hash(&hash)?;
+    let chunk = read_body(body)?;
     let range = headers
         .get(header::CONTENT_RANGE)
         .map(|range| range.to_str().unwrap_or(""));
     let length = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
     let (offset, total) = match range {
         None => (0, length),
-        Some(range) => part(range, length).ok_or_else(|| {
-            Refused::bad_request("`Content-Range: bytes FIRST-LAST/TOTAL` must fit the body")
+        Some(range) => parse_content_range(range, length).ok_or_else(|| {
+            ApiError::bad_request("`Content-Range: bytes FIRST-LAST/TOTAL` must fit the body")
         })?,
     };
     if total > hub.settings.blob_limit {
-        return Err(Refused::new(
+        return Err(ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too-large",
             format!("a blob may have {} bytes", hub.settings.blob_limit),
@@ -111,24 +111,26 @@ async fn append(
     }
     let kept = hub.store.append(hash, offset, total, chunk.to_vec());
     let kept = kept.await?;
-    fault::reached("hub.blob.kept");
+    fault::failpoint("hub.blob.kept");
     Ok(match kept {
-        BlobState::Whole { .. } => StatusCode::NO_CONTENT.into_response(),
-        BlobState::Part { offset } => {
-            (StatusCode::NO_CONTENT, [(OFFSET, offset.to_string())]).into_response()
-        }
-        BlobState::Elsewhere { offset } => {
-            let refused = Refused::conflict(format!("the next byte is {offset}"));
-            ([(OFFSET, offset.to_string())], refused).into_response()
+        BlobState::Complete { .. } => StatusCode::NO_CONTENT.into_response(),
+        BlobState::Partial { offset } => (
+            StatusCode::NO_CONTENT,
+            [(OFFSET_HEADER, offset.to_string())],
+        )
+            .into_response(),
+        BlobState::OffsetMismatch { offset } => {
+            let refused = ApiError::conflict(format!("the next byte is {offset}"));
+            ([(OFFSET_HEADER, offset.to_string())], refused).into_response()
         }
         BlobState::WrongHash | BlobState::Missing => {
-            Refused::field("hash", "the bytes are not those of this name").into_response()
+            ApiError::field("hash", "the bytes are not those of this name").into_response()
         }
     })
 }
 
 /// `bytes 0-9/20`: the offset and the total, if they fit a body of that length.
-fn part(range: &str, length: u64) -> Option<(u64, u64)> {
+fn parse_content_range(range: &str, length: u64) -> Option<(u64, u64)> {
     let (span, total) = range.strip_prefix("bytes ")?.split_once('/')?;
     let total = total.parse().ok()?;
     if span == "*" {
@@ -142,12 +144,12 @@ fn part(range: &str, length: u64) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::part;
+    use super::parse_content_range;
 
     #[test]
     fn a_range_must_fit_its_body() {
-        assert_eq!(part("bytes 0-9/20", 10), Some((0, 20)));
-        assert_eq!(part("bytes 10-19/20", 10), Some((10, 20)));
+        assert_eq!(parse_content_range("bytes 0-9/20", 10), Some((0, 20)));
+        assert_eq!(parse_content_range("bytes 10-19/20", 10), Some((10, 20)));
         for odd in [
             "bytes 0-9/20",
             "bytes 5-3/20",
@@ -156,9 +158,12 @@ mod tests {
             "bytes x-1/2",
             "",
         ] {
-            assert_eq!(part(odd, 11), None, "{odd}");
+            assert_eq!(parse_content_range(odd, 11), None, "{odd}");
         }
         let most = u64::MAX;
-        assert_eq!(part(&format!("bytes 0-{most}/{most}"), 0), None);
+        assert_eq!(
+            parse_content_range(&format!("bytes 0-{most}/{most}"), 0),
+            None
+        );
     }
 }

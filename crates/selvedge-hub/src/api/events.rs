@@ -18,22 +18,22 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::{Instant, timeout_at};
 
-use super::tasks::{find, shown};
+use super::tasks::{find_task, load_row};
 use crate::access::Caller;
-use crate::hub::{Activity, Hub, Watched};
-use crate::problem::Refused;
+use crate::hub::{Hub, HubActivity, WatchGuard};
+use crate::problem::ApiError;
 
 /// How long a watcher waits before it looks for what another hub may have written.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Journal events at a time.
-const PAGE: usize = 200;
+const PAGE_EVENTS: usize = 200;
 /// Events that wait for a slow reader.
-const WAITING: usize = 64;
+const EVENT_BUFFER: usize = 64;
 
 /// Where to go on, for clients that cannot set the header.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct From {
+pub(super) struct ResumeParams {
     after: Option<u64>,
 }
 
@@ -41,24 +41,24 @@ pub(super) async fn stream(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    Query(from): Query<From>,
+    Query(from): Query<ResumeParams>,
     headers: HeaderMap,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = last
         .and_then(|id| id.parse().ok())
         .or(from.after)
         .unwrap_or(0);
-    let (events, waiting) = mpsc::channel(WAITING);
-    let watch = Watch {
+    let (events, waiting) = mpsc::channel(EVENT_BUFFER);
+    let watch = TaskWatcher {
         activity: hub.watch(),
-        _watched: hub.watching(view.row.task_id),
+        _watched: hub.watch_guard(view.row.task_id),
         hub,
         caller,
         task: view.row.task_id,
         after,
-        shown: None,
+        last_state: None,
         events,
     };
     tokio::spawn(watch.run());
@@ -69,36 +69,40 @@ pub(super) async fn stream(
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
 }
 
-struct Watch {
+struct TaskWatcher {
     hub: Arc<Hub>,
     caller: Caller,
     task: TaskId,
     after: u64,
-    shown: Option<String>,
-    activity: broadcast::Receiver<Activity>,
+    last_state: Option<String>,
+    activity: broadcast::Receiver<HubActivity>,
     events: mpsc::Sender<Event>,
-    _watched: Watched,
+    _watched: WatchGuard,
 }
 
 /// The reader has gone, or there is nothing more to come.
-struct Over;
+struct EventStreamEnd;
 
-impl Watch {
+impl TaskWatcher {
     async fn run(mut self) {
-        while self.look().await.is_ok() && self.wait().await.is_ok() {}
+        while self.send_new_events().await.is_ok() && self.wait_for_change().await.is_ok() {}
     }
 
-    async fn send(&self, event: Event) -> Result<(), Over> {
-        self.events.send(event).await.map_err(|_| Over)
+    async fn send(&self, event: Event) -> Result<(), EventStreamEnd> {
+        self.events.send(event).await.map_err(|_| EventStreamEnd)
     }
 
     /// Sends what the store has that was not sent yet. Over once the task is.
-    async fn look(&mut self) -> Result<(), Over> {
-        let row = shown(&self.hub, &self.caller, &self.task.to_string()).await;
-        let row = row.map_err(|_| Over)?;
+    async fn send_new_events(&mut self) -> Result<(), EventStreamEnd> {
+        let row = load_row(&self.hub, &self.caller, &self.task.to_string()).await;
+        let row = row.map_err(|_| EventStreamEnd)?;
         while self.after < row.last_event_seq {
-            let lines = self.hub.store.journal(self.task, self.after, PAGE).await;
-            let lines = lines.map_err(|_| Over)?;
+            let lines = self
+                .hub
+                .store
+                .journal(self.task, self.after, PAGE_EVENTS)
+                .await;
+            let lines = lines.map_err(|_| EventStreamEnd)?;
             // What is past its time is gone.
             let Some(last) = lines.last() else { break };
             self.after = last.seq;
@@ -107,45 +111,45 @@ impl Watch {
                 self.send(event.data(&line.event)).await?;
             }
         }
-        let data = serde_json::to_string(&row).map_err(|_| Over)?;
-        if self.shown.as_ref() != Some(&data) {
+        let data = serde_json::to_string(&row).map_err(|_| EventStreamEnd)?;
+        if self.last_state.as_ref() != Some(&data) {
             let event = Event::default().event("state").data(&data);
             self.send(event).await?;
-            self.shown = Some(data);
+            self.last_state = Some(data);
         }
         if row.state.is_terminal() {
-            return Err(Over);
+            return Err(EventStreamEnd);
         }
         Ok(())
     }
 
     /// Waits for a change of this task, passing on what its worker tells.
-    async fn wait(&mut self) -> Result<(), Over> {
-        let until = Instant::now() + LOOK_EVERY;
+    async fn wait_for_change(&mut self) -> Result<(), EventStreamEnd> {
+        let until = Instant::now() + POLL_INTERVAL;
         loop {
             match timeout_at(until, self.activity.recv()).await {
-                Ok(Ok(Activity::Changed(task))) if task == self.task => return Ok(()),
-                Ok(Ok(Activity::Progress(task, events))) if task == self.task => {
+                Ok(Ok(HubActivity::Changed(task))) if task == self.task => return Ok(()),
+                Ok(Ok(HubActivity::Progress(task, events))) if task == self.task => {
                     for event in events.iter() {
-                        let data = serde_json::to_string(event).map_err(|_| Over)?;
+                        let data = serde_json::to_string(event).map_err(|_| EventStreamEnd)?;
                         // Whoever is slow misses this, and nothing that counts.
                         let event = Event::default().event("activity").data(data);
                         if let Err(mpsc::error::TrySendError::Closed(_)) =
                             self.events.try_send(event)
                         {
-                            return Err(Over);
+                            return Err(EventStreamEnd);
                         }
                     }
                 }
                 Ok(Ok(_)) => {}
                 Ok(Err(RecvError::Lagged(_))) | Err(_) => {
                     return if self.events.is_closed() {
-                        Err(Over)
+                        Err(EventStreamEnd)
                     } else {
                         Ok(())
                     };
                 }
-                Ok(Err(RecvError::Closed)) => return Err(Over),
+                Ok(Err(RecvError::Closed)) => return Err(EventStreamEnd),
             }
         }
     }

@@ -6,26 +6,26 @@ use axum::Json;
 use axum::extract::{Extension, Query, State};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use selvedge_core::fleet::WorkerPage;
-use selvedge_face::stats::{Figures, Since};
+use selvedge_core::protocol::WorkerPage;
+use selvedge_face::stats::{StatsPeriod, StatsReport};
 use serde::Deserialize;
 
-use super::views::{self, Stats};
+use super::views::{self, HubStats};
 use crate::access::Caller;
-use crate::facts;
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
+use crate::run_stats;
 
-pub(super) async fn workers(State(hub): State<Arc<Hub>>) -> Result<Json<WorkerPage>, Refused> {
+pub(super) async fn workers(State(hub): State<Arc<Hub>>) -> Result<Json<WorkerPage>, ApiError> {
     Ok(Json(WorkerPage {
         workers: hub.sessions.workers(),
     }))
 }
 
-pub(super) async fn stats(State(hub): State<Arc<Hub>>) -> Result<Json<Stats>, Refused> {
+pub(super) async fn stats(State(hub): State<Arc<Hub>>) -> Result<Json<HubStats>, ApiError> {
     let mut stats = views::stats(&hub.store.overview().await?);
     for waiting in &mut stats.waiting {
-        waiting.unplaceable = hub.sessions.unplaceable(&waiting.labels);
+        waiting.unplaceable = hub.sessions.why_unschedulable(&waiting.labels);
     }
     Ok(Json(stats))
 }
@@ -33,25 +33,25 @@ pub(super) async fn stats(State(hub): State<Arc<Hub>>) -> Result<Json<Stats>, Re
 /// Which runs figures are of.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct StatsParams {
     days: Option<String>,
     zone: Option<String>,
 }
 
-pub(super) async fn figures(
+pub(super) async fn retry_figures(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    Query(asked): Query<Asked>,
-) -> Result<Json<Figures>, Refused> {
+    Query(asked): Query<StatsParams>,
+) -> Result<Json<StatsReport>, ApiError> {
     let days = asked.days.map(|days| {
         let known = days.parse().ok().filter(|days| (1..=36_500).contains(days));
-        known.ok_or_else(|| Refused::field("days", "is a number from 1 to 36500"))
+        known.ok_or_else(|| ApiError::field("days", "is a number from 1 to 36500"))
     });
-    let since = Since::days(days.transpose()?, Timestamp::now());
+    let since = StatsPeriod::last_days(days.transpose()?, Timestamp::now());
     let zone = asked.zone.map(|zone| {
-        TimeZone::get(&zone).map_err(|_| Refused::field("zone", "no time zone is called so"))
+        TimeZone::get(&zone).map_err(|_| ApiError::field("zone", "no time zone is called so"))
     });
     let zone = zone.transpose()?.unwrap_or(TimeZone::UTC);
-    let facts = facts::all(&hub, &caller.0.tenant).await?;
-    Ok(Json(Figures::of(&facts, since, &zone)))
+    let facts = run_stats::load_all(&hub, &caller.0.tenant).await?;
+    Ok(Json(StatsReport::from_runs(&facts, since, &zone)))
 }

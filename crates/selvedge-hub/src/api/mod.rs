@@ -6,9 +6,9 @@ mod events;
 mod fleet;
 mod new_task;
 pub(crate) mod openapi;
+mod operations;
 mod probes;
 mod reports;
-mod table;
 pub(crate) mod tasks;
 mod tokens;
 mod views;
@@ -24,11 +24,11 @@ use axum::routing::MethodRouter;
 
 use crate::access;
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
 
 pub(crate) use new_task::new_task;
-pub use table::{Access, OPERATIONS, Operation};
-pub(crate) use tasks::whole_row;
+pub use operations::{OPERATIONS, Operation, OperationAccess};
+pub(crate) use tasks::full_row;
 pub(crate) use views::{cost as cost_of, labels};
 
 /// All routes of a hub, ready to be served or asked. What shows pages to people is merged by whoever
@@ -36,32 +36,32 @@ pub(crate) use views::{cost as cost_of, labels};
 pub fn app(hub: &Arc<Hub>) -> Router {
     let mut router = Router::new();
     for operation in OPERATIONS {
-        router = router.route(operation.path, guarded(hub, operation));
+        router = router.route(operation.path, protected_route(hub, operation));
     }
     router
-        .fallback(|| async { Refused::not_found("page") })
+        .fallback(|| async { ApiError::not_found("page") })
         .method_not_allowed_fallback(|| async {
-            Refused::new(
+            ApiError::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method",
                 "this cannot be done here: `/openapi.json` says what can",
             )
         })
         .layer(DefaultBodyLimit::max(hub.settings.body_limit))
-        .layer(from_fn_with_state(Arc::clone(hub), access::addressed))
+        .layer(from_fn_with_state(Arc::clone(hub), access::check_host))
         .with_state(Arc::clone(hub))
 }
 
-fn guarded(hub: &Arc<Hub>, operation: &Operation) -> MethodRouter<Arc<Hub>> {
+fn protected_route(hub: &Arc<Hub>, operation: &Operation) -> MethodRouter<Arc<Hub>> {
     let route = (operation.route)();
     match operation.access {
-        Access::Open => route,
-        Access::Scopes(scopes) => {
+        OperationAccess::Open => route,
+        OperationAccess::Scopes(scopes) => {
             let hub = Arc::clone(hub);
             route.route_layer(from_fn(move |request: Request, next: Next| {
                 let hub = Arc::clone(&hub);
                 async move {
-                    access::guarded(hub, scopes, request, next)
+                    access::require_scope(hub, scopes, request, next)
                         .await
                         .into_response()
                 }

@@ -1,12 +1,12 @@
 //! A task that was submitted, as the store keeps it: what lists show of it, and who may be given it.
 
-use selvedge_core::fleet::PLAN_LABEL;
-use selvedge_core::model::{PartOf, Task, TaskId};
+use selvedge_core::model::{ParentPlan, Task, TaskId};
+use selvedge_core::protocol::PLAN_LABEL;
 use selvedge_core::route::named_agents;
 use selvedge_store::hub::NewTask;
 
 /// Characters of a title.
-const TITLE: usize = 200;
+const MAX_TITLE_CHARS: usize = 200;
 
 /// A task as the store takes it in.
 pub(crate) fn new_task(
@@ -22,7 +22,7 @@ pub(crate) fn new_task(
         tenant: tenant.to_owned(),
         submitted_by: submitted_by.to_owned(),
         retry_of: None,
-        part_of: task.part_of.as_ref().map(|part| PartOf {
+        part_of: task.part_of.as_ref().map(|part| ParentPlan {
             plan: part.parent_task_id.into(),
             subtask: part.subtask.clone(),
         }),
@@ -63,6 +63,6 @@ fn title(task: &Task) -> String {
     line.trim()
         .chars()
         .filter(|char| !char.is_control())
-        .take(TITLE)
+        .take(MAX_TITLE_CHARS)
         .collect()
 }

@@ -3,12 +3,12 @@
 use axum::Json;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use selvedge_core::fleet::Problem;
+use selvedge_core::protocol::Problem;
 use serde_json::{Map, Value, json};
 
-use super::table::{Access, OPERATIONS, Operation};
+use super::operations::{OPERATIONS, Operation, OperationAccess};
 
-pub(super) async fn served() -> Json<Value> {
+pub(super) async fn serve_document() -> Json<Value> {
     Json(document())
 }
 
@@ -41,7 +41,7 @@ pub fn document() -> Value {
 }
 
 fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Value) -> Value {
-    let (status, media, form) = operation.gives;
+    let (status, media, form) = operation.response;
     let content = match form {
         Some(form) => json!({media: {"schema": form(generator).to_value()}}),
         None => json!({media: {}}),
@@ -62,21 +62,21 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
             .push(json!({"name": name, "in": "query", "description": about, "schema": schema}));
     }
     let mut said = json!({
-        "summary": operation.about,
+        "summary": operation.summary,
         "parameters": parameters,
         "responses": {
-            status.to_string(): {"description": operation.about, "content": content},
+            status.to_string(): {"description": operation.summary, "content": content},
             "default": {
                 "description": "why not",
                 "content": {"application/problem+json": {"schema": problem}},
             },
         },
     });
-    if let Some(form) = operation.takes {
+    if let Some(form) = operation.request_schema {
         let schema = form(generator).to_value();
         said["requestBody"] = json!({"content": {"application/json": {"schema": schema}}});
     }
-    if let Access::Scopes(scopes) = operation.access {
+    if let OperationAccess::Scopes(scopes) = operation.access {
         let words: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
         said["security"] = json!([{"token": []}]);
         said["x-scopes"] = json!(words);

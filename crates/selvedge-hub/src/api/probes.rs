@@ -7,23 +7,23 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use selvedge_core::fleet::TaskState;
+use selvedge_core::protocol::TaskState;
 
-use super::views::{self, Stats};
+use super::views::{self, HubStats};
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
 
-pub(super) async fn alive() -> &'static str {
+pub(super) async fn liveness() -> &'static str {
     "ok\n"
 }
 
-pub(super) async fn ready(State(hub): State<Arc<Hub>>) -> Result<&'static str, Refused> {
+pub(super) async fn readiness(State(hub): State<Arc<Hub>>) -> Result<&'static str, ApiError> {
     // A write that changes nothing: the writer lives, and so does what is behind it.
-    hub.store.used(Vec::new()).await?;
+    hub.store.touch_tokens(Vec::new()).await?;
     Ok("ready\n")
 }
 
-pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, Refused> {
+pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, ApiError> {
     let overview = hub.store.overview().await?;
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -32,7 +32,7 @@ pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, Ref
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
 
-fn families(text: &mut String, stats: &Stats, hub: &Hub) -> std::fmt::Result {
+fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result {
     family(text, "selvedge_tasks", "gauge", "Tasks by state.")?;
     for (state, count) in &stats.states {
         writeln!(text, "selvedge_tasks{{state=\"{state}\"}} {count}")?;
@@ -138,7 +138,7 @@ fn single(text: &mut String, name: &str, kind: &str, about: &str, value: u64) ->
 }
 
 /// Verified tasks by the verification runs that it took.
-fn histogram(text: &mut String, stats: &Stats) -> std::fmt::Result {
+fn histogram(text: &mut String, stats: &HubStats) -> std::fmt::Result {
     let name = "selvedge_verified_after_attempts";
     family(
         text,

@@ -6,100 +6,105 @@ use axum::Json;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use selvedge_core::fleet::{JournalPage, ReportPage};
+use selvedge_core::protocol::{JournalPage, ReportPage};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::blobs;
-use super::tasks::find;
-use super::views::{FilePage, LogPage, LogRow, RunLine, RunPage, timestamp};
+use super::tasks::find_task;
+use super::views::{AttemptLine, AttemptPage, FilePage, LogPage, LogRow, timestamp};
 use crate::access::Caller;
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
 use crate::result;
 
 /// Lines of a page when nobody says.
-const LINES: usize = 500;
-const MOST: usize = 2_000;
+const DEFAULT_LINES: usize = 500;
+const MAX_LINES: usize = 2_000;
 
 /// Which part of a series.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Part {
+pub(super) struct SeriesParams {
     after: Option<u64>,
     limit: Option<usize>,
 }
 
-impl Part {
+impl SeriesParams {
     fn limit(&self) -> usize {
-        self.limit.unwrap_or(LINES).clamp(1, MOST)
+        self.limit.unwrap_or(DEFAULT_LINES).clamp(1, MAX_LINES)
     }
 }
 
-fn value(body: &str) -> Value {
+fn parse_body(body: &str) -> Value {
     serde_json::from_str(body).unwrap_or_default()
 }
 
-fn raw(body: String) -> Response {
+fn json_response(body: String) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-pub(super) async fn result_of(
+pub(super) async fn show_result(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-) -> Result<Response, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
-    let found = result::body(&hub, &view).await?;
-    Ok(raw(found.ok_or_else(|| Refused::not_found("result yet"))?))
+) -> Result<Response, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let found = result::load_body(&hub, &view).await?;
+    Ok(json_response(
+        found.ok_or_else(|| ApiError::not_found("result yet"))?,
+    ))
 }
 
-pub(super) async fn all(
+pub(super) async fn list_reports(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-) -> Result<Json<ReportPage>, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
+) -> Result<Json<ReportPage>, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let reports = hub.store.reports(view.row.task_id).await?;
-    let reports = reports.iter().map(|report| value(&report.body)).collect();
+    let reports = reports
+        .iter()
+        .map(|report| parse_body(&report.body))
+        .collect();
     Ok(Json(ReportPage { reports }))
 }
 
-pub(super) async fn one(
+pub(super) async fn show_report(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path((task, number)): Path<(String, String)>,
-) -> Result<Response, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
+) -> Result<Response, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let task = view.row.task_id;
     let found = match number.as_str() {
         "latest" => hub.store.reports(task).await?.pop(),
         number => {
             let number = number.parse().map_err(|_| {
-                Refused::bad_request("a report is named by its run number, or `latest`")
+                ApiError::bad_request("a report is named by its run number, or `latest`")
             })?;
             hub.store.report(task, number).await?
         }
     };
-    let found = found.ok_or_else(|| Refused::not_found("report"))?;
-    Ok(raw(found.body))
+    let found = found.ok_or_else(|| ApiError::not_found("report"))?;
+    Ok(json_response(found.body))
 }
 
-pub(super) async fn runs(
+pub(super) async fn list_attempts(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-) -> Result<Json<RunPage>, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
+) -> Result<Json<AttemptPage>, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let runs = hub.store.runs(view.row.task_id).await?;
-    let lines = runs.into_iter().map(|run| RunLine {
+    let lines = runs.into_iter().map(|run| AttemptLine {
         run_number: run.run_number,
         lease_epoch: run.epoch,
         begun_at: timestamp(run.begun_at),
         closed_at: run.closed_at.map(timestamp),
-        closing: run.closing,
+        closing: run.end,
     });
-    Ok(Json(RunPage {
+    Ok(Json(AttemptPage {
         runs: lines.collect(),
     }))
 }
@@ -108,9 +113,9 @@ pub(super) async fn journal(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    Query(part): Query<Part>,
-) -> Result<Json<JournalPage>, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
+    Query(part): Query<SeriesParams>,
+) -> Result<Json<JournalPage>, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let (after, limit) = (part.after.unwrap_or(0), part.limit());
     let lines = hub.store.journal(view.row.task_id, after, limit).await?;
     Ok(Json(JournalPage {
@@ -118,7 +123,7 @@ pub(super) async fn journal(
             .last()
             .filter(|_| lines.len() == limit)
             .map(|line| line.seq),
-        events: lines.iter().map(|line| value(&line.event)).collect(),
+        events: lines.iter().map(|line| parse_body(&line.event)).collect(),
     }))
 }
 
@@ -126,9 +131,9 @@ pub(super) async fn log(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    Query(part): Query<Part>,
-) -> Result<Json<LogPage>, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
+    Query(part): Query<SeriesParams>,
+) -> Result<Json<LogPage>, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let (after, limit) = (part.after.unwrap_or(0), part.limit());
     let lines = hub.store.log(view.row.task_id, after, limit).await?;
     Ok(Json(LogPage {
@@ -141,7 +146,7 @@ pub(super) async fn log(
             .map(|line| LogRow {
                 seq: line.seq,
                 at: timestamp(line.at),
-                event: value(&line.event),
+                event: parse_body(&line.event),
             })
             .collect(),
     }))
@@ -151,27 +156,27 @@ pub(super) async fn files(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-) -> Result<Json<FilePage>, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
+) -> Result<Json<FilePage>, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let files = hub.store.files(view.row.task_id).await?;
     Ok(Json(FilePage { files }))
 }
 
 /// Which file.
 #[derive(Debug, Deserialize)]
-pub(super) struct Named {
+pub(super) struct FileParams {
     name: String,
 }
 
-pub(super) async fn content(
+pub(super) async fn download_file(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    Query(named): Query<Named>,
-) -> Result<Response, Refused> {
-    let (view, _) = find(&hub, &caller, &task).await?;
+    Query(named): Query<FileParams>,
+) -> Result<Response, ApiError> {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let files = hub.store.files(view.row.task_id).await?;
     let file = files.into_iter().find(|file| file.name == named.name);
-    let file = file.ok_or_else(|| Refused::not_found("file"))?;
-    blobs::whole(&hub, file.hash).await
+    let file = file.ok_or_else(|| ApiError::not_found("file"))?;
+    blobs::stream_blob(&hub, file.hash).await
 }

@@ -8,15 +8,15 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use selvedge_core::fleet::{
+use selvedge_core::lease::ReviewAction;
+use selvedge_core::model::{Outcome, ReviewTarget, Task, TaskId};
+use selvedge_core::protocol::{
     CancelRequest, FieldError, ReviewDecision, ReviewRequest, SubmitAnswer, TaskPage, TaskRow,
     TaskState,
 };
-use selvedge_core::lease::Review;
-use selvedge_core::model::{Outcome, ReviewTarget, Task, TaskId};
 use selvedge_store::fault;
 use selvedge_store::hub::{
-    Answer, Change, HubStoreError, ListFilter, NewTask, Submitted, TaskView,
+    ChangeAnswer, HubStoreError, ListFilter, NewTask, SubmitOutcome, TaskChange, TaskView,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -27,16 +27,16 @@ use super::new_task::new_task;
 use super::views::task_row;
 use crate::access::Caller;
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
 use crate::review::{self, ReviewOrder};
 use crate::{plans, validate};
 
-const KEY: &str = "idempotency-key";
+const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 
-pub(super) type Bodied = Result<Bytes, BytesRejection>;
+pub(super) type BodyResult = Result<Bytes, BytesRejection>;
 
 /// A body within its limit, or why not.
-pub(super) fn bytes(body: Bodied) -> Result<Bytes, Refused> {
+pub(super) fn read_body(body: BodyResult) -> Result<Bytes, ApiError> {
     body.map_err(|rejection| {
         let status = rejection.status();
         let kind = if status == StatusCode::PAYLOAD_TOO_LARGE {
@@ -44,49 +44,54 @@ pub(super) fn bytes(body: Bodied) -> Result<Bytes, Refused> {
         } else {
             "body"
         };
-        Refused::new(status, kind, rejection.body_text())
+        ApiError::new(status, kind, rejection.body_text())
     })
 }
 
-pub(super) fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+pub(super) fn parse_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let field = error.path().to_string();
-        Refused::field(&field, error.into_inner().to_string())
+        ApiError::field(&field, error.into_inner().to_string())
     })
 }
 
-pub(super) fn id(text: &str) -> Result<TaskId, Refused> {
-    text.parse().map_err(|_| Refused::not_found("task"))
+pub(super) fn parse_task_id(text: &str) -> Result<TaskId, ApiError> {
+    text.parse().map_err(|_| ApiError::not_found("task"))
 }
 
 /// The task, if the caller may know of it.
-pub(super) async fn find(
+pub(super) async fn find_task(
     hub: &Hub,
     caller: &Caller,
     task: &str,
-) -> Result<(TaskView, String), Refused> {
-    let found = hub.store.task(id(task)?).await?;
+) -> Result<(TaskView, String), ApiError> {
+    let found = hub.store.task(parse_task_id(task)?).await?;
     found
         .filter(|(view, _)| view.tenant == caller.0.tenant)
-        .ok_or_else(|| Refused::not_found("task"))
+        .ok_or_else(|| ApiError::not_found("task"))
 }
 
 pub(super) async fn submit(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    body: Bodied,
-) -> Result<Response, Refused> {
-    let body = bytes(body)?;
+    body: BodyResult,
+) -> Result<Response, ApiError> {
+    let body = read_body(body)?;
     let checked = validate::task(&body, &hub.settings.defaults)?;
-    let key = headers.get(KEY).map(|key| key.to_str().unwrap_or_default());
+    let key = headers
+        .get(IDEMPOTENCY_HEADER)
+        .map(|key| key.to_str().unwrap_or_default());
     if key.is_some_and(|key| key.is_empty() || key.len() > 200) {
-        return Err(Refused::field(KEY, "is 1 to 200 visible characters"));
+        return Err(ApiError::field(
+            IDEMPOTENCY_HEADER,
+            "is 1 to 200 visible characters",
+        ));
     }
     let hash: [u8; 32] = Sha256::digest(&body).into();
     let idempotency = key.map(|key| (key.to_owned(), hash));
-    take(
+    enqueue_task(
         &hub,
         &caller,
         checked.task,
@@ -97,14 +102,14 @@ pub(super) async fn submit(
     .await
 }
 
-async fn take(
+async fn enqueue_task(
     hub: &Hub,
     caller: &Caller,
     mut task: Task,
     retry_of: Option<TaskId>,
     mut warnings: Vec<String>,
     idempotency: Option<(String, [u8; 32])>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let task_id = *task
         .task_id
         .get_or_insert_with(|| TaskId::new(Uuid::now_v7()));
@@ -116,27 +121,27 @@ async fn take(
     let new = NewTask {
         retry_of,
         idempotency,
-        ..new.map_err(|error| Refused::bad_request(error.to_string()))?
+        ..new.map_err(|error| ApiError::bad_request(error.to_string()))?
     };
     let labels = task.labels.clone();
     let (task_id, repeated) = match hub.store.submit(new).await? {
-        Submitted::New(id) => (id, false),
-        Submitted::Again(id) => (id, true),
-        Submitted::KeyTaken(id) => {
-            return Err(Refused::conflict(format!(
+        SubmitOutcome::New(id) => (id, false),
+        SubmitOutcome::Duplicate(id) => (id, true),
+        SubmitOutcome::IdempotencyConflict(id) => {
+            return Err(ApiError::conflict(format!(
                 "the idempotency key was used for another request, which became task {id}"
             )));
         }
-        Submitted::IdTaken => {
-            return Err(Refused::conflict(
+        SubmitOutcome::IdTaken => {
+            return Err(ApiError::conflict(
                 "there is a task with this task_id already",
             ));
         }
     };
-    fault::reached("hub.submit.committed");
-    hub.changed(task_id);
+    fault::failpoint("hub.submit.committed");
+    hub.notify_changed(task_id);
     hub.wake.notify_one();
-    if let Some(reason) = hub.sessions.unplaceable(&labels) {
+    if let Some(reason) = hub.sessions.why_unschedulable(&labels) {
         warnings.push(reason);
     }
     let state = if repeated {
@@ -158,7 +163,7 @@ async fn take(
 /// What a list may be asked for.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Asked {
+pub(super) struct ListParams {
     state: Option<String>,
     outcome: Option<String>,
     agent: Option<String>,
@@ -172,17 +177,17 @@ pub(super) struct Asked {
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    Query(asked): Query<Asked>,
-) -> Result<Json<TaskPage>, Refused> {
-    let (mut filter, limit) = filter(asked)?;
+    Query(asked): Query<ListParams>,
+) -> Result<Json<TaskPage>, ApiError> {
+    let (mut filter, limit) = parse_filter(asked)?;
     filter.tenant = Some(caller.0.tenant);
     let page = hub.store.tasks(filter, limit).await?;
     let mut tasks: Vec<TaskRow> = page.tasks.iter().map(|view| task_row(view, None)).collect();
     for (row, view) in tasks.iter_mut().zip(&page.tasks) {
         if plans::is_plan(view) {
-            sum_of_plan(&hub, row).await?;
+            add_plan_totals(&hub, row).await?;
         } else if row.state == TaskState::Queued {
-            row.unplaceable = hub.sessions.unplaceable(&row.labels);
+            row.unplaceable = hub.sessions.why_unschedulable(&row.labels);
         }
     }
     let last = tasks.last().filter(|_| page.more);
@@ -193,25 +198,25 @@ pub(super) async fn list(
 }
 
 /// A plan has no attempts and costs of its own: its row shows those of its subtasks.
-async fn sum_of_plan(hub: &Hub, row: &mut TaskRow) -> Result<(), Refused> {
+async fn add_plan_totals(hub: &Hub, row: &mut TaskRow) -> Result<(), ApiError> {
     if let Some((_, body)) = hub.store.task(row.task_id).await? {
-        add(
+        apply_totals(
             row,
-            plans::sum(hub, json(body.as_bytes())?, row.outcome).await?,
+            plans::compute_totals(hub, parse_json(body.as_bytes())?, row.outcome).await?,
         );
         row.subtasks.clear();
     }
     Ok(())
 }
 
-fn add(row: &mut TaskRow, sum: plans::Sum) {
+fn apply_totals(row: &mut TaskRow, sum: plans::PlanTotals) {
     row.attempts = sum.attempts;
     row.cost = sum.cost;
     row.tokens = sum.tokens.0.saturating_add(sum.tokens.1);
     row.subtasks = sum.subtasks;
 }
 
-fn filter(asked: Asked) -> Result<(ListFilter, usize), Refused> {
+fn parse_filter(asked: ListParams) -> Result<(ListFilter, usize), ApiError> {
     let mut errors = Vec::new();
     let mut wrong = |field: &str, detail: &str| {
         errors.push(FieldError {
@@ -255,7 +260,7 @@ fn filter(asked: Asked) -> Result<(ListFilter, usize), Refused> {
     if errors.is_empty() {
         Ok((filter, limit))
     } else {
-        Err(Refused::fields(errors))
+        Err(ApiError::fields(errors))
     }
 }
 
@@ -263,17 +268,17 @@ pub(super) async fn show(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-) -> Result<Json<TaskRow>, Refused> {
-    shown(&hub, &caller, &task).await.map(Json)
+) -> Result<Json<TaskRow>, ApiError> {
+    load_row(&hub, &caller, &task).await.map(Json)
 }
 
-pub(super) async fn shown(hub: &Hub, caller: &Caller, task: &str) -> Result<TaskRow, Refused> {
-    let (view, body) = find(hub, caller, task).await?;
-    Ok(whole_row(hub, &view, &body).await?)
+pub(super) async fn load_row(hub: &Hub, caller: &Caller, task: &str) -> Result<TaskRow, ApiError> {
+    let (view, body) = find_task(hub, caller, task).await?;
+    Ok(full_row(hub, &view, &body).await?)
 }
 
 /// All of a task's row, with the subtasks of a plan.
-pub(crate) async fn whole_row(
+pub(crate) async fn full_row(
     hub: &Hub,
     view: &TaskView,
     body: &str,
@@ -281,10 +286,10 @@ pub(crate) async fn whole_row(
     let mut row = task_row(view, Some(body));
     row.awaiting_review = review::target(hub, &view.row).await;
     if let Some(plan) = row.task.clone().filter(|_| plans::is_plan(view)) {
-        let sum = plans::sum(hub, *plan, row.outcome).await?;
-        add(&mut row, sum);
+        let sum = plans::compute_totals(hub, *plan, row.outcome).await?;
+        apply_totals(&mut row, sum);
     } else if row.state == TaskState::Queued {
-        row.unplaceable = hub.sessions.unplaceable(&row.labels);
+        row.unplaceable = hub.sessions.why_unschedulable(&row.labels);
     }
     Ok(row)
 }
@@ -293,27 +298,27 @@ pub(super) async fn cancel(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    body: Bodied,
-) -> Result<(StatusCode, Json<TaskRow>), Refused> {
-    let body = bytes(body)?;
+    body: BodyResult,
+) -> Result<(StatusCode, Json<TaskRow>), ApiError> {
+    let body = read_body(body)?;
     let asked: CancelRequest = if body.is_empty() {
         CancelRequest::default()
     } else {
-        json(&body)?
+        parse_json(&body)?
     };
-    let (view, _) = find(&hub, &caller, &task).await?;
-    let change = Change::Cancel {
+    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let change = TaskChange::Cancel {
         by: caller.0.name.clone(),
         reason: asked.reason,
     };
-    changed(&hub, id(&task)?, change).await?;
-    fault::reached("hub.cancel.committed");
+    apply_change(&hub, parse_task_id(&task)?, change).await?;
+    fault::failpoint("hub.cancel.committed");
     if plans::is_plan(&view) {
-        plans::cancelled(&hub, view.row.task_id).await?;
+        plans::cancel_plan_work(&hub, view.row.task_id).await?;
     }
     Ok((
         StatusCode::ACCEPTED,
-        Json(shown(&hub, &caller, &task).await?),
+        Json(load_row(&hub, &caller, &task).await?),
     ))
 }
 
@@ -322,54 +327,56 @@ pub(super) async fn retry(
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
-    let (view, body) = find(&hub, &caller, &task).await?;
-    again(&hub, &caller, &view, &body, &headers).await
+) -> Result<Response, ApiError> {
+    let (view, body) = find_task(&hub, &caller, &task).await?;
+    resubmit_task(&hub, &caller, &view, &body, &headers).await
 }
 
 /// Makes a new task like one that is over.
-pub(crate) async fn again(
+pub(crate) async fn resubmit_task(
     hub: &Hub,
     caller: &Caller,
     view: &TaskView,
     body: &str,
     headers: &HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     if !view.row.lease.state.is_terminal() {
-        return Err(Refused::conflict(format!(
+        return Err(ApiError::conflict(format!(
             "the task is {}: only one that is over can be tried again",
             view.row.lease.state.as_str()
         )));
     }
-    let mut again: Task = json(body.as_bytes())?;
+    let mut again: Task = parse_json(body.as_bytes())?;
     again.task_id = None;
     let of = view.row.task_id;
-    let key = headers.get(KEY).and_then(|key| key.to_str().ok());
+    let key = headers
+        .get(IDEMPOTENCY_HEADER)
+        .and_then(|key| key.to_str().ok());
     let hash: [u8; 32] = Sha256::digest(format!("retry {of}")).into();
     let idempotency = key.map(|key| (key.to_owned(), hash));
-    take(hub, caller, again, Some(of), Vec::new(), idempotency).await
+    enqueue_task(hub, caller, again, Some(of), Vec::new(), idempotency).await
 }
 
 pub(super) async fn review(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    body: Bodied,
-) -> Result<Json<TaskRow>, Refused> {
-    let asked: ReviewRequest = json(&bytes(body)?)?;
-    let (view, _) = find(&hub, &caller, &task).await?;
+    body: BodyResult,
+) -> Result<Json<TaskRow>, ApiError> {
+    let asked: ReviewRequest = parse_json(&read_body(body)?)?;
+    let (view, _) = find_task(&hub, &caller, &task).await?;
     let review = match (asked.decision, asked.retry) {
         (ReviewDecision::Accept, true) => {
             let detail =
                 "accepted work gets no other attempt: accept it, or reject it with `retry`";
-            return Err(Refused::field("retry", detail));
+            return Err(ApiError::field("retry", detail));
         }
-        (ReviewDecision::Accept, false) => Review::Accept,
-        (ReviewDecision::Reject, false) => Review::Reject,
-        (ReviewDecision::Reject, true) | (ReviewDecision::Retry, _) => Review::Retry,
+        (ReviewDecision::Accept, false) => ReviewAction::Accept,
+        (ReviewDecision::Reject, false) => ReviewAction::Reject,
+        (ReviewDecision::Reject, true) | (ReviewDecision::Retry, _) => ReviewAction::Retry,
     };
-    if review != Review::Accept && asked.reason.trim().is_empty() {
-        return Err(Refused::field(
+    if review != ReviewAction::Accept && asked.reason.trim().is_empty() {
+        return Err(ApiError::field(
             "reason",
             "says nothing: why is the work not right?",
         ));
@@ -385,16 +392,20 @@ pub(super) async fn review(
         },
     };
     let change = review::change(&hub, &view.row, order).await?;
-    changed(&hub, view.row.task_id, change).await?;
-    Ok(Json(shown(&hub, &caller, &task).await?))
+    apply_change(&hub, view.row.task_id, change).await?;
+    Ok(Json(load_row(&hub, &caller, &task).await?))
 }
 
 /// Applies a person's change.
-pub(crate) async fn changed(hub: &Hub, task: TaskId, change: Change) -> Result<(), Refused> {
+pub(crate) async fn apply_change(
+    hub: &Hub,
+    task: TaskId,
+    change: TaskChange,
+) -> Result<(), ApiError> {
     let verdict = hub.change(task, change).await?;
     match verdict.map(|verdict| verdict.answer) {
-        None => Err(Refused::not_found("task")),
-        Some(Answer::Done) => Ok(()),
-        Some(Answer::Refused { detail, .. }) => Err(Refused::conflict(detail)),
+        None => Err(ApiError::not_found("task")),
+        Some(ChangeAnswer::Applied) => Ok(()),
+        Some(ChangeAnswer::Refused { detail, .. }) => Err(ApiError::conflict(detail)),
     }
 }

@@ -6,20 +6,20 @@ use axum::Json;
 use axum::extract::{Extension, Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use selvedge_core::fleet::{IssuedToken, TokenPage, TokenRequest};
+use selvedge_core::protocol::{IssuedToken, TokenPage, TokenRequest};
 
-use super::tasks::{Bodied, bytes, json};
+use super::tasks::{BodyResult, parse_json, read_body};
 use super::views::token_row;
 use crate::access::Caller;
-use crate::auth::mint;
+use crate::auth::generate_token;
 use crate::hub::Hub;
-use crate::problem::Refused;
+use crate::problem::ApiError;
 
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-) -> Result<Json<TokenPage>, Refused> {
-    let all = hub.store.identities().await?;
+) -> Result<Json<TokenPage>, ApiError> {
+    let all = hub.store.list_tokens().await?;
     let own = all
         .iter()
         .filter(|identity| identity.tenant == caller.0.tenant);
@@ -28,21 +28,21 @@ pub(super) async fn list(
     }))
 }
 
-pub(super) async fn make(
+pub(super) async fn create_token(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    body: Bodied,
-) -> Result<Response, Refused> {
-    let asked: TokenRequest = json(&bytes(body)?)?;
+    body: BodyResult,
+) -> Result<Response, ApiError> {
+    let asked: TokenRequest = parse_json(&read_body(body)?)?;
     let name = asked.name.trim();
     if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
-        return Err(Refused::field(
+        return Err(ApiError::field(
             "name",
             "is 1 to 100 characters, none of control",
         ));
     }
     if asked.scopes.is_empty() {
-        return Err(Refused::field(
+        return Err(ApiError::field(
             "scopes",
             "names nothing that the token may do",
         ));
@@ -50,13 +50,13 @@ pub(super) async fn make(
     let now = hub.store.now().await?;
     let lasts = asked.expires_at.map(|at| at.as_millisecond() - now);
     if lasts.is_some_and(|lasts| lasts <= 0) {
-        return Err(Refused::field("expires_at", "is past"));
+        return Err(ApiError::field("expires_at", "is past"));
     }
-    let minted = mint(name, &caller.0.tenant, &asked.scopes, lasts).map_err(|_| {
+    let minted = generate_token(name, &caller.0.tenant, &asked.scopes, lasts).map_err(|_| {
         let status = StatusCode::SERVICE_UNAVAILABLE;
-        Refused::new(status, "random", "the system has no random numbers now")
+        ApiError::new(status, "random", "the system has no random numbers now")
     })?;
-    let identity = hub.store.admit(minted.identity).await?;
+    let identity = hub.store.insert_token(minted.identity).await?;
     let issued = IssuedToken {
         token: minted.secret,
         row: token_row(&identity),
@@ -69,13 +69,13 @@ pub(super) async fn revoke(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(token): Path<String>,
-) -> Result<StatusCode, Refused> {
-    let all = hub.store.identities().await?;
+) -> Result<StatusCode, ApiError> {
+    let all = hub.store.list_tokens().await?;
     let found = all.iter().find(|identity| {
         identity.tenant == caller.0.tenant && identity.token_id.to_string() == token
     });
-    let found = found.ok_or_else(|| Refused::not_found("token"))?;
+    let found = found.ok_or_else(|| ApiError::not_found("token"))?;
     hub.store.revoke(found.token_id).await?;
-    hub.sessions.revoked(found.token_id);
+    hub.sessions.end_sessions_of(found.token_id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use selvedge_core::fleet::Scope;
-use selvedge_core::fleet::{FileRef, OWN_LABELS, TaskRow, TaskState, TokenRow};
-use selvedge_core::model::{Closing, Cost, CostSource, Outcome, Task, TaskId, Timestamp};
-use selvedge_store::hub::{Cost as Ledger, Identity, Overview, TaskView};
+use selvedge_core::model::{AttemptEnd, Cost, CostSource, Outcome, Task, TaskId, Timestamp};
+use selvedge_core::protocol::Scope;
+use selvedge_core::protocol::{FileRef, RESERVED_LABEL_PREFIX, TaskRow, TaskState, TokenRow};
+use selvedge_store::hub::{ApiToken, LedgerTotal, Overview, TaskView};
 use serde::{Deserialize, Serialize};
 
 /// Files of a task.
@@ -40,7 +40,7 @@ pub(crate) struct LogPage {
 
 /// An attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RunLine {
+pub(crate) struct AttemptLine {
     /// Its number.
     pub(crate) run_number: u32,
     /// The grant under which it began.
@@ -50,19 +50,19 @@ pub(crate) struct RunLine {
     /// When it was closed.
     pub(crate) closed_at: Option<Timestamp>,
     /// How.
-    pub(crate) closing: Option<Closing>,
+    pub(crate) closing: Option<AttemptEnd>,
 }
 
 /// The attempts of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RunPage {
+pub(crate) struct AttemptPage {
     /// In order.
-    pub(crate) runs: Vec<RunLine>,
+    pub(crate) runs: Vec<AttemptLine>,
 }
 
 /// Tasks that wait for the same labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingTasks {
     /// What a worker must offer.
     pub(crate) labels: Vec<String>,
     /// How many.
@@ -76,7 +76,7 @@ pub(crate) struct Waiting {
 
 /// Numbers over all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Stats {
+pub(crate) struct HubStats {
     /// Tasks by state.
     pub(crate) states: BTreeMap<String, u64>,
     /// Tasks that are over, by outcome.
@@ -99,14 +99,14 @@ pub(crate) struct Stats {
     /// Tokens in and out.
     pub(crate) tokens: u64,
     /// What waits.
-    pub(crate) waiting: Vec<Waiting>,
+    pub(crate) waiting: Vec<WaitingTasks>,
 }
 
 pub(crate) fn timestamp(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-pub(crate) fn cost(ledger: Ledger) -> Cost {
+pub(crate) fn cost(ledger: LedgerTotal) -> Cost {
     if ledger.calls == 0 {
         return Cost::ZERO;
     }
@@ -137,7 +137,7 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         description: view.title.clone(),
         agent: view.agent.clone(),
         workspace: view.place.clone(),
-        attempts: lease.last_run,
+        attempts: lease.last_attempt,
         max_attempts: view.max_attempts,
         infra_losses: lease.losses,
         cost: cost(view.cost),
@@ -167,11 +167,11 @@ pub(crate) fn labels(view: &TaskView, task: Option<&Task>) -> Vec<String> {
     if let Some(task) = task {
         return task.labels.clone();
     }
-    let asked = |label: &&String| !label.starts_with(OWN_LABELS);
+    let asked = |label: &&String| !label.starts_with(RESERVED_LABEL_PREFIX);
     view.labels.iter().filter(asked).cloned().collect()
 }
 
-pub(crate) fn token_row(identity: &Identity) -> TokenRow {
+pub(crate) fn token_row(identity: &ApiToken) -> TokenRow {
     let scopes = identity.scopes.iter();
     TokenRow {
         id: identity.token_id.to_string(),
@@ -186,7 +186,7 @@ pub(crate) fn token_row(identity: &Identity) -> TokenRow {
     }
 }
 
-pub(crate) fn stats(overview: &Overview) -> Stats {
+pub(crate) fn stats(overview: &Overview) -> HubStats {
     let count = |wanted: TaskState| -> u64 {
         let states = overview.states.iter();
         states
@@ -194,7 +194,7 @@ pub(crate) fn stats(overview: &Overview) -> Stats {
             .map(|(_, count)| count)
             .sum()
     };
-    let closing = |closing: Closing| -> String {
+    let closing = |closing: AttemptEnd| -> String {
         serde_json::to_value(closing)
             .ok()
             .and_then(|word| word.as_str().map(str::to_owned))
@@ -213,7 +213,7 @@ pub(crate) fn stats(overview: &Overview) -> Stats {
         .filter(|(outcome, _)| *outcome == Outcome::Verified)
         .map(|(_, count)| count)
         .sum();
-    Stats {
+    HubStats {
         states: TaskState::ALL
             .map(|state| (state.as_str().to_owned(), count(state)))
             .into(),
@@ -240,7 +240,7 @@ pub(crate) fn stats(overview: &Overview) -> Stats {
         waiting: overview
             .waiting
             .iter()
-            .map(|waiting| Waiting {
+            .map(|waiting| WaitingTasks {
                 labels: waiting.labels.clone(),
                 tasks: waiting.waiting,
                 since: timestamp(waiting.since),

@@ -7,38 +7,40 @@
 //! twice, has one effect. The plan itself is held under a lease as any task that is at work, which every
 //! hub on the database may renew: the lease ends with the last hub, and the plan goes on with the next.
 
-mod course;
-mod parts;
+mod state;
+mod subtasks;
 mod trees;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::fleet::{
-    Entry as Header, Lease as WireLease, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
-};
-use selvedge_core::lease::Fence;
+use selvedge_core::lease::LeaseCredential;
 use selvedge_core::model::{Cost, Outcome, Task, TaskId};
-use selvedge_core::plan::Turn;
-use selvedge_face::reading::WholePlan;
-use selvedge_store::hub::{Change, Entry, HubStoreError, Step, Submitted, TaskView};
+use selvedge_core::plan::ScheduleDecision;
+use selvedge_core::protocol::{
+    EntryHeader as Header, LeaseToken as WireLease, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
+};
+use selvedge_face::backend::PlanDetail;
+use selvedge_store::hub::{
+    EntryKind, HubStoreError, StreamEntry, SubmitOutcome, TaskChange, TaskView,
+};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-use self::course::Course;
-use self::parts::Parts;
-use crate::api::{new_task, whole_row};
-use crate::facts;
-use crate::hub::{Activity, Hub};
+use self::state::PlanState;
+use self::subtasks::Subtasks;
+use crate::api::{full_row, new_task};
+use crate::hub::{Hub, HubActivity};
 use crate::result;
+use crate::run_stats;
 
 /// How long changes are gathered before plans are looked at.
-const GATHERED: Duration = Duration::from_millis(20);
+const COLLECT_WINDOW: Duration = Duration::from_millis(20);
 /// Who holds plans.
-const HOLDER: &str = "the hub";
+const HUB_HOLDER: &str = "the hub";
 
 /// Whether this row is a plan's.
 pub(crate) fn is_plan(view: &TaskView) -> bool {
@@ -47,25 +49,25 @@ pub(crate) fn is_plan(view: &TaskView) -> bool {
 
 /// Which tasks belong to each plan that is not over: fixed at its submission, so what is remembered of it
 /// here only spares looking.
-type Known = HashMap<TaskId, HashSet<TaskId>>;
+type PlanIndex = HashMap<TaskId, HashSet<TaskId>>;
 
 /// Carries plans through for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut activity = hub.watch();
-    let mut known = Known::new();
-    let renew_every = hub.settings.timing.renew_every();
+    let mut known = PlanIndex::new();
+    let renew_every = hub.settings.timing.renew_interval();
     // What another hub wrote is told to nobody here.
-    let look_every = match hub.store.neighbours() {
+    let look_every = match hub.store.peers() {
         Some(_) => renew_every.min(Duration::from_secs(1)),
         None => renew_every,
     };
     let (mut look_at, mut renew_at) = (Instant::now(), Instant::now());
     loop {
-        let (changed, missed) = gathered(&mut activity, look_at).await;
+        let (changed, missed) = collect_changes(&mut activity, look_at).await;
         let now = Instant::now();
         let all = missed || now >= look_at;
         let renew = now >= renew_at;
-        if let Err(error) = look(&hub, &mut known, &changed, all, renew).await {
+        if let Err(error) = advance_plans(&hub, &mut known, &changed, all, renew).await {
             tracing::error!(%error, "cannot carry plans through");
         }
         if all {
@@ -78,17 +80,17 @@ pub(crate) async fn run(hub: Arc<Hub>) {
 }
 
 /// The tasks that changed: some at once, or what there is at that moment; and whether any were missed.
-async fn gathered(
-    activity: &mut broadcast::Receiver<Activity>,
+async fn collect_changes(
+    activity: &mut broadcast::Receiver<HubActivity>,
     mut until: Instant,
 ) -> (HashSet<TaskId>, bool) {
     let (mut changed, mut missed) = (HashSet::new(), false);
     loop {
         match timeout_at(until, activity.recv()).await {
-            Ok(Ok(Activity::Changed(task))) => {
+            Ok(Ok(HubActivity::Changed(task))) => {
                 changed.insert(task);
             }
-            Ok(Ok(Activity::Progress(..))) => continue,
+            Ok(Ok(HubActivity::Progress(..))) => continue,
             Ok(Err(RecvError::Lagged(_))) => missed = true,
             // The hub is about to end, and this with it.
             Ok(Err(RecvError::Closed)) => {
@@ -97,14 +99,14 @@ async fn gathered(
             }
             Err(_) => return (changed, missed),
         }
-        until = until.min(Instant::now() + GATHERED);
+        until = until.min(Instant::now() + COLLECT_WINDOW);
     }
 }
 
 /// Looks at the plans that these changes concern, or at all of them, and renews their leases if it is time.
-async fn look(
+async fn advance_plans(
     hub: &Hub,
-    known: &mut Known,
+    known: &mut PlanIndex,
     changed: &HashSet<TaskId>,
     all: bool,
     renew: bool,
@@ -120,49 +122,49 @@ async fn look(
         if parts.is_some() && !of_parts && !all && !renew && !changed.contains(&plan) {
             continue;
         }
-        let Some(course) = Course::load(hub, plan).await? else {
+        let Some(course) = PlanState::load(hub, plan).await? else {
             continue;
         };
-        known.insert(plan, course.parts.ids().collect());
+        known.insert(plan, course.subtasks.ids().collect());
         if of_parts {
-            hub.changed(plan);
+            hub.notify_changed(plan);
         }
-        if let Some(fence) = course.held().filter(|_| renew) {
-            hub.store.change(plan, Change::Renew(fence)).await?;
+        if let Some(fence) = course.lease_credential().filter(|_| renew) {
+            hub.store.change(plan, TaskChange::Renew(fence)).await?;
         }
-        go_on(hub, course).await?;
+        advance_plan(hub, course).await?;
     }
     Ok(())
 }
 
 /// Takes a plan's next step, if there is one.
-async fn go_on(hub: &Hub, mut course: Course) -> Result<(), HubStoreError> {
+async fn advance_plan(hub: &Hub, mut course: PlanState) -> Result<(), HubStoreError> {
     if course.state() == TaskState::Queued {
-        let take = Change::Take {
-            holder: HOLDER.to_owned(),
+        let take = TaskChange::AcquireForHub {
+            holder: HUB_HOLDER.to_owned(),
             token: Uuid::new_v4().simple().to_string(),
         };
         // Another hub may have been first.
         hub.change(course.id(), take).await?;
-        match Course::load(hub, course.id()).await? {
+        match PlanState::load(hub, course.id()).await? {
             Some(taken) => course = taken,
             None => return Ok(()),
         }
     }
     match course.state() {
-        TaskState::Running => match course.turn() {
-            Turn::GoOn(_) => Ok(()),
-            Turn::Begin(index) => begin(hub, &course, index).await,
-            Turn::Finish(outcome) => {
-                finish(hub, &course, outcome, course.parts.reason(outcome)).await
+        TaskState::Running => match course.decide_next() {
+            ScheduleDecision::Continue(_) => Ok(()),
+            ScheduleDecision::Begin(index) => start_subtask(hub, &course, index).await,
+            ScheduleDecision::Finish(outcome) => {
+                finish_plan(hub, &course, outcome, course.subtasks.reason(outcome)).await
             }
         },
         TaskState::Cancelling => {
-            stop(hub, &course).await?;
-            match Course::load(hub, course.id()).await? {
-                Some(course) if course.parts.open().is_none() => {
-                    let reason = course.parts.reason(Outcome::Cancelled);
-                    finish(hub, &course, Outcome::Cancelled, reason).await
+            cancel_open_subtask(hub, &course).await?;
+            match PlanState::load(hub, course.id()).await? {
+                Some(course) if course.subtasks.open().is_none() => {
+                    let reason = course.subtasks.reason(Outcome::Cancelled);
+                    finish_plan(hub, &course, Outcome::Cancelled, reason).await
                 }
                 _ => Ok(()),
             }
@@ -172,13 +174,13 @@ async fn go_on(hub: &Hub, mut course: Course) -> Result<(), HubStoreError> {
 }
 
 /// Makes a subtask a task.
-async fn begin(hub: &Hub, course: &Course, index: usize) -> Result<(), HubStoreError> {
-    let begins_from = match trees::begins_from(hub, course).await? {
+async fn start_subtask(hub: &Hub, course: &PlanState, index: usize) -> Result<(), HubStoreError> {
+    let begins_from = match trees::find_base_tree(hub, course).await? {
         Ok(begins_from) => begins_from,
-        Err(lost) => return finish(hub, course, Outcome::InfraFailed, lost).await,
+        Err(lost) => return finish_plan(hub, course, Outcome::InfraFailed, lost).await,
     };
-    let plan_start = trees::plan_start(hub, course).await?;
-    let Some(task) = course.task_of(index, begins_from, plan_start) else {
+    let plan_start = trees::plan_start_tree(hub, course).await?;
+    let Some(task) = course.subtask_as_task(index, begins_from, plan_start) else {
         return Ok(());
     };
     let Some(task_id) = task.task_id else {
@@ -192,26 +194,26 @@ async fn begin(hub: &Hub, course: &Course, index: usize) -> Result<(), HubStoreE
     );
     let new = new.map_err(|error| HubStoreError::Damaged(error.to_string()))?;
     // Another hub may have been first: then it is there all the same.
-    if let Submitted::New(_) = hub.store.submit(new).await? {
-        hub.changed(task_id);
-        hub.changed(course.id());
+    if let SubmitOutcome::New(_) = hub.store.submit(new).await? {
+        hub.notify_changed(task_id);
+        hub.notify_changed(course.id());
         hub.wake.notify_one();
     }
     // Another hub may have ended the plan since it was looked at.
-    match Course::load(hub, course.id()).await? {
-        Some(now) if now.state() != TaskState::Running => stop(hub, &now).await,
+    match PlanState::load(hub, course.id()).await? {
+        Some(now) if now.state() != TaskState::Running => cancel_open_subtask(hub, &now).await,
         _ => Ok(()),
     }
 }
 
 /// Has the subtask that is at work stopped for good.
-async fn stop(hub: &Hub, course: &Course) -> Result<(), HubStoreError> {
+async fn cancel_open_subtask(hub: &Hub, course: &PlanState) -> Result<(), HubStoreError> {
     let reason = course.view.row.lease.cancel.clone();
     let reason = reason.filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or_else(|| "its plan was stopped".to_owned());
-    if let Some(open) = course.parts.open() {
-        let change = Change::Cancel {
-            by: HOLDER.to_owned(),
+    if let Some(open) = course.subtasks.open() {
+        let change = TaskChange::Cancel {
+            by: HUB_HOLDER.to_owned(),
             reason,
         };
         hub.change(open.row.task_id, change).await?;
@@ -221,20 +223,20 @@ async fn stop(hub: &Hub, course: &Course) -> Result<(), HubStoreError> {
 
 /// Stops what a plan has at work, after it was itself told to stop: one that was over at once stops
 /// nothing any more.
-pub(crate) async fn cancelled(hub: &Hub, plan: TaskId) -> Result<(), HubStoreError> {
-    match Course::load(hub, plan).await? {
-        Some(course) => stop(hub, &course).await,
+pub(crate) async fn cancel_plan_work(hub: &Hub, plan: TaskId) -> Result<(), HubStoreError> {
+    match PlanState::load(hub, plan).await? {
+        Some(course) => cancel_open_subtask(hub, &course).await,
         None => Ok(()),
     }
 }
 
-async fn finish(
+async fn finish_plan(
     hub: &Hub,
-    course: &Course,
+    course: &PlanState,
     outcome: Outcome,
     reason: String,
 ) -> Result<(), HubStoreError> {
-    let Some(Fence { epoch, token }) = course.held() else {
+    let Some(LeaseCredential { epoch, token }) = course.lease_credential() else {
         return Ok(());
     };
     let lease = WireLease {
@@ -242,26 +244,29 @@ async fn finish(
         lease_epoch: epoch,
         lease_token: token,
     };
-    let (result, files) = course.sum(hub, outcome, reason).await?;
+    let (result, files) = course.build_result(hub, outcome, reason).await?;
     let mut header = Header::new(lease, course.view.row.entry_seq + 1);
     header.files = files;
-    let step = Step::Complete {
+    let step = EntryKind::Complete {
         completion_id: format!("{}.{epoch}", course.id()),
         outcome,
         reason: result.reason.clone(),
-        result: text(&result)?,
+        result: encode_result(&result)?,
     };
-    hub.change(course.id(), Change::Entry(Box::new(Entry { header, step })))
-        .await?;
+    hub.change(
+        course.id(),
+        TaskChange::Entry(Box::new(StreamEntry { header, step })),
+    )
+    .await?;
     Ok(())
 }
 
-fn text(result: &TaskResult) -> Result<String, HubStoreError> {
+fn encode_result(result: &TaskResult) -> Result<String, HubStoreError> {
     serde_json::to_string(result).map_err(|error| HubStoreError::Damaged(error.to_string()))
 }
 
 /// What a plan's subtasks come to so far: it has no attempts and costs of its own.
-pub(crate) struct Sum {
+pub(crate) struct PlanTotals {
     /// Attempts begun.
     pub(crate) attempts: u32,
     pub(crate) cost: Cost,
@@ -272,33 +277,36 @@ pub(crate) struct Sum {
 }
 
 /// A plan as its parts tell it: its result, and the runs of those that have begun.
-pub(crate) async fn whole(
+pub(crate) async fn load_plan(
     hub: &Hub,
     view: &TaskView,
     body: &str,
-) -> Result<WholePlan, HubStoreError> {
-    let row = whole_row(hub, view, body).await?;
+) -> Result<PlanDetail, HubStoreError> {
+    let row = full_row(hub, view, body).await?;
     let mut runs = BTreeMap::new();
     for part in row.subtasks.iter().filter(|part| part.state.is_some()) {
-        let run = facts::state(hub, part.task_id).await?.run;
+        let run = run_stats::load_state(hub, part.task_id).await?.run;
         runs.extend(run.map(|run| (run.run_id, run)));
     }
-    let told = result::read(hub, view).await?;
-    Ok(WholePlan {
+    let told = result::load_result(hub, view).await?;
+    Ok(PlanDetail {
         result: row.plan_result(&runs, told),
         runs,
     })
 }
 
 /// What the subtasks of a plan come to.
-pub(crate) async fn sum(
+pub(crate) async fn compute_totals(
     hub: &Hub,
     plan: Task,
     outcome: Option<Outcome>,
-) -> Result<Sum, HubStoreError> {
-    let parts = Parts::of(hub, plan).await?;
-    Ok(Sum {
-        attempts: parts.begun().map(|part| part.row.lease.last_run).sum(),
+) -> Result<PlanTotals, HubStoreError> {
+    let parts = Subtasks::of(hub, plan).await?;
+    Ok(PlanTotals {
+        attempts: parts
+            .started()
+            .map(|part| part.row.lease.last_attempt)
+            .sum(),
         cost: parts.cost(),
         tokens: parts.tokens(),
         subtasks: parts.rows(outcome),

@@ -3,32 +3,34 @@
 //! Invariant: what a failed subtask left behind is never what another is judged by, and what a verified
 //! one left is never missing where another builds on it.
 
-use selvedge_core::model::{BeginsFrom, LeftTree, TreeId};
-use selvedge_core::plan::{holds, left_by};
+use selvedge_core::model::{BaseTree, SubtaskTree, TreeId};
+use selvedge_core::plan::{final_tree, unblocks_dependents};
 use selvedge_store::hub::{HubStoreError, TaskView};
 
-use super::course::Course;
-use crate::facts;
+use super::state::PlanState;
 use crate::hub::Hub;
+use crate::run_stats;
 
 /// The tree to put in place; none where what stands there is right. The inner error says what is lost.
-pub(super) async fn begins_from(
+pub(super) async fn find_base_tree(
     hub: &Hub,
-    course: &Course,
-) -> Result<Result<Option<BeginsFrom>, String>, HubStoreError> {
-    let mut done: Vec<(&str, &TaskView)> = course.parts.named().collect();
+    course: &PlanState,
+) -> Result<Result<Option<BaseTree>, String>, HubStoreError> {
+    let mut done: Vec<(&str, &TaskView)> = course.subtasks.named().collect();
     done.sort_by_key(|(_, view)| view.created_at);
-    if course.parts.task.repository.is_none() {
-        return Ok(Ok(put_back(hub, done.last().map(|(_, view)| *view)).await?));
+    if course.subtasks.task.repository.is_none() {
+        return Ok(Ok(
+            tree_to_restore(hub, done.last().map(|(_, view)| *view)).await?
+        ));
     }
     let mut left = Vec::new();
     for (id, view) in done {
-        if !view.row.lease.outcome.is_some_and(holds) {
+        if !view.row.lease.outcome.is_some_and(unblocks_dependents) {
             continue;
         }
-        let state = facts::state(hub, view.row.task_id).await?;
-        match state.run.as_ref().and_then(left_by) {
-            Some(tree) => left.push(LeftTree {
+        let state = run_stats::load_state(hub, view.row.task_id).await?;
+        match state.run.as_ref().and_then(final_tree) {
+            Some(tree) => left.push(SubtaskTree {
                 task_id: view.row.task_id,
                 tree,
             }),
@@ -41,32 +43,36 @@ pub(super) async fn begins_from(
         }
     }
     let last: Option<TreeId> = left.last().map(|last| last.tree.clone());
-    Ok(Ok(last.map(|tree| BeginsFrom { tree, left })))
+    Ok(Ok(last.map(|tree| BaseTree { tree, left })))
 }
 
 /// In a folder of the worker's, what the last subtask left stands there: the tree that it began from is
 /// put back if it failed.
-async fn put_back(hub: &Hub, last: Option<&TaskView>) -> Result<Option<BeginsFrom>, HubStoreError> {
-    let Some(failed) = last.filter(|view| !view.row.lease.outcome.is_some_and(holds)) else {
+async fn tree_to_restore(
+    hub: &Hub,
+    last: Option<&TaskView>,
+) -> Result<Option<BaseTree>, HubStoreError> {
+    let Some(failed) = last.filter(|view| !view.row.lease.outcome.is_some_and(unblocks_dependents))
+    else {
         return Ok(None);
     };
-    let state = facts::state(hub, failed.row.task_id).await?;
+    let state = run_stats::load_state(hub, failed.row.task_id).await?;
     let tree = state.run.and_then(|run| run.start_tree);
-    Ok(tree.map(|tree| BeginsFrom {
+    Ok(tree.map(|tree| BaseTree {
         tree,
         left: Vec::new(),
     }))
 }
 
 /// The tree that the plan began from: its first subtask began there. None where no snapshots are taken.
-pub(super) async fn plan_start(
+pub(super) async fn plan_start_tree(
     hub: &Hub,
-    course: &Course,
+    course: &PlanState,
 ) -> Result<Option<TreeId>, HubStoreError> {
-    let mut begun: Vec<&TaskView> = course.parts.begun().collect();
+    let mut begun: Vec<&TaskView> = course.subtasks.started().collect();
     begun.sort_by_key(|view| view.created_at);
     for view in begun {
-        let state = facts::state(hub, view.row.task_id).await?;
+        let state = run_stats::load_state(hub, view.row.task_id).await?;
         if let Some(tree) = state.run.and_then(|run| run.start_tree) {
             return Ok(Some(tree));
         }

@@ -4,20 +4,23 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use selvedge_core::fleet::{
-    Entry as Header, HeldAnswer, HubMessage, Lease, LeaseKey, RefusalCode, WorkerMessage,
+use selvedge_core::lease::LeaseCredential;
+use selvedge_core::model::{AttemptEnd, TaskId};
+use selvedge_core::protocol::{
+    EntryHeader as Header, HubMessage, LeaseId, LeaseRenewal, LeaseToken, RefusalCode,
+    WorkerMessage,
 };
-use selvedge_core::lease::Fence;
-use selvedge_core::model::{Closing, TaskId};
 use selvedge_store::fault;
-use selvedge_store::hub::{Answer, Change, Entry, HubStoreError, Step, Verdict};
+use selvedge_store::hub::{
+    ChangeAnswer, ChangeOutcome, EntryKind, HubStoreError, StreamEntry, TaskChange,
+};
 
-use super::greeting;
-use super::registry::Seat;
+use super::handshake;
+use super::registry::SessionHandle;
 use crate::hub::Hub;
 
 /// An answer to come.
-pub(super) type Answering = Pin<Box<dyn Future<Output = Vec<HubMessage>> + Send>>;
+pub(super) type AnswerFuture = Pin<Box<dyn Future<Output = Vec<HubMessage>> + Send>>;
 
 /// What the message writes, if it is an entry.
 pub(super) fn entry(message: &WorkerMessage) -> Option<&Header> {
@@ -34,52 +37,56 @@ pub(super) fn entry(message: &WorkerMessage) -> Option<&Header> {
 
 /// Carries a message out. Its first step is to stand in line at the store, so that messages keep
 /// their order.
-pub(super) fn answer(hub: Arc<Hub>, seat: Seat, message: WorkerMessage) -> Answering {
+pub(super) fn handle_message(
+    hub: Arc<Hub>,
+    seat: SessionHandle,
+    message: WorkerMessage,
+) -> AnswerFuture {
     match message {
         WorkerMessage::TaskAccept { lease } => Box::pin(async move {
-            fault::reached("hub.accept.before");
-            let change = Change::Accept(fence(&lease));
-            let told = simple(&hub, &lease, change).await;
-            fault::reached("hub.accept.committed");
+            fault::failpoint("hub.accept.before");
+            let change = TaskChange::Accept(credential_of(&lease));
+            let told = apply_simple_change(&hub, &lease, change).await;
+            fault::failpoint("hub.accept.committed");
             told
         }),
         WorkerMessage::TaskDecline { lease, reason } => Box::pin(async move {
             tracing::info!(task = %lease.task_id, worker = seat.worker(), reason, "declined");
-            hub.sessions.declined(&seat, lease.task_id);
-            let change = Change::Decline(fence(&lease));
-            simple(&hub, &lease, change).await
+            hub.sessions.record_decline(&seat, lease.task_id);
+            let change = TaskChange::Decline(credential_of(&lease));
+            apply_simple_change(&hub, &lease, change).await
         }),
         WorkerMessage::Renew { id, leases } => Box::pin(renew(hub, seat, id, leases)),
         WorkerMessage::Draining => {
-            hub.sessions.draining(&seat);
+            hub.sessions.mark_draining(&seat);
             Box::pin(async { Vec::new() })
         }
         WorkerMessage::Hello(_) | WorkerMessage::Unknown => Box::pin(async { Vec::new() }),
-        message => match written(message) {
-            Ok(entry) => Box::pin(write(hub, entry)),
+        message => match stream_entry(message) {
+            Ok(entry) => Box::pin(write_entry(hub, entry)),
             Err(refused) => Box::pin(async move { vec![refused] }),
         },
     }
 }
 
-fn fence(lease: &Lease) -> Fence {
-    Fence {
+fn credential_of(lease: &LeaseToken) -> LeaseCredential {
+    LeaseCredential {
         epoch: lease.lease_epoch,
         token: lease.lease_token.clone(),
     }
 }
 
-async fn simple(hub: &Hub, lease: &Lease, change: Change) -> Vec<HubMessage> {
-    let key = lease.key();
+async fn apply_simple_change(hub: &Hub, lease: &LeaseToken, change: TaskChange) -> Vec<HubMessage> {
+    let key = lease.id();
     let verdict = hub.change(lease.task_id, change).await;
-    told(key, 0, verdict)
+    change_reply(key, 0, verdict)
 }
 
 /// After an error of the store nothing is said: the worker asks again, and asking again is harmless.
-fn told(
-    key: LeaseKey,
+fn change_reply(
+    key: LeaseId,
     seq: u64,
-    verdict: Result<Option<Verdict>, HubStoreError>,
+    verdict: Result<Option<ChangeOutcome>, HubStoreError>,
 ) -> Vec<HubMessage> {
     let (code, detail) = match verdict {
         Err(error) => {
@@ -87,8 +94,8 @@ fn told(
             return Vec::new();
         }
         Ok(Some(verdict)) => match verdict.answer {
-            Answer::Done => return vec![HubMessage::Ack { key, seq }],
-            Answer::Refused { code, detail } => (code, detail),
+            ChangeAnswer::Applied => return vec![HubMessage::Ack { key, seq }],
+            ChangeAnswer::Refused { code, detail } => (code, detail),
         },
         Ok(None) => (RefusalCode::Stale, "this hub knows no such task".to_owned()),
     };
@@ -100,24 +107,29 @@ fn told(
     }]
 }
 
-async fn renew(hub: Arc<Hub>, seat: Seat, id: u64, leases: Vec<Lease>) -> Vec<HubMessage> {
-    hub.sessions.heard_of(&seat);
+async fn renew(
+    hub: Arc<Hub>,
+    seat: SessionHandle,
+    id: u64,
+    leases: Vec<LeaseToken>,
+) -> Vec<HubMessage> {
+    hub.sessions.touch(&seat);
     let each = leases.iter().map(|lease| async {
-        let change = Change::Renew(fence(lease));
-        let verdict = greeting::verdict(&hub, lease.task_id, change).await;
+        let change = TaskChange::Renew(credential_of(lease));
+        let verdict = handshake::renewal_result(&hub, lease.task_id, change).await;
         // What cannot be said now is left out: the worker counts from its last renewal.
         let verdict = verdict.ok()?;
-        let key = lease.key();
-        Some(HeldAnswer { key, verdict })
+        let key = lease.id();
+        Some(LeaseRenewal { key, verdict })
     });
     let answers = futures_util::future::join_all(each).await;
     let answers = answers.into_iter().flatten().collect();
     vec![HubMessage::Renewed { id, answers }]
 }
 
-async fn write(hub: Arc<Hub>, mut entry: Entry) -> Vec<HubMessage> {
+async fn write_entry(hub: Arc<Hub>, mut entry: StreamEntry) -> Vec<HubMessage> {
     let lease = &entry.header.lease;
-    let (task, key, seq): (TaskId, _, _) = (lease.task_id, lease.key(), entry.header.seq);
+    let (task, key, seq): (TaskId, _, _) = (lease.task_id, lease.id(), entry.header.seq);
     let hashes: Vec<String> = entry
         .header
         .files
@@ -135,52 +147,52 @@ async fn write(hub: Arc<Hub>, mut entry: Entry) -> Vec<HubMessage> {
                     detail: missing.join(" "),
                 }];
             }
-            Err(error) => return told(key, seq, Err(error)),
+            Err(error) => return change_reply(key, seq, Err(error)),
         }
     }
     let activity = std::mem::take(&mut entry.header.activity);
-    let (before, committed) = points(&entry.step);
-    before.into_iter().for_each(fault::reached);
-    let verdict = hub.change(task, Change::Entry(Box::new(entry))).await;
-    committed.into_iter().for_each(fault::reached);
-    if let Ok(Some(Verdict {
-        answer: Answer::Done,
+    let (before, committed) = fault_points(&entry.step);
+    before.into_iter().for_each(fault::failpoint);
+    let verdict = hub.change(task, TaskChange::Entry(Box::new(entry))).await;
+    committed.into_iter().for_each(fault::failpoint);
+    if let Ok(Some(ChangeOutcome {
+        answer: ChangeAnswer::Applied,
         row,
         ..
     })) = &verdict
     {
-        hub.progress(row, activity);
+        hub.publish_progress(row, activity);
     }
-    told(key, seq, verdict)
+    change_reply(key, seq, verdict)
 }
 
 /// Where a fault test may end us around an entry's commit.
-fn points(step: &Step) -> (Option<&'static str>, Option<&'static str>) {
+fn fault_points(step: &EntryKind) -> (Option<&'static str>, Option<&'static str>) {
     match step {
-        Step::Begin(_) => (
+        EntryKind::Begin(_) => (
             Some("hub.begin_run.before"),
             Some("hub.begin_run.committed"),
         ),
-        Step::Close { .. } => (Some("hub.report.before"), Some("hub.report.committed")),
-        Step::Complete { .. } => (Some("hub.complete.before"), Some("hub.complete.committed")),
-        Step::Progress | Step::Release { .. } => (None, None),
+        EntryKind::Close { .. } => (Some("hub.report.before"), Some("hub.report.committed")),
+        EntryKind::Complete { .. } => (Some("hub.complete.before"), Some("hub.complete.committed")),
+        EntryKind::Progress | EntryKind::Release { .. } => (None, None),
     }
 }
 
 /// What a message asks the store to write.
-fn written(message: WorkerMessage) -> Result<Entry, HubMessage> {
+fn stream_entry(message: WorkerMessage) -> Result<StreamEntry, HubMessage> {
     let (header, step) = match message {
         WorkerMessage::BeginRun {
             entry, run_number, ..
-        } => (entry, Step::Begin(run_number)),
+        } => (entry, EntryKind::Begin(run_number)),
         WorkerMessage::SubmitReport {
             entry,
             run_number,
             report,
         } => {
-            let step = Step::Close {
+            let step = EntryKind::Close {
                 run_number,
-                closing: Closing::Report,
+                end: AttemptEnd::Report,
                 report: Some(report.to_string()),
             };
             (entry, step)
@@ -190,17 +202,17 @@ fn written(message: WorkerMessage) -> Result<Entry, HubMessage> {
             run_number,
             closing,
         } => {
-            if closing == Closing::Report {
+            if closing == AttemptEnd::Report {
                 return Err(HubMessage::Refused {
-                    key: entry.lease.key(),
+                    key: entry.lease.id(),
                     seq: entry.seq,
                     code: RefusalCode::Invalid,
                     detail: "a run is closed by its report with `submit_report`".to_owned(),
                 });
             }
-            let step = Step::Close {
+            let step = EntryKind::Close {
                 run_number,
-                closing,
+                end: closing,
                 report: None,
             };
             (entry, step)
@@ -210,7 +222,7 @@ fn written(message: WorkerMessage) -> Result<Entry, HubMessage> {
             completion_id,
             result,
         } => {
-            let step = Step::Complete {
+            let step = EntryKind::Complete {
                 completion_id,
                 outcome: result.outcome,
                 reason: result.reason.clone(),
@@ -219,12 +231,14 @@ fn written(message: WorkerMessage) -> Result<Entry, HubMessage> {
             };
             (entry, step)
         }
-        WorkerMessage::TaskRelease { entry, charged, .. } => (entry, Step::Release { charged }),
-        WorkerMessage::TaskProgress(entry) => (entry, Step::Progress),
+        WorkerMessage::TaskRelease { entry, charged, .. } => {
+            (entry, EntryKind::Release { charged })
+        }
+        WorkerMessage::TaskProgress(entry) => (entry, EntryKind::Progress),
         // Invariant: only entries come here.
         _ => {
             return Err(HubMessage::Unknown);
         }
     };
-    Ok(Entry { header, step })
+    Ok(StreamEntry { header, step })
 }

@@ -1,10 +1,10 @@
 //! A worker's session: one WebSocket, over which it is offered tasks and writes what becomes of them.
 //!
 //! Every entry is answered after its commit, in the order in which entries came. At most
-//! [`IN_FLIGHT`] wait for the store at a time; while they do, the socket is not read, so a slow
+//! [`MAX_IN_FLIGHT`] wait for the store at a time; while they do, the socket is not read, so a slow
 //! store slows workers down instead of filling memory.
 
-mod greeting;
+mod handshake;
 mod messages;
 mod registry;
 
@@ -17,39 +17,39 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream::{FuturesOrdered, SplitSink};
 use futures_util::{FutureExt, SinkExt, StreamExt};
-use selvedge_core::fleet::{HubMessage, SESSION_PROTOCOL, WorkerMessage};
+use selvedge_core::protocol::{HubMessage, SESSION_PROTOCOL, WorkerMessage};
 use selvedge_store::fault;
-use selvedge_store::hub::Identity;
+use selvedge_store::hub::ApiToken;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use self::messages::{Answering, answer};
-use self::registry::Seat;
-pub(crate) use self::registry::{Registry, Told};
-use crate::access::{Caller, bearer};
+use self::messages::{AnswerFuture, handle_message};
+use self::registry::SessionHandle;
+pub(crate) use self::registry::{PeerWorker, WorkerRegistry};
+use crate::access::{Caller, bearer_token};
 use crate::auth;
 use crate::hub::Hub;
 
 /// Entries of one session that wait for the store.
-const IN_FLIGHT: usize = 64;
+const MAX_IN_FLIGHT: usize = 64;
 /// Bytes of one message.
-const MESSAGE: usize = 16 * 1024 * 1024;
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes that a session's buffers begin with: a thousand idle workers must not cost much.
-const BUFFER: usize = 4 * 1024;
+const BUFFER_BYTES: usize = 4 * 1024;
 /// Messages to one worker that wait for its socket.
-const OUTGOING: usize = 256;
+const OUTGOING_BUFFER: usize = 256;
 /// How long a worker may take to say who it is.
-const GREETING: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+enum SessionEnd {
     /// The worker went away.
-    Gone,
+    Disconnected,
     /// It was silent for too long.
-    Silent,
+    TimedOut,
     /// It said something that cannot be understood.
-    Nonsense,
+    ProtocolError,
     /// Its token counts no more, or another session of the same name took its place.
     Replaced,
 }
@@ -61,29 +61,29 @@ pub(crate) async fn upgrade(
     headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let secret = bearer(&headers).map(auth::hash);
+    let secret = bearer_token(&headers).map(auth::hash_secret);
     upgrade
         .protocols([SESSION_PROTOCOL])
-        .max_message_size(MESSAGE)
-        .max_frame_size(MESSAGE)
-        .read_buffer_size(BUFFER)
-        .write_buffer_size(BUFFER)
-        .max_write_buffer_size(2 * MESSAGE)
+        .max_message_size(MAX_MESSAGE_BYTES)
+        .max_frame_size(MAX_MESSAGE_BYTES)
+        .read_buffer_size(BUFFER_BYTES)
+        .write_buffer_size(BUFFER_BYTES)
+        .max_write_buffer_size(2 * MAX_MESSAGE_BYTES)
         .on_upgrade(move |socket| async move {
-            let ended = Session::new(hub, caller.0, secret).run(socket).await;
+            let ended = WorkerSession::new(hub, caller.0, secret).run(socket).await;
             tracing::debug!(?ended, "a worker's session ended");
         })
 }
 
-struct Session {
+struct WorkerSession {
     hub: Arc<Hub>,
-    identity: Identity,
+    identity: ApiToken,
     /// The hash of its token, by which it is looked up again.
     secret: Option<[u8; 32]>,
 }
 
-impl Session {
-    fn new(hub: Arc<Hub>, identity: Identity, secret: Option<[u8; 32]>) -> Self {
+impl WorkerSession {
+    fn new(hub: Arc<Hub>, identity: ApiToken, secret: Option<[u8; 32]>) -> Self {
         Self {
             hub,
             identity,
@@ -93,44 +93,49 @@ impl Session {
 
     /// Whether its token still counts: another hub on the same database may have revoked it, and it may
     /// have ended by itself. A store that cannot say ends nobody.
-    async fn is_welcome(&self) -> bool {
+    async fn is_token_valid(&self) -> bool {
         let Some(secret) = self.secret else {
             return false;
         };
-        let known = self.hub.store.by_hash(secret).await;
+        let known = self.hub.store.find_token_by_hash(secret).await;
         known.is_err() || known.is_ok_and(|identity| identity.is_some())
     }
 
-    async fn run(self, socket: WebSocket) -> Ended {
+    async fn run(self, socket: WebSocket) -> SessionEnd {
         let (mut sink, mut stream) = socket.split();
-        let first = match timeout(GREETING.min(self.hub.settings.patience), stream.next()).await {
+        let first = match timeout(
+            HANDSHAKE_TIMEOUT.min(self.hub.settings.patience),
+            stream.next(),
+        )
+        .await
+        {
             Ok(Some(Ok(first))) => first,
-            Ok(_) => return Ended::Gone,
-            Err(_) => return Ended::Silent,
+            Ok(_) => return SessionEnd::Disconnected,
+            Err(_) => return SessionEnd::TimedOut,
         };
-        let Some(WorkerMessage::Hello(hello)) = read(&first) else {
-            return Ended::Nonsense;
+        let Some(WorkerMessage::Hello(hello)) = parse_message(&first) else {
+            return SessionEnd::ProtocolError;
         };
-        let (outgoing, mut waiting) = mpsc::channel(OUTGOING);
+        let (outgoing, mut waiting) = mpsc::channel(OUTGOING_BUFFER);
         let seat = self
             .hub
             .sessions
-            .enter(&hello, self.identity.token_id, outgoing);
-        let ended = match greeting::welcome(&self.hub, &self.identity, &hello).await {
-            None => Ended::Gone,
+            .connect(&hello, self.identity.token_id, outgoing);
+        let ended = match handshake::answer_held_leases(&self.hub, &self.identity, &hello).await {
+            None => SessionEnd::Disconnected,
             Some(answers) => {
-                let welcome = greeting::said(&self.hub, answers.clone());
-                if tell(&mut sink, &[welcome]).await.is_err() {
-                    Ended::Gone
+                let welcome = handshake::welcome_message(&self.hub, answers.clone());
+                if send_messages(&mut sink, &[welcome]).await.is_err() {
+                    SessionEnd::Disconnected
                 } else {
-                    self.hub.sessions.seated(&seat, &answers);
+                    self.hub.sessions.mark_ready(&seat, &answers);
                     self.hub.wake.notify_one();
                     self.serve(&seat, &mut sink, &mut stream, &mut waiting)
                         .await
                 }
             }
         };
-        self.hub.sessions.leave(&seat);
+        self.hub.sessions.disconnect(&seat);
         // Whoever is to go is told so; one that is gone cannot be.
         let _ = sink.close().await;
         ended
@@ -138,59 +143,59 @@ impl Session {
 
     async fn serve(
         &self,
-        seat: &Seat,
+        seat: &SessionHandle,
         sink: &mut SplitSink<WebSocket, Message>,
         stream: &mut futures_util::stream::SplitStream<WebSocket>,
         waiting: &mut mpsc::Receiver<HubMessage>,
-    ) -> Ended {
+    ) -> SessionEnd {
         let mut answers = FuturesOrdered::new();
         // A worker renews three times in one TTL, whether it holds anything or not.
         let silence = self.hub.settings.timing.ttl() * 2;
         // Counted from what was heard last: what is sent to it says nothing of whether it lives.
         let mut heard = Instant::now();
         loop {
-            let room = answers.len() < IN_FLIGHT;
+            let room = answers.len() < MAX_IN_FLIGHT;
             tokio::select! {
                 biased;
                 Some(mut said) = answers.next(), if !answers.is_empty() => {
-                    also_ready(&mut answers, &mut said);
-                    if tell(sink, &said).await.is_err() {
-                        return Ended::Gone;
+                    drain_ready(&mut answers, &mut said);
+                    if send_messages(sink, &said).await.is_err() {
+                        return SessionEnd::Disconnected;
                     }
                 }
                 message = waiting.recv() => {
-                    let Some(message) = message else { return Ended::Replaced };
+                    let Some(message) = message else { return SessionEnd::Replaced };
                     let also = std::iter::from_fn(|| waiting.try_recv().ok());
-                    let said: Vec<_> = std::iter::once(message).chain(also.take(OUTGOING)).collect();
-                    if tell(sink, &said).await.is_err() {
-                        return Ended::Gone;
+                    let said: Vec<_> = std::iter::once(message).chain(also.take(OUTGOING_BUFFER)).collect();
+                    if send_messages(sink, &said).await.is_err() {
+                        return SessionEnd::Disconnected;
                     }
                 }
                 message = timeout_at(heard + silence, stream.next()), if room => {
                     heard = Instant::now();
                     let message = match message {
-                        Err(_) => return Ended::Silent,
-                        Ok(None | Some(Err(_))) => return Ended::Gone,
+                        Err(_) => return SessionEnd::TimedOut,
+                        Ok(None | Some(Err(_))) => return SessionEnd::Disconnected,
                         Ok(Some(Ok(message))) => message,
                     };
                     match message {
-                        Message::Close(_) => return Ended::Gone,
+                        Message::Close(_) => return SessionEnd::Disconnected,
                         Message::Ping(_) | Message::Pong(_) => {}
                         Message::Text(_) | Message::Binary(_) => {
-                            let Some(message) = read(&message) else { return Ended::Nonsense };
+                            let Some(message) = parse_message(&message) else { return SessionEnd::ProtocolError };
                             let renews = matches!(message, WorkerMessage::Renew { .. });
-                            if renews && !self.is_welcome().await {
-                                return Ended::Replaced;
+                            if renews && !self.is_token_valid().await {
+                                return SessionEnd::Replaced;
                             }
-                            if names_blobs(&message) {
+                            if has_files(&message) {
                                 // It has to be looked up first, and must not be overtaken.
                                 while let Some(said) = answers.next().await {
-                                    if tell(sink, &said).await.is_err() {
-                                        return Ended::Gone;
+                                    if send_messages(sink, &said).await.is_err() {
+                                        return SessionEnd::Disconnected;
                                     }
                                 }
                             }
-                            answers.push_back(answer(Arc::clone(&self.hub), seat.clone(), message));
+                            answers.push_back(handle_message(Arc::clone(&self.hub), seat.clone(), message));
                         }
                     }
                 }
@@ -199,11 +204,11 @@ impl Session {
     }
 }
 
-fn names_blobs(message: &WorkerMessage) -> bool {
+fn has_files(message: &WorkerMessage) -> bool {
     messages::entry(message).is_some_and(|entry| !entry.files.is_empty())
 }
 
-fn read(message: &Message) -> Option<WorkerMessage> {
+fn parse_message(message: &Message) -> Option<WorkerMessage> {
     let text = match message {
         Message::Text(text) => text.as_str(),
         Message::Binary(bytes) => std::str::from_utf8(bytes).ok()?,
@@ -215,23 +220,23 @@ fn read(message: &Message) -> Option<WorkerMessage> {
 }
 
 /// Adds the answers that are there by now: one commit brings many.
-fn also_ready(answers: &mut FuturesOrdered<Answering>, said: &mut Vec<HubMessage>) {
+fn drain_ready(answers: &mut FuturesOrdered<AnswerFuture>, said: &mut Vec<HubMessage>) {
     while let Some(Some(answer)) = answers.next().now_or_never() {
         said.extend(answer);
     }
 }
 
 /// Sends messages together.
-async fn tell(
+async fn send_messages(
     sink: &mut SplitSink<WebSocket, Message>,
     messages: &[HubMessage],
 ) -> Result<(), axum::Error> {
     for message in messages {
         let text = serde_json::to_string(message).map_err(axum::Error::new)?;
-        fault::reached("hub.answer.before");
+        fault::failpoint("hub.answer.before");
         sink.feed(Message::text(text)).await?;
     }
     let sent = sink.flush().await;
-    fault::reached("hub.answer.sent");
+    fault::failpoint("hub.answer.sent");
     sent
 }

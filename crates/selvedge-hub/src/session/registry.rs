@@ -6,11 +6,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_core::fleet::{
-    HeldAnswer, HeldVerdict, Hello, HubMessage, LeaseKey, OWN_LABELS, WorkerRow,
-};
 use selvedge_core::model::{TaskId, Timestamp};
-use selvedge_store::hub::Want;
+use selvedge_core::protocol::{
+    Hello, HubMessage, LeaseId, LeaseRenewal, RESERVED_LABEL_PREFIX, RenewalResult, WorkerRow,
+};
+use selvedge_store::hub::PollRequest;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -19,101 +19,101 @@ use crate::hub::lock;
 
 /// How long a worker is not offered again what it declined: at first it may merely not have ended yet what is
 /// left of an earlier grant; then twice as long each time, up to the longest.
-const DECLINED: Duration = Duration::from_secs(1);
-const DECLINED_AT_MOST: Duration = Duration::from_secs(30);
+const DECLINE_PAUSE: Duration = Duration::from_secs(1);
+const MAX_DECLINE_PAUSE: Duration = Duration::from_secs(30);
 /// Workers that are remembered after they left.
-const REMEMBERED: usize = 2_000;
+const MAX_REMEMBERED: usize = 2_000;
 
 /// One session's place. Another session of the same worker takes another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seat {
+pub(crate) struct SessionHandle {
     worker: String,
     number: u64,
 }
 
-impl Seat {
+impl SessionHandle {
     pub(crate) fn worker(&self) -> &str {
         &self.worker
     }
 }
 
 #[derive(Debug)]
-struct Worker {
+struct ConnectedWorker {
     number: u64,
     token: Uuid,
     /// Absent once it left.
     outgoing: Option<mpsc::Sender<HubMessage>>,
     /// Whether it was welcomed, and may be offered something.
-    seated: bool,
+    is_ready: bool,
     hello: Hello,
     labels: Vec<String>,
     draining: bool,
     held: HashSet<(TaskId, u64)>,
-    declined: HashMap<TaskId, Declined>,
-    lost: u64,
-    seen: Timestamp,
+    declined: HashMap<TaskId, DeclinedOffer>,
+    lost_leases: u64,
+    last_seen: Timestamp,
     /// The same by a clock that nobody sets.
-    heard: Instant,
+    last_heard: Instant,
     since: Timestamp,
 }
 
 /// What one hub tells others of a worker that is connected to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct PeerWorker {
     row: WorkerRow,
     since: Timestamp,
 }
 
 /// When a worker declined a task, and for how long it is not offered it again.
 #[derive(Debug, Clone, Copy)]
-struct Declined {
+struct DeclinedOffer {
     at: Instant,
     pause: Duration,
 }
 
 /// All of them, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Registry {
-    workers: Mutex<BTreeMap<String, Worker>>,
-    seats: AtomicU64,
-    elsewhere: Mutex<BTreeMap<String, WorkerRow>>,
+pub(crate) struct WorkerRegistry {
+    workers: Mutex<BTreeMap<String, ConnectedWorker>>,
+    next_session: AtomicU64,
+    peer_workers: Mutex<BTreeMap<String, WorkerRow>>,
 }
 
-impl Registry {
+impl WorkerRegistry {
     /// A worker connected. An older session of the same name ends.
-    pub(crate) fn enter(
+    pub(crate) fn connect(
         &self,
         hello: &Hello,
         token: Uuid,
         outgoing: mpsc::Sender<HubMessage>,
-    ) -> Seat {
-        let number = self.seats.fetch_add(1, Ordering::Relaxed);
+    ) -> SessionHandle {
+        let number = self.next_session.fetch_add(1, Ordering::Relaxed);
         let mut labels = hello.labels.clone();
-        labels.retain(|label| !label.starts_with(OWN_LABELS));
+        labels.retain(|label| !label.starts_with(RESERVED_LABEL_PREFIX));
         labels.sort();
         labels.dedup();
         let mut workers = lock(&self.workers);
-        if workers.len() >= REMEMBERED {
+        if workers.len() >= MAX_REMEMBERED {
             workers.retain(|_, worker| worker.outgoing.is_some());
         }
         let before = workers.remove(&hello.worker);
-        let worker = Worker {
+        let worker = ConnectedWorker {
             number,
             token,
             outgoing: Some(outgoing),
-            seated: false,
+            is_ready: false,
             hello: hello.clone(),
             labels,
             draining: hello.slots == 0,
             held: HashSet::new(),
             declined: HashMap::new(),
-            lost: before.map_or(0, |before| before.lost),
-            seen: Timestamp::now(),
-            heard: Instant::now(),
+            lost_leases: before.map_or(0, |before| before.lost_leases),
+            last_seen: Timestamp::now(),
+            last_heard: Instant::now(),
             since: Timestamp::now(),
         };
         workers.insert(hello.worker.clone(), worker);
-        Seat {
+        SessionHandle {
             worker: hello.worker.clone(),
             number,
         }
@@ -121,51 +121,51 @@ impl Registry {
 
     /// It was welcomed: from now on it may be offered something.
     /// What it was not told to keep takes none of its slots.
-    pub(crate) fn seated(&self, seat: &Seat, answers: &[HeldAnswer]) {
+    pub(crate) fn mark_ready(&self, seat: &SessionHandle, answers: &[LeaseRenewal]) {
         let kept = answers
             .iter()
-            .filter(|answer| matches!(answer.verdict, HeldVerdict::Keep { .. }));
-        self.with(seat, |worker| {
-            worker.seated = true;
+            .filter(|answer| matches!(answer.verdict, RenewalResult::Keep { .. }));
+        self.update_worker(seat, |worker| {
+            worker.is_ready = true;
             worker
                 .held
                 .extend(kept.map(|kept| (kept.key.task_id, kept.key.lease_epoch)));
         });
     }
 
-    pub(crate) fn leave(&self, seat: &Seat) {
-        self.with(seat, |worker| {
+    pub(crate) fn disconnect(&self, seat: &SessionHandle) {
+        self.update_worker(seat, |worker| {
             worker.outgoing = None;
-            worker.seen = Timestamp::now();
+            worker.last_seen = Timestamp::now();
         });
     }
 
     /// It renewed, as each does several times in one period, whether it holds anything or not.
-    pub(crate) fn heard_of(&self, seat: &Seat) {
-        self.with(seat, |worker| {
-            worker.seen = Timestamp::now();
-            worker.heard = Instant::now();
+    pub(crate) fn touch(&self, seat: &SessionHandle) {
+        self.update_worker(seat, |worker| {
+            worker.last_seen = Timestamp::now();
+            worker.last_heard = Instant::now();
         });
     }
 
-    pub(crate) fn draining(&self, seat: &Seat) {
-        self.with(seat, |worker| worker.draining = true);
+    pub(crate) fn mark_draining(&self, seat: &SessionHandle) {
+        self.update_worker(seat, |worker| worker.draining = true);
     }
 
-    pub(crate) fn declined(&self, seat: &Seat, task: TaskId) {
-        self.with(seat, |worker| {
+    pub(crate) fn record_decline(&self, seat: &SessionHandle, task: TaskId) {
+        self.update_worker(seat, |worker| {
             worker
                 .declined
-                .retain(|_, last| last.at.elapsed() < DECLINED_AT_MOST * 2);
-            let pause = worker.declined.get(&task).map_or(DECLINED, |last| {
-                DECLINED_AT_MOST.min(last.pause.saturating_mul(2))
+                .retain(|_, last| last.at.elapsed() < MAX_DECLINE_PAUSE * 2);
+            let pause = worker.declined.get(&task).map_or(DECLINE_PAUSE, |last| {
+                MAX_DECLINE_PAUSE.min(last.pause.saturating_mul(2))
             });
             let at = Instant::now();
-            worker.declined.insert(task, Declined { at, pause });
+            worker.declined.insert(task, DeclinedOffer { at, pause });
         });
     }
 
-    fn with(&self, seat: &Seat, change: impl FnOnce(&mut Worker)) {
+    fn update_worker(&self, seat: &SessionHandle, change: impl FnOnce(&mut ConnectedWorker)) {
         let mut workers = lock(&self.workers);
         let worker = workers.get_mut(&seat.worker);
         if let Some(worker) = worker.filter(|worker| worker.number == seat.number) {
@@ -175,22 +175,22 @@ impl Registry {
 
     /// What those who have room would take, and were heard of within this time: one that is cut off
     /// would be offered a task again and again, and nobody else ever.
-    pub(crate) fn wants(&self, within: Duration) -> Vec<Want> {
+    pub(crate) fn poll_requests(&self, within: Duration) -> Vec<PollRequest> {
         let workers = lock(&self.workers);
-        let mut wants: Vec<Want> = workers
+        let mut wants: Vec<PollRequest> = workers
             .iter()
-            .filter(|(_, worker)| worker.outgoing.is_some() && worker.seated && !worker.draining)
-            .filter(|(_, worker)| worker.heard.elapsed() < within)
+            .filter(|(_, worker)| worker.outgoing.is_some() && worker.is_ready && !worker.draining)
+            .filter(|(_, worker)| worker.last_heard.elapsed() < within)
             .filter_map(|(name, worker)| {
                 let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
                 let free = slots.saturating_sub(worker.held.len());
                 let declined = worker.declined.iter();
                 let fresh = declined.filter(|(_, last)| last.at.elapsed() < last.pause);
-                (free > 0).then(|| Want {
+                (free > 0).then(|| PollRequest {
                     worker: name.clone(),
                     labels: worker.labels.clone(),
                     slots: free,
-                    not: fresh.map(|(task, _)| *task).collect(),
+                    excluded: fresh.map(|(task, _)| *task).collect(),
                 })
             })
             .collect();
@@ -200,7 +200,7 @@ impl Registry {
     }
 
     /// Hands an offer over. It is not there any more: the offer expires by itself.
-    pub(crate) fn offer(&self, worker: &str, key: LeaseKey, message: HubMessage) -> bool {
+    pub(crate) fn offer(&self, worker: &str, key: LeaseId, message: HubMessage) -> bool {
         let mut workers = lock(&self.workers);
         let Some(worker) = workers.get_mut(worker) else {
             return false;
@@ -217,7 +217,7 @@ impl Registry {
     }
 
     /// A task is held no more.
-    pub(crate) fn free(&self, task: TaskId, epoch: u64) {
+    pub(crate) fn release(&self, task: TaskId, epoch: u64) {
         for worker in lock(&self.workers).values_mut() {
             worker
                 .held
@@ -226,14 +226,14 @@ impl Registry {
     }
 
     /// A lease ran out.
-    pub(crate) fn lost(&self, worker: &str) {
+    pub(crate) fn record_lost_lease(&self, worker: &str) {
         if let Some(worker) = lock(&self.workers).get_mut(worker) {
-            worker.lost += 1;
+            worker.lost_leases += 1;
         }
     }
 
     /// Tells the holder to stop for good. It hears of it again at its next renewal.
-    pub(crate) fn cancel(&self, key: LeaseKey, worker: Option<&str>, reason: &str) {
+    pub(crate) fn cancel(&self, key: LeaseId, worker: Option<&str>, reason: &str) {
         let workers = lock(&self.workers);
         let holder = worker.and_then(|name| workers.get(name));
         if let Some(outgoing) = holder.and_then(|worker| worker.outgoing.as_ref()) {
@@ -243,7 +243,7 @@ impl Registry {
     }
 
     /// A token was revoked: its sessions end.
-    pub(crate) fn revoked(&self, token: Uuid) {
+    pub(crate) fn end_sessions_of(&self, token: Uuid) {
         for worker in lock(&self.workers).values_mut() {
             if worker.token == token {
                 worker.outgoing = None;
@@ -261,8 +261,8 @@ impl Registry {
     }
 
     /// Why nobody who is connected, here or to another hub, could take a task with these labels.
-    pub(crate) fn unplaceable(&self, labels: &[String]) -> Option<String> {
-        let (workers, elsewhere) = (lock(&self.workers), lock(&self.elsewhere));
+    pub(crate) fn why_unschedulable(&self, labels: &[String]) -> Option<String> {
+        let (workers, elsewhere) = (lock(&self.workers), lock(&self.peer_workers));
         let here = workers.values().filter(|worker| worker.outgoing.is_some());
         let mut connected = here
             .map(|worker| &worker.labels)
@@ -282,25 +282,25 @@ impl Registry {
 
     /// For people: those who are, or were, connected here, and those who are connected elsewhere.
     pub(crate) fn workers(&self) -> Vec<WorkerRow> {
-        let mut rows = lock(&self.elsewhere).clone();
+        let mut rows = lock(&self.peer_workers).clone();
         for (name, worker) in lock(&self.workers).iter() {
             if worker.outgoing.is_some() || !rows.contains_key(name) {
-                rows.insert(name.clone(), row(name, worker));
+                rows.insert(name.clone(), worker_row(name, worker));
             }
         }
         rows.into_values().collect()
     }
 
     /// For other hubs: those who are connected here. The same as long as nothing but time passes.
-    pub(crate) fn here(&self) -> Vec<Told> {
+    pub(crate) fn local_workers(&self) -> Vec<PeerWorker> {
         let workers = lock(&self.workers);
         let here = workers
             .iter()
             .filter(|(_, worker)| worker.outgoing.is_some());
-        here.map(|(name, worker)| Told {
+        here.map(|(name, worker)| PeerWorker {
             row: WorkerRow {
                 last_seen_at: worker.since,
-                ..row(name, worker)
+                ..worker_row(name, worker)
             },
             since: worker.since,
         })
@@ -309,11 +309,11 @@ impl Registry {
 
     /// What other hubs say. Whoever has connected there since is not here any more, though nobody said
     /// so: that session ends.
-    pub(crate) fn are_elsewhere(&self, all: Vec<Told>) {
+    pub(crate) fn update_peers(&self, all: Vec<PeerWorker>) {
         let mut workers = lock(&self.workers);
         let now = Timestamp::now();
         let mut elsewhere = BTreeMap::new();
-        for Told { row, since } in all {
+        for PeerWorker { row, since } in all {
             if let Some(worker) = workers
                 .get_mut(&row.worker)
                 .filter(|here| here.since < since)
@@ -329,7 +329,7 @@ impl Registry {
                 },
             );
         }
-        *lock(&self.elsewhere) = elsewhere;
+        *lock(&self.peer_workers) = elsewhere;
     }
 
     /// The tokens of all sessions.
@@ -340,7 +340,7 @@ impl Registry {
     }
 }
 
-fn row(name: &str, worker: &Worker) -> WorkerRow {
+fn worker_row(name: &str, worker: &ConnectedWorker) -> WorkerRow {
     let mut tasks: Vec<TaskId> = worker.held.iter().map(|(task, _)| *task).collect();
     tasks.sort_unstable();
     WorkerRow {
@@ -352,7 +352,7 @@ fn row(name: &str, worker: &Worker) -> WorkerRow {
         slots: worker.hello.slots,
         tasks,
         sandbox: worker.hello.sandbox.clone(),
-        lost_leases: worker.lost,
-        last_seen_at: worker.seen,
+        lost_leases: worker.lost_leases,
+        last_seen_at: worker.last_seen,
     }
 }

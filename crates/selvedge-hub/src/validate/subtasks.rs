@@ -1,46 +1,47 @@
 //! The subtasks of a plan, each held to be what a task must be.
 
-use selvedge_core::fleet::FieldError;
 use selvedge_core::model::{Subtask, Task};
-use selvedge_core::plan::{self, BadPlan};
-use selvedge_core::route::{SHELL, requested_agent};
+use selvedge_core::plan::{self, PlanError};
+use selvedge_core::protocol::FieldError;
+use selvedge_core::route::{SHELL_AGENT, requested_agent};
 use serde_json::Value;
 
-use crate::settings::Defaults;
+use crate::settings::TaskDefaults;
 
 /// Subtasks of one plan.
-const MOST: usize = 100;
+const MAX_SUBTASKS: usize = 100;
 
-pub(super) fn check(whole: &Task, defaults: &Defaults, wrong: &mut dyn FnMut(&str, String)) {
+pub(super) fn check(whole: &Task, defaults: &TaskDefaults, wrong: &mut dyn FnMut(&str, String)) {
     if whole.command.is_some() {
         let why = "a plan has no command of its own: make it the command of a check";
         wrong("command", why.to_owned());
     }
-    if whole.subtasks.len() > MOST {
-        let why = format!("{} are more than {MOST}", whole.subtasks.len());
+    if whole.subtasks.len() > MAX_SUBTASKS {
+        let why = format!("{} are more than {MAX_SUBTASKS}", whole.subtasks.len());
         return wrong("subtasks", why);
     }
-    if let Err(error) = plan::check(&whole.subtasks) {
-        wrong(&place(&error, &whole.subtasks), error.to_string());
+    if let Err(error) = plan::check_subtasks(&whole.subtasks) {
+        wrong(&error_path(&error, &whole.subtasks), error.to_string());
     }
     for (index, subtask) in whole.subtasks.iter().enumerate() {
         let mut errors: Vec<FieldError> = Vec::new();
-        super::check(&alone(subtask), defaults, &mut errors);
+        super::check(&standalone_task(subtask), defaults, &mut errors);
         for error in errors {
             // That it says nothing is said of the plan; and a subtask has no command.
             if !matches!(error.field.as_str(), "description" | "command") {
                 wrong(&format!("subtasks.{index}.{}", error.field), error.detail);
             }
         }
-        if requested_agent(&plan::part(whole, subtask)) == Some(SHELL) {
-            let why = format!("the agent `{SHELL}` runs a `command`, which a subtask has not");
+        if requested_agent(&plan::subtask_as_task(whole, subtask)) == Some(SHELL_AGENT) {
+            let why =
+                format!("the agent `{SHELL_AGENT}` runs a `command`, which a subtask has not");
             wrong(&format!("subtasks.{index}.agent"), why);
         }
     }
 }
 
 /// What a subtask says itself, and nothing of the whole.
-fn alone(subtask: &Subtask) -> Task {
+fn standalone_task(subtask: &Subtask) -> Task {
     Task {
         description: subtask.description.clone(),
         agent: subtask.agent.clone(),
@@ -51,13 +52,13 @@ fn alone(subtask: &Subtask) -> Task {
     }
 }
 
-fn place(error: &BadPlan, subtasks: &[Subtask]) -> String {
+fn error_path(error: &PlanError, subtasks: &[Subtask]) -> String {
     let (id, field) = match error {
-        BadPlan::NoId(number) => return format!("subtasks.{}.id", number.saturating_sub(1)),
-        BadPlan::Cycle(_) => return "subtasks".to_owned(),
-        BadPlan::Twice(id) => (id, "id"),
-        BadPlan::NoDescription(id) => (id, "description"),
-        BadPlan::Unknown { id, .. } => (id, "depends_on"),
+        PlanError::MissingId(number) => return format!("subtasks.{}.id", number.saturating_sub(1)),
+        PlanError::Cycle(_) => return "subtasks".to_owned(),
+        PlanError::DuplicateId(id) => (id, "id"),
+        PlanError::MissingDescription(id) => (id, "description"),
+        PlanError::UnknownDependency { id, .. } => (id, "depends_on"),
     };
     let index = subtasks.iter().rposition(|it| it.id == *id);
     format!("subtasks.{}.{field}", index.unwrap_or(0))

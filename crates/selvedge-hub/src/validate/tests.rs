@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 
 fn fields(asked: &Value) -> Vec<String> {
-    let refused = task(asked.to_string().as_bytes(), &Defaults::default()).unwrap_err();
+    let refused = task(asked.to_string().as_bytes(), &TaskDefaults::default()).unwrap_err();
     let response = refused.into_response();
     let body = axum::body::to_bytes(response.into_body(), 100_000);
     let body = futures_util::FutureExt::now_or_never(body)
@@ -84,7 +84,7 @@ fn subtasks_are_held_to_be_tasks_and_a_plan() {
     assert_eq!(fields(&of_another), ["part_of", "command"]);
     let eager =
         json!({"subtasks": [{"id": "a", "description": "y", "max_verification_retries": 9}]});
-    let eager = task(eager.to_string().as_bytes(), &Defaults::default()).unwrap();
+    let eager = task(eager.to_string().as_bytes(), &TaskDefaults::default()).unwrap();
     assert_eq!(eager.task.subtasks[0].max_verification_retries, Some(5));
     assert!(
         eager.warnings[0].starts_with("subtasks.0."),
@@ -101,7 +101,7 @@ fn the_older_form_works_and_more_retries_than_the_cap_are_capped_with_a_warning(
         "verification_timeout_ms": 1000, "complexity_tier": "standard",
         "routing_decision": {"target_type": "claude"}, "something_new": {"deep": [1]},
     });
-    let checked = task(older.to_string().as_bytes(), &Defaults::default()).unwrap();
+    let checked = task(older.to_string().as_bytes(), &TaskDefaults::default()).unwrap();
     assert_eq!(checked.task.max_verification_retries, Some(5));
     assert_eq!(requested_agent(&checked.task), Some("claude"));
     assert!(
@@ -114,20 +114,20 @@ fn the_older_form_works_and_more_retries_than_the_cap_are_capped_with_a_warning(
         ["something_new: unknown field, ignored"]
     );
     let quiet = json!({"description": "x"});
-    let quiet = task(quiet.to_string().as_bytes(), &Defaults::default()).unwrap();
+    let quiet = task(quiet.to_string().as_bytes(), &TaskDefaults::default()).unwrap();
     assert_eq!(quiet.task.max_verification_retries, Some(0), "opt-in");
     assert!(quiet.warnings.is_empty());
 }
 
 #[test]
 fn a_cap_that_a_task_does_not_set_stays_the_hubs() {
-    let defaults = Defaults {
+    let defaults = TaskDefaults {
         budget: Some(Budget {
             cost_micro_usd: Some(MicroUsd(5)),
             tokens: Some(7),
             ..Budget::default()
         }),
-        ..Defaults::default()
+        ..TaskDefaults::default()
     };
     let own = |tokens| Budget {
         tokens: Some(tokens),
@@ -165,7 +165,7 @@ fn unknown_fields_are_warned_of_by_path_and_not_without_end() {
             "settings": {"theirs": 1}}],
         "routing_decision": {"target_type": "claude", "because": "x"},
         "subtasks": [{"id": "a", "description": "y", "budgets": {}}]});
-    let checked = task(odd.to_string().as_bytes(), &Defaults::default()).unwrap();
+    let checked = task(odd.to_string().as_bytes(), &TaskDefaults::default()).unwrap();
     let mut paths: Vec<&str> = checked.warnings.iter().map(String::as_str).collect();
     paths.sort_unstable();
     assert_eq!(
@@ -180,7 +180,7 @@ fn unknown_fields_are_warned_of_by_path_and_not_without_end() {
     for number in 0..30 {
         many[format!("{number}{}", "x".repeat(1_000))] = json!(1);
     }
-    let checked = task(many.to_string().as_bytes(), &Defaults::default()).unwrap();
+    let checked = task(many.to_string().as_bytes(), &TaskDefaults::default()).unwrap();
     assert_eq!(checked.warnings.len(), 21);
     assert_eq!(checked.warnings[20], "10 more unknown fields, ignored");
     assert!(checked.warnings.iter().all(|it| it.len() < 200));
@@ -196,16 +196,16 @@ fn the_shell_needs_a_command_and_the_hubs_leave_whoever_sends_a_task_there() {
     };
     let allowed = task(
         with_command(sidecar.clone()).to_string().as_bytes(),
-        &Defaults::default(),
+        &TaskDefaults::default(),
     );
-    assert_eq!(requested_agent(&allowed.unwrap().task), Some(SHELL));
+    assert_eq!(requested_agent(&allowed.unwrap().task), Some(SHELL_AGENT));
     assert_eq!(
         fields(&json!({"description": "x", "agent": "sidecar"})),
         ["agent"]
     );
-    let models_only = Defaults {
+    let models_only = TaskDefaults {
         agents: vec!["claude".to_owned()],
-        ..Defaults::default()
+        ..TaskDefaults::default()
     };
     let plain = json!({"description": ""});
     let trivial = json!({"description": "x", "complexity_tier": "trivial"});
@@ -222,6 +222,6 @@ fn the_shell_needs_a_command_and_the_hubs_leave_whoever_sends_a_task_there() {
 fn deep_json_is_refused() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let body = format!(r#"{{"description": "x", "metadata": {{"a": {deep}}}}}"#);
-    let refused = task(body.as_bytes(), &Defaults::default()).unwrap_err();
+    let refused = task(body.as_bytes(), &TaskDefaults::default()).unwrap_err();
     assert_eq!(refused.into_response().status(), 400);
 }

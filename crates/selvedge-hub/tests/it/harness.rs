@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use selvedge_core::fleet::{
-    Entry, Hello, HubMessage, Lease, SESSION_PROTOCOL, Scope, TaskAssign, Timing, WORKER_PATH,
-    WorkerMessage,
+use selvedge_core::protocol::{
+    EntryHeader, Hello, HubMessage, LeaseTiming, LeaseToken, SESSION_PROTOCOL, Scope, TaskAssign,
+    WORKER_PATH, WorkerMessage,
 };
-use selvedge_hub::{Hub, HubSettings, Running, app, mint, run};
-use selvedge_store::hub::{HubStore, Identities, PostgresHub, Settings, SqliteHub};
+use selvedge_hub::{Hub, HubServerHandle, HubSettings, app, generate_token, run};
+use selvedge_store::hub::{HubStore, PostgresHub, SqliteHub, StoreSettings, TokenStore};
 use selvedge_testkit::Postgres;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -22,32 +22,32 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 /// Long enough for anything that is going to happen at all.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct TestHub {
     pub(crate) host: String,
     pub(crate) hub: Arc<Hub>,
-    running: Option<Running>,
-    place: Place,
+    running: Option<HubServerHandle>,
+    database: TestDatabase,
 }
 
 /// Where its database is.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum TestDatabase {
     File(Arc<TempDir>),
     Server(String),
 }
 
-impl Place {
+impl TestDatabase {
     pub(crate) fn sqlite() -> Self {
         Self::File(Arc::new(tempfile::tempdir().unwrap()))
     }
 
     pub(crate) fn postgres() -> Self {
-        Self::Server(Postgres::shared().database())
+        Self::Server(Postgres::shared().create_database())
     }
 
-    async fn open(&self, settings: Settings) -> Arc<dyn HubStore> {
+    async fn open(&self, settings: StoreSettings) -> Arc<dyn HubStore> {
         match self {
             Self::File(directory) => {
                 let path = directory.path().join("hub.db");
@@ -59,13 +59,13 @@ impl Place {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl HttpAnswer {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -73,31 +73,31 @@ impl Answer {
 
 impl TestHub {
     pub(crate) async fn start() -> Self {
-        Self::at(Place::sqlite()).await
+        Self::with_database(TestDatabase::sqlite()).await
     }
 
     /// One that gives nothing away while a test is at work, however slow the machine.
-    pub(crate) async fn at(place: Place) -> Self {
-        Self::of_ttl(PATIENCE * 10, place).await
+    pub(crate) async fn with_database(place: TestDatabase) -> Self {
+        Self::with_ttl(TEST_TIMEOUT * 10, place).await
     }
 
     /// One that gives away within seconds what it hears no more of.
-    pub(crate) async fn hasty(place: Place) -> Self {
-        Self::of_ttl(Duration::from_secs(6), place).await
+    pub(crate) async fn with_short_leases(place: TestDatabase) -> Self {
+        Self::with_ttl(Duration::from_secs(6), place).await
     }
 
-    async fn of_ttl(ttl: Duration, place: Place) -> Self {
+    async fn with_ttl(ttl: Duration, place: TestDatabase) -> Self {
         let settings = HubSettings {
-            timing: Timing::of_ttl(ttl),
+            timing: LeaseTiming::of_ttl(ttl),
             // Tests poll as fast as they can; the limit has a test of its own.
             requests_per_second: 1_000_000,
             ..HubSettings::default()
         };
-        Self::with(settings, place).await
+        Self::with_settings(settings, place).await
     }
 
-    pub(crate) async fn with(mut settings: HubSettings, place: Place) -> Self {
-        let kept = Settings {
+    pub(crate) async fn with_settings(mut settings: HubSettings, place: TestDatabase) -> Self {
+        let kept = StoreSettings {
             rules: settings.rules(),
         };
         let store = place.open(kept).await;
@@ -110,58 +110,58 @@ impl TestHub {
             host,
             hub,
             running,
-            place,
+            database: place,
         }
     }
 
     /// The same hub after a stop and a start.
-    pub(crate) async fn again(mut self) -> Self {
+    pub(crate) async fn restart(mut self) -> Self {
         self.running.take().unwrap().stop().await;
         let settings = self.hub.settings().clone();
-        let place = self.place.clone();
+        let place = self.database.clone();
         let store = Arc::downgrade(self.hub.store());
         drop(self);
         // The lock on the database goes with the last who uses it.
         while store.strong_count() > 0 {
             tokio::task::yield_now().await;
         }
-        Self::with(settings, place).await
+        Self::with_settings(settings, place).await
     }
 
     pub(crate) async fn token(&self, scopes: &[Scope]) -> String {
-        let minted = mint("test", "default", scopes, None).unwrap();
-        let store: &dyn Identities = self.hub.store().as_ref();
-        store.admit(minted.identity).await.unwrap();
+        let minted = generate_token("test", "default", scopes, None).unwrap();
+        let store: &dyn TokenStore = self.hub.store().as_ref();
+        store.insert_token(minted.identity).await.unwrap();
         minted.secret
     }
 
-    pub(crate) async fn raw(&self, request: &str, body: &[u8]) -> Answer {
+    pub(crate) async fn raw(&self, request: &str, body: &[u8]) -> HttpAnswer {
         let mut socket = TcpStream::connect(&self.host).await.unwrap();
         socket.write_all(request.as_bytes()).await.unwrap();
         // A server that has heard enough may close before it has read everything.
         let _ = socket.write_all(body).await;
         let mut bytes = Vec::new();
-        let _ = timeout(PATIENCE, socket.read_to_end(&mut bytes))
+        let _ = timeout(TEST_TIMEOUT, socket.read_to_end(&mut bytes))
             .await
             .expect("an answer");
         let text = String::from_utf8_lossy(&bytes);
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
-        Answer {
+        HttpAnswer {
             status: status.unwrap_or(0),
             head: head.to_lowercase(),
             body: body.to_owned(),
         }
     }
 
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         &self,
         method: &str,
         path: &str,
         token: Option<&str>,
         headers: &str,
         body: &[u8],
-    ) -> Answer {
+    ) -> HttpAnswer {
         let token = token.map_or(String::new(), |token| {
             format!("Authorization: Bearer {token}\r\n")
         });
@@ -173,12 +173,12 @@ impl TestHub {
         self.raw(&request, body).await
     }
 
-    pub(crate) async fn get(&self, path: &str, token: &str) -> Answer {
-        self.ask("GET", path, Some(token), "", b"").await
+    pub(crate) async fn get(&self, path: &str, token: &str) -> HttpAnswer {
+        self.request("GET", path, Some(token), "", b"").await
     }
 
-    pub(crate) async fn post(&self, path: &str, token: &str, body: &Value) -> Answer {
-        self.ask("POST", path, Some(token), "", body.to_string().as_bytes())
+    pub(crate) async fn post(&self, path: &str, token: &str, body: &Value) -> HttpAnswer {
+        self.request("POST", path, Some(token), "", body.to_string().as_bytes())
             .await
     }
 
@@ -189,8 +189,8 @@ impl TestHub {
     }
 
     /// The state of a task, once it is one of these.
-    pub(crate) async fn reaches(&self, task: &str, token: &str, states: &[&str]) -> Value {
-        let until = tokio::time::Instant::now() + PATIENCE;
+    pub(crate) async fn wait_for_state(&self, task: &str, token: &str, states: &[&str]) -> Value {
+        let until = tokio::time::Instant::now() + TEST_TIMEOUT;
         loop {
             let row = self
                 .get(&format!("/api/v1/tasks/{task}"), token)
@@ -236,7 +236,7 @@ impl TestWorker {
     }
 
     pub(crate) async fn next(&mut self) -> HubMessage {
-        let message = timeout(PATIENCE, self.socket.next())
+        let message = timeout(TEST_TIMEOUT, self.socket.next())
             .await
             .expect("a message");
         let message = message.expect("an open session").unwrap();
@@ -244,7 +244,7 @@ impl TestWorker {
     }
 
     /// Returns once the hub has ended the session.
-    pub(crate) async fn ended(&mut self) {
+    pub(crate) async fn wait_for_end(&mut self) {
         while let Some(Ok(message)) = self.socket.next().await {
             if message.is_close() {
                 return;
@@ -252,7 +252,7 @@ impl TestWorker {
         }
     }
 
-    pub(crate) async fn asked(&mut self, message: &WorkerMessage) -> HubMessage {
+    pub(crate) async fn request(&mut self, message: &WorkerMessage) -> HubMessage {
         self.send(message).await;
         loop {
             match self.next().await {
@@ -263,8 +263,8 @@ impl TestWorker {
     }
 
     /// Tells the hub what it must acknowledge under this number.
-    pub(crate) async fn tells(&mut self, message: &WorkerMessage, number: u64) {
-        let told = self.asked(message).await;
+    pub(crate) async fn send_acknowledged(&mut self, message: &WorkerMessage, number: u64) {
+        let told = self.request(message).await;
         assert!(
             matches!(told, HubMessage::Ack { seq, .. } if seq == number),
             "not acknowledged: {told:?}"
@@ -272,8 +272,8 @@ impl TestWorker {
     }
 
     /// The next offer; meanwhile it shows that it lives, as workers do.
-    pub(crate) async fn assignment(&mut self) -> TaskAssign {
-        let until = tokio::time::Instant::now() + PATIENCE;
+    pub(crate) async fn next_assignment(&mut self) -> TaskAssign {
+        let until = tokio::time::Instant::now() + TEST_TIMEOUT;
         while tokio::time::Instant::now() < until {
             let renew = WorkerMessage::Renew {
                 id: 0,
@@ -306,6 +306,6 @@ pub(crate) fn hello(worker: &str) -> Hello {
     }
 }
 
-pub(crate) fn entry(lease: &Lease, seq: u64) -> Entry {
-    Entry::new(lease.clone(), seq)
+pub(crate) fn entry(lease: &LeaseToken, seq: u64) -> EntryHeader {
+    EntryHeader::new(lease.clone(), seq)
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use selvedge_core::fleet::{
-    ProgressEvent, SESSION_PROTOCOL, Scope, Timing, WORKER_PATH, WorkerMessage,
+use selvedge_core::protocol::{
+    LeaseTiming, ProgressEvent, SESSION_PROTOCOL, Scope, WORKER_PATH, WorkerMessage,
 };
 use selvedge_hub::HubSettings;
 use serde_json::json;
@@ -11,23 +11,23 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::harness::{PATIENCE, Place, TestHub, TestWorker, entry, hello};
+use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, entry, hello};
 
 async fn hub(change: impl FnOnce(&mut HubSettings)) -> TestHub {
     let mut settings = HubSettings {
-        timing: Timing::of_ttl(Duration::from_mins(1)),
+        timing: LeaseTiming::of_ttl(Duration::from_mins(1)),
         patience: Duration::from_millis(500),
         ..HubSettings::default()
     };
     change(&mut settings);
-    TestHub::with(settings, Place::sqlite()).await
+    TestHub::with_settings(settings, TestDatabase::sqlite()).await
 }
 
 /// All that a connection is told until the hub ends it.
 async fn until_cut(mut socket: TcpStream) -> String {
     let mut told = Vec::new();
     // A connection that is reset is cut as well.
-    let _ = timeout(PATIENCE, socket.read_to_end(&mut told))
+    let _ = timeout(TEST_TIMEOUT, socket.read_to_end(&mut told))
         .await
         .expect("the hub ends the connection");
     String::from_utf8_lossy(&told).into_owned()
@@ -102,7 +102,7 @@ async fn heads_and_rates_have_limits() {
     let many = "X-One: 1\r\n".repeat(100);
     let large = format!("X-Large: {}\r\n", "x".repeat(64 * 1024));
     for headers in [many, large] {
-        let answer = hub.ask("GET", "/healthz", None, &headers, b"").await;
+        let answer = hub.request("GET", "/healthz", None, &headers, b"").await;
         assert_eq!(answer.status, 431, "{}", answer.head);
     }
     let mut answers = Vec::new();
@@ -142,11 +142,11 @@ async fn a_watcher_that_stops_reading_slows_nobody_and_is_cut_off() {
     watcher.peek(&mut first).await.unwrap();
 
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
-    let lease = worker.assignment().await.lease;
+    let lease = worker.next_assignment().await.lease;
     let accept = WorkerMessage::TaskAccept {
         lease: lease.clone(),
     };
-    worker.tells(&accept, 0).await;
+    worker.send_acknowledged(&accept, 0).await;
     let text = "x".repeat(256 * 1024);
     for number in 1..=64 {
         let mut flood = entry(&lease, number);
@@ -157,7 +157,7 @@ async fn a_watcher_that_stops_reading_slows_nobody_and_is_cut_off() {
         flood.events = vec![json!({"v": 1, "run_id": lease.task_id, "seq": number,
             "at": "2026-01-01T00:00:00Z", "type": "later", "data": {"text": text}})];
         worker
-            .tells(&WorkerMessage::TaskProgress(flood), number)
+            .send_acknowledged(&WorkerMessage::TaskProgress(flood), number)
             .await;
     }
     // Its connection is free for another, although it never went away itself.

@@ -20,14 +20,14 @@ macro_rules! over_both {
         mod on_sqlite {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
-                super::$room::$name(crate::harness::Place::sqlite()).await;
+                super::$room::$name(crate::harness::TestDatabase::sqlite()).await;
             })*
         }
         mod on_postgres {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 if selvedge_testkit::Postgres::is_available() {
-                    super::$room::$name(crate::harness::Place::postgres()).await;
+                    super::$room::$name(crate::harness::TestDatabase::postgres()).await;
                 }
             })*
         }

@@ -2,24 +2,27 @@
 
 use std::time::Duration;
 
-use selvedge_core::fleet::{HubMessage, Scope, TaskResult, WorkerMessage};
 use selvedge_core::model::Outcome;
+use selvedge_core::protocol::{HubMessage, Scope, TaskResult, WorkerMessage};
 use selvedge_testkit::Postgres;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use crate::harness::{PATIENCE, Place, TestHub, TestWorker, entry, hello};
+use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, entry, hello};
 
 async fn two() -> (TestHub, TestHub) {
-    let place = Place::postgres();
-    (TestHub::at(place.clone()).await, TestHub::at(place).await)
+    let place = TestDatabase::postgres();
+    (
+        TestHub::with_database(place.clone()).await,
+        TestHub::with_database(place).await,
+    )
 }
 
 /// Asks until it is so.
 async fn until(hub: &TestHub, path: &str, token: &str, so: impl Fn(&Value) -> bool) -> Value {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TEST_TIMEOUT;
     loop {
         let answer = hub.get(path, token).await.json();
         if so(&answer) {
@@ -45,7 +48,7 @@ async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
     let row = two.get(&path, &submit).await.json();
     assert_eq!(row["unplaceable"], "no worker is connected");
     let (mut worker, _) = TestWorker::connect(&one, &token, &hello("far")).await;
-    let lease = worker.assignment().await.lease;
+    let lease = worker.next_assignment().await.lease;
     let workers = until(&two, "/api/v1/workers", &submit, |answer| {
         answer["workers"][0]["worker"] == "far"
     })
@@ -77,17 +80,17 @@ async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
         run_number: 1,
         from_tree: None,
     };
-    let mut watched = Watched::begin(&two, &first, &submit).await;
-    worker.tells(&begin, 1).await;
+    let mut watched = EventStreamReader::begin(&two, &first, &submit).await;
+    worker.send_acknowledged(&begin, 1).await;
     watched.hears("event: journal").await;
     let complete = WorkerMessage::TaskComplete {
         entry: entry(&lease, 2),
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
     };
-    worker.tells(&complete, 2).await;
+    worker.send_acknowledged(&complete, 2).await;
     watched.hears("\"state\":\"succeeded\"").await;
-    let next = worker.assignment().await;
+    let next = worker.next_assignment().await;
     assert_eq!(next.lease.task_id.to_string(), second);
 }
 
@@ -101,13 +104,13 @@ async fn a_cancellation_reaches_the_worker_at_the_other_hub() {
     let token = one.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&one, &token, &hello("far")).await;
     let task = two.submit(&submit, &json!({"description": "x"})).await;
-    let lease = worker.assignment().await.lease;
+    let lease = worker.next_assignment().await.lease;
     let begin = WorkerMessage::BeginRun {
         entry: entry(&lease, 1),
         run_number: 1,
         from_tree: None,
     };
-    worker.tells(&begin, 1).await;
+    worker.send_acknowledged(&begin, 1).await;
     let path = format!("/api/v1/tasks/{task}/cancel");
     let answer = two.post(&path, &submit, &json!({"reason": "enough"})).await;
     assert_eq!(answer.json()["state"], "cancelling");
@@ -115,7 +118,7 @@ async fn a_cancellation_reaches_the_worker_at_the_other_hub() {
     let HubMessage::Cancel { key, reason } = worker.next().await else {
         panic!("not told")
     };
-    assert_eq!((key, reason.as_str()), (lease.key(), "enough"));
+    assert_eq!((key, reason.as_str()), (lease.id(), "enough"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,14 +132,14 @@ async fn a_worker_that_moved_is_at_one_hub_only() {
     let (mut before, _) = TestWorker::connect(&one, &token, &hello("mover")).await;
     let (_after, _) = TestWorker::connect(&two, &token, &hello("mover")).await;
     // The first hub had not noticed that it went.
-    assert!(timeout(PATIENCE, before.ended()).await.is_ok());
+    assert!(timeout(TEST_TIMEOUT, before.wait_for_end()).await.is_ok());
     let tokens = two.get("/api/v1/tokens", &admin).await.json();
     let workers = tokens["tokens"].as_array().unwrap().iter();
     let mut workers = workers.filter(|row| row["scopes"] == json!(["worker"]));
     let id = workers.next().unwrap()["id"].as_str().unwrap().to_owned();
     let (mut third, _) = TestWorker::connect(&two, &token, &hello("third")).await;
     let revoked = one
-        .ask(
+        .request(
             "DELETE",
             &format!("/api/v1/tokens/{id}"),
             Some(&admin),
@@ -145,16 +148,16 @@ async fn a_worker_that_moved_is_at_one_hub_only() {
         )
         .await;
     assert!(revoked.status < 300, "{revoked:?}");
-    assert!(timeout(PATIENCE, third.ended()).await.is_ok());
+    assert!(timeout(TEST_TIMEOUT, third.wait_for_end()).await.is_ok());
 }
 
 /// A stream of a task's events, as it comes.
-struct Watched {
+struct EventStreamReader {
     socket: TcpStream,
     heard: String,
 }
 
-impl Watched {
+impl EventStreamReader {
     async fn begin(hub: &TestHub, task: &str, token: &str) -> Self {
         let mut socket = TcpStream::connect(&hub.host).await.unwrap();
         let request = format!(
@@ -171,7 +174,7 @@ impl Watched {
     }
 
     async fn hears(&mut self, words: &str) {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TEST_TIMEOUT;
         let mut bytes = [0; 4096];
         while !self.heard.contains(words) {
             assert!(Instant::now() < end, "never {words}: {}", self.heard);

@@ -1,41 +1,41 @@
 //! Reviews over the REST API: the work that they name, the recorded reviewer, and the task's state afterwards.
 
-use selvedge_core::fleet::{Scope, TaskResult, WorkerMessage};
 use selvedge_core::model::Outcome;
+use selvedge_core::protocol::{Scope, TaskResult, WorkerMessage};
 use serde_json::{Value, json};
 
-use crate::harness::{Place, TestHub, TestWorker, entry, hello};
+use crate::harness::{TestDatabase, TestHub, TestWorker, entry, hello};
 
 /// Hands an attempt in that a person has to decide on.
 async fn hand_in(worker: &mut TestWorker, attempt: u32) {
-    let lease = worker.assignment().await.lease;
+    let lease = worker.next_assignment().await.lease;
     let begin = WorkerMessage::BeginRun {
         entry: entry(&lease, 1),
         run_number: attempt,
         from_tree: None,
     };
-    worker.tells(&begin, 1).await;
+    worker.send_acknowledged(&begin, 1).await;
     let report = WorkerMessage::SubmitReport {
         entry: entry(&lease, 2),
         run_number: attempt,
         report: json!({"run_number": attempt, "status": "pass"}),
     };
-    worker.tells(&report, 2).await;
+    worker.send_acknowledged(&report, 2).await;
     let result = TaskResult::without_run(Outcome::NeedsReview, "a person has to look");
     let complete = WorkerMessage::TaskComplete {
         entry: entry(&lease, 3),
         completion_id: format!("completion {attempt}"),
         result: Box::new(result),
     };
-    worker.tells(&complete, 3).await;
+    worker.send_acknowledged(&complete, 3).await;
 }
 
 fn words(object: &Value, keys: &[&str]) -> Vec<Value> {
     keys.iter().map(|key| object[*key].clone()).collect()
 }
 
-pub(crate) async fn review_names_its_work_and_the_result_agrees(place: Place) {
-    let hub = TestHub::at(place).await;
+pub(crate) async fn review_names_its_work_and_the_result_agrees(place: TestDatabase) {
+    let hub = TestHub::with_database(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
@@ -45,7 +45,7 @@ pub(crate) async fn review_names_its_work_and_the_result_agrees(place: Place) {
     let result = async || hub.get(&format!("{path}/result"), &submit).await;
 
     hand_in(&mut worker, 1).await;
-    let row = hub.reaches(&task, &submit, &["needs_review"]).await;
+    let row = hub.wait_for_state(&task, &submit, &["needs_review"]).await;
     assert_eq!(row["awaiting_review"], json!({"attempt": 1}));
     let both = decide(json!({"decision": "accept", "retry": true})).await;
     assert_eq!(both.status, 422, "{both:?}");
@@ -65,7 +65,7 @@ pub(crate) async fn review_names_its_work_and_the_result_agrees(place: Place) {
     assert_eq!(result().await.status, 404, "the task goes on");
 
     hand_in(&mut worker, 2).await;
-    hub.reaches(&task, &submit, &["needs_review"]).await;
+    hub.wait_for_state(&task, &submit, &["needs_review"]).await;
     let stale = decide(json!({"decision": "accept", "attempt": 1})).await;
     assert_eq!(stale.status, 409, "{stale:?}");
     // An earlier client names nothing but itself.
@@ -92,8 +92,10 @@ pub(crate) async fn review_names_its_work_and_the_result_agrees(place: Place) {
     );
 }
 
-pub(crate) async fn review_rejects_or_a_cancellation_ends_and_the_result_agrees(place: Place) {
-    let hub = TestHub::at(place).await;
+pub(crate) async fn review_rejects_or_a_cancellation_ends_and_the_result_agrees(
+    place: TestDatabase,
+) {
+    let hub = TestHub::with_database(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
@@ -121,7 +123,7 @@ pub(crate) async fn review_rejects_or_a_cancellation_ends_and_the_result_agrees(
     ] {
         let task = hub.submit(&submit, &json!({"description": "x"})).await;
         hand_in(&mut worker, 1).await;
-        hub.reaches(&task, &submit, &["needs_review"]).await;
+        hub.wait_for_state(&task, &submit, &["needs_review"]).await;
         let path = format!("/api/v1/tasks/{task}");
         let done = hub.post(&format!("{path}/{action}"), &submit, &body).await;
         assert!(done.status < 300, "{done:?}");

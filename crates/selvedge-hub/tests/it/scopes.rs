@@ -1,7 +1,7 @@
 //! Who may do what: every route, with every scope, with none, and with a token that counts no more.
 
-use selvedge_core::fleet::Scope;
-use selvedge_hub::{Access, OPERATIONS};
+use selvedge_core::protocol::Scope;
+use selvedge_hub::{OPERATIONS, OperationAccess};
 
 use crate::harness::TestHub;
 
@@ -25,8 +25,8 @@ async fn every_route_lets_in_exactly_those_that_it_says() {
             .replace("{number}", "latest");
         let path = path.replace("{hash}", &"0".repeat(64));
         let ask =
-            async |token: Option<&str>| hub.ask(operation.method, &path, token, "", b"").await;
-        let Access::Scopes(wanted) = operation.access else {
+            async |token: Option<&str>| hub.request(operation.method, &path, token, "", b"").await;
+        let OperationAccess::Scopes(wanted) = operation.access else {
             assert!(ask(None).await.status < 300, "{path}");
             continue;
         };
@@ -74,7 +74,7 @@ async fn a_worker_never_decides_and_a_revoked_token_is_over_at_once() {
     assert!(listed.body.contains(&secret[..10]));
     let id = id.as_str().unwrap();
     let revoked = hub
-        .ask(
+        .request(
             "DELETE",
             &format!("/api/v1/tokens/{id}"),
             Some(&admin),

@@ -1,13 +1,13 @@
 //! A worker's session from the offer to the end, with what goes wrong on the way.
 
-use selvedge_core::fleet::{
-    CostEntry, Held, HeldVerdict, HubMessage, RefusalCode, Scope, TaskResult, WorkerMessage,
-};
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
+use selvedge_core::protocol::{
+    CostEntry, HeldLease, HubMessage, RefusalCode, RenewalResult, Scope, TaskResult, WorkerMessage,
+};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::harness::{PATIENCE, Place, TestHub, TestWorker, entry, hello};
+use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, entry, hello};
 
 fn refusal(message: &HubMessage) -> Option<RefusalCode> {
     match message {
@@ -16,15 +16,15 @@ fn refusal(message: &HubMessage) -> Option<RefusalCode> {
     }
 }
 
-pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: Place) {
-    let hub = TestHub::at(place).await;
+pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: TestDatabase) {
+    let hub = TestHub::with_database(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     let task = hub
         .submit(&submit, &json!({"description": "x", "labels": ["linux"]}))
         .await;
-    let assign = worker.assignment().await;
+    let assign = worker.next_assignment().await;
     let lease = assign.lease;
     assert_eq!(lease.task_id.to_string(), task);
 
@@ -33,9 +33,9 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: P
         run_number: 1,
         from_tree: None,
     };
-    worker.tells(&begin, 1).await;
+    worker.send_acknowledged(&begin, 1).await;
     // Once more is harmless.
-    worker.tells(&begin, 1).await;
+    worker.send_acknowledged(&begin, 1).await;
     let mut costs = entry(&lease, 2);
     costs.events = vec![
         json!({"v": 1, "run_id": lease.task_id, "seq": 1, "at": "2026-01-01T00:00:00Z", "type": "later", "data": {"b": 0.1, "a": 1}}),
@@ -55,28 +55,28 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: P
         run_number: 1,
         report: json!({"z": 1, "status": "pass", "a": [0.1, 2]}),
     };
-    worker.tells(&report, 2).await;
-    worker.tells(&report, 2).await;
+    worker.send_acknowledged(&report, 2).await;
+    worker.send_acknowledged(&report, 2).await;
     let mut other = report.clone();
     if let WorkerMessage::SubmitReport { report, .. } = &mut other {
         *report = json!({"status": "fail"});
     }
     assert_eq!(
-        refusal(&worker.asked(&other).await),
+        refusal(&worker.request(&other).await),
         Some(RefusalCode::Conflict)
     );
     let gap = WorkerMessage::TaskProgress(entry(&lease, 9));
-    assert_eq!(refusal(&worker.asked(&gap).await), Some(RefusalCode::Gap));
+    assert_eq!(refusal(&worker.request(&gap).await), Some(RefusalCode::Gap));
     let complete = WorkerMessage::TaskComplete {
         entry: entry(&lease, 3),
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Verified, "all good")),
     };
-    worker.tells(&complete, 3).await;
+    worker.send_acknowledged(&complete, 3).await;
     // The same id gets the same answer.
-    worker.tells(&complete, 3).await;
+    worker.send_acknowledged(&complete, 3).await;
 
-    let row = hub.reaches(&task, &submit, &["succeeded"]).await;
+    let row = hub.wait_for_state(&task, &submit, &["succeeded"]).await;
     assert_eq!(
         (&row["cost"]["micro_usd"], &row["attempts"]),
         (&json!(42), &json!(1))
@@ -109,7 +109,7 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: P
     assert!(stream.contains("event: state"), "{stream}");
     let path = format!("/api/v1/tasks/{task}/events");
     let after = "Last-Event-ID: 1\r\n";
-    let resumed = hub.ask("GET", &path, Some(&submit), after, b"").await;
+    let resumed = hub.request("GET", &path, Some(&submit), after, b"").await;
     assert!(!resumed.body.contains("event: journal"));
     let log = hub
         .get(&format!("/api/v1/tasks/{task}/log"), &submit)
@@ -135,23 +135,25 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: P
     );
 }
 
-pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off(place: Place) {
-    let hub = TestHub::hasty(place).await;
+pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off(
+    place: TestDatabase,
+) {
+    let hub = TestHub::with_short_leases(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
     let task = hub.submit(&submit, &json!({"description": "x"})).await;
-    let lease = first.assignment().await.lease;
+    let lease = first.next_assignment().await.lease;
     let begin = WorkerMessage::BeginRun {
         entry: entry(&lease, 1),
         run_number: 1,
         from_tree: None,
     };
-    first.tells(&begin, 1).await;
+    first.send_acknowledged(&begin, 1).await;
     // It falls silent; the hub waits for the TTL and a third before it gives the task away.
     drop(first);
     let (mut second, _) = TestWorker::connect(&hub, &token, &hello("second")).await;
-    let assign = second.assignment().await;
+    let assign = second.next_assignment().await;
     assert_eq!(
         (
             assign.lease.lease_epoch,
@@ -165,7 +167,7 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
         run_number: 2,
         from_tree: None,
     };
-    second.tells(&begin, 1).await;
+    second.send_acknowledged(&begin, 1).await;
     let report = WorkerMessage::SubmitReport {
         entry: entry(&lease, 2),
         run_number: 1,
@@ -173,7 +175,7 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
     };
     let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
     assert_eq!(
-        refusal(&first.asked(&report).await),
+        refusal(&first.request(&report).await),
         Some(RefusalCode::Stale)
     );
     let none = hub
@@ -189,22 +191,22 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
 }
 
 pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a_cancellation(
-    place: Place,
+    place: TestDatabase,
 ) {
-    let hub = TestHub::at(place).await;
+    let hub = TestHub::with_database(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     let task = hub.submit(&submit, &json!({"description": "x"})).await;
-    let lease = worker.assignment().await.lease;
+    let lease = worker.next_assignment().await.lease;
     let begin = WorkerMessage::BeginRun {
         entry: entry(&lease, 1),
         run_number: 1,
         from_tree: None,
     };
-    worker.tells(&begin, 1).await;
+    worker.send_acknowledged(&begin, 1).await;
     drop(worker);
-    let hub = hub.again().await;
+    let hub = hub.restart().await;
     let path = format!("/api/v1/tasks/{task}/cancel");
     let cancelling = hub
         .post(&path, &submit, &json!({"reason": "enough"}))
@@ -212,7 +214,7 @@ pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a
         .json();
     assert_eq!(cancelling["state"], "cancelling");
     let mut back = hello("one");
-    back.held = vec![Held {
+    back.held = vec![HeldLease {
         lease: lease.clone(),
         run_number: 1,
         last_seq: 1,
@@ -221,7 +223,7 @@ pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a
     let HubMessage::Welcome { answers, .. } = welcome else {
         panic!("no welcome: {welcome:?}")
     };
-    let HeldVerdict::Keep {
+    let RenewalResult::Keep {
         next_seq, cancel, ..
     } = &answers[0].verdict
     else {
@@ -233,27 +235,27 @@ pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Cancelled, "as was wished")),
     };
-    worker.tells(&complete, 2).await;
-    hub.reaches(&task, &submit, &["cancelled"]).await;
+    worker.send_acknowledged(&complete, 2).await;
+    hub.wait_for_state(&task, &submit, &["cancelled"]).await;
 }
 
-pub(crate) async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker(place: Place) {
-    let hub = TestHub::at(place).await;
+pub(crate) async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker(place: TestDatabase) {
+    let hub = TestHub::with_database(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     hub.submit(&submit, &json!({"description": "x"})).await;
-    let lease = worker.assignment().await.lease;
+    let lease = worker.next_assignment().await.lease;
     let complete = WorkerMessage::TaskComplete {
         entry: entry(&lease, 1),
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Verified, "all good")),
     };
-    worker.tells(&complete, 1).await;
+    worker.send_acknowledged(&complete, 1).await;
     drop(worker);
     // It never heard of the acknowledgement, and still believes that it holds the task.
     let mut back = hello("one");
-    back.held = vec![Held {
+    back.held = vec![HeldLease {
         lease,
         run_number: 0,
         last_seq: 1,
@@ -264,9 +266,9 @@ pub(crate) async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker(place: 
 }
 
 pub(crate) async fn a_token_that_another_hub_revoked_ends_the_session_at_its_next_renewal(
-    place: Place,
+    place: TestDatabase,
 ) {
-    let hub = TestHub::at(place).await;
+    let hub = TestHub::with_database(place).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     let renew = |id| WorkerMessage::Renew {
@@ -278,21 +280,23 @@ pub(crate) async fn a_token_that_another_hub_revoked_ends_the_session_at_its_nex
     assert!(matches!(renewed, HubMessage::Renewed { id: 1, .. }));
     // In the database alone: this hub is not told.
     let store = hub.hub.store();
-    for identity in store.identities().await.unwrap() {
+    for identity in store.list_tokens().await.unwrap() {
         assert!(store.revoke(identity.token_id).await.unwrap());
     }
     worker.send(&renew(2)).await;
-    assert!(timeout(PATIENCE, worker.ended()).await.is_ok());
+    assert!(timeout(TEST_TIMEOUT, worker.wait_for_end()).await.is_ok());
 }
 
-pub(crate) async fn a_worker_that_is_heard_of_no_more_keeps_no_task_from_others(place: Place) {
-    let hub = TestHub::hasty(place).await;
+pub(crate) async fn a_worker_that_is_heard_of_no_more_keeps_no_task_from_others(
+    place: TestDatabase,
+) {
+    let hub = TestHub::with_short_leases(place).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     // Equal in all but the name, by which the silent one comes first.
     let (_silent, _) = TestWorker::connect(&hub, &token, &hello("a")).await;
     let (mut other, _) = TestWorker::connect(&hub, &token, &hello("b")).await;
     let task = hub.submit(&submit, &json!({"description": "x"})).await;
-    let assign = other.assignment().await;
+    let assign = other.next_assignment().await;
     assert_eq!(assign.lease.task_id.to_string(), task);
 }

@@ -1,9 +1,9 @@
 //! Submitting: what is taken, what is refused, and what the same request does twice.
 
-use selvedge_core::fleet::Scope;
+use selvedge_core::protocol::Scope;
 use serde_json::json;
 
-use crate::harness::{Place, TestHub};
+use crate::harness::{TestDatabase, TestHub};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_is_refused_by_field_and_size() {
@@ -20,11 +20,11 @@ async fn what_cannot_be_is_refused_by_field_and_size() {
 
     let huge = vec![b'x'; 20 * 1024 * 1024];
     let answer = hub
-        .ask("POST", "/api/v1/tasks", Some(&token), "", &huge)
+        .request("POST", "/api/v1/tasks", Some(&token), "", &huge)
         .await;
     assert_eq!(answer.status, 413, "{answer:?}");
     let answer = hub
-        .ask("POST", "/api/v1/tasks", Some(&token), "", b"{\"a\":")
+        .request("POST", "/api/v1/tasks", Some(&token), "", b"{\"a\":")
         .await;
     assert_eq!(answer.status, 400, "{answer:?}");
 
@@ -45,12 +45,12 @@ async fn what_cannot_be_is_refused_by_field_and_size() {
     assert_eq!(row.json()["max_attempts"], 6, "{row:?}");
 }
 
-pub(crate) async fn one_key_is_one_task(place: Place) {
-    let hub = TestHub::at(place).await;
+pub(crate) async fn one_key_is_one_task(place: TestDatabase) {
+    let hub = TestHub::with_database(place).await;
     let token = hub.token(&[Scope::Submit]).await;
     let submit = async |body: &str| {
         let key = "Idempotency-Key: build-1\r\n";
-        hub.ask("POST", "/api/v1/tasks", Some(&token), key, body.as_bytes())
+        hub.request("POST", "/api/v1/tasks", Some(&token), key, body.as_bytes())
             .await
     };
     let first = submit(r#"{"description": "x"}"#).await.json();
@@ -66,9 +66,9 @@ pub(crate) async fn one_key_is_one_task(place: Place) {
 }
 
 pub(crate) async fn lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled_at_once(
-    place: Place,
+    place: TestDatabase,
 ) {
-    let hub = TestHub::at(place).await;
+    let hub = TestHub::with_database(place).await;
     let token = hub.token(&[Scope::Submit]).await;
     let mut ids = Vec::new();
     for number in 0..5 {
@@ -123,18 +123,18 @@ pub(crate) async fn lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled
     );
 }
 
-pub(crate) async fn blobs_are_resumed_and_proved(place: Place) {
-    let hub = TestHub::at(place).await;
+pub(crate) async fn blobs_are_resumed_and_proved(place: TestDatabase) {
+    let hub = TestHub::with_database(place).await;
     let token = hub.token(&[Scope::Worker]).await;
     // SHA-256 of "hello world".
     let hash = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9";
     let path = format!("/api/v1/blobs/{hash}");
     let put = async |range: &str, body: &[u8]| {
         let range = format!("Content-Range: bytes {range}\r\n");
-        hub.ask("PUT", &path, Some(&token), &range, body).await
+        hub.request("PUT", &path, Some(&token), &range, body).await
     };
     assert_eq!(put("0-5/11", b"hello ").await.status, 204);
-    let head = hub.ask("HEAD", &path, Some(&token), "", b"").await;
+    let head = hub.request("HEAD", &path, Some(&token), "", b"").await;
     assert_eq!(head.status, 404);
     assert!(head.head.contains("upload-offset: 6"), "{head:?}");
     assert_eq!(put("3-7/11", b"lo wo").await.status, 409);

@@ -3,14 +3,16 @@
 use selvedge_core::model::Event;
 use serde_json::json;
 
-use super::Backend;
+use super::JournalBackend;
 use super::sample::{append, began, created, numbered, run};
 use crate::error::StoreError;
-use crate::journal::{Appended, Journal};
+use crate::journal::{AppendOutcome, Journal};
 
 /// Gaps, doubles and foreign events are refused before anything is written; a batch from another
 /// place than the journal's end is fenced, with the real end.
-pub fn a_batch_that_does_not_follow_leaves_nothing_behind<B: Backend>(fresh: impl Fn() -> B) {
+pub fn a_batch_that_does_not_follow_leaves_nothing_behind<B: JournalBackend>(
+    fresh: impl Fn() -> B,
+) {
     let backend = fresh();
     let journal = backend.open();
     let stored = append(&journal, run(1), 0, [created("mend it", "/w"), began(1)]);
@@ -31,20 +33,23 @@ pub fn a_batch_that_does_not_follow_leaves_nothing_behind<B: Backend>(fresh: imp
     for (expected_seq, actual_seq) in [(0, 2), (1, 2), (3, 2)] {
         let batch = numbered(run(1), expected_seq, [Event::Suspended]);
         let fenced = journal.append(run(1), expected_seq, &batch).unwrap();
-        assert_eq!(fenced, Appended::Fenced { actual_seq });
+        assert_eq!(fenced, AppendOutcome::Fenced { actual_seq });
     }
     let to_an_unknown_run = numbered(run(9), 4, [Event::Suspended]);
     let fenced = journal.append(run(9), 4, &to_an_unknown_run).unwrap();
-    assert_eq!(fenced, Appended::Fenced { actual_seq: 0 });
+    assert_eq!(fenced, AppendOutcome::Fenced { actual_seq: 0 });
 
-    assert_eq!(journal.append(run(1), 2, &[]).unwrap(), Appended::Committed);
+    assert_eq!(
+        journal.append(run(1), 2, &[]).unwrap(),
+        AppendOutcome::Committed
+    );
     assert_eq!(journal.read(run(1), 0).unwrap(), stored);
     assert_eq!(journal.read(run(9), 0).unwrap(), []);
     assert_eq!(journal.summary(run(9)).unwrap(), None);
 }
 
 /// An event that this program does not know comes back with the type and data it had.
-pub fn events_of_a_later_release_keep_their_raw_value<B: Backend>(fresh: impl Fn() -> B) {
+pub fn events_of_a_later_release_keep_their_raw_value<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     let data = json!({"phase": "full", "nested": [1, 2.5, null, {"deep": "\u{0}\u{1F319}"}]});
@@ -69,7 +74,7 @@ pub fn events_of_a_later_release_keep_their_raw_value<B: Backend>(fresh: impl Fn
 }
 
 /// A connection made later finds what an earlier one was told is durable.
-pub fn a_journal_opened_again_has_everything<B: Backend>(fresh: impl Fn() -> B) {
+pub fn a_journal_opened_again_has_everything<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let first = backend.open();
     let mut stored = append(&first, run(1), 0, [created("mend it", "/w")]);
@@ -81,7 +86,7 @@ pub fn a_journal_opened_again_has_everything<B: Backend>(fresh: impl Fn() -> B) 
 }
 
 /// Each run has its own numbers, and its own events.
-pub fn runs_do_not_see_each_other<B: Backend>(fresh: impl Fn() -> B) {
+pub fn runs_do_not_see_each_other<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     let one = append(&journal, run(1), 0, [created("one", "/w"), began(1)]);
@@ -92,7 +97,7 @@ pub fn runs_do_not_see_each_other<B: Backend>(fresh: impl Fn() -> B) {
 
 /// The iterator shows the same events as one big read, wherever it begins and however long the
 /// run is, and it sees what is appended while it is read.
-pub fn long_runs_are_read_in_pages<B: Backend>(fresh: impl Fn() -> B) {
+pub fn long_runs_are_read_in_pages<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     let mut stored = append(&journal, run(1), 0, (1..=256).map(began));

@@ -2,10 +2,10 @@
 
 use selvedge_core::model::RunId;
 
-use super::Backend;
+use super::JournalBackend;
 use super::sample::{append, created, part_created};
 use crate::journal::Journal;
-use crate::run_name::Found;
+use crate::run_name::RunMatch;
 
 const FIRST: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
 const SECOND: &str = "0190163d-9000-7000-8000-00000000beef";
@@ -24,7 +24,7 @@ fn with_runs(journal: &impl Journal) {
 
 /// Whole, by its first digits or by its last, in any case, with or without hyphens; never by its
 /// middle, by too few digits, or by what is no digit.
-pub fn a_run_is_found_by_either_end_of_its_id<B: Backend>(fresh: impl Fn() -> B) {
+pub fn a_run_is_found_by_either_end_of_its_id<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     with_runs(&journal);
@@ -36,10 +36,14 @@ pub fn a_run_is_found_by_either_end_of_its_id<B: Backend>(fresh: impl Fn() -> B)
         "26F8AD91",
         &id(FIRST).short(),
     ] {
-        assert_eq!(journal.find(name).unwrap(), Found::Run(id(FIRST)), "{name}");
+        assert_eq!(
+            journal.find(name).unwrap(),
+            RunMatch::Run(id(FIRST)),
+            "{name}"
+        );
     }
-    assert_eq!(journal.find("16ff").unwrap(), Found::Nothing);
-    assert_eq!(journal.find("019016ff").unwrap(), Found::Run(id(THIRD)));
+    assert_eq!(journal.find("16ff").unwrap(), RunMatch::Nothing);
+    assert_eq!(journal.find("019016ff").unwrap(), RunMatch::Run(id(THIRD)));
     for name in [
         "",
         "d91",
@@ -49,16 +53,16 @@ pub fn a_run_is_found_by_either_end_of_its_id<B: Backend>(fresh: impl Fn() -> B)
         "zzzz",
         "0190163d-8694-739b-aea5-966c26f8ad92",
     ] {
-        assert_eq!(journal.find(name).unwrap(), Found::Nothing, "{name}");
+        assert_eq!(journal.find(name).unwrap(), RunMatch::Nothing, "{name}");
     }
 }
 
 /// Newest first, so that a person can choose.
-pub fn a_fragment_that_fits_several_runs_names_them<B: Backend>(fresh: impl Fn() -> B) {
+pub fn a_fragment_that_fits_several_runs_names_them<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     with_runs(&journal);
-    let several = |runs: &[&str]| Found::Ambiguous(runs.iter().copied().map(id).collect());
+    let several = |runs: &[&str]| RunMatch::Ambiguous(runs.iter().copied().map(id).collect());
     assert_eq!(
         journal.find("0190").unwrap(),
         several(&[THIRD, SECOND, FIRST])
@@ -71,16 +75,16 @@ pub fn a_fragment_that_fits_several_runs_names_them<B: Backend>(fresh: impl Fn()
 }
 
 /// `last` and `@`.
-pub fn the_newest_run_has_a_name<B: Backend>(fresh: impl Fn() -> B) {
+pub fn the_newest_run_has_a_name<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
-    assert_eq!(journal.find("last").unwrap(), Found::Nothing);
+    assert_eq!(journal.find("last").unwrap(), RunMatch::Nothing);
     with_runs(&journal);
-    assert_eq!(journal.find("last").unwrap(), Found::Run(id(THIRD)));
-    assert_eq!(journal.find("@").unwrap(), Found::Run(id(THIRD)));
+    assert_eq!(journal.find("last").unwrap(), RunMatch::Run(id(THIRD)));
+    assert_eq!(journal.find("@").unwrap(), RunMatch::Run(id(THIRD)));
     // A part of a plan is not what a person means by the last run; the plan is.
     append(&journal, id(FOURTH), 0, [part_created(id(THIRD), "api")]);
-    assert_eq!(journal.find("last").unwrap(), Found::Run(id(THIRD)));
+    assert_eq!(journal.find("last").unwrap(), RunMatch::Run(id(THIRD)));
     let part = journal.summary(id(FOURTH)).unwrap().unwrap();
     let part_of = part.task.unwrap().part_of.unwrap();
     assert_eq!((part_of.plan, part_of.subtask.as_str()), (id(THIRD), "api"));

@@ -4,23 +4,23 @@ use std::path::PathBuf;
 
 use selvedge_core::model::{Cost, CostSource, Event, MicroUsd, Outcome, RunId};
 
-use super::Backend;
+use super::JournalBackend;
 use super::sample::{
     TASK, append, began, created, dollars, interrupted, judged, run, session_ended, session_started,
 };
 use crate::journal::{Journal, RunFilter};
-use crate::summary::{RunSummary, Standing, TaskHead};
+use crate::summary::{RunStatus, RunSummary, TaskHead};
 
 fn ids(runs: &[RunSummary]) -> Vec<RunId> {
     runs.iter().map(|summary| summary.run_id).collect()
 }
 
-fn standing(journal: &impl Journal) -> Standing {
+fn standing(journal: &impl Journal) -> RunStatus {
     journal.summary(run(1)).unwrap().unwrap().standing
 }
 
 /// Task, attempts, cost, times and standing, as the events tell them one after another.
-pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
+pub fn a_list_shows_what_became_of_each_run<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     let description = format!("\n  mend\0 it \u{1F9F5}{}\nand more\n", "x".repeat(200));
@@ -32,14 +32,14 @@ pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
         3,
         [session_ended(1, dollars(0.25)), Event::Suspended],
     );
-    assert_eq!(standing(&journal), Standing::Suspended);
+    assert_eq!(standing(&journal), RunStatus::Suspended);
     append(
         &journal,
         run(1),
         5,
         [Event::Resumed { after_crash: false }, began(2)],
     );
-    assert_eq!(standing(&journal), Standing::Open);
+    assert_eq!(standing(&journal), RunStatus::Open);
     let reason = String::new;
     append(
         &journal,
@@ -47,7 +47,7 @@ pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
         7,
         [Event::ReviewRequested { reason: reason() }],
     );
-    assert_eq!(standing(&journal), Standing::AwaitingReview);
+    assert_eq!(standing(&journal), RunStatus::AwaitingReview);
     let reviewed = Event::Reviewed {
         accepted: true,
         by: "me".to_owned(),
@@ -60,7 +60,7 @@ pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
         8,
         [reviewed, session_ended(2, dollars(0.5))],
     );
-    assert_eq!(standing(&journal), Standing::Open);
+    assert_eq!(standing(&journal), RunStatus::Open);
     let outcome = Outcome::Verified;
     let last = append(&journal, run(1), 10, [Event::RunFinished { outcome }]);
 
@@ -79,7 +79,7 @@ pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
             part_of: None,
         }),
         attempts: 2,
-        standing: Standing::Finished { outcome },
+        standing: RunStatus::Finished { outcome },
         cost: dollars(0.75),
         session_open: false,
     };
@@ -88,7 +88,7 @@ pub fn a_list_shows_what_became_of_each_run<B: Backend>(fresh: impl Fn() -> B) {
 
 /// A judge is paid like a session; one that was cut off is asked again, and then nobody knows what it
 /// all cost.
-pub fn what_judges_cost_is_in_the_sum<B: Backend>(fresh: impl Fn() -> B) {
+pub fn what_judges_cost_is_in_the_sum<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     let cost = || journal.summary(run(1)).unwrap().unwrap().cost;
@@ -109,7 +109,7 @@ pub fn what_judges_cost_is_in_the_sum<B: Backend>(fresh: impl Fn() -> B) {
 }
 
 /// What an interrupted session had cost is not known: the sum is a lower bound from then on.
-pub fn a_session_cut_off_leaves_its_cost_unknown<B: Backend>(fresh: impl Fn() -> B) {
+pub fn a_session_cut_off_leaves_its_cost_unknown<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     let cost = || journal.summary(run(1)).unwrap().unwrap().cost;
@@ -142,7 +142,7 @@ pub fn a_session_cut_off_leaves_its_cost_unknown<B: Backend>(fresh: impl Fn() ->
 }
 
 /// Newest first; each page begins where the one before it ended.
-pub fn a_list_is_paged_from_the_newest_run<B: Backend>(fresh: impl Fn() -> B) {
+pub fn a_list_is_paged_from_the_newest_run<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     for number in [3, 1, 5, 2, 4] {
@@ -156,7 +156,7 @@ pub fn a_list_is_paged_from_the_newest_run<B: Backend>(fresh: impl Fn() -> B) {
 }
 
 /// By workspace, by task, and by whether they are over, alone and together.
-pub fn lists_can_be_narrowed<B: Backend>(fresh: impl Fn() -> B) {
+pub fn lists_can_be_narrowed<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     let finished = || Event::RunFinished {
@@ -219,7 +219,7 @@ pub fn lists_can_be_narrowed<B: Backend>(fresh: impl Fn() -> B) {
 }
 
 /// Summaries are derived: made anew from the events alone, they are what they were.
-pub fn summaries_can_be_made_anew<B: Backend>(fresh: impl Fn() -> B) {
+pub fn summaries_can_be_made_anew<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     append(

@@ -6,13 +6,13 @@ use std::thread;
 
 use selvedge_core::model::Event;
 
-use super::Backend;
+use super::JournalBackend;
 use super::sample::{append, began, created, numbered, run};
-use crate::journal::{Appended, Journal, RunFilter};
+use crate::journal::{AppendOutcome, Journal, RunFilter};
 
 /// Two writers that both believe they own the run: in every round exactly one batch goes in whole,
 /// and the other writer learns where the journal really is.
-pub fn of_two_writers_one_is_fenced<B: Backend>(fresh: impl Fn() -> B) {
+pub fn of_two_writers_one_is_fenced<B: JournalBackend>(fresh: impl Fn() -> B) {
     const ROUNDS: u64 = 40;
     let backend = fresh();
     let start = Barrier::new(2);
@@ -24,8 +24,8 @@ pub fn of_two_writers_one_is_fenced<B: Backend>(fresh: impl Fn() -> B) {
             let batch = numbered(run(1), last, [began(run_number), began(run_number)]);
             start.wait();
             match journal.append(run(1), last, &batch).unwrap() {
-                Appended::Committed => committed += 1,
-                Appended::Fenced { actual_seq } => assert_eq!(actual_seq, last + 2),
+                AppendOutcome::Committed => committed += 1,
+                AppendOutcome::Fenced { actual_seq } => assert_eq!(actual_seq, last + 2),
             }
         }
         committed
@@ -44,7 +44,7 @@ pub fn of_two_writers_one_is_fenced<B: Backend>(fresh: impl Fn() -> B) {
 }
 
 /// While one appends, others see whole batches, and a summary that agrees with them.
-pub fn readers_never_see_half_a_batch<B: Backend>(fresh: impl Fn() -> B) {
+pub fn readers_never_see_half_a_batch<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
     append(
@@ -85,7 +85,7 @@ pub fn readers_never_see_half_a_batch<B: Backend>(fresh: impl Fn() -> B) {
 }
 
 /// A journal that does not exist yet is made once, by whichever of several programs is first.
-pub fn many_can_open_a_new_journal_at_once<B: Backend>(fresh: impl Fn() -> B) {
+pub fn many_can_open_a_new_journal_at_once<B: JournalBackend>(fresh: impl Fn() -> B) {
     for _ in 0..8 {
         let backend = fresh();
         let start = Barrier::new(8);

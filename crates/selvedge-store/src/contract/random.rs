@@ -8,13 +8,13 @@ use selvedge_core::model::{
 };
 use serde_json::{Number, Value};
 
-use super::Backend;
+use super::JournalBackend;
 use super::sample::{created, interrupted, run, session_ended, session_started};
-use crate::journal::{Appended, Journal};
+use crate::journal::{AppendOutcome, Journal};
 use crate::summary::RunSummary;
 
 /// Any batches of any events, to two runs in turn, with a reopening now and then.
-pub fn any_batches_read_back_as_they_were<B: Backend>(fresh: impl Fn() -> B) {
+pub fn any_batches_read_back_as_they_were<B: JournalBackend>(fresh: impl Fn() -> B) {
     let batches = vec(
         (any::<bool>(), any::<bool>(), vec((events(), times()), 0..5)),
         1..6,
@@ -44,7 +44,7 @@ pub fn any_batches_read_back_as_they_were<B: Backend>(fresh: impl Fn() -> B) {
                 .collect();
             assert_eq!(
                 journal.append(run(number), last, &batch).unwrap(),
-                Appended::Committed
+                AppendOutcome::Committed
             );
             stored.extend(batch);
             if reopen {
@@ -55,8 +55,8 @@ pub fn any_batches_read_back_as_they_were<B: Backend>(fresh: impl Fn() -> B) {
             assert_eq!(&journal.read(run(number), 0).unwrap(), stored);
             let folded = stored.split_first().map(|(first, rest)| {
                 rest.iter()
-                    .fold(RunSummary::begin(first), |mut summary, event| {
-                        summary.follow(event);
+                    .fold(RunSummary::from_first_event(first), |mut summary, event| {
+                        summary.apply_event(event);
                         summary
                     })
             });

@@ -1,12 +1,12 @@
 //! Runs and events to test with.
 
 use selvedge_core::model::{
-    Closing, Cost, ENVELOPE_VERSION, EffectId, Envelope, Event, MicroUsd, PartOf, Prompt, RunId,
-    SessionOutcome, SessionStatus, Timestamp,
+    AttemptEnd, Cost, ENVELOPE_VERSION, EffectId, Envelope, Event, MicroUsd, ParentPlan, Prompt,
+    RunId, SessionOutcome, SessionStatus, Timestamp,
 };
 use serde_json::json;
 
-use crate::journal::{Appended, Journal};
+use crate::journal::{AppendOutcome, Journal};
 
 /// A run whose id sorts, and was made, after those of smaller numbers.
 pub(super) fn run(number: u32) -> RunId {
@@ -48,7 +48,7 @@ pub(super) fn append(
     let events = numbered(run, after_seq, events);
     assert_eq!(
         journal.append(run, after_seq, &events).unwrap(),
-        Appended::Committed
+        AppendOutcome::Committed
     );
     events
 }
@@ -78,7 +78,7 @@ pub(super) fn created(description: &str, workspace: &str) -> Event {
 pub(super) fn part_created(plan: RunId, subtask: &str) -> Event {
     let mut event = created("a part of it", "/w");
     if let Event::RunCreated { spec } = &mut event {
-        spec.part_of = Some(PartOf {
+        spec.part_of = Some(ParentPlan {
             plan,
             subtask: subtask.to_owned(),
         });
@@ -130,7 +130,7 @@ pub(super) fn judged(run_number: u32, cost: Cost) -> Event {
 pub(super) fn interrupted(run_number: u32) -> Event {
     Event::AttemptClosed {
         run_number,
-        closing: Closing::Interrupted,
+        closing: AttemptEnd::Interrupted,
     }
 }
 

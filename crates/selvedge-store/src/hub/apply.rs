@@ -4,17 +4,20 @@
 //! Invariants kept here: an entry counts once, as the next of its stream; a journal has no gaps; a
 //! write of an earlier grant leaves evidence and costs, and changes nothing else.
 
-use selvedge_core::fleet::{RefusalCode, TaskState};
 use selvedge_core::lease::{
-    Accepted, Fence, Input, LeaseEvent, LossReason, Refusal, Review, Rules, decide,
+    InputDisposition, LeaseCredential, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason,
+    ReviewAction, decide,
 };
-use selvedge_core::model::Closing;
+use selvedge_core::model::AttemptEnd;
+use selvedge_core::protocol::{RefusalCode, TaskState};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::change::{Answer, Change, Entry, JournalLine, Step, StoredRun, Written};
-use super::planted;
-use super::rows::TaskRow;
+use super::change::{
+    ChangeAnswer, EntryKind, JournalLine, StoredAttempt, StreamEntry, TaskChange, WriteSet,
+};
+use super::mutants;
+use super::rows::TaskRecord;
 
 /// SHA-256.
 pub(crate) fn digest(body: &str) -> [u8; 32] {
@@ -22,61 +25,67 @@ pub(crate) fn digest(body: &str) -> [u8; 32] {
 }
 
 /// Applies a change to a row: the answer, and what to write. `stored` is what is there of the run
-/// that a [`Step::Close`] names.
+/// that a [`EntryKind::Close`] names.
 pub fn apply(
-    row: &mut TaskRow,
-    change: &Change,
-    stored: Option<StoredRun>,
+    row: &mut TaskRecord,
+    change: &TaskChange,
+    stored: Option<StoredAttempt>,
     now: i64,
-    rules: &Rules,
-) -> (Answer, Written) {
-    let mut draft = Draft {
+    rules: &LeaseRules,
+) -> (ChangeAnswer, WriteSet) {
+    let mut draft = ChangeApplier {
         row,
-        written: Written::default(),
+        written: WriteSet::default(),
         now,
         rules,
     };
-    let answer = draft.take(change, stored);
+    let answer = draft.apply_change(change, stored);
     let written = draft.written;
     (answer.unwrap_or_else(|refused| refused), written)
 }
 
-struct Draft<'a> {
-    row: &'a mut TaskRow,
-    written: Written,
+struct ChangeApplier<'a> {
+    row: &'a mut TaskRecord,
+    written: WriteSet,
     now: i64,
-    rules: &'a Rules,
+    rules: &'a LeaseRules,
 }
 
-impl Draft<'_> {
-    fn take(&mut self, change: &Change, stored: Option<StoredRun>) -> Result<Answer, Answer> {
+impl ChangeApplier<'_> {
+    fn apply_change(
+        &mut self,
+        change: &TaskChange,
+        stored: Option<StoredAttempt>,
+    ) -> Result<ChangeAnswer, ChangeAnswer> {
         match change {
-            Change::Take { holder, token } => {
+            TaskChange::AcquireForHub { holder, token } => {
                 let (worker, token) = (holder.clone(), token.clone());
-                self.step(Input::Grant {
+                self.decide_and_record(LeaseInput::Grant {
                     worker,
                     token: token.clone(),
                 })?;
                 let epoch = self.row.lease.epoch;
-                self.step(Input::Accept(Fence { epoch, token }))
+                self.decide_and_record(LeaseInput::Accept(LeaseCredential { epoch, token }))
             }
-            Change::Accept(fence) => self.step(Input::Accept(fence.clone())),
-            Change::Decline(fence) => self.step(Input::GiveUp(fence.clone(), LossReason::Declined)),
-            Change::Renew(fence) => self.step(Input::Renew(fence.clone())),
-            Change::Forget { epoch } => {
+            TaskChange::Accept(fence) => self.decide_and_record(LeaseInput::Accept(fence.clone())),
+            TaskChange::Decline(fence) => {
+                self.decide_and_record(LeaseInput::Release(fence.clone(), LossReason::Declined))
+            }
+            TaskChange::Renew(fence) => self.decide_and_record(LeaseInput::Renew(fence.clone())),
+            TaskChange::Forget { epoch } => {
                 let epoch = *epoch;
                 let token = self.row.lease.token.clone().unwrap_or_default();
-                let fence = Fence { epoch, token };
-                self.step(Input::GiveUp(fence, LossReason::Forgotten))
+                let fence = LeaseCredential { epoch, token };
+                self.decide_and_record(LeaseInput::Release(fence, LossReason::Forgotten))
             }
-            Change::Cancel { .. } if planted::reopened(self.row, &mut self.written) => {
-                Ok(Answer::Done)
+            TaskChange::Cancel { .. } if mutants::reopens_ended(self.row, &mut self.written) => {
+                Ok(ChangeAnswer::Applied)
             }
-            Change::Cancel { by, reason } => {
+            TaskChange::Cancel { by, reason } => {
                 let (by, reason) = (by.clone(), reason.clone());
-                self.step(Input::Cancel { by, reason })
+                self.decide_and_record(LeaseInput::Cancel { by, reason })
             }
-            Change::Review {
+            TaskChange::Review {
                 review,
                 record,
                 epoch,
@@ -86,27 +95,27 @@ impl Draft<'_> {
                 let is_awaiting = self.row.lease.state == TaskState::NeedsReview;
                 if is_awaiting && *after != self.row.event_seq {
                     let detail = "the task's journal went on while it was being reviewed";
-                    return Err(refused(RefusalCode::Gap, detail));
+                    return Err(refuse(RefusalCode::Gap, detail));
                 }
-                let answer = self.step(Input::Review {
+                let answer = self.decide_and_record(LeaseInput::Review {
                     review: *review,
                     epoch: *epoch,
                     record: record.clone(),
                 })?;
                 // A task that goes on has no reason yet for how it stands.
-                self.row.reason = (*review != Review::Retry).then(|| record.summary());
+                self.row.reason = (*review != ReviewAction::Retry).then(|| record.summary());
                 self.append(events)?;
                 Ok(answer)
             }
-            Change::Tick => self.step(Input::Tick),
-            Change::Entry(entry) => self.entry(entry, stored),
+            TaskChange::Tick => self.decide_and_record(LeaseInput::Tick),
+            TaskChange::Entry(entry) => self.entry(entry, stored),
         }
     }
 
     /// Decides, and writes down what was decided.
-    fn step(&mut self, input: Input) -> Result<Answer, Answer> {
+    fn decide_and_record(&mut self, input: LeaseInput) -> Result<ChangeAnswer, ChangeAnswer> {
         let decision = decide(&self.row.lease, input, self.now, self.rules)
-            .map_err(|refusal| told(refusal, self.row.lease.state))?;
+            .map_err(|refusal| refusal_answer(refusal, self.row.lease.state))?;
         self.written.row |= decision.lease != self.row.lease;
         let mut cut_off = None;
         for event in decision.events {
@@ -125,77 +134,84 @@ impl Draft<'_> {
                     cut_off = Some(*run_number);
                 }
                 LeaseEvent::LeaseLost { .. } | LeaseEvent::Completed { .. } => {
-                    self.written.cut_off.extend(cut_off);
+                    self.written.interrupted.extend(cut_off);
                 }
                 _ => {}
             }
             self.row.updated_at = self.now;
-            if !planted::unlogged(&event) {
+            if !mutants::skips_log(&event) {
                 self.written.log.push((self.row.log_seq, event));
             }
         }
         self.row.lease = decision.lease;
-        match decision.accepted {
-            Accepted::Now | Accepted::Already => Ok(Answer::Done),
-            Accepted::Over => Err(refused(RefusalCode::Terminal, "the task is cancelled")),
+        match decision.disposition {
+            InputDisposition::Applied | InputDisposition::Duplicate => Ok(ChangeAnswer::Applied),
+            InputDisposition::TaskOver => {
+                Err(refuse(RefusalCode::Terminal, "the task is cancelled"))
+            }
         }
     }
 
-    fn entry(&mut self, entry: &Entry, stored: Option<StoredRun>) -> Result<Answer, Answer> {
+    fn entry(
+        &mut self,
+        entry: &StreamEntry,
+        stored: Option<StoredAttempt>,
+    ) -> Result<ChangeAnswer, ChangeAnswer> {
         let header = &entry.header;
-        let mut fence = Fence {
+        let mut fence = LeaseCredential {
             epoch: header.lease.lease_epoch,
             token: header.lease.lease_token.clone(),
         };
         if self.row.lease.is_latest(&fence) && header.seq <= self.row.entry_seq {
-            return self.again(&entry.step, stored);
+            return self.check_repeated(&entry.step, stored);
         }
         let held = self.row.lease.is_held_by(&fence);
-        let mistaken = !held && planted::taken_for_holder(self.row, &mut fence, &entry.step);
+        let mistaken =
+            !held && mutants::accepts_stale_completion(self.row, &mut fence, &entry.step);
         if !held && !mistaken {
-            return Err(self.too_late(entry, &fence));
+            return Err(self.record_late_entry(entry, &fence));
         }
         let next = self.row.entry_seq + 1;
         if header.seq != next && !mistaken {
-            return Err(refused(
+            return Err(refuse(
                 RefusalCode::Gap,
                 &format!("entry {next} comes first"),
             ));
         }
-        self.follows(&header.events)?;
-        let same = same(&entry.step, stored);
+        self.check_sequence(&header.events)?;
+        let same = is_same_closing(&entry.step, stored);
         match &entry.step {
-            Step::Progress => {}
-            Step::Begin(run_number) => {
-                let cancel = planted::forgotten_cancel(self.row);
-                self.step(Input::BeginRun(fence, *run_number))?;
+            EntryKind::Progress => {}
+            EntryKind::Begin(run_number) => {
+                let cancel = mutants::take_cancel(self.row);
+                self.decide_and_record(LeaseInput::BeginAttempt(fence, *run_number))?;
                 self.row.lease.cancel = cancel.or(self.row.lease.cancel.take());
             }
-            Step::Close {
+            EntryKind::Close {
                 run_number,
-                closing,
+                end: closing,
                 report,
             } => {
                 let epoch = fence.epoch;
-                self.step(Input::CloseRun {
+                self.decide_and_record(LeaseInput::CloseAttempt {
                     fence,
                     run_number: *run_number,
-                    closing: *closing,
+                    end: *closing,
                     stored: same,
                 })?;
                 if let (Some(body), None) = (report, same) {
-                    let kept = planted::altered(body.clone());
+                    let kept = mutants::alter_report(body.clone());
                     let report = (*run_number, epoch, digest(body), kept);
                     self.written.reports.push(report);
                 }
             }
-            Step::Complete {
+            EntryKind::Complete {
                 completion_id,
                 outcome,
                 reason,
                 result,
             } => {
-                self.step(Input::Complete {
+                self.decide_and_record(LeaseInput::Complete {
                     fence,
                     completion_id: completion_id.clone(),
                     outcome: *outcome,
@@ -203,72 +219,76 @@ impl Draft<'_> {
                 self.row.reason = Some(reason.clone()).filter(|reason| !reason.is_empty());
                 self.written.result = Some((completion_id.clone(), result.clone()));
             }
-            Step::Release { charged } => {
+            EntryKind::Release { charged } => {
                 let reason = if *charged {
                     LossReason::Infrastructure
                 } else {
                     LossReason::Drained
                 };
-                self.step(Input::GiveUp(fence, reason))?;
+                self.decide_and_record(LeaseInput::Release(fence, reason))?;
             }
         }
         self.append(&header.events)?;
-        self.written.costs = planted::counted(header.costs.clone());
+        self.written.costs = mutants::duplicate_costs(header.costs.clone());
         self.written.files.clone_from(&header.files);
         self.row.entry_seq = next;
         self.written.row = true;
-        Ok(Answer::Done)
+        Ok(ChangeAnswer::Applied)
     }
 
     /// It was applied before. Only other content than then is an error.
-    fn again(&self, step: &Step, stored: Option<StoredRun>) -> Result<Answer, Answer> {
+    fn check_repeated(
+        &self,
+        step: &EntryKind,
+        stored: Option<StoredAttempt>,
+    ) -> Result<ChangeAnswer, ChangeAnswer> {
         let other = match step {
-            Step::Close { .. } => same(step, stored) == Some(false),
-            Step::Complete { completion_id, .. } => {
+            EntryKind::Close { .. } => is_same_closing(step, stored) == Some(false),
+            EntryKind::Complete { completion_id, .. } => {
                 let known = self.row.lease.completion.as_ref();
                 known.is_some_and(|known| known != completion_id)
             }
             _ => false,
         };
         if other {
-            return Err(refused(
+            return Err(refuse(
                 RefusalCode::Conflict,
                 "this was told before, with other content",
             ));
         }
-        Ok(Answer::Done)
+        Ok(ChangeAnswer::Applied)
     }
 
     /// Of a grant that is over: what it cost still counts, and its report is kept as evidence.
-    fn too_late(&mut self, entry: &Entry, fence: &Fence) -> Answer {
+    fn record_late_entry(&mut self, entry: &StreamEntry, fence: &LeaseCredential) -> ChangeAnswer {
         if (1..=self.row.lease.epoch).contains(&fence.epoch) {
             // Of what was cut off the hub has said so itself; a run that it never heard of had no agent.
             let costs = entry.header.costs.iter().filter(|cost| !cost.is_lost());
             self.written.costs.extend(costs.cloned());
-            if let Step::Close {
+            if let EntryKind::Close {
                 run_number,
                 report: Some(body),
                 ..
             } = &entry.step
             {
                 let report = (*run_number, fence.epoch, digest(body), body.clone());
-                self.written.late.push(report);
+                self.written.late_reports.push(report);
             }
         }
         let lease = &self.row.lease;
         if lease.is_latest(fence) && lease.state.is_terminal() {
-            return refused(RefusalCode::Terminal, "the task is over");
+            return refuse(RefusalCode::Terminal, "the task is over");
         }
-        told(Refusal::Stale { epoch: lease.epoch }, lease.state)
+        refusal_answer(LeaseError::Stale { epoch: lease.epoch }, lease.state)
     }
 
-    fn follows(&self, events: &[Value]) -> Result<(), Answer> {
+    fn check_sequence(&self, events: &[Value]) -> Result<(), ChangeAnswer> {
         let mut next = self.row.event_seq;
         for event in events {
             next += 1;
             let seq = event.get("seq").and_then(Value::as_u64);
             if seq != Some(next) {
-                return Err(refused(
+                return Err(refuse(
                     RefusalCode::Invalid,
                     &format!("the journal's next event is {next}, not {seq:?}"),
                 ));
@@ -277,8 +297,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn append(&mut self, events: &[Value]) -> Result<(), Answer> {
-        self.follows(events)?;
+    fn append(&mut self, events: &[Value]) -> Result<(), ChangeAnswer> {
+        self.check_sequence(events)?;
         for event in events {
             self.row.event_seq += 1;
             self.row.updated_at = self.now;
@@ -293,39 +313,41 @@ impl Draft<'_> {
 }
 
 /// Whether a run was closed before in exactly this way, if it was.
-fn same(step: &Step, stored: Option<StoredRun>) -> Option<bool> {
-    let Step::Close {
-        closing, report, ..
+fn is_same_closing(step: &EntryKind, stored: Option<StoredAttempt>) -> Option<bool> {
+    let EntryKind::Close {
+        end: closing,
+        report,
+        ..
     } = step
     else {
         return None;
     };
     let stored = stored?;
     let digest = report.as_deref().map(digest);
-    if stored.closing == Closing::Interrupted && *closing == Closing::Report {
+    if stored.end == AttemptEnd::Interrupted && *closing == AttemptEnd::Report {
         return None;
     }
-    Some(stored.closing == *closing && stored.digest == digest)
+    Some(stored.end == *closing && stored.digest == digest)
 }
 
-fn refused(code: RefusalCode, detail: &str) -> Answer {
-    Answer::Refused {
+fn refuse(code: RefusalCode, detail: &str) -> ChangeAnswer {
+    ChangeAnswer::Refused {
         code,
         detail: detail.to_owned(),
     }
 }
 
-fn told(refusal: Refusal, state: TaskState) -> Answer {
+fn refusal_answer(refusal: LeaseError, state: TaskState) -> ChangeAnswer {
     let code = match refusal {
-        Refusal::Stale { .. } => RefusalCode::Stale,
-        Refusal::OutOfOrder { .. } => RefusalCode::Gap,
-        Refusal::NotNow(_) | Refusal::NotAwaitingReview(_) if state.is_terminal() => {
+        LeaseError::Stale { .. } => RefusalCode::Stale,
+        LeaseError::OutOfOrder { .. } => RefusalCode::Gap,
+        LeaseError::WrongState(_) | LeaseError::NotAwaitingReview(_) if state.is_terminal() => {
             RefusalCode::Terminal
         }
-        Refusal::Conflict { .. }
-        | Refusal::NotNow(_)
-        | Refusal::NotAwaitingReview(_)
-        | Refusal::OtherWork { .. } => RefusalCode::Conflict,
+        LeaseError::Conflict { .. }
+        | LeaseError::WrongState(_)
+        | LeaseError::NotAwaitingReview(_)
+        | LeaseError::OtherAttempt { .. } => RefusalCode::Conflict,
     };
-    refused(code, &refusal.to_string())
+    refuse(code, &refusal.to_string())
 }

@@ -1,35 +1,35 @@
 //! Changes of a task as a store is asked for them, and everything that one of them may write.
 
-use selvedge_core::fleet::{CostEntry, Entry as Header, FileRef, RefusalCode};
-use selvedge_core::lease::{Fence, LeaseEvent, Review};
-use selvedge_core::model::{Closing, Outcome, ReviewRecord};
+use selvedge_core::lease::{LeaseCredential, LeaseEvent, ReviewAction};
+use selvedge_core::model::{AttemptEnd, Outcome, ReviewRecord};
+use selvedge_core::protocol::{CostEntry, EntryHeader, FileRef, RefusalCode};
 use serde_json::Value;
 
-use super::rows::TaskRow;
+use super::rows::TaskRecord;
 
 /// What is to be changed.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum TaskChange {
     /// The hub itself takes a task that no worker is given: it is granted and accepted at once.
-    Take {
+    AcquireForHub {
         /// What it calls itself.
         holder: String,
         /// Fresh and random.
         token: String,
     },
     /// The worker takes the offer.
-    Accept(Fence),
+    Accept(LeaseCredential),
     /// The worker does not take it.
-    Decline(Fence),
+    Decline(LeaseCredential),
     /// The worker is at it.
-    Renew(Fence),
+    Renew(LeaseCredential),
     /// The worker was started anew and does not know of this grant.
     Forget {
         /// The grant.
         epoch: u64,
     },
     /// The worker writes.
-    Entry(Box<Entry>),
+    Entry(Box<StreamEntry>),
     /// A person asks for its end.
     Cancel {
         /// Who.
@@ -40,7 +40,7 @@ pub enum Change {
     /// A person judges it.
     Review {
         /// What they decide.
-        review: Review,
+        review: ReviewAction,
         /// Who they are, why, and the work that they decided on.
         record: ReviewRecord,
         /// Under which grant that work was handed in. Another one since then, another attempt, or another
@@ -55,12 +55,12 @@ pub enum Change {
     Tick,
 }
 
-impl Change {
+impl TaskChange {
     /// The run that it would close: what is stored of that one decides.
-    pub(crate) fn run_number(&self) -> Option<u32> {
+    pub(crate) fn closed_attempt(&self) -> Option<u32> {
         match self {
             Self::Entry(entry) => match &entry.step {
-                Step::Close { run_number, .. } => Some(*run_number),
+                EntryKind::Close { run_number, .. } => Some(*run_number),
                 _ => None,
             },
             _ => None,
@@ -70,16 +70,16 @@ impl Change {
 
 /// An entry of a worker's stream.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct StreamEntry {
     /// What all entries have.
-    pub header: Header,
+    pub header: EntryHeader,
     /// What this one does.
-    pub step: Step,
+    pub step: EntryKind,
 }
 
 /// What an entry does besides.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
+pub enum EntryKind {
     /// Nothing.
     Progress,
     /// An attempt begins.
@@ -89,7 +89,7 @@ pub enum Step {
         /// Its number.
         run_number: u32,
         /// How.
-        closing: Closing,
+        end: AttemptEnd,
         /// The report as JSON, when that is how.
         report: Option<String>,
     },
@@ -113,27 +113,27 @@ pub enum Step {
 
 /// What is stored of a run, as far as a repeated report needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoredRun {
+pub struct StoredAttempt {
     /// How it was closed.
-    pub closing: Closing,
+    pub end: AttemptEnd,
     /// SHA-256 of its report.
     pub digest: Option<[u8; 32]>,
 }
 
 /// The answer to a change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct ChangeOutcome {
     /// What became of it.
-    pub answer: Answer,
+    pub answer: ChangeAnswer,
     /// The task after it.
-    pub row: TaskRow,
+    pub row: TaskRecord,
 }
 
 /// What became of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum ChangeAnswer {
     /// It counts, now or from before.
-    Done,
+    Applied,
     /// It does not count.
     Refused {
         /// Why, for programs.
@@ -159,23 +159,23 @@ pub type FileLine = FileRef;
 
 /// Everything that a change writes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Written {
+pub struct WriteSet {
     /// Lines of the hub's log.
     pub log: Vec<(u64, LeaseEvent)>,
     /// Runs that begin: number and epoch.
     pub begun: Vec<(u32, u64)>,
     /// Runs that end.
-    pub closed: Vec<(u32, Closing)>,
+    pub closed: Vec<(u32, AttemptEnd)>,
     /// Reports: run number, epoch, digest, body.
     pub reports: Vec<(u32, u64, [u8; 32], String)>,
     /// Reports of grants that are over.
-    pub late: Vec<(u32, u64, [u8; 32], String)>,
+    pub late_reports: Vec<(u32, u64, [u8; 32], String)>,
     /// The journal's next events.
     pub journal: Vec<JournalLine>,
     /// Costs.
     pub costs: Vec<CostLine>,
     /// Runs that were cut off: what they cost is not known, unless their worker has told it.
-    pub cut_off: Vec<u32>,
+    pub interrupted: Vec<u32>,
     /// Files.
     pub files: Vec<FileLine>,
     /// The result: the worker's id, and the body.

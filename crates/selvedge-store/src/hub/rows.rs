@@ -1,9 +1,9 @@
 //! The rows of the hub's tables, as the rest of the program sees them. Bodies (tasks, reports,
 //! results, events) are text that is kept as it came.
 
-use selvedge_core::fleet::TaskState;
-use selvedge_core::lease::{Fence, Lease};
-use selvedge_core::model::{Closing, MicroUsd, Outcome, PartOf, TaskId};
+use selvedge_core::lease::{LeaseCredential, LeaseState};
+use selvedge_core::model::{AttemptEnd, MicroUsd, Outcome, ParentPlan, TaskId};
+use selvedge_core::protocol::TaskState;
 use uuid::Uuid;
 
 /// A task to be taken in.
@@ -18,7 +18,7 @@ pub struct NewTask {
     /// The task that this one tries again.
     pub retry_of: Option<TaskId>,
     /// The plan that it is a part of.
-    pub part_of: Option<PartOf>,
+    pub part_of: Option<ParentPlan>,
     /// What a list shows: the beginning of its description.
     pub title: String,
     /// The agent that it names.
@@ -39,24 +39,24 @@ pub struct NewTask {
 
 /// What became of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Submitted {
+pub enum SubmitOutcome {
     /// It was taken in.
     New(TaskId),
     /// The same request had been made under this key.
-    Again(TaskId),
+    Duplicate(TaskId),
     /// Another request had been made under this key.
-    KeyTaken(TaskId),
+    IdempotencyConflict(TaskId),
     /// There is a task with this id.
     IdTaken,
 }
 
 /// The part of a task that decisions are made on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TaskRow {
+pub struct TaskRecord {
     /// Which.
     pub task_id: TaskId,
     /// Who may work on it.
-    pub lease: Lease,
+    pub lease: LeaseState,
     /// The last entry of the holder's stream that counted; 0 with every grant.
     pub entry_seq: u64,
     /// The last event of the run's journal.
@@ -73,7 +73,7 @@ pub struct TaskRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskView {
     /// The part that decisions are made on.
-    pub row: TaskRow,
+    pub row: TaskRecord,
     /// Whose it is.
     pub tenant: String,
     /// The token that submitted it.
@@ -81,7 +81,7 @@ pub struct TaskView {
     /// The task that this one tries again.
     pub retry_of: Option<TaskId>,
     /// The plan that it is a part of.
-    pub part_of: Option<PartOf>,
+    pub part_of: Option<ParentPlan>,
     /// The beginning of its description.
     pub title: String,
     /// The agent that it names.
@@ -97,12 +97,12 @@ pub struct TaskView {
     /// Milliseconds since 1970.
     pub created_at: i64,
     /// What it cost so far.
-    pub cost: Cost,
+    pub cost: LedgerTotal,
 }
 
 /// A sum over the ledger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cost {
+pub struct LedgerTotal {
     /// Distinct calls.
     pub calls: u64,
     /// Those of which the price is not known.
@@ -160,7 +160,7 @@ pub struct LogLine {
 
 /// A run of a task: begun, and perhaps closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunRow {
+pub struct AttemptRow {
     /// Its number.
     pub run_number: u32,
     /// The grant under which it began.
@@ -170,7 +170,7 @@ pub struct RunRow {
     /// Milliseconds since 1970.
     pub closed_at: Option<i64>,
     /// How it ended.
-    pub closing: Option<Closing>,
+    pub end: Option<AttemptEnd>,
 }
 
 /// A stored report, or late evidence.
@@ -195,7 +195,7 @@ pub struct Completion {
 
 /// What a worker asks for when it has room.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Want {
+pub struct PollRequest {
     /// Its name.
     pub worker: String,
     /// All that it offers.
@@ -203,25 +203,25 @@ pub struct Want {
     /// How many tasks.
     pub slots: usize,
     /// Tasks that it is not to get now.
-    pub not: Vec<TaskId>,
+    pub excluded: Vec<TaskId>,
 }
 
 /// A task that was given to a worker.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Granted {
+pub struct Assignment {
     /// Whom to.
     pub worker: String,
     /// The fence.
-    pub fence: Fence,
+    pub fence: LeaseCredential,
     /// The task's row after the grant.
-    pub row: TaskRow,
+    pub row: TaskRecord,
     /// The whole task as JSON.
     pub body: String,
 }
 
 /// Tasks that wait, by what they ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placement {
+pub struct QueuedGroup {
     /// What a worker must offer.
     pub labels: Vec<String>,
     /// How many wait.
@@ -244,16 +244,16 @@ pub struct Overview {
     /// Losses over all tasks.
     pub losses: u64,
     /// Closed runs by how.
-    pub closings: Vec<(Closing, u64)>,
+    pub closings: Vec<(AttemptEnd, u64)>,
     /// The ledger's sum.
-    pub cost: Cost,
+    pub cost: LedgerTotal,
     /// What waits.
-    pub waiting: Vec<Placement>,
+    pub waiting: Vec<QueuedGroup>,
 }
 
 /// Who asks: a token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub struct ApiToken {
     /// Its public id.
     pub token_id: Uuid,
     /// What people call it.
@@ -276,7 +276,7 @@ pub struct Identity {
 
 /// A token to be kept: only its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewIdentity {
+pub struct NewApiToken {
     /// Its public id.
     pub token_id: Uuid,
     /// What people call it.
@@ -297,17 +297,17 @@ pub struct NewIdentity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobState {
     /// All of it.
-    Whole {
+    Complete {
         /// Its size in bytes.
         size: u64,
     },
     /// The beginning.
-    Part {
+    Partial {
         /// Bytes that are there.
         offset: u64,
     },
     /// The chunk does not begin where the last one ended.
-    Elsewhere {
+    OffsetMismatch {
         /// Where it ended.
         offset: u64,
     },

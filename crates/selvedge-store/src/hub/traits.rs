@@ -4,109 +4,113 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use selvedge_core::fleet::FileRef;
-use selvedge_core::lease::Rules;
+use selvedge_core::lease::LeaseRules;
 use selvedge_core::model::TaskId;
+use selvedge_core::protocol::FileRef;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::board::{BoardFilter, BoardPage, Census, FactLine, NewFacts};
-use super::change::{Change, JournalLine, Verdict};
+use super::change::{ChangeOutcome, JournalLine, TaskChange};
 use super::error::HubStoreError;
 use super::rows::{
-    BlobState, Completion, Granted, Identity, ListFilter, ListPage, LogLine, NewIdentity, NewTask,
-    Overview, ReportRow, RunRow, Submitted, TaskRow, TaskView, Want,
+    ApiToken, Assignment, AttemptRow, BlobState, Completion, ListFilter, ListPage, LogLine,
+    NewApiToken, NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
 };
+use super::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
 
 /// What a step of priority is worth in waiting, in milliseconds.
-pub(crate) const STEP_MS: i64 = 600_000;
+pub(crate) const PRIORITY_STEP_MS: i64 = 600_000;
 
 /// An answer to come.
-pub type Answered<'a, T> = Pin<Box<dyn Future<Output = Result<T, HubStoreError>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, HubStoreError>> + Send + 'a>>;
 
 /// How a store behaves.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Settings {
+pub struct StoreSettings {
     /// Periods and limits of leases.
-    pub rules: Rules,
+    pub rules: LeaseRules,
 }
 
 /// Tasks and their leases.
 pub trait Queue: Send + Sync {
     /// Takes a task in.
-    fn submit(&self, task: NewTask) -> Answered<'_, Submitted>;
+    fn submit(&self, task: NewTask) -> StoreFuture<'_, SubmitOutcome>;
     /// Gives tasks to workers that have room; at most `slots` to each.
-    fn grant(&self, wants: Vec<Want>) -> Answered<'_, Vec<Granted>>;
+    fn assign_tasks(&self, wants: Vec<PollRequest>) -> StoreFuture<'_, Vec<Assignment>>;
     /// Applies a change, if there is such a task.
-    fn change(&self, task: TaskId, change: Change) -> Answered<'_, Option<Verdict>>;
+    fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>>;
     /// Tasks that are plans and not over: those with the hub's own label for it.
-    fn plans(&self) -> Answered<'_, Vec<TaskId>>;
+    fn plans(&self) -> StoreFuture<'_, Vec<TaskId>>;
     /// Takes back what is due, some at a time: the tasks after it. While `quiet`, leases stay.
-    fn sweep(&self, quiet: bool) -> Answered<'_, Vec<TaskRow>>;
+    fn expire_due(&self, quiet: bool) -> StoreFuture<'_, Vec<TaskRecord>>;
     /// The store's clock: milliseconds since 1970.
-    fn now(&self) -> Answered<'_, i64>;
+    fn now(&self) -> StoreFuture<'_, i64>;
     /// One task, with its body.
-    fn task(&self, task: TaskId) -> Answered<'_, Option<(TaskView, String)>>;
+    fn task(&self, task: TaskId) -> StoreFuture<'_, Option<(TaskView, String)>>;
     /// A page of tasks, the newest first.
-    fn tasks(&self, filter: ListFilter, limit: usize) -> Answered<'_, ListPage>;
+    fn tasks(&self, filter: ListFilter, limit: usize) -> StoreFuture<'_, ListPage>;
     /// A page of tasks as people look at them, in any order.
-    fn board(&self, filter: BoardFilter, page: BoardPage) -> Answered<'_, Vec<TaskView>>;
+    fn list_tasks(
+        &self,
+        filter: TaskFilter,
+        page: TaskPageRequest,
+    ) -> StoreFuture<'_, Vec<TaskView>>;
     /// How many tasks stand how.
-    fn census(&self, filter: BoardFilter) -> Answered<'_, Census>;
+    fn task_counts(&self, filter: TaskFilter) -> StoreFuture<'_, TaskCounts>;
     /// How long the first attempts of a tenant's latest tasks were waited for, in milliseconds: the latest
     /// first, at most so many.
-    fn waits(&self, tenant: String, limit: usize) -> Answered<'_, Vec<i64>>;
+    fn queue_latencies(&self, tenant: String, limit: usize) -> StoreFuture<'_, Vec<i64>>;
     /// All runs of a tenant that have a journal, with what is kept of each for statistics.
-    fn facts(&self, tenant: String) -> Answered<'_, Vec<FactLine>>;
+    fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>>;
     /// Keeps facts of runs, and forgets those of shorter journals. They can be made again.
-    fn keep_facts(&self, facts: Vec<NewFacts>) -> Answered<'_, ()>;
+    fn save_run_stats(&self, facts: Vec<NewRunStats>) -> StoreFuture<'_, ()>;
     /// The hub's log of a task, after a line.
-    fn log(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<LogLine>>;
+    fn log(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<LogLine>>;
     /// Numbers over everything.
-    fn overview(&self) -> Answered<'_, Overview>;
+    fn overview(&self) -> StoreFuture<'_, Overview>;
     /// Removes what is older than so many milliseconds, at most so many rows: how many went.
-    fn forget(&self, older_than_ms: i64, limit: usize) -> Answered<'_, u64>;
+    fn purge_expired(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64>;
     /// What there is between the hubs of one database, where there may be several.
-    fn neighbours(&self) -> Option<&dyn Neighbours> {
+    fn peers(&self) -> Option<&dyn Peers> {
         None
     }
 }
 
 /// Between several hubs on one database.
-pub trait Neighbours: Send + Sync {
+pub trait Peers: Send + Sync {
     /// Goes up when another hub has written something, and at times without. May miss some: whoever
     /// waits for something looks for it besides.
-    fn elsewhere(&self) -> watch::Receiver<u64>;
+    fn change_stream(&self) -> watch::Receiver<u64>;
     /// Says that this hub is at work and, as JSON, who is connected to it: what the others say.
-    fn meet(&self, hub: Uuid, workers: String) -> Answered<'_, Vec<String>>;
+    fn heartbeat(&self, hub: Uuid, workers: String) -> StoreFuture<'_, Vec<String>>;
     /// Tasks as they stand, in any order; those that are not there are left out.
-    fn as_they_stand(&self, tasks: Vec<TaskId>) -> Answered<'_, Vec<TaskRow>>;
+    fn task_rows(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<TaskRecord>>;
     /// Tasks whose holders are to be told to stop; not all of very many.
-    fn to_be_stopped(&self) -> Answered<'_, Vec<TaskRow>>;
+    fn pending_cancellations(&self) -> StoreFuture<'_, Vec<TaskRecord>>;
 }
 
 /// What runs left behind.
-pub trait Reports: Send + Sync {
+pub trait RunRecords: Send + Sync {
     /// The journal of a task's run, after an event.
-    fn journal(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<JournalLine>>;
+    fn journal(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<JournalLine>>;
     /// The runs that began.
-    fn runs(&self, task: TaskId) -> Answered<'_, Vec<RunRow>>;
+    fn runs(&self, task: TaskId) -> StoreFuture<'_, Vec<AttemptRow>>;
     /// The reports, by run number.
-    fn reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>>;
+    fn reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>>;
     /// One report.
-    fn report(&self, task: TaskId, run_number: u32) -> Answered<'_, Option<ReportRow>>;
+    fn report(&self, task: TaskId, run_number: u32) -> StoreFuture<'_, Option<ReportRow>>;
     /// Reports of grants that no longer counted.
-    fn late_reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>>;
+    fn late_reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>>;
     /// The result that counted.
-    fn result(&self, task: TaskId) -> Answered<'_, Option<Completion>>;
+    fn result(&self, task: TaskId) -> StoreFuture<'_, Option<Completion>>;
     /// Files, by name.
-    fn files(&self, task: TaskId) -> Answered<'_, Vec<FileRef>>;
+    fn files(&self, task: TaskId) -> StoreFuture<'_, Vec<FileRef>>;
 }
 
 /// Bytes by their SHA-256, in lower-case hexadecimal digits.
-pub trait Blobs: Send + Sync {
+pub trait BlobStore: Send + Sync {
     /// How much of it is there.
-    fn blob(&self, hash: String) -> Answered<'_, BlobState>;
+    fn blob_state(&self, hash: String) -> StoreFuture<'_, BlobState>;
     /// Adds a chunk at an offset; the last one is held against the hash.
     fn append(
         &self,
@@ -114,30 +118,30 @@ pub trait Blobs: Send + Sync {
         offset: u64,
         total: u64,
         chunk: Vec<u8>,
-    ) -> Answered<'_, BlobState>;
+    ) -> StoreFuture<'_, BlobState>;
     /// Some of its bytes from an offset on, if all of it is there; none at its end.
-    fn bytes(&self, hash: String, offset: u64) -> Answered<'_, Option<Vec<u8>>>;
+    fn bytes(&self, hash: String, offset: u64) -> StoreFuture<'_, Option<Vec<u8>>>;
     /// Those of these that are not there whole.
-    fn missing(&self, hashes: Vec<String>) -> Answered<'_, Vec<String>>;
+    fn missing(&self, hashes: Vec<String>) -> StoreFuture<'_, Vec<String>>;
 }
 
 /// Tokens.
-pub trait Identities: Send + Sync {
+pub trait TokenStore: Send + Sync {
     /// Keeps a token.
-    fn admit(&self, token: NewIdentity) -> Answered<'_, Identity>;
+    fn insert_token(&self, token: NewApiToken) -> StoreFuture<'_, ApiToken>;
     /// Keeps a token if there is none at all: the very first.
-    fn admit_first(&self, token: NewIdentity) -> Answered<'_, Option<Identity>>;
+    fn insert_first_token(&self, token: NewApiToken) -> StoreFuture<'_, Option<ApiToken>>;
     /// Whose secret has this hash, as long as it is neither revoked nor expired.
-    fn by_hash(&self, hash: [u8; 32]) -> Answered<'_, Option<Identity>>;
+    fn find_token_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<ApiToken>>;
     /// All of them.
-    fn identities(&self) -> Answered<'_, Vec<Identity>>;
+    fn list_tokens(&self) -> StoreFuture<'_, Vec<ApiToken>>;
     /// Revokes one, if it is there.
-    fn revoke(&self, token_id: Uuid) -> Answered<'_, bool>;
+    fn revoke(&self, token_id: Uuid) -> StoreFuture<'_, bool>;
     /// Notes that they were used now.
-    fn used(&self, tokens: Vec<Uuid>) -> Answered<'_, ()>;
+    fn touch_tokens(&self, tokens: Vec<Uuid>) -> StoreFuture<'_, ()>;
 }
 
 /// All of it.
-pub trait HubStore: Queue + Reports + Blobs + Identities {}
+pub trait HubStore: Queue + RunRecords + BlobStore + TokenStore {}
 
-impl<T: Queue + Reports + Blobs + Identities> HubStore for T {}
+impl<T: Queue + RunRecords + BlobStore + TokenStore> HubStore for T {}

@@ -82,7 +82,7 @@ pub(super) fn page(
 }
 
 /// Hands over all events of a run, one at a time.
-pub(super) fn each(
+pub(super) fn for_each_event(
     db: &Connection,
     run: RunId,
     mut visit: impl FnMut(Envelope),

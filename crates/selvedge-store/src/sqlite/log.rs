@@ -13,19 +13,19 @@ use rusqlite::config::DbConfig;
 use crate::error::StoreError;
 
 /// Bytes of a long log. Whoever opens the journal first reads all of it, at some 2 ms a megabyte.
-pub(super) const LONG: u64 = 512 * 1024;
+pub(super) const LONG_LOG_BYTES: u64 = 512 * 1024;
 
 /// Sets up a connection: closing it leaves the log as it is.
-pub(super) fn outlives(db: &Connection) -> Result<(), StoreError> {
+pub(super) fn keep_log_on_close(db: &Connection) -> Result<(), StoreError> {
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(())
 }
 
 /// Folds a long log in, if nobody else is at it: called when nobody waits any more. What cannot be
 /// done now is left to the next one; what is in the log is as durable as what is in the database.
-pub(super) fn fold_if_long(db: &Connection) {
+pub(super) fn checkpoint_if_long(db: &Connection) {
     let Some(path) = db.path() else { return };
-    if fs::metadata(format!("{path}-wal")).is_ok_and(|log| log.len() > LONG) {
+    if fs::metadata(format!("{path}-wal")).is_ok_and(|log| log.len() > LONG_LOG_BYTES) {
         let _ = db.busy_timeout(Duration::ZERO);
         // Emptied, not just copied: a log that is read again from its beginning would be taken for
         // one that still has to be copied, and grow from program to program.

@@ -13,19 +13,19 @@ use crate::error::StoreError;
 
 const FILE: &str = "journal.db";
 /// Where a new database is prepared; whatever is left in it belongs to a program that was killed.
-const DRAFT: &str = "journal.new";
+const NEW_FILE: &str = "journal.new";
 
 /// How long one program waits for another's write. Each write is a few milliseconds; a program
 /// that was stopped in the middle of one holds the others up, and this long is enough to notice.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Opens, or makes, the database.
-pub(super) fn to_write(directory: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_for_writing(directory: &Path) -> Result<Connection, StoreError> {
     let path = directory.join(FILE);
     if !exists(&path)? {
         create(directory).map_err(|error| match error {
-            Creating::Files(source) => StoreError::opening(directory, source),
-            Creating::Database(error) => error,
+            CreateError::Files(source) => StoreError::opening(directory, source),
+            CreateError::Database(error) => error,
         })?;
     }
     let db = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -34,7 +34,7 @@ pub(super) fn to_write(directory: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Opens the database if there is one, so that nothing can be written through this connection.
-pub(super) fn to_read(directory: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_for_reading(directory: &Path) -> Result<Connection, StoreError> {
     let path = directory.join(FILE);
     if !exists(&path)? {
         return Err(StoreError::Missing { path });
@@ -43,7 +43,7 @@ pub(super) fn to_read(directory: &Path) -> Result<Connection, StoreError> {
     if schema::is_current(&db, &path)? {
         return Ok(db);
     }
-    drop((db, to_write(directory)?));
+    drop((db, open_for_writing(directory)?));
     connect(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
@@ -52,18 +52,18 @@ fn exists(path: &Path) -> Result<bool, StoreError> {
         .map_err(|source| StoreError::opening(path, source))
 }
 
-enum Creating {
+enum CreateError {
     Files(io::Error),
     Database(StoreError),
 }
 
-impl From<io::Error> for Creating {
+impl From<io::Error> for CreateError {
     fn from(error: io::Error) -> Self {
         Self::Files(error)
     }
 }
 
-impl From<StoreError> for Creating {
+impl From<StoreError> for CreateError {
     fn from(error: StoreError) -> Self {
         Self::Database(error)
     }
@@ -72,7 +72,7 @@ impl From<StoreError> for Creating {
 /// Makes the database aside and moves it into place whole: no other program ever sees it without
 /// its tables or in another journal mode, nor readable by others, and of all the syncs that
 /// making it in place would cost, one is left.
-fn create(directory: &Path) -> Result<(), Creating> {
+fn create(directory: &Path) -> Result<(), CreateError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -83,7 +83,7 @@ fn create(directory: &Path) -> Result<(), Creating> {
     if path.try_exists()? {
         return Ok(());
     }
-    let draft_directory = directory.join(DRAFT);
+    let draft_directory = directory.join(NEW_FILE);
     if draft_directory.try_exists()? {
         fs::remove_dir_all(&draft_directory)?;
     }
@@ -100,12 +100,12 @@ fn create(directory: &Path) -> Result<(), Creating> {
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     // A connection belongs to one thread, so it needs no mutex of its own.
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    db.busy_timeout(PATIENCE)?;
+    db.busy_timeout(BUSY_TIMEOUT)?;
     db.execute_batch(
         "PRAGMA foreign_keys = ON;
          PRAGMA synchronous = FULL;
          PRAGMA fullfsync = ON; -- macOS, where a plain sync does not reach the disk",
     )?;
-    log::outlives(&db)?;
+    log::keep_log_on_close(&db)?;
     Ok(db)
 }

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use rusqlite::{Connection, Row, named_params, params};
-use selvedge_core::model::{Cost, MicroUsd, Outcome, PartOf, RunId};
+use selvedge_core::model::{Cost, MicroUsd, Outcome, ParentPlan, RunId};
 
 use super::text::{damaged, from_word, parsed, word};
 use crate::error::StoreError;
 use crate::journal::RunFilter;
-use crate::summary::{RunSummary, Standing, TaskHead};
+use crate::summary::{RunStatus, RunSummary, TaskHead};
 
-pub(super) fn put(db: &Connection, summary: &RunSummary) -> Result<(), StoreError> {
+pub(super) fn upsert(db: &Connection, summary: &RunSummary) -> Result<(), StoreError> {
     let mut put = db.prepare_cached(
         "INSERT OR REPLACE INTO run
            (run_id, last_seq, created_at, updated_at, task_id, workspace, description, agent,
@@ -23,7 +23,7 @@ pub(super) fn put(db: &Connection, summary: &RunSummary) -> Result<(), StoreErro
     )?;
     let task = summary.task.as_ref();
     let part_of = task.and_then(|task| task.part_of.as_ref());
-    let (standing, outcome) = standing_columns(summary.standing);
+    let (standing, outcome) = status_columns(summary.standing);
     put.execute(named_params! {
         ":run_id": summary.run_id.to_string(),
         ":last_seq": summary.last_seq,
@@ -100,7 +100,7 @@ fn run_summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
         updated_at: parsed(&text("updated_at")?)?,
         task,
         attempts: row.get("attempts")?,
-        standing: standing(&text("standing")?, row.get("outcome")?)?,
+        standing: parse_status(&text("standing")?, row.get("outcome")?)?,
         cost: Cost {
             micro_usd: row.get::<_, Option<u64>>("cost_micro_usd")?.map(MicroUsd),
             source: from_word(text("cost_source")?)?,
@@ -109,31 +109,31 @@ fn run_summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
     })
 }
 
-fn part_of(row: &Row<'_>) -> Result<Option<PartOf>, StoreError> {
+fn part_of(row: &Row<'_>) -> Result<Option<ParentPlan>, StoreError> {
     let plan: Option<String> = row.get("plan")?;
     let subtask: Option<String> = row.get("subtask")?;
     let (Some(plan), Some(subtask)) = (plan, subtask) else {
         return Ok(None);
     };
     let plan = parsed(&plan)?;
-    Ok(Some(PartOf { plan, subtask }))
+    Ok(Some(ParentPlan { plan, subtask }))
 }
 
-fn standing_columns(standing: Standing) -> (&'static str, Option<Outcome>) {
+fn status_columns(standing: RunStatus) -> (&'static str, Option<Outcome>) {
     match standing {
-        Standing::Open => ("open", None),
-        Standing::Suspended => ("suspended", None),
-        Standing::AwaitingReview => ("awaiting_review", None),
-        Standing::Finished { outcome } => ("finished", Some(outcome)),
+        RunStatus::Open => ("open", None),
+        RunStatus::Suspended => ("suspended", None),
+        RunStatus::AwaitingReview => ("awaiting_review", None),
+        RunStatus::Finished { outcome } => ("finished", Some(outcome)),
     }
 }
 
-fn standing(word: &str, outcome: Option<String>) -> Result<Standing, StoreError> {
+fn parse_status(word: &str, outcome: Option<String>) -> Result<RunStatus, StoreError> {
     Ok(match (word, outcome) {
-        ("open", None) => Standing::Open,
-        ("suspended", None) => Standing::Suspended,
-        ("awaiting_review", None) => Standing::AwaitingReview,
-        ("finished", Some(outcome)) => Standing::Finished {
+        ("open", None) => RunStatus::Open,
+        ("suspended", None) => RunStatus::Suspended,
+        ("awaiting_review", None) => RunStatus::AwaitingReview,
+        ("finished", Some(outcome)) => RunStatus::Finished {
             outcome: from_word(outcome)?,
         },
         (word, outcome) => {

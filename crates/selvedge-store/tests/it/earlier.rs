@@ -1,8 +1,8 @@
 //! Journals as earlier schemas had them: read, folded and gone on with.
 
-use selvedge_core::machine::{State, evolve};
+use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, Event, Outcome, RunId, Timestamp};
-use selvedge_store::{Appended, Journal, RunFilter, SqliteJournal};
+use selvedge_store::{AppendOutcome, Journal, RunFilter, SqliteJournal};
 
 const FIRST: &str = include_str!("../fixtures/journal-1.sql");
 
@@ -20,7 +20,7 @@ fn the_first_journal_is_brought_up_to_date_and_still_tells_its_run() {
     };
     let events = journal.read(summary.run_id, 0).unwrap();
     assert_eq!(events.len(), 25);
-    let state = events.iter().fold(State::default(), evolve);
+    let state = events.iter().fold(JournalState::default(), evolve);
     assert!(state.unknown.is_empty(), "{:?}", state.unknown);
     let run = state.run.unwrap();
     let result = run.result();
@@ -39,7 +39,7 @@ fn the_first_journal_is_brought_up_to_date_and_still_tells_its_run() {
     };
     assert_eq!(
         journal.append(next, 0, &[event]).unwrap(),
-        Appended::Committed
+        AppendOutcome::Committed
     );
     journal.rebuild().unwrap();
     assert_eq!(

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use selvedge_core::model::{Envelope, Event, RunId, Timestamp};
-use selvedge_store::{Appended, Journal, SqliteJournal};
+use selvedge_store::{AppendOutcome, Journal, SqliteJournal};
 
 const STATE: &str = "SELVEDGE_TEST_STATE";
 const BATCH: u64 = 3;
@@ -41,7 +41,7 @@ fn victim() {
         let batch: Vec<_> = (last + 1..=last + BATCH).map(event).collect();
         assert_eq!(
             journal.append(run(), last, &batch).unwrap(),
-            Appended::Committed
+            AppendOutcome::Committed
         );
         last += BATCH;
         writeln!(std::io::stdout(), "durable {last}").unwrap();

@@ -5,14 +5,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use selvedge_core::model::{Envelope, Event, RunId, Timestamp};
-use selvedge_store::contract::Backend;
-use selvedge_store::{Appended, Journal, RunFilter, SqliteJournal, StoreError};
+use selvedge_store::contract::JournalBackend;
+use selvedge_store::{AppendOutcome, Journal, RunFilter, SqliteJournal, StoreError};
 use tempfile::TempDir;
 
 /// A state directory of its own, gone with the test.
-struct InATemporaryDirectory(TempDir);
+struct TempSqliteBackend(TempDir);
 
-impl InATemporaryDirectory {
+impl TempSqliteBackend {
     fn fresh() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -27,7 +27,7 @@ impl InATemporaryDirectory {
     }
 }
 
-impl Backend for InATemporaryDirectory {
+impl JournalBackend for TempSqliteBackend {
     type Journal = SqliteJournal;
 
     fn open(&self) -> SqliteJournal {
@@ -35,7 +35,7 @@ impl Backend for InATemporaryDirectory {
     }
 }
 
-selvedge_store::journal_contract!(InATemporaryDirectory::fresh);
+selvedge_store::journal_contract!(TempSqliteBackend::fresh);
 
 fn run() -> RunId {
     "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap()
@@ -53,11 +53,11 @@ fn event(seq: u64) -> Envelope {
 
 #[test]
 fn only_its_owner_can_read_it() {
-    let directory = InATemporaryDirectory::fresh();
+    let directory = TempSqliteBackend::fresh();
     let journal = directory.open();
     assert_eq!(
         journal.append(run(), 0, &[event(1)]).unwrap(),
-        Appended::Committed
+        AppendOutcome::Committed
     );
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(directory.state()), 0o700);
@@ -68,7 +68,7 @@ fn only_its_owner_can_read_it() {
 
 #[test]
 fn a_later_format_is_refused_and_left_alone() {
-    let directory = InATemporaryDirectory::fresh();
+    let directory = TempSqliteBackend::fresh();
     drop(directory.open());
     directory
         .raw()
@@ -99,7 +99,7 @@ fn a_later_format_is_refused_and_left_alone() {
 
 #[test]
 fn a_file_that_is_no_journal_is_damaged() {
-    let directory = InATemporaryDirectory::fresh();
+    let directory = TempSqliteBackend::fresh();
     fs::create_dir_all(directory.state()).unwrap();
     fs::write(
         directory.state().join("journal.db"),
@@ -115,12 +115,12 @@ fn a_file_that_is_no_journal_is_damaged() {
 
 #[test]
 fn the_schema_itself_keeps_the_log_gapless_and_append_only() {
-    let directory = InATemporaryDirectory::fresh();
+    let directory = TempSqliteBackend::fresh();
     let stored = [event(1), event(2)];
     let journal = directory.open();
     assert_eq!(
         journal.append(run(), 0, &stored).unwrap(),
-        Appended::Committed
+        AppendOutcome::Committed
     );
     let raw = directory.raw();
     let insert = |seq: u64| {
@@ -140,17 +140,17 @@ fn the_schema_itself_keeps_the_log_gapless_and_append_only() {
 
 #[test]
 fn a_derived_row_that_is_missing_is_made_anew_by_the_next_append() {
-    let directory = InATemporaryDirectory::fresh();
+    let directory = TempSqliteBackend::fresh();
     let journal = directory.open();
     assert_eq!(
         journal.append(run(), 0, &[event(1)]).unwrap(),
-        Appended::Committed
+        AppendOutcome::Committed
     );
     let before = journal.summary(run()).unwrap().unwrap();
     directory.raw().execute("DELETE FROM run", []).unwrap();
     assert_eq!(
         journal.append(run(), 1, &[event(2)]).unwrap(),
-        Appended::Committed
+        AppendOutcome::Committed
     );
     let after = journal.summary(run()).unwrap().unwrap();
     assert_eq!((after.last_seq, after.created_at), (2, before.created_at));
@@ -158,7 +158,7 @@ fn a_derived_row_that_is_missing_is_made_anew_by_the_next_append() {
 
 #[test]
 fn what_is_opened_to_read_cannot_be_written() {
-    let directory = InATemporaryDirectory::fresh();
+    let directory = TempSqliteBackend::fresh();
     let missing = SqliteJournal::open_to_read(&directory.state());
     assert!(
         matches!(missing, Err(StoreError::Missing { .. })),
@@ -169,7 +169,7 @@ fn what_is_opened_to_read_cannot_be_written() {
     let writer = directory.open();
     assert_eq!(
         writer.append(run(), 0, &[event(1)]).unwrap(),
-        Appended::Committed
+        AppendOutcome::Committed
     );
     let reader = SqliteJournal::open_to_read(&directory.state()).unwrap();
     let refused = reader.append(run(), 1, &[event(2)]);

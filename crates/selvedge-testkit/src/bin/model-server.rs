@@ -7,12 +7,12 @@ use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use selvedge_testkit::{ModelServer, Script};
+use selvedge_testkit::{ModelScript, ModelServer};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os().nth(1).map(PathBuf::from);
     let path = path.ok_or("usage: model-server script.json")?;
-    let script: Script = serde_json::from_slice(&std::fs::read(path)?)?;
+    let script: ModelScript = serde_json::from_slice(&std::fs::read(path)?)?;
     let server = ModelServer::start(script);
     writeln!(stdout(), "{}", server.url())?;
     for index in 0.. {

@@ -2,7 +2,7 @@
 
 /// A key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
+pub enum BrowserKey {
     /// One that writes a character.
     Char(char),
     /// Enter.
@@ -13,7 +13,7 @@ pub enum Key {
     Tab,
 }
 
-impl Key {
+impl BrowserKey {
     pub(super) fn value(self) -> String {
         let named = match self {
             Self::Char(character) => character,

@@ -4,27 +4,33 @@
 
 use serde_json::{Value, json};
 
-use super::reply::Reply;
-use super::request::{Answer, Request};
-use super::script::{Fault, ToolCall, Turn};
-use super::sessions::{SESSION_HEADER, Sessions, Taken};
+use super::reply::ServerReply;
+use super::request::{RecordedRequest, ReplySource};
+use super::script::{ScriptedToolCall, ScriptedTurn, TurnFault};
+use super::sessions::{AssignedTurn, SESSION_HEADER, ScriptedSessions};
 
 const EVENT_STREAM: &str = "text/event-stream";
 const SUBAGENT_HEADER: &str = "x-claude-code-agent-id";
 
-pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Reply) {
+pub(crate) fn answer(
+    request: &RecordedRequest,
+    sessions: &mut ScriptedSessions,
+) -> (ReplySource, ServerReply) {
     match request.path.as_str() {
         "/v1/messages" if is_side_call(request) => (
-            Answer::Side,
-            say(request, &Turn::text("A scripted session"), "side"),
+            ReplySource::Side,
+            render_turn(request, &ScriptedTurn::text("A scripted session"), "side"),
         ),
         "/v1/messages" => {
             let taken = sessions.take_turn(request);
-            (taken.answer(), reply(request, &taken))
+            (taken.reply_source(), reply(request, &taken))
         }
-        "/v1/messages/count_tokens" => (Answer::Side, Reply::json(&json!({"input_tokens": 100}))),
+        "/v1/messages/count_tokens" => (
+            ReplySource::Side,
+            ServerReply::json(&json!({"input_tokens": 100})),
+        ),
         _ => (
-            Answer::NoSuchPath,
+            ReplySource::NoSuchPath,
             error(404, "the scripted model server does not know this path"),
         ),
     }
@@ -33,7 +39,7 @@ pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Rep
 /// What Claude Code asks of its small model without offering tools (a title, a summary, whether a
 /// command is safe), or for a subagent, stands beside its main conversation. That has no tools
 /// either when it was started without any, and other clients may well have none.
-fn is_side_call(request: &Request) -> bool {
+fn is_side_call(request: &RecordedRequest) -> bool {
     let has_tools = request.body["tools"]
         .as_array()
         .is_some_and(|tools| !tools.is_empty());
@@ -43,22 +49,22 @@ fn is_side_call(request: &Request) -> bool {
         || (request.headers.contains_key(SESSION_HEADER) && !has_tools && asks_small_model)
 }
 
-fn reply(request: &Request, taken: &Taken) -> Reply {
+fn reply(request: &RecordedRequest, taken: &AssignedTurn) -> ServerReply {
     let Some(turn) = &taken.turn else {
-        return error(400, &taken.nothing_left());
+        return error(400, &taken.exhausted_message());
     };
     let id = format!("{}_{}", taken.session, taken.number);
     let reply = match turn.fault {
-        Some(Fault::Status { code, retry_after }) => {
-            error(code, &format!("scripted {code}")).retry_after(retry_after)
+        Some(TurnFault::Status { code, retry_after }) => {
+            error(code, &format!("scripted {code}")).with_retry_after(retry_after)
         }
-        _ => say(request, turn, &id),
+        _ => render_turn(request, turn, &id),
     };
-    let reply = reply.request_id(format!("req_scripted_{id}"));
-    reply.failing(turn.fault)
+    let reply = reply.with_request_id(format!("req_scripted_{id}"));
+    reply.with_fault(turn.fault)
 }
 
-fn error(code: u16, message: &str) -> Reply {
+fn error(code: u16, message: &str) -> ServerReply {
     let kind = match code {
         400 => "invalid_request_error",
         401 => "authentication_error",
@@ -70,10 +76,10 @@ fn error(code: u16, message: &str) -> Reply {
         _ => "api_error",
     };
     let error = json!({"type": kind, "message": message});
-    Reply::json(&json!({"type": "error", "error": error})).status(code)
+    ServerReply::json(&json!({"type": "error", "error": error})).with_status(code)
 }
 
-fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
+fn render_turn(request: &RecordedRequest, turn: &ScriptedTurn, id: &str) -> ServerReply {
     let blocks = content(turn, id);
     let mut message = json!({
         "id": format!("msg_scripted_{id}"),
@@ -91,7 +97,7 @@ fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
         },
     });
     if request.body["stream"] != true {
-        return Reply::json(&message);
+        return ServerReply::json(&message);
     }
     let stop_reason = message["stop_reason"].take();
     message["content"] = json!([]);
@@ -107,13 +113,13 @@ fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
         "usage": {"output_tokens": turn.usage.output},
     })));
     events.push(event(&json!({"type": "message_stop"})));
-    Reply::stream(EVENT_STREAM, events)
+    ServerReply::stream(EVENT_STREAM, events)
 }
 
-fn content(turn: &Turn, id: &str) -> Vec<Value> {
+fn content(turn: &ScriptedTurn, id: &str) -> Vec<Value> {
     let text = Some(&turn.text).filter(|text| !text.is_empty());
     let text = text.map(|text| json!({"type": "text", "text": text}));
-    let tool_use = |(index, call): (usize, &ToolCall)| {
+    let tool_use = |(index, call): (usize, &ScriptedToolCall)| {
         let id = format!("toolu_scripted_{id}_{index}");
         json!({"type": "tool_use", "id": id, "name": call.name, "input": call.input})
     };

@@ -3,68 +3,74 @@
 
 use serde_json::{Value, json};
 
-use super::reply::Reply;
-use super::request::{Answer, Request};
-use super::script::{Fault, Script, ToolCall, Turn};
-use super::sessions::{Sessions, Taken};
+use super::reply::ServerReply;
+use super::request::{RecordedRequest, ReplySource};
+use super::script::{ModelScript, ScriptedToolCall, ScriptedTurn, TurnFault};
+use super::sessions::{AssignedTurn, ScriptedSessions};
 
 const NDJSON: &str = "application/x-ndjson";
 /// A time that no test can mistake for a real one.
 const CREATED_AT: &str = "2000-01-01T00:00:00Z";
 
-pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Reply) {
+pub(crate) fn answer(
+    request: &RecordedRequest,
+    sessions: &mut ScriptedSessions,
+) -> (ReplySource, ServerReply) {
     match (request.method.as_str(), request.path.as_str()) {
         ("POST", "/api/chat" | "/api/show") if !sessions.script.has_model(model(request)) => {
             let message = format!("model '{}' not found", model(request));
-            (Answer::NoSuchModel, error(404, &message))
+            (ReplySource::NoSuchModel, error(404, &message))
         }
         ("POST", "/api/chat") => {
             let taken = sessions.take_turn(request);
-            (taken.answer(), reply(request, &taken))
+            (taken.reply_source(), reply(request, &taken))
         }
-        ("POST", "/api/show") => (Answer::Side, show()),
-        ("GET", "/api/tags") => (Answer::Side, tags(&sessions.script)),
-        ("GET", "/api/version") => (Answer::Side, Reply::json(&json!({"version": "0.12.6"}))),
-        _ => (Answer::NoSuchPath, Reply::no_such_path()),
+        ("POST", "/api/show") => (ReplySource::Side, show()),
+        ("GET", "/api/tags") => (ReplySource::Side, tags(&sessions.script)),
+        ("GET", "/api/version") => (
+            ReplySource::Side,
+            ServerReply::json(&json!({"version": "0.12.6"})),
+        ),
+        _ => (ReplySource::NoSuchPath, ServerReply::path_not_found()),
     }
 }
 
-fn model(request: &Request) -> &str {
+fn model(request: &RecordedRequest) -> &str {
     request.body["model"].as_str().unwrap_or_default()
 }
 
-fn error(code: u16, message: &str) -> Reply {
-    Reply::json(&json!({"error": message})).status(code)
+fn error(code: u16, message: &str) -> ServerReply {
+    ServerReply::json(&json!({"error": message})).with_status(code)
 }
 
-fn show() -> Reply {
-    Reply::json(&json!({
+fn show() -> ServerReply {
+    ServerReply::json(&json!({
         "details": {"format": "gguf", "family": "scripted", "parameter_size": "4B"},
         "model_info": {"general.architecture": "scripted", "scripted.context_length": 32768},
         "capabilities": ["completion", "tools"],
     }))
 }
 
-fn tags(script: &Script) -> Reply {
+fn tags(script: &ModelScript) -> ServerReply {
     let model = |name: &String| json!({"name": name, "model": name, "size": 0});
     let models: Vec<_> = script.models.iter().map(model).collect();
-    Reply::json(&json!({"models": models}))
+    ServerReply::json(&json!({"models": models}))
 }
 
-fn reply(request: &Request, taken: &Taken) -> Reply {
+fn reply(request: &RecordedRequest, taken: &AssignedTurn) -> ServerReply {
     let Some(turn) = &taken.turn else {
-        return error(400, &taken.nothing_left());
+        return error(400, &taken.exhausted_message());
     };
     let reply = match turn.fault {
-        Some(Fault::Status { code, retry_after }) => {
-            error(code, &format!("scripted {code}")).retry_after(retry_after)
+        Some(TurnFault::Status { code, retry_after }) => {
+            error(code, &format!("scripted {code}")).with_retry_after(retry_after)
         }
-        _ => say(request, turn),
+        _ => render_turn(request, turn),
     };
-    reply.failing(turn.fault)
+    reply.with_fault(turn.fault)
 }
 
-fn say(request: &Request, turn: &Turn) -> Reply {
+fn render_turn(request: &RecordedRequest, turn: &ScriptedTurn) -> ServerReply {
     let record = |message: Value, done: bool| {
         let model = model(request);
         json!({"model": model, "created_at": CREATED_AT, "message": message, "done": done})
@@ -84,7 +90,7 @@ fn say(request: &Request, turn: &Turn) -> Reply {
         if !tool_calls.is_empty() {
             message["tool_calls"] = json!(tool_calls);
         }
-        return Reply::json(&with_counts(record(message, true), counts));
+        return ServerReply::json(&with_counts(record(message, true), counts));
     }
     let says = |text: &str| json!({"role": "assistant", "content": text});
     let (first, second) = turn
@@ -99,13 +105,13 @@ fn say(request: &Request, turn: &Turn) -> Reply {
         records.push(record(message, false));
     }
     records.push(with_counts(record(says(""), true), counts));
-    Reply::stream(
+    ServerReply::stream(
         NDJSON,
         records.iter().map(|record| format!("{record}\n")).collect(),
     )
 }
 
-fn tool_call((index, call): (usize, &ToolCall)) -> Value {
+fn tool_call((index, call): (usize, &ScriptedToolCall)) -> Value {
     json!({"function": {"index": index, "name": call.name, "arguments": call.input}})
 }
 

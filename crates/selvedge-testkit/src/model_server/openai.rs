@@ -6,10 +6,10 @@ mod responses;
 
 use serde_json::{Value, json};
 
-use super::reply::Reply;
-use super::request::{Answer, Request};
-use super::script::{Fault, Turn};
-use super::sessions::{Sessions, Taken};
+use super::reply::ServerReply;
+use super::request::{RecordedRequest, ReplySource};
+use super::script::{ScriptedTurn, TurnFault};
+use super::sessions::{AssignedTurn, ScriptedSessions};
 
 const EVENT_STREAM: &str = "text/event-stream";
 
@@ -21,35 +21,43 @@ pub(crate) fn is_path(path: &str) -> bool {
     )
 }
 
-pub(crate) fn answer(request: &Request, sessions: &mut Sessions) -> (Answer, Reply) {
-    let say: fn(&Request, &Turn, &str) -> Reply = match request.path.as_str() {
-        "/v1/responses" => responses::say,
-        "/v1/chat/completions" => chat::say,
-        _ => return (Answer::Side, Reply::json(&json!({"data": []}))),
+pub(crate) fn answer(
+    request: &RecordedRequest,
+    sessions: &mut ScriptedSessions,
+) -> (ReplySource, ServerReply) {
+    let say: fn(&RecordedRequest, &ScriptedTurn, &str) -> ServerReply = match request.path.as_str()
+    {
+        "/v1/responses" => responses::render_turn,
+        "/v1/chat/completions" => chat::render_turn,
+        _ => return (ReplySource::Side, ServerReply::json(&json!({"data": []}))),
     };
-    if request.names_a_session() {
-        let turn = Turn::text("A scripted session");
-        return (Answer::Side, say(request, &turn, "side"));
+    if request.is_title_request() {
+        let turn = ScriptedTurn::text("A scripted session");
+        return (ReplySource::Side, say(request, &turn, "side"));
     }
     let taken = sessions.take_turn(request);
-    (taken.answer(), reply(request, &taken, say))
+    (taken.reply_source(), reply(request, &taken, say))
 }
 
-fn reply(request: &Request, taken: &Taken, say: fn(&Request, &Turn, &str) -> Reply) -> Reply {
+fn reply(
+    request: &RecordedRequest,
+    taken: &AssignedTurn,
+    say: fn(&RecordedRequest, &ScriptedTurn, &str) -> ServerReply,
+) -> ServerReply {
     let Some(turn) = &taken.turn else {
-        return error(400, &taken.nothing_left());
+        return error(400, &taken.exhausted_message());
     };
     let id = format!("{}_{}", taken.session, taken.number);
     let reply = match turn.fault {
-        Some(Fault::Status { code, retry_after }) => {
-            error(code, &format!("scripted {code}")).retry_after(retry_after)
+        Some(TurnFault::Status { code, retry_after }) => {
+            error(code, &format!("scripted {code}")).with_retry_after(retry_after)
         }
         _ => say(request, turn, &id),
     };
-    reply.failing(turn.fault)
+    reply.with_fault(turn.fault)
 }
 
-fn error(code: u16, message: &str) -> Reply {
+fn error(code: u16, message: &str) -> ServerReply {
     let kind = match code {
         400 | 404 => "invalid_request_error",
         401 => "authentication_error",
@@ -57,11 +65,11 @@ fn error(code: u16, message: &str) -> Reply {
         _ => "server_error",
     };
     let error = json!({"message": message, "type": kind, "param": null, "code": null});
-    Reply::json(&json!({"error": error})).status(code)
+    ServerReply::json(&json!({"error": error})).with_status(code)
 }
 
 /// A text in two pieces, as it would come streamed.
-fn halves(text: &str) -> [&str; 2] {
+fn split_in_half(text: &str) -> [&str; 2] {
     let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
     [first, second]
 }

@@ -11,19 +11,19 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::script::Fault;
+use super::script::TurnFault;
 
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ServerReply {
     status: u16,
     content_type: &'static str,
     retry_after: Option<u32>,
     request_id: Option<String>,
     pieces: Vec<String>,
-    fault: Option<Fault>,
+    fault: Option<TurnFault>,
 }
 
-impl Reply {
+impl ServerReply {
     /// A body sent piece by piece, as a model that is thinking would.
     pub(crate) fn stream(content_type: &'static str, pieces: Vec<String>) -> Self {
         Self {
@@ -44,41 +44,41 @@ impl Reply {
         Self::stream("text/plain", vec![body.to_owned()])
     }
 
-    pub(crate) fn no_such_path() -> Self {
+    pub(crate) fn path_not_found() -> Self {
         Self::json(&json!({"error": "the scripted model server does not know this path"}))
-            .status(404)
+            .with_status(404)
     }
 
-    pub(crate) fn status(mut self, status: u16) -> Self {
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    pub(crate) fn retry_after(mut self, seconds: Option<u32>) -> Self {
+    pub(crate) fn with_retry_after(mut self, seconds: Option<u32>) -> Self {
         self.retry_after = seconds;
         self
     }
 
-    pub(crate) fn request_id(mut self, id: String) -> Self {
+    pub(crate) fn with_request_id(mut self, id: String) -> Self {
         self.request_id = Some(id);
         self
     }
 
-    pub(crate) fn failing(mut self, fault: Option<Fault>) -> Self {
+    pub(crate) fn with_fault(mut self, fault: Option<TurnFault>) -> Self {
         self.fault = fault;
         self
     }
 
     pub(crate) async fn into_response(self) -> Response {
         let body = match self.fault {
-            None | Some(Fault::Status { .. }) => pieces_of(self.pieces),
-            Some(Fault::Hang) => pending::<Body>().await,
-            Some(Fault::BrokenJson) => pieces_of(break_middle(self.pieces)),
-            Some(Fault::DropAfter(bytes)) => {
+            None | Some(TurnFault::Status { .. }) => stream_body(self.pieces),
+            Some(TurnFault::Hang) => pending::<Body>().await,
+            Some(TurnFault::BrokenJson) => stream_body(break_middle(self.pieces)),
+            Some(TurnFault::DropAfter(bytes)) => {
                 let head = stream::iter(truncate(self.pieces, bytes)).map(Ok);
-                Body::from_stream(head.chain(stream::once(cut())))
+                Body::from_stream(head.chain(stream::once(abort_connection())))
             }
-            Some(Fault::StallAfter(bytes)) => {
+            Some(TurnFault::StallAfter(bytes)) => {
                 let head = stream::iter(truncate(self.pieces, bytes)).map(Ok::<_, Infallible>);
                 Body::from_stream(head.chain(stream::pending()))
             }
@@ -103,13 +103,13 @@ impl Reply {
     }
 }
 
-fn pieces_of(pieces: Vec<String>) -> Body {
+fn stream_body(pieces: Vec<String>) -> Body {
     Body::from_stream(stream::iter(pieces).map(Ok::<_, Infallible>))
 }
 
 /// The error that makes the server close the connection. It comes only when it is polled for the
 /// second time: what is already written leaves the server in between, or it would be thrown away.
-async fn cut() -> io::Result<Bytes> {
+async fn abort_connection() -> io::Result<Bytes> {
     tokio::task::yield_now().await;
     Err(io::Error::other("cut by the script"))
 }

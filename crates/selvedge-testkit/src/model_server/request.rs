@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// One recorded request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Request {
+pub struct RecordedRequest {
     /// The HTTP method.
     pub method: String,
     /// The path without its query.
@@ -20,13 +20,13 @@ pub struct Request {
     /// The body as JSON; null when it was empty or no JSON.
     pub body: Value,
     /// What the server answered it with.
-    pub answer: Answer,
+    pub answer: ReplySource,
 }
 
 /// Where an answer came from. Sessions and turns are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum ReplySource {
     /// A turn of the script.
     Turn {
         /// The session's number.
@@ -49,12 +49,14 @@ pub enum Answer {
     NoSuchPath,
 }
 
-impl Request {
+impl RecordedRequest {
     /// The session that the request belongs to, if it is part of a main conversation.
     pub fn session(&self) -> Option<usize> {
         match self.answer {
-            Answer::Turn { session, .. } | Answer::NothingLeft { session, .. } => Some(session),
-            Answer::Side | Answer::NoSuchModel | Answer::NoSuchPath => None,
+            ReplySource::Turn { session, .. } | ReplySource::NothingLeft { session, .. } => {
+                Some(session)
+            }
+            ReplySource::Side | ReplySource::NoSuchModel | ReplySource::NoSuchPath => None,
         }
     }
 
@@ -62,7 +64,10 @@ impl Request {
     /// conversation before it, of its last.
     pub fn prompt(&self) -> String {
         let mut texts = self.user_texts();
-        if texts.iter().any(|text| text.starts_with(PLAYED_BEFORE)) {
+        if texts
+            .iter()
+            .any(|text| text.starts_with(EXAMPLE_CONVERSATION_END))
+        {
             return texts.pop().unwrap_or_default();
         }
         texts.into_iter().next().unwrap_or_default()
@@ -77,12 +82,13 @@ impl Request {
 
     /// Whether the model has already spoken in this conversation.
     pub(crate) fn has_model_turn(&self) -> bool {
-        let is_played = |message: &Value| message_text(message).starts_with(PLAYED_BEFORE);
-        self.messages().any(is_models) && !self.messages().any(is_played)
+        let is_played =
+            |message: &Value| message_text(message).starts_with(EXAMPLE_CONVERSATION_END);
+        self.messages().any(is_from_model) && !self.messages().any(is_played)
     }
 
     /// Whether the client only asks for a title of its session, as OpenCode does.
-    pub(crate) fn names_a_session(&self) -> bool {
+    pub(crate) fn is_title_request(&self) -> bool {
         let system = self.messages_of("system").map(message_text);
         system
             .fold(String::new(), |all, text| all + &text)
@@ -103,10 +109,10 @@ impl Request {
 }
 
 /// How aider ends the conversation that it plays as an example before each of its own.
-const PLAYED_BEFORE: &str = "I switched to a new code base.";
+const EXAMPLE_CONVERSATION_END: &str = "I switched to a new code base.";
 
 /// What the model said or did: the Responses API has items of their own for its calls.
-fn is_models(message: &Value) -> bool {
+fn is_from_model(message: &Value) -> bool {
     let role = message["role"].as_str();
     let kind = message["type"].as_str();
     matches!(role, Some("assistant" | "model"))
@@ -121,12 +127,12 @@ fn message_text(message: &Value) -> String {
         _ => return String::new(),
     };
     let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-    let said: Vec<_> = texts.filter(|text| !is_slipped_in(text)).collect();
+    let said: Vec<_> = texts.filter(|text| !is_injected_text(text)).collect();
     said.join("\n")
 }
 
 /// What Claude Code, Codex and Gemini CLI say in the user's place.
-fn is_slipped_in(text: &str) -> bool {
+fn is_injected_text(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<system-reminder>",
         "<environment_context>",

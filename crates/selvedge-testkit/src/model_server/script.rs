@@ -10,12 +10,12 @@ use serde_json::Value;
 /// {"fault": {"status": {"code": 529}}}]], "models": ["qwen3:4b"]}`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Script {
-    pub(crate) sessions: Vec<Vec<Turn>>,
+pub struct ModelScript {
+    pub(crate) sessions: Vec<Vec<ScriptedTurn>>,
     pub(crate) models: Vec<String>,
 }
 
-impl Script {
+impl ModelScript {
     /// A script in which nothing is said yet.
     pub fn new() -> Self {
         Self::default()
@@ -24,7 +24,7 @@ impl Script {
     /// Adds the session that opens next, with its turns in order. An agent program that is started
     /// anew opens a new one; what it asks again by itself (after a fault) stays in its own.
     #[must_use]
-    pub fn session(mut self, turns: impl IntoIterator<Item = Turn>) -> Self {
+    pub fn session(mut self, turns: impl IntoIterator<Item = ScriptedTurn>) -> Self {
         self.sessions.push(turns.into_iter().collect());
         self
     }
@@ -42,9 +42,9 @@ impl Script {
     }
 }
 
-impl<const N: usize> From<[Turn; N]> for Script {
+impl<const N: usize> From<[ScriptedTurn; N]> for ModelScript {
     /// A script of one session.
-    fn from(turns: [Turn; N]) -> Self {
+    fn from(turns: [ScriptedTurn; N]) -> Self {
         Self::new().session(turns)
     }
 }
@@ -52,14 +52,14 @@ impl<const N: usize> From<[Turn; N]> for Script {
 /// One answer of the model: text, then tool calls, unless a fault comes in between.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Turn {
+pub struct ScriptedTurn {
     pub(crate) text: String,
-    pub(crate) tools: Vec<ToolCall>,
-    pub(crate) usage: Usage,
-    pub(crate) fault: Option<Fault>,
+    pub(crate) tools: Vec<ScriptedToolCall>,
+    pub(crate) usage: TurnUsage,
+    pub(crate) fault: Option<TurnFault>,
 }
 
-impl Turn {
+impl ScriptedTurn {
     /// Says `text`; with no tool call beside it this ends the agent's work.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -68,14 +68,14 @@ impl Turn {
         }
     }
 
-    /// Calls a tool. More calls in the same turn: [`Turn::and_tool`].
+    /// Calls a tool. More calls in the same turn: [`ScriptedTurn::and_tool`].
     pub fn tool(name: impl Into<String>, input: Value) -> Self {
         Self::default().and_tool(name, input)
     }
 
     /// Refuses with this HTTP status and the API's own error body.
     pub fn status(code: u16) -> Self {
-        Self::default().failing(Fault::Status {
+        Self::default().with_fault(TurnFault::Status {
             code,
             retry_after: None,
         })
@@ -83,7 +83,7 @@ impl Turn {
 
     /// Refuses with 429 and asks to come back after so many seconds.
     pub fn rate_limited(retry_after: u32) -> Self {
-        Self::default().failing(Fault::Status {
+        Self::default().with_fault(TurnFault::Status {
             code: 429,
             retry_after: Some(retry_after),
         })
@@ -91,28 +91,28 @@ impl Turn {
 
     /// Breaks the connection after so many bytes of the body.
     pub fn drop_after(bytes: usize) -> Self {
-        Self::text(CUT_SHORT).failing(Fault::DropAfter(bytes))
+        Self::text(BROKEN_JSON_TEXT).with_fault(TurnFault::DropAfter(bytes))
     }
 
     /// Falls silent after so many bytes of the body, with the connection left open.
     pub fn stall_after(bytes: usize) -> Self {
-        Self::text(CUT_SHORT).failing(Fault::StallAfter(bytes))
+        Self::text(BROKEN_JSON_TEXT).with_fault(TurnFault::StallAfter(bytes))
     }
 
     /// Accepts the request and never answers it.
     pub fn hang() -> Self {
-        Self::default().failing(Fault::Hang)
+        Self::default().with_fault(TurnFault::Hang)
     }
 
     /// Answers 200 with JSON that breaks off in the middle of a record.
     pub fn broken_json() -> Self {
-        Self::text(CUT_SHORT).failing(Fault::BrokenJson)
+        Self::text(BROKEN_JSON_TEXT).with_fault(TurnFault::BrokenJson)
     }
 
     /// Adds a tool call after what the turn already says.
     #[must_use]
     pub fn and_tool(mut self, name: impl Into<String>, input: Value) -> Self {
-        self.tools.push(ToolCall {
+        self.tools.push(ScriptedToolCall {
             name: name.into(),
             input,
         });
@@ -122,36 +122,36 @@ impl Turn {
     /// Sets the tokens that the turn reports, without any cached ones.
     #[must_use]
     pub fn usage(self, input: u64, output: u64) -> Self {
-        self.cached_usage(Usage {
+        self.with_usage(TurnUsage {
             input,
             output,
-            ..Usage::default()
+            ..TurnUsage::default()
         })
     }
 
     /// Sets all token counts that the turn reports.
     #[must_use]
-    pub fn cached_usage(mut self, usage: Usage) -> Self {
+    pub fn with_usage(mut self, usage: TurnUsage) -> Self {
         self.usage = usage;
         self
     }
 
     /// Lets the turn go wrong in the given way.
     #[must_use]
-    pub fn failing(mut self, fault: Fault) -> Self {
+    pub fn with_fault(mut self, fault: TurnFault) -> Self {
         self.fault = Some(fault);
         self
     }
 }
 
 /// Long enough that a cut lands in the middle of it, in either API.
-const CUT_SHORT: &str =
+const BROKEN_JSON_TEXT: &str =
     "This sentence is long enough to be cut off well before it comes to its end.";
 
 /// A call of one of the client's tools.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ToolCall {
+pub struct ScriptedToolCall {
     /// The tool's name, as the client offers it.
     pub name: String,
     /// Its arguments.
@@ -162,7 +162,7 @@ pub struct ToolCall {
 /// The tokens that a turn reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Usage {
+pub struct TurnUsage {
     /// Fresh input tokens.
     pub input: u64,
     /// Output tokens.
@@ -173,7 +173,7 @@ pub struct Usage {
     pub cache_write: u64,
 }
 
-impl Default for Usage {
+impl Default for TurnUsage {
     /// Round numbers that a sum over several turns can be recognised by.
     fn default() -> Self {
         Self {
@@ -188,7 +188,7 @@ impl Default for Usage {
 /// A way in which a turn goes wrong. The client may ask again; it gets the session's next turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Fault {
+pub enum TurnFault {
     /// An HTTP error.
     Status {
         /// The status, 400 to 599.

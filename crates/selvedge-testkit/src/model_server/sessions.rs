@@ -5,38 +5,38 @@
 //! yet, and is known again by its first prompt. While none of its turns has succeeded, the same
 //! opening request is the client trying again, not a second session.
 
-use super::request::{Answer, Request};
-use super::script::{Script, Turn};
+use super::request::{RecordedRequest, ReplySource};
+use super::script::{ModelScript, ScriptedTurn};
 
 /// How Claude Code names its session.
 pub(crate) const SESSION_HEADER: &str = "x-claude-code-session-id";
 
 #[derive(Debug)]
-pub(crate) struct Sessions {
-    pub(crate) script: Script,
-    opened: Vec<Opened>,
+pub(crate) struct ScriptedSessions {
+    pub(crate) script: ModelScript,
+    opened: Vec<OpenedSession>,
 }
 
 /// A turn on its way out, with its place in the script counted from 1.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct AssignedTurn {
     pub(crate) session: usize,
     pub(crate) number: usize,
     /// Missing when the script has nothing left for this session.
-    pub(crate) turn: Option<Turn>,
+    pub(crate) turn: Option<ScriptedTurn>,
 }
 
-impl Taken {
-    pub(crate) fn answer(&self) -> Answer {
+impl AssignedTurn {
+    pub(crate) fn reply_source(&self) -> ReplySource {
         let (session, turn) = (self.session, self.number);
         match self.turn {
-            Some(_) => Answer::Turn { session, turn },
-            None => Answer::NothingLeft { session, turn },
+            Some(_) => ReplySource::Turn { session, turn },
+            None => ReplySource::NothingLeft { session, turn },
         }
     }
 
     /// What to tell a client that asked for more than the script has.
-    pub(crate) fn nothing_left(&self) -> String {
+    pub(crate) fn exhausted_message(&self) -> String {
         format!(
             "the script has no turn {} for session {}",
             self.number, self.session
@@ -45,20 +45,20 @@ impl Taken {
 }
 
 #[derive(Debug)]
-struct Opened {
-    identity: Identity,
+struct OpenedSession {
+    identity: SessionIdentity,
     turns_taken: usize,
     has_succeeded: bool,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Identity {
+enum SessionIdentity {
     Named(String),
     Prompt(String),
 }
 
-impl Identity {
-    fn of(request: &Request) -> Self {
+impl SessionIdentity {
+    fn of(request: &RecordedRequest) -> Self {
         match request.headers.get(SESSION_HEADER) {
             Some(name) => Self::Named(name.clone()),
             None => Self::Prompt(request.prompt()),
@@ -66,8 +66,8 @@ impl Identity {
     }
 }
 
-impl Sessions {
-    pub(crate) fn new(script: Script) -> Self {
+impl ScriptedSessions {
+    pub(crate) fn new(script: ModelScript) -> Self {
         Self {
             script,
             opened: Vec::new(),
@@ -75,7 +75,7 @@ impl Sessions {
     }
 
     /// Takes the turn that answers `request`.
-    pub(crate) fn take_turn(&mut self, request: &Request) -> Taken {
+    pub(crate) fn take_turn(&mut self, request: &RecordedRequest) -> AssignedTurn {
         let index = self.session_of(request);
         let scripted = self.script.sessions.get(index).map(Vec::as_slice);
         let opened = &mut self.opened[index];
@@ -85,7 +85,7 @@ impl Sessions {
             .cloned();
         opened.turns_taken += 1;
         opened.has_succeeded |= turn.as_ref().is_some_and(|turn| turn.fault.is_none());
-        Taken {
+        AssignedTurn {
             session: index + 1,
             number: opened.turns_taken,
             turn,
@@ -97,22 +97,23 @@ impl Sessions {
         let taken = |index| {
             self.opened
                 .get(index)
-                .map_or(0, |opened: &Opened| opened.turns_taken)
+                .map_or(0, |opened: &OpenedSession| opened.turns_taken)
         };
-        let left = |(index, turns): (usize, &Vec<Turn>)| turns.len().saturating_sub(taken(index));
+        let left =
+            |(index, turns): (usize, &Vec<ScriptedTurn>)| turns.len().saturating_sub(taken(index));
         self.script.sessions.iter().enumerate().map(left).sum()
     }
 
-    fn session_of(&mut self, request: &Request) -> usize {
-        let identity = Identity::of(request);
-        let goes_on = |opened: &Opened| {
+    fn session_of(&mut self, request: &RecordedRequest) -> usize {
+        let identity = SessionIdentity::of(request);
+        let goes_on = |opened: &OpenedSession| {
             opened.identity == identity
-                && (matches!(identity, Identity::Named(_))
+                && (matches!(identity, SessionIdentity::Named(_))
                     || request.has_model_turn()
                     || !opened.has_succeeded)
         };
         self.opened.iter().rposition(goes_on).unwrap_or_else(|| {
-            self.opened.push(Opened {
+            self.opened.push(OpenedSession {
                 identity,
                 turns_taken: 0,
                 has_succeeded: false,

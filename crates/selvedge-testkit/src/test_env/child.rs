@@ -11,36 +11,36 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
-use super::output::Output;
+use super::output::CommandOutput;
 use super::process_tree;
-use crate::watched::Watched;
+use crate::watched_value::WatchedValue;
 
 /// A running program.
 #[derive(Debug)]
-pub struct Child {
+pub struct SpawnedProgram {
     process: std::process::Child,
     pid: Pid,
     root: PathBuf,
-    patience: Duration,
-    stdout: Arc<Watched<Stream>>,
-    stderr: Arc<Watched<Stream>>,
-    has_exited: Arc<Watched<bool>>,
+    timeout: Duration,
+    stdout: Arc<WatchedValue<StreamBuffer>>,
+    stderr: Arc<WatchedValue<StreamBuffer>>,
+    has_exited: Arc<WatchedValue<bool>>,
 }
 
 /// What came out of one of its streams so far.
 #[derive(Debug, Default)]
-struct Stream {
+struct StreamBuffer {
     bytes: Vec<u8>,
     is_closed: bool,
 }
 
-impl Stream {
+impl StreamBuffer {
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 }
 
-impl Child {
+impl SpawnedProgram {
     #[track_caller]
     pub(super) fn spawn(
         mut command: Command,
@@ -66,15 +66,15 @@ impl Child {
             // A program that does not read all of its input is no error of the test.
             thread::spawn(move || drop(stdin.write_all(&input)));
         }
-        let stdout = read(process.stdout.take().expect("a piped stdout"));
-        let stderr = read(process.stderr.take().expect("a piped stderr"));
+        let stdout = spawn_reader(process.stdout.take().expect("a piped stdout"));
+        let stderr = spawn_reader(process.stderr.take().expect("a piped stderr"));
         let pid = Pid::from_child(&process);
         let has_exited = watch_exit(pid);
         Self {
             process,
             pid,
             root,
-            patience,
+            timeout: patience,
             stdout,
             stderr,
             has_exited,
@@ -98,8 +98,8 @@ impl Child {
     }
 
     /// The same, of a program that may end without: whether it said it.
-    pub fn says_on_stdout(&self, text: &str) -> bool {
-        self.has_come(&self.stdout, text)
+    pub fn try_wait_for_stdout(&self, text: &str) -> bool {
+        self.wait_until_printed(&self.stdout, text)
     }
 
     /// Waits until its standard error holds `text`.
@@ -126,21 +126,25 @@ impl Child {
 
     /// Waits for its end and for the end of its output.
     #[track_caller]
-    pub fn wait(mut self) -> Output {
+    pub fn wait(mut self) -> CommandOutput {
         if self
             .has_exited
-            .wait_for(self.patience, |exited| exited.then_some(()))
+            .wait_for(self.timeout, |exited| exited.then_some(()))
             .is_none()
         {
-            panic!("still running after {:?}\n{}", self.patience, self.so_far());
+            panic!(
+                "still running after {:?}\n{}",
+                self.timeout,
+                self.describe_output()
+            );
         }
         for stream in [&self.stdout, &self.stderr] {
-            let closed = |stream: &Stream| stream.is_closed.then_some(());
-            if stream.wait_for(self.patience, closed).is_none() {
+            let closed = |stream: &StreamBuffer| stream.is_closed.then_some(());
+            if stream.wait_for(self.timeout, closed).is_none() {
                 let keepers = process_tree::processes_in(&self.root);
                 panic!(
                     "exited, but its output is kept open by {keepers:?}\n{}",
-                    self.so_far()
+                    self.describe_output()
                 );
             }
         }
@@ -148,44 +152,44 @@ impl Child {
             .process
             .wait()
             .expect("the status of a child that has exited");
-        Output::new(self.stdout.get().text(), self.stderr.get().text(), status)
+        CommandOutput::new(self.stdout.get().text(), self.stderr.get().text(), status)
     }
 
     #[track_caller]
-    fn wait_for_text(&self, stream: &Watched<Stream>, name: &str, text: &str) {
+    fn wait_for_text(&self, stream: &WatchedValue<StreamBuffer>, name: &str, text: &str) {
         assert!(
-            self.has_come(stream, text),
+            self.wait_until_printed(stream, text),
             "{text:?} did not come on {name}\n{}",
-            self.so_far()
+            self.describe_output()
         );
     }
 
-    fn has_come(&self, stream: &Watched<Stream>, text: &str) -> bool {
-        let found = stream.wait_for(self.patience, |stream| {
+    fn wait_until_printed(&self, stream: &WatchedValue<StreamBuffer>, text: &str) -> bool {
+        let found = stream.wait_for(self.timeout, |stream| {
             let found = stream.text().contains(text);
             (found || stream.is_closed).then_some(found)
         });
         found == Some(true)
     }
 
-    fn so_far(&self) -> String {
+    fn describe_output(&self) -> String {
         let (stdout, stderr) = (self.stdout.get().text(), self.stderr.get().text());
         format!("--- stdout\n{stdout}\n--- stderr\n{stderr}")
     }
 }
 
-impl Drop for Child {
+impl Drop for SpawnedProgram {
     fn drop(&mut self) {
         if !matches!(self.process.try_wait(), Ok(Some(_))) {
-            process_tree::end_tree(self.pid);
+            process_tree::kill_tree(self.pid);
             // Ended just now: this only reaps it.
             let _ = self.process.wait();
         }
     }
 }
 
-fn read(mut source: impl Read + Send + 'static) -> Arc<Watched<Stream>> {
-    let stream = Arc::new(Watched::<Stream>::default());
+fn spawn_reader(mut source: impl Read + Send + 'static) -> Arc<WatchedValue<StreamBuffer>> {
+    let stream = Arc::new(WatchedValue::<StreamBuffer>::default());
     let sink = Arc::clone(&stream);
     thread::spawn(move || {
         let mut buffer = [0; 8192];
@@ -198,9 +202,9 @@ fn read(mut source: impl Read + Send + 'static) -> Arc<Watched<Stream>> {
 }
 
 /// Notices the exit without reaping, so that the process id stays the child's own until
-/// [`Child::wait`] or the drop reaps it.
-fn watch_exit(pid: Pid) -> Arc<Watched<bool>> {
-    let has_exited = Arc::new(Watched::new(false));
+/// [`SpawnedProgram::wait`] or the drop reaps it.
+fn watch_exit(pid: Pid) -> Arc<WatchedValue<bool>> {
+    let has_exited = Arc::new(WatchedValue::new(false));
     let sink = Arc::clone(&has_exited);
     thread::spawn(move || {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::child::Child;
-use super::output::Output;
-use crate::watched::PATIENCE;
+use super::child::SpawnedProgram;
+use super::output::CommandOutput;
+use crate::watched_value::WAIT_TIMEOUT;
 
 /// A program with its arguments, environment and input: run it to its end, or spawn it.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Invocation {
     command: Command,
     root: PathBuf,
     input: Option<Vec<u8>>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Invocation {
@@ -25,7 +25,7 @@ impl Invocation {
             command,
             root: root.to_owned(),
             input: None,
-            patience: PATIENCE,
+            timeout: WAIT_TIMEOUT,
         }
     }
 
@@ -75,20 +75,20 @@ impl Invocation {
     }
 
     /// How long to wait for it before the test fails (60 s otherwise).
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn timeout(mut self, patience: Duration) -> Self {
+        self.timeout = patience;
         self
     }
 
     /// Starts it and returns at once.
     #[track_caller]
-    pub fn spawn(self) -> Child {
-        Child::spawn(self.command, self.root, self.input, self.patience)
+    pub fn spawn(self) -> SpawnedProgram {
+        SpawnedProgram::spawn(self.command, self.root, self.input, self.timeout)
     }
 
     /// Runs it to its end, whatever its exit code.
     #[track_caller]
-    pub fn run(self) -> Output {
+    pub fn run(self) -> CommandOutput {
         self.spawn().wait()
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// A program's output and exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
+pub struct CommandOutput {
     /// Its standard output, with invalid UTF-8 replaced.
     pub stdout: String,
     /// Its standard error, with invalid UTF-8 replaced.
@@ -18,7 +18,7 @@ pub struct Output {
     pub code: i32,
 }
 
-impl Output {
+impl CommandOutput {
     pub(super) fn new(stdout: String, stderr: String, status: ExitStatus) -> Self {
         Self {
             stdout,
@@ -58,7 +58,7 @@ impl Output {
     }
 }
 
-impl fmt::Display for Output {
+impl fmt::Display for CommandOutput {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             stdout,

@@ -10,46 +10,46 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal};
 
-use crate::watched::PATIENCE;
+use crate::watched_value::WAIT_TIMEOUT;
 
 /// A living process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
+pub struct RunningProcess {
     /// Its id.
     pub pid: i32,
     /// Its command line, joined by blanks.
     pub command: String,
 }
 
-pub(super) fn processes_in(root: &Path) -> Vec<Process> {
-    let process = |pid: i32| Process {
+pub(super) fn processes_in(root: &Path) -> Vec<RunningProcess> {
+    let process = |pid: i32| RunningProcess {
         pid,
         command: command_line(pid),
     };
     let own = raw(rustix::process::getpid());
-    living()
+    running_processes()
         .keys()
         .copied()
-        .filter(|pid| *pid != own && lives_in(*pid, root))
+        .filter(|pid| *pid != own && belongs_to(*pid, root))
         .map(process)
         .collect()
 }
 
 /// Ends every process that lives under `root`, until a look round finds none: one that forks while
 /// it is being looked for is met in the next round.
-pub(super) fn end_all_in(root: &Path) {
-    until_patience_ends(|| {
+pub(super) fn kill_all_in(root: &Path) {
+    retry_until_timeout(|| {
         let found = processes_in(root);
         found
             .iter()
             .filter_map(|process| Pid::from_raw(process.pid))
-            .for_each(end);
+            .for_each(kill);
         found.is_empty()
     });
 }
 
 /// Ends `root` with everything that descends from it, and sees them all gone.
-pub(super) fn end_tree(root: Pid) {
+pub(super) fn kill_tree(root: Pid) {
     let mut tree = vec![root];
     // Each is stopped before its children are looked up, so that none can fork behind the walk.
     for index in 0.. {
@@ -59,20 +59,22 @@ pub(super) fn end_tree(root: Pid) {
         let _ = rustix::process::kill_process(pid, Signal::STOP);
         tree.extend(children_of(pid));
     }
-    tree.iter().copied().for_each(end);
-    until_patience_ends(|| tree.iter().all(|pid| parent_of(raw(*pid)).is_none()));
+    tree.iter().copied().for_each(kill);
+    retry_until_timeout(|| tree.iter().all(|pid| parent_of(raw(*pid)).is_none()));
 }
 
 /// What cannot be ended does not hold the test up for ever.
-fn until_patience_ends(mut is_done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+fn retry_until_timeout(mut is_done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     while !is_done() && Instant::now() < deadline {
         std::thread::yield_now();
     }
 }
 
 fn children_of(parent: Pid) -> Vec<Pid> {
-    let children = living().into_iter().filter(|(_, of)| *of == raw(parent));
+    let children = running_processes()
+        .into_iter()
+        .filter(|(_, of)| *of == raw(parent));
     children
         .filter_map(|(child, _)| Pid::from_raw(child))
         .collect()
@@ -82,13 +84,13 @@ fn raw(pid: Pid) -> i32 {
     pid.as_raw_nonzero().get()
 }
 
-fn end(pid: Pid) {
+fn kill(pid: Pid) {
     // Gone in the meantime is as good as ended.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
 }
 
 /// Process ids with their parents', zombies left out.
-fn living() -> HashMap<i32, i32> {
+fn running_processes() -> HashMap<i32, i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     pids.filter_map(|pid| Some((pid, parent_of(pid)?)))
@@ -106,7 +108,7 @@ fn parent_of(pid: i32) -> Option<i32> {
     (!matches!(state, "Z" | "X")).then_some(parent)
 }
 
-fn lives_in(pid: i32, root: &Path) -> bool {
+fn belongs_to(pid: i32, root: &Path) -> bool {
     let directory = fs::read_link(format!("/proc/{pid}/cwd"));
     if directory.is_ok_and(|directory| directory.starts_with(root)) {
         return true;

@@ -1,6 +1,6 @@
 //! Anthropic's Messages API, asked as Claude Code asks it.
 
-use selvedge_testkit::{Answer, ModelServer, Script, Turn, Usage};
+use selvedge_testkit::{ModelScript, ModelServer, ReplySource, ScriptedTurn, TurnUsage};
 use serde_json::{Value, json};
 
 use crate::http;
@@ -40,14 +40,14 @@ fn said(answer: &http::Answer) -> String {
 
 #[test]
 fn a_turn_is_streamed_as_the_events_of_a_message() {
-    let usage = Usage {
+    let usage = TurnUsage {
         input: 1_000,
         output: 50,
         cache_read: 300,
         cache_write: 200,
     };
-    let turn = Turn::text("I write.").and_tool("Write", json!({"file_path": "/a"}));
-    let server = ModelServer::start([turn.cached_usage(usage)]);
+    let turn = ScriptedTurn::text("I write.").and_tool("Write", json!({"file_path": "/a"}));
+    let server = ModelServer::start([turn.with_usage(usage)]);
     let answer = ask(&server, "s", "Do it.");
     assert!(
         answer.head.contains("content-type: text/event-stream"),
@@ -95,7 +95,7 @@ fn a_turn_is_streamed_as_the_events_of_a_message() {
 
 #[test]
 fn a_turn_is_whole_for_a_client_that_does_not_stream() {
-    let server = ModelServer::start([Turn::text("Done.").usage(7, 3)]);
+    let server = ModelServer::start([ScriptedTurn::text("Done.").usage(7, 3)]);
     let mut body = body("Do it.");
     body["stream"] = json!(false);
     let message = ask_with(&server, "s", &body).json();
@@ -110,9 +110,9 @@ fn a_turn_is_whole_for_a_client_that_does_not_stream() {
 #[test]
 fn each_session_plays_its_own_turns_and_its_prompt_can_be_read_back() {
     let server = ModelServer::start(
-        Script::new()
-            .session([Turn::text("one"), Turn::text("two")])
-            .session([Turn::text("three")]),
+        ModelScript::new()
+            .session([ScriptedTurn::text("one"), ScriptedTurn::text("two")])
+            .session([ScriptedTurn::text("three")]),
     );
     let retry = "The task.\nVERIFICATION RETRY 1/2";
     assert_eq!(said(&ask(&server, "a", "The task.")), "one");
@@ -125,7 +125,7 @@ fn each_session_plays_its_own_turns_and_its_prompt_can_be_read_back() {
 
 #[test]
 fn calls_beside_the_main_conversation_take_no_turn() {
-    let server = ModelServer::start([Turn::text("Done.")]);
+    let server = ModelServer::start([ScriptedTurn::text("Done.")]);
     let mut title = body("Make a title.");
     title["tools"] = json!([]);
     title["model"] = json!("claude-haiku-4-5");
@@ -145,7 +145,7 @@ fn calls_beside_the_main_conversation_take_no_turn() {
         server
             .requests()
             .iter()
-            .all(|request| request.answer == Answer::Side)
+            .all(|request| request.answer == ReplySource::Side)
     );
     assert_eq!(server.turns_left(), 1);
 }
@@ -153,9 +153,9 @@ fn calls_beside_the_main_conversation_take_no_turn() {
 #[test]
 fn a_refusal_bears_the_status_and_the_apis_error_and_the_session_goes_on() {
     let server = ModelServer::start([
-        Turn::rate_limited(7),
-        Turn::status(529),
-        Turn::text("recovered"),
+        ScriptedTurn::rate_limited(7),
+        ScriptedTurn::status(529),
+        ScriptedTurn::text("recovered"),
     ]);
     let limited = ask(&server, "s", "Do it.");
     assert_eq!(limited.status, 429);
@@ -170,7 +170,7 @@ fn a_refusal_bears_the_status_and_the_apis_error_and_the_session_goes_on() {
 
 #[test]
 fn a_dropped_connection_ends_after_so_many_bytes_of_an_unfinished_body() {
-    let server = ModelServer::start([Turn::drop_after(500)]);
+    let server = ModelServer::start([ScriptedTurn::drop_after(500)]);
     let answer = ask(&server, "s", "Do it.");
     assert_eq!(
         (answer.status, answer.body.len(), answer.is_whole),
@@ -180,7 +180,7 @@ fn a_dropped_connection_ends_after_so_many_bytes_of_an_unfinished_body() {
 
 #[test]
 fn broken_json_comes_in_a_response_that_ends_well() {
-    let server = ModelServer::start([Turn::broken_json()]);
+    let server = ModelServer::start([ScriptedTurn::broken_json()]);
     let answer = ask(&server, "s", "Do it.");
     assert!(answer.is_whole);
     assert_eq!(
@@ -195,7 +195,7 @@ fn broken_json_comes_in_a_response_that_ends_well() {
 
 #[test]
 fn what_hangs_or_stalls_ends_only_with_the_server() {
-    let server = ModelServer::start([Turn::hang(), Turn::stall_after(300)]);
+    let server = ModelServer::start([ScriptedTurn::hang(), ScriptedTurn::stall_after(300)]);
     let headers = [("x-claude-code-session-id", "s")];
     let mut pending = Vec::new();
     for turn in [1, 2] {
@@ -215,7 +215,7 @@ fn what_hangs_or_stalls_ends_only_with_the_server() {
 
 #[test]
 fn a_script_that_has_nothing_left_refuses_for_good() {
-    let server = ModelServer::start([Turn::text("Done.")]);
+    let server = ModelServer::start([ScriptedTurn::text("Done.")]);
     ask(&server, "s", "Do it.");
     let answer = ask(&server, "s", "More?");
     assert_eq!(answer.status, 400);

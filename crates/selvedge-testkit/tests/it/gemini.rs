@@ -1,6 +1,6 @@
 //! Google's Gemini API, asked as Gemini CLI asks it.
 
-use selvedge_testkit::{Answer, ModelServer, Turn, Usage};
+use selvedge_testkit::{ModelServer, ReplySource, ScriptedTurn, TurnUsage};
 use serde_json::{Value, json};
 
 use crate::http;
@@ -13,14 +13,14 @@ fn body(contents: &Value) -> Value {
 
 #[test]
 fn a_turn_is_streamed_part_by_part_and_closed_with_its_usage() {
-    let usage = Usage {
+    let usage = TurnUsage {
         input: 700,
         output: 50,
         cache_read: 300,
         cache_write: 0,
     };
-    let turn = Turn::text("I write.").and_tool("write_file", json!({"file_path": "/a"}));
-    let server = ModelServer::start([turn.cached_usage(usage), Turn::text("Done.")]);
+    let turn = ScriptedTurn::text("I write.").and_tool("write_file", json!({"file_path": "/a"}));
+    let server = ModelServer::start([turn.with_usage(usage), ScriptedTurn::text("Done.")]);
     let opening = json!([
         {"role": "user", "parts": [{"text": "<session_context>\nA machine."}]},
         {"role": "user", "parts": [{"text": "Do it."}]},
@@ -42,7 +42,7 @@ fn a_turn_is_streamed_part_by_part_and_closed_with_its_usage() {
 
 #[test]
 fn what_is_asked_beside_the_conversation_takes_no_turn() {
-    let server = ModelServer::start([Turn::status(429)]);
+    let server = ModelServer::start([ScriptedTurn::status(429)]);
     let contents = json!([{"role": "user", "parts": [{"text": "Is it hard?"}]}]);
     let path = "/v1beta/models/gemini-2.5-flash-lite:generateContent";
     let client = [("user-agent", "GeminiCLI/0.61.0")];
@@ -54,8 +54,8 @@ fn what_is_asked_beside_the_conversation_takes_no_turn() {
     assert_eq!(
         answers,
         [
-            Answer::Side,
-            Answer::Turn {
+            ReplySource::Side,
+            ReplySource::Turn {
                 session: 1,
                 turn: 1
             }

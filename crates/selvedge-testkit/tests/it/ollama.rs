@@ -1,6 +1,6 @@
 //! Ollama's API, with conversations that carry no name of their own.
 
-use selvedge_testkit::{Answer, ModelServer, Request, Script, Turn};
+use selvedge_testkit::{ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedTurn};
 use serde_json::{Value, json};
 
 use crate::http;
@@ -20,7 +20,7 @@ fn assistant(text: &str) -> Value {
 
 #[test]
 fn a_turn_is_streamed_as_records_and_closed_with_the_counts() {
-    let turn = Turn::text("I run it.").and_tool("command", json!({"command": "ls"}));
+    let turn = ScriptedTurn::text("I run it.").and_tool("command", json!({"command": "ls"}));
     let server = ModelServer::start([turn.usage(1_000, 50)]);
     let answer = chat(&server, &json!([user("Do it.")]));
     insta::assert_snapshot!(answer.body, @r#"
@@ -33,7 +33,7 @@ fn a_turn_is_streamed_as_records_and_closed_with_the_counts() {
 
 #[test]
 fn a_turn_is_one_record_for_a_client_that_does_not_stream() {
-    let server = ModelServer::start([Turn::tool("command", json!({"command": "ls"}))]);
+    let server = ModelServer::start([ScriptedTurn::tool("command", json!({"command": "ls"}))]);
     let body = json!({"model": "m", "stream": false, "messages": [user("Do it.")]});
     let record = http::post(&server.url(), "/api/chat", &[], &body).json();
     assert_eq!(record["done"], true);
@@ -46,9 +46,9 @@ fn a_turn_is_one_record_for_a_client_that_does_not_stream() {
 #[test]
 fn a_follow_up_in_the_same_chat_stays_in_its_session() {
     let server = ModelServer::start(
-        Script::new()
-            .session([Turn::text("one"), Turn::text("two")])
-            .session([Turn::text("three")]),
+        ModelScript::new()
+            .session([ScriptedTurn::text("one"), ScriptedTurn::text("two")])
+            .session([ScriptedTurn::text("three")]),
     );
     chat(&server, &json!([user("The task.")]));
     chat(
@@ -65,7 +65,7 @@ fn a_follow_up_in_the_same_chat_stays_in_its_session() {
         .iter()
         .map(|request| request.answer)
         .collect();
-    let turn = |session, turn| Answer::Turn { session, turn };
+    let turn = |session, turn| ReplySource::Turn { session, turn };
     assert_eq!(numbers, [turn(1, 1), turn(1, 2), turn(2, 1)]);
     assert_eq!(
         server.requests()[1].user_texts(),
@@ -76,9 +76,13 @@ fn a_follow_up_in_the_same_chat_stays_in_its_session() {
 #[test]
 fn asking_again_after_a_fault_is_no_second_session_but_after_an_answer_it_is() {
     let server = ModelServer::start(
-        Script::new()
-            .session([Turn::status(500), Turn::drop_after(10), Turn::text("one")])
-            .session([Turn::text("two")]),
+        ModelScript::new()
+            .session([
+                ScriptedTurn::status(500),
+                ScriptedTurn::drop_after(10),
+                ScriptedTurn::text("one"),
+            ])
+            .session([ScriptedTurn::text("two")]),
     );
     let answers: Vec<_> = (0..4)
         .map(|_| chat(&server, &json!([user("The task.")])))
@@ -87,13 +91,19 @@ fn asking_again_after_a_fault_is_no_second_session_but_after_an_answer_it_is() {
     assert_eq!(answers[0].json(), json!({"error": "scripted 500"}));
     assert!(!answers[1].is_whole);
     assert_eq!(answers[1].body.len(), 10);
-    let sessions: Vec<_> = server.requests().iter().map(Request::session).collect();
+    let sessions: Vec<_> = server
+        .requests()
+        .iter()
+        .map(RecordedRequest::session)
+        .collect();
     assert_eq!(sessions, [Some(1), Some(1), Some(1), Some(2)]);
 }
 
 #[test]
 fn a_model_that_is_not_there_is_missed_without_taking_a_turn() {
-    let server = ModelServer::start(Script::from([Turn::text("Done.")]).models(["llama3.2:3b"]));
+    let server = ModelServer::start(
+        ModelScript::from([ScriptedTurn::text("Done.")]).models(["llama3.2:3b"]),
+    );
     let answer = chat(&server, &json!([user("Do it.")]));
     assert_eq!(answer.status, 404);
     assert_eq!(

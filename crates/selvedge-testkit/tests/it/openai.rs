@@ -1,11 +1,11 @@
 //! OpenAI's two APIs, asked as Codex and as everybody else asks them.
 
-use selvedge_testkit::{Answer, ModelServer, Script, Turn, Usage};
+use selvedge_testkit::{ModelScript, ModelServer, ReplySource, ScriptedTurn, TurnUsage};
 use serde_json::{Value, json};
 
 use crate::http;
 
-const USAGE: Usage = Usage {
+const USAGE: TurnUsage = TurnUsage {
     input: 700,
     output: 50,
     cache_read: 300,
@@ -34,10 +34,10 @@ fn events(answer: &http::Answer) -> Vec<Value> {
 
 #[test]
 fn a_response_is_streamed_item_by_item_and_closed_with_its_usage() {
-    let turn = Turn::text("I run it.")
+    let turn = ScriptedTurn::text("I run it.")
         .and_tool("exec_command", json!({"cmd": "ls"}))
         .and_tool("apply_patch", json!("*** Begin Patch"));
-    let server = ModelServer::start([turn.cached_usage(USAGE)]);
+    let server = ModelServer::start([turn.with_usage(USAGE)]);
     let answer = respond(&server, &[user("<environment_context>…"), user("Do it.")]);
     let events = events(&answer);
     let said: String = events
@@ -65,9 +65,13 @@ fn a_response_is_streamed_item_by_item_and_closed_with_its_usage() {
 
 #[test]
 fn an_item_of_the_models_goes_on_in_its_session() {
-    let script = Script::new()
-        .session([Turn::status(503), Turn::text("one"), Turn::text("two")])
-        .session([Turn::text("three")]);
+    let script = ModelScript::new()
+        .session([
+            ScriptedTurn::status(503),
+            ScriptedTurn::text("one"),
+            ScriptedTurn::text("two"),
+        ])
+        .session([ScriptedTurn::text("three")]);
     let server = ModelServer::start(script);
     let refused = respond(&server, &[user("The task.")]);
     assert_eq!(refused.json()["error"]["message"], "scripted 503");
@@ -76,14 +80,14 @@ fn an_item_of_the_models_goes_on_in_its_session() {
     respond(&server, &[user("The task."), call]);
     respond(&server, &[user("The task.")]);
     let answers: Vec<_> = server.requests().iter().map(|it| it.answer).collect();
-    let turn = |session, turn| Answer::Turn { session, turn };
+    let turn = |session, turn| ReplySource::Turn { session, turn };
     assert_eq!(answers, [turn(1, 1), turn(1, 2), turn(1, 3), turn(2, 1)]);
 }
 
 #[test]
 fn a_completion_is_streamed_in_chunks_or_comes_whole() {
-    let turn = Turn::text("I run it.").and_tool("bash", json!({"command": "ls"}));
-    let turn = turn.cached_usage(USAGE);
+    let turn = ScriptedTurn::text("I run it.").and_tool("bash", json!({"command": "ls"}));
+    let turn = turn.with_usage(USAGE);
     let server = ModelServer::start([turn.clone(), turn]);
     let ask = |stream: bool, messages: Value| {
         let body = json!({"model": "gpt-5", "stream": stream, "messages": messages});
@@ -115,13 +119,13 @@ fn a_completion_is_streamed_in_chunks_or_comes_whole() {
 
 #[test]
 fn a_title_takes_no_turn() {
-    let server = ModelServer::start([Turn::text("Done.")]);
+    let server = ModelServer::start([ScriptedTurn::text("Done.")]);
     let messages = json!([
         {"role": "system", "content": "You are a title generator."},
         {"role": "user", "content": "Do it."},
     ]);
     let body = json!({"model": "gpt-5", "stream": true, "messages": messages});
     http::post(&server.url(), "/v1/chat/completions", &[], &body);
-    assert_eq!(server.requests()[0].answer, Answer::Side);
+    assert_eq!(server.requests()[0].answer, ReplySource::Side);
     assert_eq!(server.turns_left(), 1);
 }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use selvedge_testkit::{Child, TestEnv};
+use selvedge_testkit::{SpawnedProgram, TestEnv};
 
 fn env() -> TestEnv {
     TestEnv::new("/no/such/selvedge")
@@ -39,7 +39,7 @@ fn only_the_path_comes_in_from_outside() {
 fn a_repository_has_one_commit_that_is_the_same_everywhere() {
     let heads = [env(), env()].map(|env| {
         env.write("src/lib.rs", "pub fn answer() {}\n");
-        env.repo();
+        env.create_repo();
         assert_eq!(env.git(["status", "--porcelain"]), "");
         assert_eq!(
             env.git(["log", "--format=%s by %an"]),
@@ -61,7 +61,7 @@ fn input_goes_in_whole_and_output_comes_out_whole() {
 fn a_signal_shows_in_the_exit_code_as_in_a_shell() {
     let env = env();
     // SIGINT is left out: where a shell runs the tests in the background, children ignore it.
-    let signals: [fn(&Child); 2] = [Child::terminate, Child::kill];
+    let signals: [fn(&SpawnedProgram); 2] = [SpawnedProgram::terminate, SpawnedProgram::kill];
     let codes = signals.map(|signal| {
         let child = env
             .command("sh")
@@ -92,7 +92,7 @@ fn a_program_that_does_not_end_fails_the_test_and_is_ended() {
     let sleep = env
         .command("sleep")
         .arg("1000")
-        .patience(Duration::from_millis(1));
+        .timeout(Duration::from_millis(1));
     let panic = catch_unwind(AssertUnwindSafe(|| sleep.run())).unwrap_err();
     let message = panic.downcast_ref::<String>().unwrap();
     assert!(message.starts_with("still running"), "{message}");
@@ -102,7 +102,7 @@ fn a_program_that_does_not_end_fails_the_test_and_is_ended() {
 #[test]
 fn what_differs_from_run_to_run_becomes_a_placeholder() {
     let env = env();
-    let work = env.work();
+    let work = env.work_dir();
     let text = format!(
         "run 0199a3b2-7c4d-7e8f-9a0b-1c2d3e4f5a6b in {work}/src at 2026-11-21T20:14:17.257Z\n\
          tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904 from http://127.0.0.1:40123\n\

@@ -10,26 +10,26 @@ use super::statement::Statement;
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// The largest file that is read.
-pub(crate) const LARGEST: u64 = 16 << 20;
+pub(crate) const MAX_ATTESTATION_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Envelope {
+struct DsseEnvelope {
     payload_type: String,
     payload: String,
-    signatures: [Signature; 1],
+    signatures: [DsseSignature; 1],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Signature {
+struct DsseSignature {
     keyid: String,
     sig: String,
 }
 
 /// A statement that was read, and what is known of who wrote it.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct OpenedAttestation {
     pub(crate) statement: Statement,
     /// Whether it bears a signature, which was checked then.
     pub(crate) is_signed: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Document {
 pub(crate) enum OpenError {
     /// Not a statement or an envelope, or in another form than it is written in.
     #[error("it is no attestation as Selvedge writes them, byte for byte")]
-    Form,
+    Malformed,
     /// Signed, and there is no key to check it with.
     #[error("it is signed by {0}, and no key was given to check that with")]
     NoKey(String),
@@ -56,35 +56,38 @@ pub(crate) enum OpenError {
 }
 
 /// The file of a statement.
-pub(crate) fn sealed(
+pub(crate) fn encode_attestation(
     statement: &Statement,
     key: Option<&PrivateKey>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let payload = text(statement)?;
+    let payload = to_canonical_json(statement)?;
     let Some(key) = key else {
         return Ok(payload);
     };
-    let envelope = Envelope {
+    let envelope = DsseEnvelope {
         payload_type: PAYLOAD_TYPE.to_owned(),
-        signatures: [Signature {
+        signatures: [DsseSignature {
             keyid: key.public().id(),
-            sig: STANDARD.encode(key.sign(&signed(&payload))),
+            sig: STANDARD.encode(key.sign(&signing_input(&payload))),
         }],
         payload: STANDARD.encode(payload),
     };
-    text(&envelope)
+    to_canonical_json(&envelope)
 }
 
 /// Reads a file again, and checks its signature.
-pub(crate) fn open(file: &[u8], key: Option<&PublicKey>) -> Result<Document, OpenError> {
-    if let Ok(statement) = exact::<Statement>(file) {
-        let document = Document {
+pub(crate) fn open_attestation(
+    file: &[u8],
+    key: Option<&PublicKey>,
+) -> Result<OpenedAttestation, OpenError> {
+    if let Ok(statement) = parse_canonical::<Statement>(file) {
+        let document = OpenedAttestation {
             statement,
             is_signed: false,
         };
         return key.map_or(Ok(document), |_| Err(OpenError::NotSigned));
     }
-    let envelope: Envelope = exact(file)?;
+    let envelope: DsseEnvelope = parse_canonical(file)?;
     let [signature] = envelope.signatures;
     let Some(key) = key else {
         return Err(OpenError::NoKey(signature.keyid));
@@ -93,39 +96,39 @@ pub(crate) fn open(file: &[u8], key: Option<&PublicKey>) -> Result<Document, Ope
         return Err(OpenError::OtherKey(signature.keyid));
     }
     // Strict: no other spelling stands for the same bytes.
-    let bytes = |text: &str| STANDARD.decode(text).map_err(|_| OpenError::Form);
+    let bytes = |text: &str| STANDARD.decode(text).map_err(|_| OpenError::Malformed);
     let payload = bytes(&envelope.payload)?;
     let is_ours = envelope.payload_type == PAYLOAD_TYPE;
-    if !is_ours || !key.verifies(&signed(&payload), &bytes(&signature.sig)?) {
+    if !is_ours || !key.verifies(&signing_input(&payload), &bytes(&signature.sig)?) {
         return Err(OpenError::Signature);
     }
-    Ok(Document {
-        statement: exact(&payload)?,
+    Ok(OpenedAttestation {
+        statement: parse_canonical(&payload)?,
         is_signed: true,
     })
 }
 
 /// What is signed: the payload with its type and length (DSSE's pre-authentication encoding).
-fn signed(payload: &[u8]) -> Vec<u8> {
+fn signing_input(payload: &[u8]) -> Vec<u8> {
     let (of_type, length) = (PAYLOAD_TYPE.len(), payload.len());
     let head = format!("DSSEv1 {of_type} {PAYLOAD_TYPE} {length} ");
     [head.as_bytes(), payload].concat()
 }
 
 /// The one form in which a value is written.
-fn text(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+fn to_canonical_json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     Ok(text)
 }
 
 /// Reads a value that stands there in that form.
-fn exact<T: Serialize + for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, OpenError> {
-    let value: T = serde_json::from_slice(bytes).map_err(|_| OpenError::Form)?;
-    let is_exact = text(&value).is_ok_and(|text| text == bytes);
+fn parse_canonical<T: Serialize + for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, OpenError> {
+    let value: T = serde_json::from_slice(bytes).map_err(|_| OpenError::Malformed)?;
+    let is_exact = to_canonical_json(&value).is_ok_and(|text| text == bytes);
     if is_exact {
         Ok(value)
     } else {
-        Err(OpenError::Form)
+        Err(OpenError::Malformed)
     }
 }

@@ -4,7 +4,7 @@
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
-use selvedge_core::words::hex;
+use selvedge_core::format::hex;
 use sha2::{Digest, Sha256};
 
 /// Why a key cannot be used. It says nothing of the key's content.

@@ -14,7 +14,9 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use envelope::{Document, LARGEST, OpenError, open, sealed};
+pub(crate) use envelope::{
+    MAX_ATTESTATION_BYTES, OpenError, OpenedAttestation, encode_attestation, open_attestation,
+};
 pub(crate) use key::{PrivateKey, PublicKey};
-pub(crate) use statement::{Statement, of_run, of_verification};
-pub(crate) use subject::{Subject, subject};
+pub(crate) use statement::{Statement, run_statement, verification_statement};
+pub(crate) use subject::{Subject, compute_subject};

@@ -1,21 +1,21 @@
 //! The statement: in-toto's frame, and our predicate in it. It holds no fractions, for they would not
 //! read back exactly, and no text of the task beside its hash, for statements travel.
 
-use selvedge_core::export::Verdict;
+use selvedge_core::export::ReportVerdict;
+use selvedge_core::format::hex;
 use selvedge_core::machine::Run;
 use selvedge_core::model::{
-    AgentKind, CheckMarks, CheckReport, CheckStatus, Evidence, GuardStatus, KnownFailures, Outcome,
-    Report, RunId, StepKind, TaskId, Timestamp, TreeId, Unkept,
+    AgentKind, CheckMarks, CheckReport, CheckStatus, Evidence, ExcludedContent, GuardStatus,
+    KnownFailures, Outcome, Report, RunId, StepKind, TaskId, Timestamp, TreeId,
 };
-use selvedge_core::words::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::subject::Subject;
 
-const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 /// Names the predicate below; another shape gets another name.
-const PREDICATE: &str = "urn:selvedge:verification:v1";
+const PREDICATE_TYPE: &str = "urn:selvedge:verification:v1";
 
 /// An in-toto statement about one tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,12 +42,12 @@ pub(crate) struct Predicate {
     pub(crate) reason: String,
     /// The person's decision that ended the run; absent where the checks and judges did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) review: Option<ReviewFacts>,
+    pub(crate) review: Option<AttestedReview>,
     /// Absent for a verification by itself.
-    pub(crate) run: Option<RunFacts>,
-    pub(crate) checks: Vec<CheckFacts>,
-    pub(crate) gates: Vec<GateFacts>,
-    pub(crate) guard: Option<GuardFacts>,
+    pub(crate) run: Option<AttestedRun>,
+    pub(crate) checks: Vec<AttestedCheck>,
+    pub(crate) gates: Vec<AttestedGate>,
+    pub(crate) guard: Option<AttestedGuard>,
     /// The report as `show --format json` and `verify --format json` have it, in one line.
     pub(crate) report_sha256: Option<String>,
     /// Files that the tree does not cover: what the same command wrote into it.
@@ -63,11 +63,11 @@ pub(crate) struct Verifier {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct RunFacts {
+pub(crate) struct AttestedRun {
     pub(crate) run_id: RunId,
     pub(crate) task_id: TaskId,
     pub(crate) task_sha256: String,
-    pub(crate) agent: AgentFacts,
+    pub(crate) agent: AttestedAgent,
     /// The attempt that the report is of.
     pub(crate) attempt: Option<u32>,
     pub(crate) attempts: usize,
@@ -79,13 +79,13 @@ pub(crate) struct RunFacts {
     pub(crate) unchanged: Option<bool>,
     /// What was deleted and no tree holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) deleted_unkept: Option<Unkept>,
+    pub(crate) deleted_unkept: Option<ExcludedContent>,
     pub(crate) froze_with: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AgentFacts {
+pub(crate) struct AttestedAgent {
     pub(crate) name: String,
     pub(crate) kind: AgentKind,
     pub(crate) model: Option<String>,
@@ -93,7 +93,7 @@ pub(crate) struct AgentFacts {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct CheckFacts {
+pub(crate) struct AttestedCheck {
     #[serde(rename = "type")]
     pub(crate) kind: StepKind,
     pub(crate) target: String,
@@ -102,14 +102,14 @@ pub(crate) struct CheckFacts {
     pub(crate) reason: Option<String>,
     pub(crate) exit_code: Option<i32>,
     pub(crate) evidence: Option<Evidence>,
-    pub(crate) tests: Option<TestFacts>,
+    pub(crate) tests: Option<AttestedTests>,
     /// `preexisting`, `flaky`, `regression`, `fixed`, `weakened`, `missing`: those that hold.
     pub(crate) marks: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TestFacts {
+pub(crate) struct AttestedTests {
     pub(crate) executed: u64,
     pub(crate) passed: u64,
     pub(crate) failed: u64,
@@ -118,15 +118,15 @@ pub(crate) struct TestFacts {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct GateFacts {
+pub(crate) struct AttestedGate {
     pub(crate) tier: u8,
     pub(crate) passed: Option<bool>,
-    pub(crate) judges: Vec<JudgeFacts>,
+    pub(crate) judges: Vec<AttestedJudge>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct JudgeFacts {
+pub(crate) struct AttestedJudge {
     pub(crate) name: String,
     pub(crate) model: Option<String>,
     pub(crate) passed: Option<bool>,
@@ -135,7 +135,7 @@ pub(crate) struct JudgeFacts {
 /// What a person decided. Their words are in the reason of the whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ReviewFacts {
+pub(crate) struct AttestedReview {
     pub(crate) accepted: bool,
     pub(crate) by: String,
     pub(crate) attempt: Option<u32>,
@@ -144,28 +144,34 @@ pub(crate) struct ReviewFacts {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct GuardFacts {
+pub(crate) struct AttestedGuard {
     pub(crate) status: GuardStatus,
     pub(crate) findings: usize,
 }
 
 /// What a run came to.
-pub(crate) fn of_run(run: &Run, subject: Subject, not_covered: Vec<String>) -> Statement {
+pub(crate) fn run_statement(run: &Run, subject: Subject, not_covered: Vec<String>) -> Statement {
     let (outcome, reason) = run.conclusion();
-    let delivered = run.decided.as_ref().and_then(|decided| decided.delivered);
+    let delivered = run
+        .conclusion
+        .as_ref()
+        .and_then(|decided| decided.final_attempt);
     let delivered = delivered.and_then(|number| run.attempt(number)?.report.as_ref());
-    let last = run.reported().next_back().map(|(_, report)| report);
+    let last = run
+        .verified_attempts()
+        .next_back()
+        .map(|(_, report)| report);
     let report = delivered.or(last);
     let spec = &run.spec;
     let mut models = run.sessions().filter_map(|session| session.model.clone());
     let baseline = run.baseline.as_ref();
     let attempt = report.and_then(|report| run.attempt(report.run_number));
     let agent = spec.agent_of(attempt.map_or(0, |attempt| attempt.retry));
-    let facts = RunFacts {
+    let facts = AttestedRun {
         run_id: run.run_id,
         task_id: spec.task_id,
-        task_sha256: sha256(spec.description.as_bytes()),
-        agent: AgentFacts {
+        task_sha256: sha256_hex(spec.description.as_bytes()),
+        agent: AttestedAgent {
             name: agent.name.clone(),
             kind: agent.kind,
             model: models.next_back().or_else(|| agent.model.clone()),
@@ -175,37 +181,41 @@ pub(crate) fn of_run(run: &Run, subject: Subject, not_covered: Vec<String>) -> S
         baseline: baseline.map(|it| it.checks.iter().map(|check| check.status).collect()),
         known_failures: spec.known_failures.clone(),
         unchanged: run.is_unchanged(),
-        deleted_unkept: run.deleted_unkept().cloned(),
+        deleted_unkept: run.deleted_excluded().cloned(),
         froze_with: spec.selvedge_version.clone(),
     };
     let predicate = Predicate {
         outcome: outcome.as_str().to_owned(),
         reason,
-        review: run.result().review.map(|review| ReviewFacts {
+        review: run.result().review.map(|review| AttestedReview {
             accepted: review.accepted,
             by: review.by,
             attempt: review.target.attempt,
             tree: review.target.tree,
         }),
         run: Some(facts),
-        ..found(report, run.updated_at, not_covered)
+        ..base_predicate(report, run.updated_at, not_covered)
     };
-    statement(subject, predicate)
+    build_statement(subject, predicate)
 }
 
 /// What a verification by itself came to.
-pub(crate) fn of_verification(
+pub(crate) fn verification_statement(
     report: &Report,
     subject: Subject,
     not_covered: Vec<String>,
 ) -> Statement {
-    let Verdict { word, reason, .. } = Verdict::of_report(report);
+    let ReportVerdict {
+        label: word,
+        reason,
+        ..
+    } = ReportVerdict::of_report(report);
     let predicate = Predicate {
         outcome: word.replace(' ', "_"),
         reason,
-        ..found(Some(report), report.started_at, not_covered)
+        ..base_predicate(Some(report), report.started_at, not_covered)
     };
-    statement(subject, predicate)
+    build_statement(subject, predicate)
 }
 
 impl Predicate {
@@ -215,11 +225,11 @@ impl Predicate {
     }
 }
 
-fn statement(subject: Subject, predicate: Predicate) -> Statement {
+fn build_statement(subject: Subject, predicate: Predicate) -> Statement {
     Statement {
-        kind: STATEMENT.to_owned(),
+        kind: STATEMENT_TYPE.to_owned(),
         subject: [subject],
-        predicate_type: PREDICATE.to_owned(),
+        predicate_type: PREDICATE_TYPE.to_owned(),
         predicate,
     }
 }
@@ -227,11 +237,11 @@ fn statement(subject: Subject, predicate: Predicate) -> Statement {
 impl Statement {
     /// Whether it is one of those that this program writes.
     pub(crate) fn is_known(&self) -> bool {
-        self.kind == STATEMENT && self.predicate_type == PREDICATE
+        self.kind == STATEMENT_TYPE && self.predicate_type == PREDICATE_TYPE
     }
 }
 
-fn found(report: Option<&Report>, at: Timestamp, not_covered: Vec<String>) -> Predicate {
+fn base_predicate(report: Option<&Report>, at: Timestamp, not_covered: Vec<String>) -> Predicate {
     let gates = report.iter().flat_map(|report| &report.gates);
     let guard = report.and_then(|report| report.guard.as_ref());
     let line = report.and_then(|report| serde_json::to_vec(report).ok());
@@ -248,16 +258,16 @@ fn found(report: Option<&Report>, at: Timestamp, not_covered: Vec<String>) -> Pr
         checks: report
             .iter()
             .flat_map(|it| &it.checks)
-            .map(checked)
+            .map(attested_check)
             .collect(),
         gates: gates
-            .map(|gate| GateFacts {
+            .map(|gate| AttestedGate {
                 tier: gate.tier,
                 passed: gate.passed,
                 judges: gate
                     .judgements
                     .iter()
-                    .map(|it| JudgeFacts {
+                    .map(|it| AttestedJudge {
                         name: it.judge.clone(),
                         model: it.model.clone(),
                         passed: it.passed,
@@ -265,16 +275,16 @@ fn found(report: Option<&Report>, at: Timestamp, not_covered: Vec<String>) -> Pr
                     .collect(),
             })
             .collect(),
-        guard: guard.map(|guard| GuardFacts {
+        guard: guard.map(|guard| AttestedGuard {
             status: guard.status,
             findings: guard.findings.len(),
         }),
-        report_sha256: line.map(|line| sha256(&line)),
+        report_sha256: line.map(|line| sha256_hex(&line)),
         not_covered,
     }
 }
 
-fn checked(check: &CheckReport) -> CheckFacts {
+fn attested_check(check: &CheckReport) -> AttestedCheck {
     let CheckMarks {
         preexisting,
         flaky,
@@ -292,7 +302,7 @@ fn checked(check: &CheckReport) -> CheckFacts {
         (missing, "missing"),
     ];
     let marks = marks.into_iter().filter(|(holds, _)| *holds);
-    CheckFacts {
+    AttestedCheck {
         kind: check.kind,
         target: check.target.clone(),
         name: check.name.clone(),
@@ -300,7 +310,7 @@ fn checked(check: &CheckReport) -> CheckFacts {
         reason: check.reason.clone(),
         exit_code: check.exit_code,
         evidence: check.evidence,
-        tests: check.tests.as_ref().map(|tests| TestFacts {
+        tests: check.tests.as_ref().map(|tests| AttestedTests {
             executed: tests.executed,
             passed: tests.passed,
             failed: tests.failed,
@@ -310,6 +320,6 @@ fn checked(check: &CheckReport) -> CheckFacts {
     }
 }
 
-fn sha256(bytes: &[u8]) -> String {
+fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use selvedge_engine::workspace::{Workspace, WorkspaceError};
 use serde::{Deserialize, Serialize};
 
-use super::tree::{Folder, Ids, Kind, Object, TreeDigest};
+use super::tree::{GitFileKind, GitFolder, GitObjectHasher, GitObjectIds, TreeDigest};
 
 /// The subject of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,19 +38,22 @@ pub(crate) enum SubjectError {
     },
     /// Something that git has no name for, or only a name that says nothing of its content.
     #[error("{} is a nested repository or no ordinary file: its content cannot be attested", .0.display())]
-    Unfit(PathBuf),
+    Unsupported(PathBuf),
 }
 
 /// What a workspace holds now. The files in `but` are left out: paths from the workspace.
-pub(crate) fn subject(workspace: &Workspace, but: &[String]) -> Result<Subject, SubjectError> {
+pub(crate) fn compute_subject(
+    workspace: &Workspace,
+    but: &[String],
+) -> Result<Subject, SubjectError> {
     let dir = workspace.dir();
-    let mut folder = Folder::default();
+    let mut folder = GitFolder::default();
     for path in workspace.unignored()? {
         let is_left_out = but.iter().any(|it| Path::new(it) == path);
         if is_left_out {
             continue;
         }
-        if let Some((kind, ids)) = read(&dir.join(&path))? {
+        if let Some((kind, ids)) = read_entry(&dir.join(&path))? {
             folder.insert(path.as_os_str().as_bytes(), kind, ids);
         }
     }
@@ -67,7 +70,7 @@ pub(crate) fn subject(workspace: &Workspace, but: &[String]) -> Result<Subject, 
 }
 
 /// A file's names; nothing where there is none: tracked, and deleted.
-fn read(path: &Path) -> Result<Option<(Kind, Ids)>, SubjectError> {
+fn read_entry(path: &Path) -> Result<Option<(GitFileKind, GitObjectIds)>, SubjectError> {
     let unreadable = |source| SubjectError::Unreadable {
         path: path.to_owned(),
         source,
@@ -80,30 +83,30 @@ fn read(path: &Path) -> Result<Option<(Kind, Ids)>, SubjectError> {
     if metadata.is_symlink() {
         let target = fs::read_link(path).map_err(unreadable)?;
         let target = target.as_os_str().as_bytes();
-        let mut blob = Object::blob(target.len() as u64);
+        let mut blob = GitObjectHasher::blob(target.len() as u64);
         blob.update(target);
-        return Ok(Some((Kind::Link, blob.ids())));
+        return Ok(Some((GitFileKind::Link, blob.ids())));
     }
     if !metadata.is_file() {
-        return Err(SubjectError::Unfit(path.to_owned()));
+        return Err(SubjectError::Unsupported(path.to_owned()));
     }
     let kind = if metadata.permissions().mode() & 0o100 == 0 {
-        Kind::File
+        GitFileKind::File
     } else {
-        Kind::Executable
+        GitFileKind::Executable
     };
-    let ids = hashed(path, &metadata).map_err(unreadable)?;
+    let ids = hash_file(path, &metadata).map_err(unreadable)?;
     Ok(Some((kind, ids)))
 }
 
-fn hashed(path: &Path, seen: &fs::Metadata) -> io::Result<Ids> {
+fn hash_file(path: &Path, seen: &fs::Metadata) -> io::Result<GitObjectIds> {
     let changed = || io::Error::other("it changes while it is read");
     let mut file = File::open(path)?;
     let opened = file.metadata()?;
     if (opened.dev(), opened.ino()) != (seen.dev(), seen.ino()) {
         return Err(changed());
     }
-    let mut blob = Object::blob(opened.len());
+    let mut blob = GitObjectHasher::blob(opened.len());
     let mut chunk = vec![0; 64 << 10];
     let mut left = opened.len();
     loop {

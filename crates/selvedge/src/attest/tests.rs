@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use selvedge_core::model::{Report, ReportStatus, ReportSummary, TaskId, Timestamp};
 use uuid::Uuid;
 
-use super::tree::{Folder, Kind, Object, TreeDigest};
+use super::tree::{GitFileKind, GitFolder, GitObjectHasher, TreeDigest};
 use super::*;
 
 fn statement() -> Statement {
@@ -30,24 +30,25 @@ fn statement() -> Statement {
     };
     let subject = Subject {
         name: ".".to_owned(),
-        digest: Folder::default().ids().into(),
+        digest: GitFolder::default().ids().into(),
     };
-    of_verification(&report, subject, vec!["out \u{1f9f5}.xml".to_owned()])
+    verification_statement(&report, subject, vec!["out \u{1f9f5}.xml".to_owned()])
 }
 
 static KEY: LazyLock<PrivateKey> = LazyLock::new(|| PrivateKey::generate().unwrap());
-static SIGNED: LazyLock<Vec<u8>> = LazyLock::new(|| sealed(&statement(), Some(&KEY)).unwrap());
+static SIGNED: LazyLock<Vec<u8>> =
+    LazyLock::new(|| encode_attestation(&statement(), Some(&KEY)).unwrap());
 
 #[test]
 fn what_is_written_reads_back_signed_or_not() {
     let key = KEY.public();
-    let document = open(&SIGNED, Some(&key)).unwrap();
+    let document = open_attestation(&SIGNED, Some(&key)).unwrap();
     assert_eq!(
         (document.statement, document.is_signed),
         (statement(), true)
     );
-    let bare = sealed(&statement(), None).unwrap();
-    let document = open(&bare, None).unwrap();
+    let bare = encode_attestation(&statement(), None).unwrap();
+    let document = open_attestation(&bare, None).unwrap();
     assert_eq!(
         (document.statement, document.is_signed),
         (statement(), false)
@@ -58,13 +59,13 @@ fn what_is_written_reads_back_signed_or_not() {
 fn who_signed_is_never_taken_on_trust() {
     let key = KEY.public();
     let other = PrivateKey::generate().unwrap();
-    let refused = |file: &[u8], key: Option<&PublicKey>| open(file, key).unwrap_err();
+    let refused = |file: &[u8], key: Option<&PublicKey>| open_attestation(file, key).unwrap_err();
     assert!(matches!(refused(&SIGNED, None), OpenError::NoKey(id) if id == key.id()));
-    let by_other = sealed(&statement(), Some(&other)).unwrap();
+    let by_other = encode_attestation(&statement(), Some(&other)).unwrap();
     assert!(
         matches!(refused(&by_other, Some(&key)), OpenError::OtherKey(id) if id == other.public().id())
     );
-    let bare = sealed(&statement(), None).unwrap();
+    let bare = encode_attestation(&statement(), None).unwrap();
     assert_eq!(refused(&bare, Some(&key)), OpenError::NotSigned);
     // Another's signature under the right name.
     let text = String::from_utf8(by_other).unwrap();
@@ -137,10 +138,10 @@ fn tree() -> impl Strategy<Value = Files> {
     )
 }
 
-fn named(files: &Files, kind: Kind) -> TreeDigest {
-    let mut folder = Folder::default();
+fn named(files: &Files, kind: GitFileKind) -> TreeDigest {
+    let mut folder = GitFolder::default();
     for (path, bytes) in files {
-        let mut blob = Object::blob(bytes.len() as u64);
+        let mut blob = GitObjectHasher::blob(bytes.len() as u64);
         blob.update(bytes);
         folder.insert(path.as_bytes(), kind, blob.ids());
     }
@@ -154,21 +155,21 @@ proptest! {
     fn no_changed_byte_of_a_signed_attestation_goes_unnoticed(change in change()) {
         let changed = change.of(&SIGNED);
         prop_assume!(changed != *SIGNED);
-        prop_assert!(open(&changed, Some(&KEY.public())).is_err());
+        prop_assert!(open_attestation(&changed, Some(&KEY.public())).is_err());
     }
 
     #[test]
     fn no_change_of_a_tree_keeps_its_name(
         files in tree(), which in any::<prop::sample::Index>(), change in change(), new in "[ab]{3}",
     ) {
-        let name = named(&files, Kind::File);
-        prop_assert_eq!(&name, &named(&files, Kind::File));
+        let name = named(&files, GitFileKind::File);
+        prop_assert_eq!(&name, &named(&files, GitFileKind::File));
         let path = files.keys().nth(which.index(files.len())).unwrap().clone();
         let bytes = files[&path].clone();
         let with = |edit: &dyn Fn(&mut Files)| {
             let mut edited = files.clone();
             edit(&mut edited);
-            named(&edited, Kind::File)
+            named(&edited, GitFileKind::File)
         };
         let differs = |other: TreeDigest| other.git_tree != name.git_tree && other.git_tree_sha256 != name.git_tree_sha256;
         if !bytes.is_empty() {
@@ -178,7 +179,7 @@ proptest! {
         }
         prop_assert!(differs(with(&|files| drop(files.remove(&path)))));
         prop_assert!(differs(with(&|files| drop(files.insert(new.clone(), bytes.clone())))));
-        prop_assert!(differs(named(&files, Kind::Executable)));
-        prop_assert!(differs(named(&files, Kind::Link)));
+        prop_assert!(differs(named(&files, GitFileKind::Executable)));
+        prop_assert!(differs(named(&files, GitFileKind::Link)));
     }
 }

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::words::hex;
+use selvedge_core::format::hex;
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
 /// What stands for a tree or a file in git's two object formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ids {
+pub(super) struct GitObjectIds {
     sha1: [u8; 20],
     sha256: [u8; 32],
 }
@@ -26,8 +26,8 @@ pub(crate) struct TreeDigest {
     pub(crate) git_tree_sha256: String,
 }
 
-impl From<Ids> for TreeDigest {
-    fn from(ids: Ids) -> Self {
+impl From<GitObjectIds> for TreeDigest {
+    fn from(ids: GitObjectIds) -> Self {
         Self {
             git_tree: hex(&ids.sha1),
             git_tree_sha256: hex(&ids.sha256),
@@ -37,13 +37,13 @@ impl From<Ids> for TreeDigest {
 
 /// What git knows of a file beside its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum GitFileKind {
     File,
     Executable,
     Link,
 }
 
-impl Kind {
+impl GitFileKind {
     fn mode(self) -> &'static str {
         match self {
             Self::File => "100644",
@@ -54,18 +54,18 @@ impl Kind {
 }
 
 /// An object on its way to its names.
-pub(super) struct Object {
+pub(super) struct GitObjectHasher {
     sha1: Sha1,
     sha256: Sha256,
 }
 
-impl Object {
+impl GitObjectHasher {
     /// A file's bytes, of which there will be so many.
     pub(super) fn blob(length: u64) -> Self {
-        Self::begin("blob", length)
+        Self::with_header("blob", length)
     }
 
-    fn begin(kind: &str, length: u64) -> Self {
+    fn with_header(kind: &str, length: u64) -> Self {
         let head = format!("{kind} {length}\0");
         Self {
             sha1: Sha1::new_with_prefix(&head),
@@ -78,8 +78,8 @@ impl Object {
         self.sha256.update(bytes);
     }
 
-    pub(super) fn ids(self) -> Ids {
-        Ids {
+    pub(super) fn ids(self) -> GitObjectIds {
+        GitObjectIds {
             sha1: self.sha1.finalize().into(),
             sha256: self.sha256.finalize().into(),
         }
@@ -88,14 +88,14 @@ impl Object {
 
 /// A folder with all that is in it.
 #[derive(Debug, Default)]
-pub(super) struct Folder {
-    files: BTreeMap<Vec<u8>, (Kind, Ids)>,
-    folders: BTreeMap<Vec<u8>, Folder>,
+pub(super) struct GitFolder {
+    files: BTreeMap<Vec<u8>, (GitFileKind, GitObjectIds)>,
+    folders: BTreeMap<Vec<u8>, GitFolder>,
 }
 
-impl Folder {
+impl GitFolder {
     /// Puts a file where its path says, with `/` between its parts.
-    pub(super) fn insert(&mut self, path: &[u8], kind: Kind, ids: Ids) {
+    pub(super) fn insert(&mut self, path: &[u8], kind: GitFileKind, ids: GitObjectIds) {
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         let mut folder = self;
         while let Some(part) = parts.next() {
@@ -108,7 +108,7 @@ impl Folder {
     }
 
     /// Its names. Git sorts a folder as if its name ended with a slash, and knows no empty folders.
-    pub(super) fn ids(&self) -> Ids {
+    pub(super) fn ids(&self) -> GitObjectIds {
         let mut entries = BTreeMap::new();
         for (name, (kind, ids)) in &self.files {
             entries.insert(name.clone(), (kind.mode(), name, *ids));
@@ -127,14 +127,14 @@ impl Folder {
                 list.extend_from_slice(id);
             }
         }
-        Ids {
-            sha1: named::<Sha1>(&sha1).into(),
-            sha256: named::<Sha256>(&sha256).into(),
+        GitObjectIds {
+            sha1: tree_object_id::<Sha1>(&sha1).into(),
+            sha256: tree_object_id::<Sha256>(&sha256).into(),
         }
     }
 }
 
-fn named<D: Digest>(list: &[u8]) -> sha2::digest::Output<D> {
+fn tree_object_id<D: Digest>(list: &[u8]) -> sha2::digest::Output<D> {
     let head = format!("tree {}\0", list.len());
     D::new_with_prefix(head).chain_update(list).finalize()
 }

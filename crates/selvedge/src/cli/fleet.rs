@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::fleet::HubArgs;
-use crate::output::Format;
+use crate::hub_client::HubArgs;
+use crate::output::OutputFormat;
 
 /// `selvedge worker`
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ pub(crate) struct SubmitArgs {
     pub(crate) watch: bool,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Which hub.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
@@ -116,7 +116,7 @@ pub(crate) struct WatchArgs {
     pub(crate) task: String,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Which hub.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
@@ -133,7 +133,7 @@ pub(crate) struct CancelArgs {
     pub(crate) reason: String,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Which hub.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
@@ -150,7 +150,7 @@ pub(crate) struct RetryArgs {
     pub(crate) watch: bool,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Which hub.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
@@ -161,7 +161,7 @@ pub(crate) struct RetryArgs {
 pub(crate) struct WorkersArgs {
     /// How to speak; `jsonl` prints a worker a line.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Which hub.
     #[command(flatten)]
     pub(crate) hub: HubArgs,

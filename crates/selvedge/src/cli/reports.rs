@@ -25,7 +25,7 @@ pub(crate) struct ReportArgs {
     /// Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report),
     /// to standard output or with `=FILE` to a file; may be given several times.
     #[arg(long, value_name = "HOST[=FILE]")]
-    pub(crate) annotations: Vec<Annotations>,
+    pub(crate) annotations: Vec<AnnotationTarget>,
     /// An in-toto statement: which tree was verified, by which checks, with what outcome.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) attest: Option<PathBuf>,
@@ -36,30 +36,30 @@ pub(crate) struct ReportArgs {
 
 /// Whose annotations, and where to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Annotations {
+pub(crate) struct AnnotationTarget {
     /// Who is to read them.
-    pub(crate) host: Host,
+    pub(crate) host: CodeHost,
     /// `-` is standard output.
     pub(crate) file: PathBuf,
 }
 
 /// A code host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Host {
+pub(crate) enum CodeHost {
     /// Workflow commands, a line each.
     Github,
     /// A code quality report in JSON.
     Gitlab,
 }
 
-impl FromStr for Annotations {
+impl FromStr for AnnotationTarget {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (host, file) = text.split_once('=').unwrap_or((text, "-"));
         let host = match host {
-            "github" => Host::Github,
-            "gitlab" => Host::Gitlab,
+            "github" => CodeHost::Github,
+            "gitlab" => CodeHost::Gitlab,
             _ => return Err("expected `github` or `gitlab`, with `=FILE` if you like".to_owned()),
         };
         if file.is_empty() {

@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use crate::fleet::HubArgs;
-use crate::output::Format;
+use crate::hub_client::HubArgs;
+use crate::output::OutputFormat;
 
 /// `selvedge review`
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(crate) struct ReviewArgs {
     pub(crate) reason: String,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Which hub; without one the runs of this machine are meant.
     #[command(flatten)]
     pub(crate) hub: HubArgs,

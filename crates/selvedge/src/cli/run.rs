@@ -6,10 +6,10 @@ use clap::Args;
 use selvedge_core::config::Flags;
 
 use super::checks::CheckArgs;
-use super::known::KnownArgs;
+use super::known_failures::KnownArgs;
 use super::reports::ReportArgs;
-use crate::fleet::HubArgs;
-use crate::output::Format;
+use crate::hub_client::HubArgs;
+use crate::output::OutputFormat;
 
 /// `selvedge run`
 #[derive(Debug, Args)]
@@ -112,7 +112,7 @@ pub(crate) struct RunArgs {
     pub(crate) no_verify: bool,
     /// How to speak.
     #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// What to write for others.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
@@ -135,7 +135,7 @@ impl RunArgs {
             timeout: self.timeout.clone(),
             baseline: self.baseline.clone(),
             known_failures: self.known.known_failures.clone(),
-            known_failures_file: self.known.file(),
+            known_failures_file: self.known.absolute_file(),
             max_cost: self.max_cost,
             max_tokens: self.max_tokens,
             max_wall: self.max_wall.clone(),

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::fleet::HubArgs;
-use crate::output::Format;
+use crate::hub_client::HubArgs;
+use crate::output::OutputFormat;
 
 /// `selvedge tokens`
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub(crate) struct TokensArgs {
     pub(crate) command: Option<TokensCommand>,
     /// How to speak.
     #[arg(long, value_enum, default_value_t, global = true)]
-    pub(crate) format: Format,
+    pub(crate) format: OutputFormat,
     /// Which hub.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
@@ -35,7 +35,7 @@ pub(crate) enum TokensCommand {
         name: String,
         /// What it may be used for; may be given several times.
         #[arg(long = "scope", value_enum, value_delimiter = ',', required = true)]
-        scopes: Vec<ScopeWord>,
+        scopes: Vec<ScopeArg>,
         /// When it ends by itself, in days from now.
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: Option<u32>,
@@ -52,7 +52,7 @@ pub(crate) enum TokensCommand {
 
 /// What a token may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScopeWord {
+pub(crate) enum ScopeArg {
     /// To look.
     Read,
     /// To submit, cancel, retry and review.

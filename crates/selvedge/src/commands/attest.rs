@@ -6,17 +6,18 @@ use std::path::{Component, Path, PathBuf};
 
 use selvedge_core::model::exit_code;
 
-use super::{directory, environment};
+use super::{canonical_directory, environment};
 use crate::attest::{
-    Document, LARGEST, OpenError, PrivateKey, PublicKey, Statement, Subject, open, subject,
+    MAX_ATTESTATION_BYTES, OpenError, OpenedAttestation, PrivateKey, PublicKey, Statement, Subject,
+    compute_subject, open_attestation,
 };
 use crate::cli::AttestCommand;
 use crate::error::CliError;
-use crate::local::Home;
+use crate::local::StateDir;
 use crate::output::{file, one_line, style};
 
 /// Something does not hold. As for checks: looked at, and found wanting.
-const DOES_NOT_HOLD: u8 = exit_code::CHECKS_FAILED;
+const EXIT_NOT_VALID: u8 = exit_code::CHECKS_FAILED;
 
 pub(super) fn run(command: &AttestCommand) -> Result<u8, CliError> {
     match command {
@@ -46,18 +47,18 @@ fn keygen(path: &Path) -> Result<u8, CliError> {
 }
 
 fn verify(path: &Path, dir: Option<&Path>, key: Option<&Path>) -> Result<u8, CliError> {
-    let key = key.map(public_key).transpose()?;
+    let key = key.map(load_public_key).transpose()?;
     let shown = path.display();
-    let bytes = read(path)?;
-    let document = match open(&bytes, key.as_ref()) {
+    let bytes = read_file(path)?;
+    let document = match open_attestation(&bytes, key.as_ref()) {
         Ok(document) => document,
         Err(error @ OpenError::NoKey(_)) => {
             return Err(CliError::usage(format!("{shown}: {error}"))
                 .hint("name the public key of whoever you trust: --key PUB"));
         }
-        Err(error) => return Ok(does_not_hold(&format!("{shown}: {error}"))),
+        Err(error) => return Ok(report_invalid(&format!("{shown}: {error}"))),
     };
-    let Document {
+    let OpenedAttestation {
         statement,
         is_signed,
     } = document;
@@ -67,18 +68,18 @@ fn verify(path: &Path, dir: Option<&Path>, key: Option<&Path>) -> Result<u8, Cli
         )));
     }
     let [stated] = &statement.subject;
-    let found = found(dir, stated, &statement)?;
+    let found = current_subject(dir, stated, &statement)?;
     if found != *stated {
         let (stated, found) = (&stated.digest.git_tree, &found.digest.git_tree);
-        return Ok(does_not_hold(&format!(
+        return Ok(report_invalid(&format!(
             "it is about other files: tree {stated} was attested, here is {found}"
         )));
     }
-    Ok(tell(&statement, is_signed))
+    Ok(print_statement(&statement, is_signed))
 }
 
 /// What holds, and whether it says what one wants to hear.
-fn tell(statement: &Statement, is_signed: bool) -> u8 {
+fn print_statement(statement: &Statement, is_signed: bool) -> u8 {
     let [stated] = &statement.subject;
     let predicate = &statement.predicate;
     let reason = one_line(&predicate.reason, 300);
@@ -120,20 +121,24 @@ fn tell(statement: &Statement, is_signed: bool) -> u8 {
     if is_verified {
         exit_code::VERIFIED
     } else {
-        DOES_NOT_HOLD
+        EXIT_NOT_VALID
     }
 }
 
-fn does_not_hold(why: &str) -> u8 {
+fn report_invalid(why: &str) -> u8 {
     errln!("{} {}", style::error("does not hold:"), one_line(why, 400));
-    DOES_NOT_HOLD
+    EXIT_NOT_VALID
 }
 
 /// The same directory here, and what it holds.
-fn found(dir: Option<&Path>, stated: &Subject, statement: &Statement) -> Result<Subject, CliError> {
-    let home = Home::find(&environment())?;
-    let dir = directory(dir)?;
-    let root = home.workspace(&dir).map_err(CliError::usage)?;
+fn current_subject(
+    dir: Option<&Path>,
+    stated: &Subject,
+    statement: &Statement,
+) -> Result<Subject, CliError> {
+    let home = StateDir::from_environment(&environment())?;
+    let dir = canonical_directory(dir)?;
+    let root = home.open_workspace(&dir).map_err(CliError::usage)?;
     let root = root.repository_root().unwrap_or(&dir);
     let below = Path::new(&stated.name);
     let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
@@ -142,21 +147,22 @@ fn found(dir: Option<&Path>, stated: &Subject, statement: &Statement) -> Result<
             "the attestation names no directory of a repository",
         ));
     }
-    let there = directory(Some(&root.join(below)))?;
-    let workspace = home.workspace(&there).map_err(CliError::usage)?;
-    subject(&workspace, &statement.predicate.not_covered).map_err(CliError::infrastructure)
+    let there = canonical_directory(Some(&root.join(below)))?;
+    let workspace = home.open_workspace(&there).map_err(CliError::usage)?;
+    compute_subject(&workspace, &statement.predicate.not_covered).map_err(CliError::infrastructure)
 }
 
-fn public_key(path: &Path) -> Result<PublicKey, CliError> {
+fn load_public_key(path: &Path) -> Result<PublicKey, CliError> {
     let failed =
         |why: &dyn std::fmt::Display| CliError::usage(format!("--key {}: {why}", path.display()));
     let pem = fs::read_to_string(path).map_err(|error| failed(&error))?;
     PublicKey::from_pem(&pem).map_err(|error| failed(&error))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+fn read_file(path: &Path) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+    let read =
+        File::open(path).and_then(|file| file.take(MAX_ATTESTATION_BYTES).read_to_end(&mut bytes));
     read.map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
     Ok(bytes)
 }

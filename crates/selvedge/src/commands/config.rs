@@ -3,7 +3,7 @@
 use selvedge_core::config::{DEFAULT_TOML, Flags};
 use selvedge_core::model::exit_code;
 
-use super::{directory, environment, settings};
+use super::{canonical_directory, environment, load_settings};
 use crate::cli::ConfigCommand;
 use crate::error::CliError;
 use crate::output::json;
@@ -12,10 +12,10 @@ pub(super) fn run(command: &ConfigCommand) -> Result<u8, CliError> {
     match command {
         ConfigCommand::Default => out!("{DEFAULT_TOML}"),
         ConfigCommand::Show { dir, json } => {
-            let dir = directory(dir.as_deref())?;
-            let resolved = settings(&dir, &Flags::default(), &environment())?.resolved;
+            let dir = canonical_directory(dir.as_deref())?;
+            let resolved = load_settings(&dir, &Flags::default(), &environment())?.resolved;
             if *json {
-                json::print(&resolved.settings());
+                json::print_json(&resolved.settings());
             } else {
                 out!("{}", resolved.to_toml());
             }

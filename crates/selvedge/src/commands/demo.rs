@@ -11,43 +11,43 @@ use selvedge_core::config::{self, Flags};
 use selvedge_core::model::{AgentSpec, RunId, Task};
 use uuid::Uuid;
 
-use super::{environment, notice, settings};
+use super::{environment, load_settings, print_notice};
 use crate::cli::DemoArgs;
 use crate::error::CliError;
-use crate::local::Home;
+use crate::local::StateDir;
 use crate::output::style;
-use crate::{demo, freeze, launch};
+use crate::{demo, launch, resolve};
 
 /// What the demo's agent is called wherever it is named.
-const SCRIPTED: &str = "scripted agent";
+const SCRIPTED_AGENT_NAME: &str = "scripted agent";
 
 pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
     let environment = environment();
-    let home = Home::find(&environment)?;
-    let dir = repository(args.dir.as_deref())?;
+    let home = StateDir::from_environment(&environment)?;
+    let dir = create_repository(args.dir.as_deref())?;
     let flags = Flags {
         agent: args.agent.clone(),
         ..Flags::default()
     };
-    let mut settings = settings(&dir, &flags, &environment)?.resolved;
+    let mut settings = load_settings(&dir, &flags, &environment)?.resolved;
     if args.agent.is_none() {
-        let agent = scripted()?;
+        let agent = scripted_agent_spec()?;
         settings.agent.clone_from(&agent.name);
         settings.agents.insert(agent.name.clone(), agent);
     }
-    introduce(&dir, args.agent.as_deref());
+    print_introduction(&dir, args.agent.as_deref());
     let task = Task {
         description: demo::TASK.to_owned(),
         verification_steps: Some(demo::checks()),
         ..Task::default()
     };
-    let frozen = freeze::task(&task, &settings, &dir, true)?;
-    frozen.notices.iter().for_each(|text| notice(text));
+    let frozen = resolve::run_spec(&task, &settings, &dir, true)?;
+    frozen.notices.iter().for_each(|text| print_notice(text));
     let run_id = RunId::new(Uuid::now_v7());
     launch::begin(&home, run_id, &frozen.spec, &args.format.into())
 }
 
-fn introduce(dir: &Path, agent: Option<&str>) {
+fn print_introduction(dir: &Path, agent: Option<&str>) {
     let dim = |text: String| errln!("{}", style::dim(text));
     dim(format!(
         "a small repository with failing tests: {}",
@@ -61,7 +61,7 @@ fn introduce(dir: &Path, agent: Option<&str>) {
 }
 
 /// This very program in its hidden role as an agent, spoken to as Claude Code is.
-fn scripted() -> Result<AgentSpec, CliError> {
+fn scripted_agent_spec() -> Result<AgentSpec, CliError> {
     let program = std::env::current_exe().map_err(CliError::infrastructure)?;
     let defaults = config::resolve([]).map_err(CliError::infrastructure)?;
     let claude = defaults.find_agent("claude").cloned();
@@ -72,7 +72,7 @@ fn scripted() -> Result<AgentSpec, CliError> {
         "--demo".to_owned(),
     ];
     Ok(AgentSpec {
-        name: SCRIPTED.to_owned(),
+        name: SCRIPTED_AGENT_NAME.to_owned(),
         program: words.to_vec(),
         api_retries: 0,
         ..claude
@@ -80,7 +80,7 @@ fn scripted() -> Result<AgentSpec, CliError> {
 }
 
 /// Makes the demo's repository, with one commit.
-fn repository(named: Option<&Path>) -> Result<PathBuf, CliError> {
+fn create_repository(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let failed =
         |error: io::Error| CliError::usage(format!("cannot make the demo's repository: {error}"));
     let dir = match named {
@@ -100,7 +100,7 @@ fn repository(named: Option<&Path>) -> Result<PathBuf, CliError> {
     };
     let dir = dir.canonicalize().map_err(failed)?;
     for file in demo::FILES {
-        write(&dir.join(file.path), file.contents, file.mode).map_err(failed)?;
+        write_file(&dir.join(file.path), file.contents, file.mode).map_err(failed)?;
     }
     git(&dir, &["init", "--quiet"])?;
     git(&dir, &["add", "--all"])?;
@@ -116,7 +116,7 @@ fn repository(named: Option<&Path>) -> Result<PathBuf, CliError> {
     Ok(dir)
 }
 
-fn write(path: &Path, contents: &str, mode: u32) -> io::Result<()> {
+fn write_file(path: &Path, contents: &str, mode: u32) -> io::Result<()> {
     let mut file = fs::OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 
 use selvedge_core::model::exit_code;
 use selvedge_core::redact::Redactor;
-use selvedge_digest::{Budget, Digester, Exit, Hints, LastGreen};
+use selvedge_digest::{CommandStatus, DigestBudget, Digester, Hints, PassingOutput};
 
 use crate::cli::DigestArgs;
 use crate::error::CliError;
@@ -17,28 +17,28 @@ use crate::streams::write_output;
 const CHUNK: usize = 256 << 10;
 
 pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
-    let exit = exit(args.exit.as_deref())?;
-    let redactor = secrets::of_ours();
+    let exit = parse_exit(args.exit.as_deref())?;
+    let redactor = secrets::host_redactor();
     let hints = args
         .cmd
         .as_deref()
         .map_or_else(Hints::default, Hints::command);
     let mut digester = Digester::new(hints);
     if let Some(path) = &args.last_green {
-        let mut passed = LastGreen::default();
+        let mut passed = PassingOutput::default();
         let name = path.display();
         let file = File::open(path)
             .map_err(|error| CliError::usage(format!("--last-green {name}: {error}")))?;
         copy(file, &mut passed, &name, &redactor)?;
-        digester = digester.with_last_green(passed);
+        digester = digester.with_passing_output(passed);
     }
     let from = std::io::stdin().lock();
     copy(from, &mut digester, &"standard input", &redactor)?;
     let analysis = digester.finish(exit);
     if args.json {
-        out::print(&analysis);
+        out::print_json(&analysis);
     } else {
-        let digest = analysis.render(Budget::tokens(args.tokens)).text;
+        let digest = analysis.render(DigestBudget::tokens(args.tokens)).text;
         write_output(format!("{}\n", digest.trim_end()).as_bytes());
     }
     Ok(exit_code::VERIFIED)
@@ -76,9 +76,9 @@ fn copy(
 }
 
 /// An exit status as shells say it: a code, or nothing known. Codes above 128 are signals.
-pub(super) fn exit(text: Option<&str>) -> Result<Exit, CliError> {
+pub(super) fn parse_exit(text: Option<&str>) -> Result<CommandStatus, CliError> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
-        return Ok(Exit::Unknown);
+        return Ok(CommandStatus::Unknown);
     };
     let code: i32 = text.parse().map_err(|_| {
         CliError::usage(format!(
@@ -86,7 +86,7 @@ pub(super) fn exit(text: Option<&str>) -> Result<Exit, CliError> {
         ))
     })?;
     Ok(match code {
-        code @ 129..=192 => Exit::Signal(code - 128),
-        code => Exit::Code(code),
+        code @ 129..=192 => CommandStatus::Signal(code - 128),
+        code => CommandStatus::Code(code),
     })
 }

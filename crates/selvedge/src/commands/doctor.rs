@@ -4,24 +4,24 @@
 use std::path::Path;
 use std::process::Command;
 
-use selvedge_core::config::{Flags, Resolved};
-use selvedge_core::model::{Backend, Profile, SandboxSpec, TreeMethod, exit_code};
-use selvedge_engine::agents::{env, preflight};
+use selvedge_core::config::{Flags, ResolvedConfig};
+use selvedge_core::model::{CleanupMethod, SandboxBackend, SandboxProfile, SandboxSpec, exit_code};
+use selvedge_engine::agents::{check_program, env};
 use selvedge_engine::process::{self, Supervisor};
-use selvedge_engine::sandbox::{Scene, Walls, raise};
+use selvedge_engine::sandbox::{SandboxContext, WorkspaceSandbox, set_up_sandboxes};
 use serde::Serialize;
 
-use super::once::runtime;
-use super::{directory, environment, settings};
+use super::run_checks::build_runtime;
+use super::{canonical_directory, environment, load_settings};
 use crate::cli::DoctorArgs;
 use crate::error::CliError;
-use crate::local::{Home, disk};
+use crate::local::{StateDir, disk};
 use crate::output::{json, one_line, style};
 use crate::secrets;
 
 /// What one look found.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct DoctorFinding {
     /// What was looked at.
     what: String,
     /// Whether it is as it should be; nothing where it need not be there.
@@ -32,38 +32,38 @@ struct Finding {
 
 pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
     let environment = environment();
-    let dir = directory(args.dir.as_deref())?;
-    let settings = settings(&dir, &Flags::default(), &environment)?.resolved;
-    let home = Home::find(&environment)?;
+    let dir = canonical_directory(args.dir.as_deref())?;
+    let settings = load_settings(&dir, &Flags::default(), &environment)?.resolved;
+    let home = StateDir::from_environment(&environment)?;
     let mut findings = vec![
-        git(),
-        state(&home),
-        disk(&home),
-        workspace(&home, &dir),
-        checks(settings.checks.len()),
+        check_git(),
+        check_state(&home),
+        check_disk(&home),
+        check_snapshots(&home, &dir),
+        check_checks(settings.checks.len()),
     ];
     for (name, agent) in &settings.agents {
         let chosen = *name == settings.agent;
-        let (ok, found) = match preflight(agent, &dir) {
+        let (ok, found) = match check_program(agent, &dir) {
             Ok(()) => (Some(true), "its program is there".to_owned()),
             Err(missing) => (chosen.then_some(false), missing.to_string()),
         };
         let marks = [
             (chosen, " (default)"),
-            (agent.kind.known().is_experimental, " (experimental)"),
+            (agent.kind.capabilities().is_experimental, " (experimental)"),
         ];
         let marks = marks.iter().filter(|(holds, _)| *holds);
         let what = marks.fold(format!("agent {name}"), |what, (_, mark)| what + mark);
-        findings.push(Finding { what, ok, found });
+        findings.push(DoctorFinding { what, ok, found });
     }
-    findings.push(processes());
-    findings.extend(variables(&settings));
-    findings.extend(sandbox(&settings, &home, &dir)?);
+    findings.push(check_process_trees());
+    findings.extend(check_variables(&settings));
+    findings.extend(check_sandbox(&settings, &home, &dir)?);
     if args.json {
-        json::print(&findings);
+        json::print_json(&findings);
     } else {
         for finding in &findings {
-            outln!("{}", line(finding));
+            outln!("{}", finding_line(finding));
         }
     }
     let sound = findings.iter().all(|finding| finding.ok != Some(false));
@@ -74,7 +74,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
     })
 }
 
-fn line(finding: &Finding) -> String {
+fn finding_line(finding: &DoctorFinding) -> String {
     let mark = match finding.ok {
         Some(true) => style::good("✓"),
         Some(false) => style::bad("✗"),
@@ -87,18 +87,18 @@ fn line(finding: &Finding) -> String {
     )
 }
 
-fn git() -> Finding {
+fn check_git() -> DoctorFinding {
     let what = "git".to_owned();
     match Command::new("git").arg("--version").output() {
         Ok(output) if output.status.success() => {
             let found = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            Finding {
+            DoctorFinding {
                 what,
                 ok: Some(true),
                 found,
             }
         }
-        _ => Finding {
+        _ => DoctorFinding {
             what,
             ok: Some(false),
             found: "not found: install git 2.36 or later".to_owned(),
@@ -106,15 +106,15 @@ fn git() -> Finding {
     }
 }
 
-fn state(home: &Home) -> Finding {
+fn check_state(home: &StateDir) -> DoctorFinding {
     let what = "state".to_owned();
     let root = home.root().display();
-    let (ok, found) = if home.journal().is_ok() {
+    let (ok, found) = if home.open_journal().is_ok() {
         (true, root.to_string())
     } else {
         (false, format!("{root} cannot be written"))
     };
-    Finding {
+    DoctorFinding {
         what,
         ok: Some(ok),
         found,
@@ -122,7 +122,7 @@ fn state(home: &Home) -> Finding {
 }
 
 /// What room the state takes: the parts that grow, the largest first.
-fn disk(home: &Home) -> Finding {
+fn check_disk(home: &StateDir) -> DoctorFinding {
     let parts = [
         "journal.db",
         "runs",
@@ -131,41 +131,41 @@ fn disk(home: &Home) -> Finding {
         "checkouts",
         "baselines",
     ];
-    let mut sizes = parts.map(|part| (disk::size(&home.root().join(part)), part));
+    let mut sizes = parts.map(|part| (disk::disk_usage(&home.root().join(part)), part));
     sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let total: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
     let shown = sizes.iter().filter(|(bytes, _)| *bytes > 0);
     let shown: Vec<String> = shown
-        .map(|(bytes, part)| format!("{part} {}", disk::readable(*bytes)))
+        .map(|(bytes, part)| format!("{part} {}", disk::format_bytes(*bytes)))
         .collect();
     let of_what = match shown.as_slice() {
         [] => String::new(),
         parts => format!(" ({}); `selvedge gc` frees some", parts.join(", ")),
     };
-    Finding {
+    DoctorFinding {
         what: "disk".to_owned(),
         ok: None,
-        found: format!("{}{of_what}", disk::readable(total)),
+        found: format!("{}{of_what}", disk::format_bytes(total)),
     }
 }
 
-fn workspace(home: &Home, dir: &Path) -> Finding {
+fn check_snapshots(home: &StateDir, dir: &Path) -> DoctorFinding {
     let what = "snapshots".to_owned();
-    match home.workspace(dir) {
-        Ok(workspace) if workspace.is_git() => Finding {
+    match home.open_workspace(dir) {
+        Ok(workspace) if workspace.is_git() => DoctorFinding {
             what,
             ok: Some(true),
             found: "this directory is in a git repository".to_owned(),
         },
         Ok(_) => {
             let found = "none here: not a git repository (`git init`)".to_owned();
-            Finding {
+            DoctorFinding {
                 what,
                 ok: None,
                 found,
             }
         }
-        Err(error) => Finding {
+        Err(error) => DoctorFinding {
             what,
             ok: Some(false),
             found: error.to_string(),
@@ -173,15 +173,15 @@ fn workspace(home: &Home, dir: &Path) -> Finding {
     }
 }
 
-fn checks(count: usize) -> Finding {
+fn check_checks(count: usize) -> DoctorFinding {
     let what = "checks".to_owned();
     match count {
-        0 => Finding {
+        0 => DoctorFinding {
             what,
             ok: None,
             found: "none configured: `selvedge init` finds some".to_owned(),
         },
-        count => Finding {
+        count => DoctorFinding {
             what,
             ok: Some(true),
             found: format!("{count} configured"),
@@ -190,20 +190,24 @@ fn checks(count: usize) -> Finding {
 }
 
 /// Every backend, tried with both profiles, and what the settings make of that.
-fn sandbox(settings: &Resolved, home: &Home, dir: &Path) -> Result<Vec<Finding>, CliError> {
+fn check_sandbox(
+    settings: &ResolvedConfig,
+    home: &StateDir,
+    dir: &Path,
+) -> Result<Vec<DoctorFinding>, CliError> {
     let supervisor = Supervisor::this_program();
-    let scene = Scene {
+    let scene = SandboxContext {
         workspace: dir.to_owned(),
         state: home.root().to_owned(),
-        environment: env::ours(),
+        environment: env::host_env(),
     };
-    runtime()?.block_on(async {
+    build_runtime()?.block_on(async {
         let mut findings = Vec::new();
-        for backend in Backend::BUILDERS
+        for backend in SandboxBackend::BUILDERS
             .into_iter()
-            .filter(|it| is_asked(*it, settings))
+            .filter(|it| should_probe(*it, settings))
         {
-            for profile in [Profile::Default, Profile::Strict] {
+            for profile in [SandboxProfile::Default, SandboxProfile::Strict] {
                 let spec = SandboxSpec {
                     backend,
                     agents: profile,
@@ -211,30 +215,32 @@ fn sandbox(settings: &Resolved, home: &Home, dir: &Path) -> Result<Vec<Finding>,
                     container: settings.sandbox.container.clone(),
                     ..SandboxSpec::default()
                 };
-                let found = match raise(&spec, &scene, &supervisor).await {
-                    Ok(raised) => raised.agents.map(|walls| walls.held().line()),
+                let found = match set_up_sandboxes(&spec, &scene, &supervisor).await {
+                    Ok(raised) => raised
+                        .agents
+                        .map(|walls| walls.verified_restrictions().summary()),
                     Err(refused) => Some(refused.0),
                 };
-                findings.push(Finding {
+                findings.push(DoctorFinding {
                     what: format!("sandbox {}", backend.name()),
                     ok: None,
                     found: found.unwrap_or_default(),
                 });
             }
         }
-        let (ok, found) = match raise(&settings.sandbox, &scene, &supervisor).await {
+        let (ok, found) = match set_up_sandboxes(&settings.sandbox, &scene, &supervisor).await {
             Err(refused) => (Some(false), refused.to_string()),
             Ok(raised) => {
-                let line = |walls: Option<Walls>| match walls {
+                let line = |walls: Option<WorkspaceSandbox>| match walls {
                     Some(walls) => format!(
                         "{}, {}",
-                        walls.held().backend.name(),
-                        walls.held().profile.name()
+                        walls.verified_restrictions().backend.name(),
+                        walls.verified_restrictions().profile.name()
                     ),
                     None => "none".to_owned(),
                 };
                 let why = raised
-                    .why_none
+                    .unavailable_reason
                     .map(|why| format!(" ({why})"))
                     .unwrap_or_default();
                 let (agents, checks) = (line(raised.agents), line(raised.checks));
@@ -246,21 +252,21 @@ fn sandbox(settings: &Resolved, home: &Home, dir: &Path) -> Result<Vec<Finding>,
             }
         };
         let what = "sandbox".to_owned();
-        findings.push(Finding { what, ok, found });
+        findings.push(DoctorFinding { what, ok, found });
         Ok(findings)
     })
 }
 
 /// A container engine means nothing without an image, and its arguments nothing to another one.
-fn is_asked(backend: Backend, settings: &Resolved) -> bool {
+fn should_probe(backend: SandboxBackend, settings: &ResolvedConfig) -> bool {
     let wish = &settings.sandbox;
-    let has_image = wish.backend == Backend::Auto && !wish.container.image.is_empty();
+    let has_image = wish.backend == SandboxBackend::Auto && !wish.container.image.is_empty();
     !backend.is_container() || backend == wish.backend || has_image
 }
 
 /// What of our environment checks do not see, and what of it is redacted.
-fn variables(settings: &Resolved) -> [Finding; 2] {
-    let told = |what: &str, names: Vec<String>, more: String| Finding {
+fn check_variables(settings: &ResolvedConfig) -> [DoctorFinding; 2] {
+    let told = |what: &str, names: Vec<String>, more: String| DoctorFinding {
         what: what.to_owned(),
         ok: None,
         found: match names.as_slice() {
@@ -268,8 +274,8 @@ fn variables(settings: &Resolved) -> [Finding; 2] {
             names => format!("{}{more}", names.join(", ")),
         },
     };
-    let held_back = env::held_back(&settings.environment.checks, &env::ours());
-    let (redacted, ordinary): (Vec<_>, Vec<_>) = secrets::named_like_secrets()
+    let held_back = env::withheld_variables(&settings.environment.checks, &env::host_env());
+    let (redacted, ordinary): (Vec<_>, Vec<_>) = secrets::secret_like_variables()
         .into_iter()
         .partition(|(_, is_redacted)| *is_redacted);
     let names = |them: Vec<(String, bool)>| them.into_iter().map(|(name, _)| name).collect();
@@ -284,15 +290,17 @@ fn variables(settings: &Resolved) -> [Finding; 2] {
     ]
 }
 
-fn processes() -> Finding {
-    let found = match process::method_of_this_system() {
-        TreeMethod::Subreaper => "every process of a session is found and ended (child subreaper)",
-        TreeMethod::EnvironmentSweep | TreeMethod::ProcessGroup => {
+fn check_process_trees() -> DoctorFinding {
+    let found = match process::supported_tree_method() {
+        CleanupMethod::Subreaper => {
+            "every process of a session is found and ended (child subreaper)"
+        }
+        CleanupMethod::EnvironmentSweep | CleanupMethod::ProcessGroup => {
             "process groups only: a process that leaves its group can survive a session"
         }
     };
-    let exact = process::method_of_this_system() == TreeMethod::Subreaper;
-    Finding {
+    let exact = process::supported_tree_method() == CleanupMethod::Subreaper;
+    DoctorFinding {
         what: "process trees".to_owned(),
         ok: exact.then_some(true),
         found: found.to_owned(),

@@ -7,32 +7,32 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use selvedge_core::model::{RunId, exit_code};
-use selvedge_engine::sandbox::{AgentCaches, clear_abandoned, remove_folder};
+use selvedge_engine::sandbox::{AgentCaches, remove_abandoned, remove_folder};
 use selvedge_engine::workspace::file_name_for;
-use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal, Standing};
+use selvedge_store::{Journal, RunFilter, RunStatus, RunSummary, SqliteJournal};
 use serde::Serialize;
 
 use super::environment;
 use crate::cli::GcArgs;
 use crate::error::CliError;
-use crate::local::{Home, Own, disk};
+use crate::local::{IsolatedClone, StateDir, disk};
 use crate::output::json;
-use selvedge_core::words::counted;
+use selvedge_core::format::counted;
 
 /// How long the room of a run is kept that nobody goes on with.
-const ROOMS: Duration = Duration::from_hours(7 * 24);
+const ROOM_MAX_AGE: Duration = Duration::from_hours(7 * 24);
 /// How long the result of a baseline is remembered.
-const BASELINES: Duration = Duration::from_hours(30 * 24);
+const BASELINE_MAX_AGE: Duration = Duration::from_hours(30 * 24);
 
 /// What the caches of agents may take up together, in bytes; the least recently used ones are removed first.
-const AGENT_CACHES: u64 = 10_000_000_000;
+const AGENT_CACHE_LIMIT_BYTES: u64 = 10_000_000_000;
 
 /// Caches that were used since then stay, whatever they take up: an agent may be at work with them.
-const RECENT: Duration = Duration::from_hours(24);
+const RECENT_USE: Duration = Duration::from_hours(24);
 
 /// Something that can go.
 #[derive(Debug, Serialize)]
-struct Waste {
+struct GarbageItem {
     /// What it is.
     what: &'static str,
     /// Where it is.
@@ -43,40 +43,40 @@ struct Waste {
 
 /// What was removed, or would be.
 #[derive(Debug, Serialize)]
-struct Gone {
+struct GcReport {
     dry_run: bool,
     bytes: u64,
-    removed: Vec<Waste>,
+    removed: Vec<GarbageItem>,
 }
 
 pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
-    let home = Home::find(&environment())?;
-    let journal = home.journal_to_read()?;
+    let home = StateDir::from_environment(&environment())?;
+    let journal = home.open_journal_read_only()?;
     let runs = all_runs(&journal)?;
-    let mut removed = of_runs(&home, &runs, args.failed)?;
-    removed.extend(shadows(&home, &runs));
-    removed.extend(baselines(&home));
-    removed.extend(rooms(&home, &runs));
-    removed.extend(agent_caches(&home, &runs));
+    let mut removed = stale_clones_and_copies(&home, &runs, args.failed)?;
+    removed.extend(stale_snapshots(&home, &runs));
+    removed.extend(old_baselines(&home));
+    removed.extend(stale_rooms(&home, &runs));
+    removed.extend(stale_agent_caches(&home, &runs));
     if !args.dry_run {
         for waste in &removed {
-            remove(&waste.path)?;
+            remove_path(&waste.path)?;
         }
         // What killed supervisors have left takes no name: the next run would clear it away as well.
-        let _ = clear_abandoned(home.root());
+        let _ = remove_abandoned(home.root());
     }
-    let gone = Gone {
+    let gone = GcReport {
         dry_run: args.dry_run,
         bytes: removed.iter().map(|waste| waste.bytes).sum(),
         removed,
     };
     if args.json {
-        json::print(&gone);
+        json::print_json(&gone);
     } else {
-        for Waste { what, path, bytes } in &gone.removed {
+        for GarbageItem { what, path, bytes } in &gone.removed {
             outln!(
                 "{what:<9} {:>9}  {}",
-                disk::readable(*bytes),
+                disk::format_bytes(*bytes),
                 path.display()
             );
         }
@@ -86,7 +86,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
             "removed"
         };
         let count = counted(gone.removed.len() as u64, "thing");
-        outln!("{count} {verb}, {}", disk::readable(gone.bytes));
+        outln!("{count} {verb}, {}", disk::format_bytes(gone.bytes));
     }
     Ok(exit_code::VERIFIED)
 }
@@ -108,14 +108,18 @@ fn all_runs(journal: &SqliteJournal) -> Result<Vec<RunSummary>, CliError> {
 }
 
 /// Clones and copies of runs that are over, and of runs that never began.
-fn of_runs(home: &Home, runs: &[RunSummary], failed: bool) -> Result<Vec<Waste>, CliError> {
+fn stale_clones_and_copies(
+    home: &StateDir,
+    runs: &[RunSummary],
+    failed: bool,
+) -> Result<Vec<GarbageItem>, CliError> {
     let mut waste = Vec::new();
     let places = [
-        ("clone", home.checkouts()),
+        ("clone", home.checkouts_dir()),
         ("copies", home.root().join("copies")),
     ];
     for (what, folder) in places {
-        for path in entries(&folder) {
+        for path in list_dir(&folder) {
             let run_id = path
                 .file_name()
                 .and_then(|name| name.to_str()?.parse::<RunId>().ok());
@@ -127,17 +131,17 @@ fn of_runs(home: &Home, runs: &[RunSummary], failed: bool) -> Result<Vec<Waste>,
             let goes = match standing {
                 // A run writes its first event soon after its clone is there.
                 None => is_older(&path, Duration::from_hours(1)),
-                Some(Standing::Finished { outcome }) => {
+                Some(RunStatus::Finished { outcome }) => {
                     failed
                         || (outcome.exit_code() == exit_code::VERIFIED
-                            && is_safe(home, what, run_id)?)
+                            && is_work_preserved(home, what, run_id)?)
                 }
                 Some(_) => false,
             };
             if goes {
-                waste.push(Waste {
+                waste.push(GarbageItem {
                     what,
-                    bytes: disk::size(&path),
+                    bytes: disk::disk_usage(&path),
                     path,
                 });
             }
@@ -147,31 +151,31 @@ fn of_runs(home: &Home, runs: &[RunSummary], failed: bool) -> Result<Vec<Waste>,
 }
 
 /// Whether work is not lost with the clone: it is elsewhere too, or nothing was changed.
-fn is_safe(home: &Home, what: &str, run_id: RunId) -> Result<bool, CliError> {
+fn is_work_preserved(home: &StateDir, what: &str, run_id: RunId) -> Result<bool, CliError> {
     if what != "clone" {
         return Ok(true);
     }
-    Ok(Own::of(home, run_id)?.is_some_and(|own| own.is_spare()))
+    Ok(IsolatedClone::load(home, run_id)?.is_some_and(|own| own.can_be_removed()))
 }
 
 /// Snapshots of directories that are gone and in which no run is to go on: a folder that was moved, or a disk
 /// that is not there, may come back. Those of directories that no run names are left alone: it is not known
 /// whose they are.
-fn shadows(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
+fn stale_snapshots(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let folder = home.root().join("shadows");
     let open = open_directories(runs);
     let mut gone: Vec<PathBuf> = runs
         .iter()
-        .filter_map(directory)
+        .filter_map(run_directory)
         .filter(|dir| !dir.exists() && !open.contains(dir))
         .map(|dir| folder.join(file_name_for(dir)))
         .filter(|path| path.is_dir())
         .collect();
     gone.sort();
     gone.dedup();
-    let waste = |path: PathBuf| Waste {
+    let waste = |path: PathBuf| GarbageItem {
         what: "snapshots",
-        bytes: disk::size(&path),
+        bytes: disk::disk_usage(&path),
         path,
     };
     gone.into_iter().map(waste).collect()
@@ -181,51 +185,51 @@ fn shadows(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
 fn open_directories(runs: &[RunSummary]) -> HashSet<&Path> {
     let open = runs
         .iter()
-        .filter(|run| !matches!(run.standing, Standing::Finished { .. }));
-    open.filter_map(directory).collect()
+        .filter(|run| !matches!(run.standing, RunStatus::Finished { .. }));
+    open.filter_map(run_directory).collect()
 }
 
-fn directory(run: &RunSummary) -> Option<&Path> {
+fn run_directory(run: &RunSummary) -> Option<&Path> {
     run.task.as_ref().map(|task| task.workspace.as_path())
 }
 
 /// Verification rooms that runs have left, which remove their own at the end: of runs that are over, and of those that
 /// nobody has gone on with for long. A run that goes on makes another one.
-fn rooms(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
+fn stale_rooms(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let is_over = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
         let run = runs
             .iter()
             .find(|run| Some(&*run.run_id.to_string()) == name);
-        run.is_some_and(|run| matches!(run.standing, Standing::Finished { .. }))
+        run.is_some_and(|run| matches!(run.standing, RunStatus::Finished { .. }))
     };
-    let runs = entries(&home.root().join("runs")).into_iter();
+    let runs = list_dir(&home.root().join("runs")).into_iter();
     let rooms = runs.map(|run| (is_over(&run), run.join("room")));
     let rooms =
-        rooms.filter(|(is_over, room)| room.is_dir() && (*is_over || is_older(room, ROOMS)));
+        rooms.filter(|(is_over, room)| room.is_dir() && (*is_over || is_older(room, ROOM_MAX_AGE)));
     rooms
-        .map(|(_, path)| Waste {
+        .map(|(_, path)| GarbageItem {
             what: "room",
-            bytes: disk::size(&path),
+            bytes: disk::disk_usage(&path),
             path,
         })
         .collect()
 }
 
-fn baselines(home: &Home) -> Vec<Waste> {
-    let old = entries(&home.root().join("baselines"))
+fn old_baselines(home: &StateDir) -> Vec<GarbageItem> {
+    let old = list_dir(&home.root().join("baselines"))
         .into_iter()
-        .filter(|path| is_older(path, BASELINES));
-    old.map(|path| Waste {
+        .filter(|path| is_older(path, BASELINE_MAX_AGE));
+    old.map(|path| GarbageItem {
         what: "baseline",
-        bytes: disk::size(&path),
+        bytes: disk::disk_usage(&path),
         path,
     })
     .collect()
 }
 
 /// Caches of agents that are unused, or beyond what all of them may take up.
-fn agent_caches(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
+fn stale_agent_caches(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let open = open_directories(runs);
     let mut all = AgentCaches::all(home.root());
     all.retain(|caches| !open.contains(caches.workspace.as_path()));
@@ -233,11 +237,11 @@ fn agent_caches(home: &Home, runs: &[RunSummary]) -> Vec<Waste> {
     let mut kept = 0;
     let mut waste = Vec::new();
     for caches in all {
-        let bytes = disk::size(&caches.path);
-        let is_beyond = kept + bytes > AGENT_CACHES && caches.is_unused_for(RECENT);
+        let bytes = disk::disk_usage(&caches.path);
+        let is_beyond = kept + bytes > AGENT_CACHE_LIMIT_BYTES && caches.is_unused_for(RECENT_USE);
         if caches.is_stale() || is_beyond {
             let (what, path) = ("caches", caches.path);
-            waste.push(Waste { what, path, bytes });
+            waste.push(GarbageItem { what, path, bytes });
         } else {
             kept += bytes;
         }
@@ -254,14 +258,14 @@ fn is_older(path: &Path, age: Duration) -> bool {
     })
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+fn list_dir(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
     paths
 }
 
-fn remove(path: &Path) -> Result<(), CliError> {
+fn remove_path(path: &Path) -> Result<(), CliError> {
     let removed = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => remove_folder(path),
         Ok(_) => fs::remove_file(path),

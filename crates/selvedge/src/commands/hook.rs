@@ -4,22 +4,22 @@
 use std::io::Read;
 use std::path::Path;
 
-use selvedge_core::export::{Standing, Verdict};
+use selvedge_core::export::{ReportVerdict, ResultCategory};
 use selvedge_core::prompt;
 
 use super::environment;
-use super::once::{checks_of, once, runtime};
+use super::run_checks::{build_runtime, load_project_checks, run_checks};
 use crate::cli::{ClaudeStopArgs, HookCommand};
 use crate::error::CliError;
-use crate::hook::{Answer, Found, Memory, Stop, answer};
-use crate::local::Home;
-use crate::output::json::{self, Machine};
+use crate::hook::{BlockCounter, HookCheckResult, HookResponse, StopHookInput, decide_response};
+use crate::local::StateDir;
+use crate::output::json::{self, JsonReporter};
 use crate::streams::output_failed;
 
 /// Exits with this when the hook itself fails: shown to the person, and the agent stops.
-const HOOK_FAILED: u8 = 1;
+const EXIT_HOOK_FAILED: u8 = 1;
 /// An input larger than this is none. The agent's last message is part of it.
-const LARGEST_INPUT: u64 = 16 << 20;
+const MAX_INPUT_BYTES: u64 = 16 << 20;
 /// What all digests together may cost the agent's context.
 const DIGEST_TOKENS: usize = 1_000;
 
@@ -27,83 +27,90 @@ pub(super) fn run(command: &HookCommand) -> u8 {
     let HookCommand::ClaudeStop(args) = command;
     match claude_stop(args) {
         Ok(answer) => {
-            json::print(&answer);
-            if output_failed() { HOOK_FAILED } else { 0 }
+            json::print_json(&answer);
+            if output_failed() { EXIT_HOOK_FAILED } else { 0 }
         }
         Err(error) => {
             error.print();
-            HOOK_FAILED
+            EXIT_HOOK_FAILED
         }
     }
 }
 
-fn claude_stop(args: &ClaudeStopArgs) -> Result<Answer, CliError> {
+fn claude_stop(args: &ClaudeStopArgs) -> Result<HookResponse, CliError> {
     let environment = environment();
-    let stop = Stop::read(&input()?).map_err(CliError::usage)?;
+    let stop = StopHookInput::parse(&read_input()?).map_err(CliError::usage)?;
     let variable = |name: &str| {
         let found = environment.iter().find(|(it, _)| it == name);
         found.map(|(_, value)| value.as_str())
     };
     if variable("SELVEDGE_RUN_ID").is_some() {
         // The run that started this agent checks its work itself.
-        return Ok(Answer::default());
+        return Ok(HookResponse::default());
     }
     let project = variable("CLAUDE_PROJECT_DIR").map(Path::new);
     let dir = args.dir.as_deref().or(project).or(stop.cwd.as_deref());
-    let home = Home::find(&environment)?;
-    let memory = Memory::of(home.root(), &stop.session_id);
-    if !stop.held_back_before {
-        memory.clear();
+    let home = StateDir::from_environment(&environment)?;
+    let memory = BlockCounter::for_session(home.root(), &stop.session_id);
+    if !stop.was_blocked_before {
+        memory.reset();
     }
-    let blocks = memory.blocks();
-    let found = look(dir, &environment)?;
+    let blocks = memory.count();
+    let found = run_hook_checks(dir, &environment)?;
     let reason = match &found {
-        Found::Fails { reason, .. } => reason.clone(),
-        Found::Holds(_) | Found::NotRun(_) | Found::Nothing => String::new(),
+        HookCheckResult::Failed { reason, .. } => reason.clone(),
+        HookCheckResult::Passed(_) | HookCheckResult::NotRun(_) | HookCheckResult::NoChecks => {
+            String::new()
+        }
     };
-    let answer = answer(found, blocks, args.max_blocks);
-    if !answer.is_block() {
+    let answer = decide_response(found, blocks, args.max_blocks);
+    if !answer.is_blocking() {
         return Ok(answer);
     }
     // Held back only when it is counted, or when the agent's program itself knows that it is the first time.
-    match memory.write(blocks + 1) {
-        Err(error) if stop.held_back_before => {
+    match memory.store(blocks + 1) {
+        Err(error) if stop.was_blocked_before => {
             let why = format!("how often cannot be counted ({error})");
-            Ok(Answer::give_up(&reason, &why))
+            Ok(HookResponse::allow_unverified(&reason, &why))
         }
         _ => Ok(answer),
     }
 }
 
-fn input() -> Result<String, CliError> {
+fn read_input() -> Result<String, CliError> {
     let mut text = String::new();
     let read = std::io::stdin()
         .lock()
-        .take(LARGEST_INPUT)
+        .take(MAX_INPUT_BYTES)
         .read_to_string(&mut text);
     read.map_err(|error| CliError::usage(format!("cannot read the hook's input: {error}")))?;
     Ok(text)
 }
 
-fn look(dir: Option<&Path>, environment: &[(String, String)]) -> Result<Found, CliError> {
-    let Some(checks) = checks_of(dir, environment)? else {
-        return Ok(Found::Nothing);
+fn run_hook_checks(
+    dir: Option<&Path>,
+    environment: &[(String, String)],
+) -> Result<HookCheckResult, CliError> {
+    let Some(checks) = load_project_checks(dir, environment)? else {
+        return Ok(HookCheckResult::NoChecks);
     };
     let checks = match checks {
         Ok(checks) => checks,
-        Err(error) => return Ok(Found::NotRun(error.to_string())),
+        Err(error) => return Ok(HookCheckResult::NotRun(error.to_string())),
     };
-    let progress = Machine { events: false };
-    let report = runtime()?.block_on(once(&checks, &progress))?;
-    let verdict = Verdict::of_report(&report);
+    let progress = JsonReporter {
+        prints_events: false,
+    };
+    let report = build_runtime()?.block_on(run_checks(&checks, &progress))?;
+    let verdict = ReportVerdict::of_report(&report);
     let reason = verdict.reason;
-    Ok(match verdict.standing {
-        Standing::Verified => Found::Holds(reason),
-        Standing::Unchecked => Found::Nothing,
-        Standing::NotVerified => Found::Fails {
+    Ok(match verdict.category {
+        ResultCategory::Verified => HookCheckResult::Passed(reason),
+        ResultCategory::Unchecked => HookCheckResult::NoChecks,
+        ResultCategory::NotVerified => HookCheckResult::Failed {
             feedback: prompt::feedback(&report, DIGEST_TOKENS),
             reason,
         },
-        Standing::NotJudged => Found::NotRun(reason),
+        ResultCategory::NotJudged => HookCheckResult::NotRun(reason),
     })
 }

@@ -9,31 +9,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::config::nearest;
-use selvedge_core::fleet::{Scope, Timing};
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
-use selvedge_hub::{Defaults, Hub, HubSettings, acceptor, app, dashboard, mint, run};
+use selvedge_core::protocol::{LeaseTiming, Scope};
+use selvedge_hub::{Hub, HubSettings, TaskDefaults, acceptor, app, dashboard, generate_token, run};
 use selvedge_store::fault;
-use selvedge_store::hub::{HubStore, HubStoreError, PostgresHub, Settings, SqliteHub};
+use selvedge_store::hub::{HubStore, HubStoreError, PostgresHub, SqliteHub, StoreSettings};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::once::runtime;
-use super::{environment, notice};
+use super::run_checks::build_runtime;
+use super::{environment, print_notice};
 use crate::cli::ServeArgs;
 use crate::error::CliError;
-use crate::local::Home;
-use crate::secrets::{self, Redacting};
+use crate::local::StateDir;
+use crate::secrets::{self, RedactingWriter};
 use crate::streams::print_output;
 
 /// Whose everything is as long as there are no others.
-const TENANT: &str = "default";
+const DEFAULT_TENANT: &str = "default";
 /// Where the password of a database server may be, as other programs have it.
-const PASSWORD: &str = "PGPASSWORD";
+const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 /// How much the hub tells of itself on standard error.
-const LEVEL: tracing::Level = tracing::Level::INFO;
+const LOG_LEVEL: tracing::Level = tracing::Level::INFO;
 
 pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
-    let settings = settings(args)?;
+    let settings = hub_settings(args)?;
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(chain), Some(key)) => Some(acceptor(chain, key).map_err(CliError::usage)?),
         _ => None,
@@ -45,15 +45,15 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
         ))
         .hint("give --tls-cert and --tls-key, or --behind-proxy where a proxy in front does TLS"));
     }
-    let redactor = secrets::of_ours();
+    let redactor = secrets::host_redactor();
     tracing_subscriber::fmt()
-        .with_writer(move || Redacting::new(std::io::stderr(), redactor.clone()))
-        .with_max_level(LEVEL)
+        .with_writer(move || RedactingWriter::new(std::io::stderr(), redactor.clone()))
+        .with_max_level(LOG_LEVEL)
         .with_target(false)
         // A line that cannot be written is lost; there is nowhere to complain.
         .log_internal_errors(false)
         .init();
-    runtime()?.block_on(serve(args, settings, tls))
+    build_runtime()?.block_on(serve(args, settings, tls))
 }
 
 async fn serve(
@@ -61,15 +61,15 @@ async fn serve(
     mut settings: HubSettings,
     tls: Option<tokio_rustls::TlsAcceptor>,
 ) -> Result<u8, CliError> {
-    let store = open(args, &settings).await?;
-    fault::reached("hub.start.opened");
-    first_token(args, store.as_ref()).await?;
+    let store = open_store(args, &settings).await?;
+    fault::failpoint("hub.start.opened");
+    create_first_token(args, store.as_ref()).await?;
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
         CliError::infrastructure(format!("cannot listen at {}: {error}", args.listen))
             .hint("--listen says where")
     })?;
     let at = listener.local_addr().map_err(CliError::infrastructure)?;
-    settings.hosts = hosts(&args.hosts, at);
+    settings.hosts = allowed_hosts(&args.hosts, at);
     let hub = Hub::new(store, settings);
     let scheme = if tls.is_some() { "https" } else { "http" };
     let running = run(&hub, app(&hub).merge(dashboard(&hub)), listener, tls);
@@ -84,30 +84,40 @@ async fn serve(
     Ok(exit_code::VERIFIED)
 }
 
-async fn open(args: &ServeArgs, settings: &HubSettings) -> Result<Arc<dyn HubStore>, CliError> {
-    let kept = Settings {
+async fn open_store(
+    args: &ServeArgs,
+    settings: &HubSettings,
+) -> Result<Arc<dyn HubStore>, CliError> {
+    let kept = StoreSettings {
         rules: settings.rules(),
     };
     let scheme = args.database.as_deref().and_then(|it| it.split_once("://"));
     match (scheme, &args.database) {
         (Some(("postgres" | "postgresql", _)), Some(url)) => {
             let environment = environment();
-            let password = environment.iter().find(|(name, _)| name == PASSWORD);
+            let password = environment
+                .iter()
+                .find(|(name, _)| name == PASSWORD_VARIABLE);
             let password = password.map(|(_, value)| value.as_str());
             let store = PostgresHub::open(url, password, kept).await;
-            Ok(Arc::new(store.map_err(|error| no_server(&error))?))
+            Ok(Arc::new(store.map_err(|error| database_error(&error))?))
         }
         // The rest of it may hold a password.
         (Some((scheme, _)), _) => Err(CliError::usage(format!(
             "--database: no database is known by `{scheme}://`"
         ))
         .hint("give a file for SQLite, or postgres://USER@HOST/DATABASE")),
-        (None, Some(path)) => open_file(&PathBuf::from(path), kept),
-        (None, None) => open_file(&Home::find(&environment())?.root().join("hub/hub.db"), kept),
+        (None, Some(path)) => open_sqlite(&PathBuf::from(path), kept),
+        (None, None) => open_sqlite(
+            &StateDir::from_environment(&environment())?
+                .root()
+                .join("hub/hub.db"),
+            kept,
+        ),
     }
 }
 
-fn open_file(path: &Path, kept: Settings) -> Result<Arc<dyn HubStore>, CliError> {
+fn open_sqlite(path: &Path, kept: StoreSettings) -> Result<Arc<dyn HubStore>, CliError> {
     let store = SqliteHub::open(path, kept).map_err(|error| {
         let told = CliError::infrastructure(format!("cannot use {}: {error}", path.display()));
         match error {
@@ -119,7 +129,7 @@ fn open_file(path: &Path, kept: Settings) -> Result<Arc<dyn HubStore>, CliError>
 }
 
 /// What to do about a database server that cannot be used.
-fn no_server(error: &HubStoreError) -> CliError {
+fn database_error(error: &HubStoreError) -> CliError {
     let told = format!("--database: {error}");
     match error {
         HubStoreError::Address(_) => CliError::usage(told).hint(
@@ -136,14 +146,14 @@ fn no_server(error: &HubStoreError) -> CliError {
 }
 
 /// The very first start makes a token for an administrator, and tells it once.
-async fn first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliError> {
+async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliError> {
     let scopes = [Scope::Admin];
-    let minted = mint("first administrator", TENANT, &scopes, None)
+    let minted = generate_token("first administrator", DEFAULT_TENANT, &scopes, None)
         .map_err(|error| CliError::infrastructure(format!("no random numbers: {error}")))?;
     // Before there is a token that nobody could read.
     let place = args.admin_token_file.as_deref().map(TokenFile::open);
     let place = place.transpose()?;
-    let first = store.admit_first(minted.identity).await;
+    let first = store.insert_first_token(minted.identity).await;
     if first.map_err(CliError::infrastructure)?.is_none() {
         return Ok(());
     }
@@ -152,13 +162,13 @@ async fn first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliEr
         match place.write(&minted.secret) {
             Ok(()) => {
                 let told = format!("the administrator's token is in {}", path.display());
-                notice(&told);
+                print_notice(&told);
                 return Ok(());
             }
-            Err(error) => notice(&format!("cannot write {}: {error}", path.display())),
+            Err(error) => print_notice(&format!("cannot write {}: {error}", path.display())),
         }
     }
-    notice("the administrator's token, shown this once:");
+    print_notice("the administrator's token, shown this once:");
     if !print_output(format_args!("{}\n", minted.secret)) {
         return Err(CliError::infrastructure(
             "the administrator's token could not be shown, so nobody has it",
@@ -203,11 +213,11 @@ impl Drop for TokenFile<'_> {
     }
 }
 
-fn settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
-    let mut defaults = Defaults {
+fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
+    let mut defaults = TaskDefaults {
         max_verification_retries: args.default_max_verification_retries,
         verification_tier: args.default_tier,
-        ..Defaults::default()
+        ..TaskDefaults::default()
     };
     if let Some(usd) = args.default_max_cost {
         let cost = MicroUsd::from_usd(usd)
@@ -224,20 +234,20 @@ fn settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         let kinds = args
             .checks
             .iter()
-            .map(|word| kind(word, &Defaults::default().checks));
+            .map(|word| parse_check_kind(word, &TaskDefaults::default().checks));
         defaults.checks = kinds.collect::<Result<_, _>>()?;
     }
     Ok(HubSettings {
         name: args.name.clone(),
-        timing: Timing::of_ttl(Duration::from_millis(args.lease_ttl)),
+        timing: LeaseTiming::of_ttl(Duration::from_millis(args.lease_ttl)),
         defaults,
         https: args.tls_cert.is_some() || args.behind_proxy,
-        keep: Duration::from_secs(args.keep_days.saturating_mul(24 * 3_600)),
+        retention: Duration::from_secs(args.keep_days.saturating_mul(24 * 3_600)),
         ..HubSettings::default()
     })
 }
 
-fn kind(word: &str, known: &[StepKind]) -> Result<StepKind, CliError> {
+fn parse_check_kind(word: &str, known: &[StepKind]) -> Result<StepKind, CliError> {
     let found = known.iter().find(|kind| kind.as_str() == word).copied();
     found.ok_or_else(|| {
         let error = CliError::usage(format!("--checks: no check is called `{word}`"));
@@ -250,7 +260,7 @@ fn kind(word: &str, known: &[StepKind]) -> Result<StepKind, CliError> {
 
 /// The exact names that it answers to: those that were given, with its port and without, and on this
 /// machine its address.
-fn hosts(given: &[String], at: SocketAddr) -> Vec<String> {
+fn allowed_hosts(given: &[String], at: SocketAddr) -> Vec<String> {
     let port = at.port();
     let mut hosts: Vec<String> = given
         .iter()
@@ -271,10 +281,10 @@ mod tests {
 
     #[test]
     fn a_hub_answers_to_exact_names_only() {
-        let here = hosts(&[], "127.0.0.1:7700".parse().unwrap());
+        let here = allowed_hosts(&[], "127.0.0.1:7700".parse().unwrap());
         assert!(here.contains(&"127.0.0.1:7700".to_owned()));
         assert!(here.contains(&"localhost:7700".to_owned()));
-        let there = hosts(
+        let there = allowed_hosts(
             &["hub.example".to_owned()],
             "10.0.0.5:7700".parse().unwrap(),
         );

@@ -8,18 +8,18 @@ use selvedge_core::model::{
     EnvironmentSpec, KnownFailures, SandboxSpec, VerificationPlan, exit_code,
 };
 
-use super::once::{Checks, once, runtime};
-use super::{directory, environment, settings};
+use super::run_checks::{ProjectChecks, build_runtime, run_checks};
+use super::{canonical_directory, environment, load_settings};
 use crate::cli::InitArgs;
 use crate::error::CliError;
-use crate::init::{self, Proposal, Trial, Tried};
-use crate::output::Reports;
-use crate::output::human::Human;
+use crate::init::{self, Proposal, Trial, TriedProposal};
+use crate::output::ReportOutputs;
+use crate::output::human_reporter::HumanReporter;
 use crate::output::style;
 use crate::settings::REPOSITORY_FILE;
 
 pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
-    let dir = directory(args.dir.as_deref())?;
+    let dir = canonical_directory(args.dir.as_deref())?;
     let file = dir.join(REPOSITORY_FILE);
     // Said before minutes are spent on trying checks.
     if file.exists() && !args.force && !args.dry_run {
@@ -34,10 +34,10 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     }
     let limit = Duration::from_secs(args.try_timeout);
     // Only a person's own settings count: the repository's file is about to be written anew.
-    let own = settings(&dir, &Flags::default(), &environment())
+    let own = load_settings(&dir, &Flags::default(), &environment())
         .map(|settings| (settings.resolved.sandbox, settings.resolved.environment))
         .unwrap_or_default();
-    let tried = runtime()?.block_on(init::try_out(proposals, async |proposal| {
+    let tried = build_runtime()?.block_on(init::try_proposals(proposals, async |proposal| {
         if args.no_try {
             Trial::Skipped
         } else {
@@ -45,12 +45,12 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         }
     }));
     if args.dry_run {
-        out!("{}", init::document(&tried, &setup));
+        out!("{}", init::settings_document(&tried, &setup));
         return Ok(exit_code::VERIFIED);
     }
     let written = init::write(&dir, &tried, &setup, args.force).map_err(CliError::usage)?;
     outln!("wrote {}", written.display());
-    say_what_next(&tried);
+    print_next_steps(&tried);
     Ok(exit_code::VERIFIED)
 }
 
@@ -63,7 +63,7 @@ async fn try_once(
     let plan = VerificationPlan::Steps {
         steps: vec![proposal.step.clone()],
     };
-    let checks = Checks {
+    let checks = ProjectChecks {
         plan,
         dir: dir.to_owned(),
         known_failures: KnownFailures::default(),
@@ -71,17 +71,26 @@ async fn try_once(
         sandbox: sandbox.clone(),
         environment: environment.clone(),
     };
-    match once(&checks, &Human::beside(&Reports::default())).await {
-        Ok(report) => report.checks.first().map_or(Trial::Skipped, Trial::of),
+    match run_checks(
+        &checks,
+        &HumanReporter::with_reports(&ReportOutputs::default()),
+    )
+    .await
+    {
+        Ok(report) => report
+            .checks
+            .first()
+            .map_or(Trial::Skipped, Trial::from_report),
         Err(error) => Trial::NotStarted {
             why: error.to_string(),
         },
     }
 }
 
-fn say_what_next(tried: &[Tried]) {
-    let fails =
-        |tried: &&Tried| matches!(tried.trial, Trial::Failed { .. } | Trial::TimedOut { .. });
+fn print_next_steps(tried: &[TriedProposal]) {
+    let fails = |tried: &&TriedProposal| {
+        matches!(tried.trial, Trial::Failed { .. } | Trial::TimedOut { .. })
+    };
     if tried.iter().any(|tried| fails(&tried)) {
         let said = "some checks fail today: mend them or take them out, or no work will verify";
         outln!("{} {said}", style::warning("note:"));

@@ -2,26 +2,26 @@
 
 use jiff::tz::TimeZone;
 use selvedge_core::model::exit_code;
-use selvedge_store::{Journal, RunFilter, RunSummary, Standing};
+use selvedge_store::{Journal, RunFilter, RunStatus, RunSummary};
 
-use super::{directory, environment, fleet};
+use super::{canonical_directory, environment, fleet};
 use crate::cli::ListArgs;
 use crate::error::CliError;
-use crate::local::Home;
-use crate::output::{Format, json, one_line, style};
-use selvedge_core::words::cost;
+use crate::local::StateDir;
+use crate::output::{OutputFormat, json, one_line, style};
+use selvedge_core::format::cost;
 
 pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
-    if let Some(account) = fleet::account(&args.hub)? {
+    if let Some(account) = fleet::hub_credentials(&args.hub)? {
         return fleet::list(args, &account);
     }
-    let home = Home::find(&environment())?;
-    let journal = home.journal_to_read()?;
+    let home = StateDir::from_environment(&environment())?;
+    let journal = home.open_journal_read_only()?;
     let filter = RunFilter {
         workspace: args
             .dir
             .as_deref()
-            .map(|dir| directory(Some(dir)))
+            .map(|dir| canonical_directory(Some(dir)))
             .transpose()?,
         finished: args.open.then_some(false),
         ..RunFilter::default()
@@ -30,15 +30,15 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
         .runs(&filter, args.limit, None)
         .map_err(CliError::infrastructure)?;
     match args.format {
-        Format::Json => json::print(&runs),
-        Format::Jsonl => runs.iter().for_each(json::print),
-        Format::Human if runs.is_empty() => outln!("no runs"),
-        Format::Human => runs.iter().for_each(|run| outln!("{}", line(run))),
+        OutputFormat::Json => json::print_json(&runs),
+        OutputFormat::Jsonl => runs.iter().for_each(json::print_json),
+        OutputFormat::Human if runs.is_empty() => outln!("no runs"),
+        OutputFormat::Human => runs.iter().for_each(|run| outln!("{}", run_line(run))),
     }
     Ok(exit_code::VERIFIED)
 }
 
-fn line(run: &RunSummary) -> String {
+fn run_line(run: &RunSummary) -> String {
     let when = run
         .created_at
         .to_zoned(TimeZone::system())
@@ -60,20 +60,20 @@ fn line(run: &RunSummary) -> String {
     format!(
         "{}  {when}  {}  {attempts:>5}  {:<10}  {:<18}  {part}{}",
         style::strong(run.run_id.short()),
-        standing(run.standing),
+        standing_label(run.standing),
         one_line(agent, 10),
         cost(run.cost),
         one_line(task, 60),
     )
 }
 
-fn standing(standing: Standing) -> String {
+fn standing_label(standing: RunStatus) -> String {
     const WIDTH: usize = 21;
     match standing {
-        Standing::Open => style::warning(format!("{:WIDTH$}", "open")),
-        Standing::Suspended => style::warning(format!("{:WIDTH$}", "suspended")),
-        Standing::AwaitingReview => style::warning(format!("{:WIDTH$}", "needs review")),
-        Standing::Finished { outcome } => {
+        RunStatus::Open => style::warning(format!("{:WIDTH$}", "open")),
+        RunStatus::Suspended => style::warning(format!("{:WIDTH$}", "suspended")),
+        RunStatus::AwaitingReview => style::warning(format!("{:WIDTH$}", "needs review")),
+        RunStatus::Finished { outcome } => {
             let word = format!("{:WIDTH$}", outcome.as_str().replace('_', " "));
             if outcome.exit_code() == exit_code::VERIFIED {
                 style::good(word)

@@ -12,37 +12,37 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
-use selvedge_core::export::{Standing, Verdict};
+use selvedge_core::export::{ReportVerdict, ResultCategory};
 use selvedge_core::model::{Report, exit_code};
 use selvedge_core::prompt;
-use selvedge_digest::{Budget, DEFAULT_BUDGET_TOKENS, Hints, analyse};
+use selvedge_digest::{DEFAULT_BUDGET_TOKENS, DigestBudget, Hints, analyse};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::once::{checks_of, once_unless, runtime};
+use super::run_checks::{build_runtime, load_project_checks, run_checks_cancellable};
 
-use super::{digest, directory, environment, show};
+use super::{canonical_directory, digest, environment, show};
 use crate::cli::McpArgs;
 use crate::error::CliError;
-use crate::output::json::Machine;
+use crate::output::json::JsonReporter;
 use crate::secrets;
-use arguments::{DigestCall, ShowCall, VerifyCall, read};
+use arguments::{DigestCall, ShowCall, VerifyCall, parse_arguments};
 
 /// What all digests of one answer together may cost the agent's context.
 const FEEDBACK_TOKENS: usize = 1_500;
 /// Longest answer, in characters.
-const LONGEST: usize = 24_000;
+const MAX_ANSWER_CHARS: usize = 24_000;
 
 const INSTRUCTIONS: &str = "Independent checks for your work. Call `verify` before you say that you are \
     done: it runs the project's own checks and says what fails. Never weaken a check to make it pass.";
 
 pub(super) fn run(args: &McpArgs) -> Result<u8, CliError> {
-    let server = Server {
-        dir: directory(args.dir.as_deref())?,
-        verifying: Mutex::new(()),
+    let server = McpServer {
+        dir: canonical_directory(args.dir.as_deref())?,
+        verify_lock: Mutex::new(()),
     };
-    runtime()?.block_on(async {
+    build_runtime()?.block_on(async {
         let served = server.serve(rmcp::transport::stdio()).await;
         let served = served.map_err(CliError::infrastructure)?;
         served.waiting().await.map_err(CliError::infrastructure)?;
@@ -51,13 +51,13 @@ pub(super) fn run(args: &McpArgs) -> Result<u8, CliError> {
 }
 
 #[derive(Debug)]
-struct Server {
+struct McpServer {
     dir: PathBuf,
     /// Checks of one project run one after the other: they share its directory.
-    verifying: Mutex<()>,
+    verify_lock: Mutex<()>,
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("selvedge", env!("CARGO_PKG_VERSION")))
@@ -73,7 +73,10 @@ impl ServerHandler for Server {
             Tool::new(name, about, Arc::new(schema))
         };
         Ok(ListToolsResult::with_all_items(
-            arguments::tools().into_iter().map(tool).collect(),
+            arguments::tool_definitions()
+                .into_iter()
+                .map(tool)
+                .collect(),
         ))
     }
 
@@ -83,34 +86,36 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let answered = self.answer(&request.name, arguments, context.ct).await;
+        let answered = self
+            .dispatch_tool(&request.name, arguments, context.ct)
+            .await;
         let result = match answered? {
-            Ok(text) => CallToolResult::success(vec![ContentBlock::text(bounded(&text))]),
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(error.plainly())]),
+            Ok(text) => CallToolResult::success(vec![ContentBlock::text(truncate_answer(&text))]),
+            Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_plain_text())]),
         };
         Ok(result.into())
     }
 }
 
 /// What a tool came to; the outer error is for a call that cannot be understood.
-type Answered = Result<Result<String, CliError>, ErrorData>;
+type ToolCallResult = Result<Result<String, CliError>, ErrorData>;
 
-impl Server {
-    async fn answer(
+impl McpServer {
+    async fn dispatch_tool(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
         cancelled: CancellationToken,
-    ) -> Answered {
+    ) -> ToolCallResult {
         match tool {
             "verify" => {
-                let VerifyCall {} = read(arguments)?;
+                let VerifyCall {} = parse_arguments(arguments)?;
                 Ok(self.verify(cancelled).await)
             }
-            "digest" => Ok(digested(&read(arguments)?)),
+            "digest" => Ok(digest_output(&parse_arguments(arguments)?)),
             "show" => {
-                let call: ShowCall = read(arguments)?;
-                Ok(aside(move || show::told(&call.run, call.attempt)).await)
+                let call: ShowCall = parse_arguments(arguments)?;
+                Ok(run_blocking(move || show::run_details_text(&call.run, call.attempt)).await)
             }
             _ => Err(ErrorData::invalid_params(
                 format!("there is no tool `{tool}`"),
@@ -120,15 +125,15 @@ impl Server {
     }
 
     async fn verify(&self, cancelled: CancellationToken) -> Result<String, CliError> {
-        let _one_at_a_time = self.verifying.lock().await;
+        let _one_at_a_time = self.verify_lock.lock().await;
         let dir = self.dir.clone();
-        let report = aside(move || verified(&dir, &cancelled)).await?;
-        let verdict = Verdict::of_report(&report);
-        match verdict.standing {
-            Standing::Verified => Ok(format!("verified: {}", verdict.reason)),
-            Standing::NotVerified => Ok(prompt::feedback(&report, FEEDBACK_TOKENS)),
-            Standing::Unchecked => Err(CliError::usage(verdict.reason)),
-            Standing::NotJudged => Err(CliError::infrastructure(prompt::feedback(
+        let report = run_blocking(move || run_verification(&dir, &cancelled)).await?;
+        let verdict = ReportVerdict::of_report(&report);
+        match verdict.category {
+            ResultCategory::Verified => Ok(format!("verified: {}", verdict.reason)),
+            ResultCategory::NotVerified => Ok(prompt::feedback(&report, FEEDBACK_TOKENS)),
+            ResultCategory::Unchecked => Err(CliError::usage(verdict.reason)),
+            ResultCategory::NotJudged => Err(CliError::infrastructure(prompt::feedback(
                 &report,
                 FEEDBACK_TOKENS,
             ))),
@@ -137,40 +142,44 @@ impl Server {
 }
 
 /// Work that blocks, away from the conversation.
-async fn aside<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CliError> + Send + 'static,
 ) -> Result<T, CliError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|error| Err(CliError::infrastructure(error)))
 }
 
-fn verified(dir: &Path, cancelled: &CancellationToken) -> Result<Report, CliError> {
-    let Some(checks) = checks_of(Some(dir), &environment())? else {
+fn run_verification(dir: &Path, cancelled: &CancellationToken) -> Result<Report, CliError> {
+    let Some(checks) = load_project_checks(Some(dir), &environment())? else {
         return Err(
             CliError::usage("this project has no checks: nothing was verified")
                 .hint("`selvedge init` finds some and writes them into selvedge.toml"),
         );
     };
     let checks = checks?;
-    let progress = Machine { events: false };
-    runtime()?.block_on(once_unless(&checks, &progress, cancelled))
+    let progress = JsonReporter {
+        prints_events: false,
+    };
+    build_runtime()?.block_on(run_checks_cancellable(&checks, &progress, cancelled))
 }
 
-fn digested(call: &DigestCall) -> Result<String, CliError> {
+fn digest_output(call: &DigestCall) -> Result<String, CliError> {
     let exit = call.exit_code.map(|code| code.to_string());
-    let exit = digest::exit(exit.as_deref())?;
+    let exit = digest::parse_exit(exit.as_deref())?;
     let hints = call
         .command
         .as_deref()
         .map_or_else(Hints::default, Hints::command);
     let tokens = call.tokens.unwrap_or(DEFAULT_BUDGET_TOKENS);
-    let output = secrets::of_ours().text(&call.output).into_owned();
+    let output = secrets::host_redactor()
+        .redact_text(&call.output)
+        .into_owned();
     let analysis = analyse(output.as_bytes(), hints, exit);
-    Ok(analysis.render(Budget::tokens(tokens)).text)
+    Ok(analysis.render(DigestBudget::tokens(tokens)).text)
 }
 
-fn bounded(text: &str) -> String {
-    let mut kept: String = text.chars().take(LONGEST).collect();
+fn truncate_answer(text: &str) -> String {
+    let mut kept: String = text.chars().take(MAX_ANSWER_CHARS).collect();
     if kept.len() < text.len() {
         kept += "\n… (cut)";
     }

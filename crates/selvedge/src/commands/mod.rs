@@ -1,8 +1,8 @@
 //! The commands, one file each. A command reads its arguments and the world, has the other rooms
 //! do the work, and says how it went; its return value is the process exit code.
 
-mod asked;
 mod attest;
+mod base_comparison;
 mod config;
 mod demo;
 mod digest;
@@ -12,18 +12,18 @@ mod gc;
 mod hook;
 mod hub;
 mod init;
-mod known;
+mod isolated_clone;
+mod known_failures;
 mod list;
 mod man;
 mod mcp;
-mod once;
-mod own;
 mod restore;
 mod resume;
 mod review;
 mod run;
+mod run_checks;
 mod show;
-mod since;
+mod standalone_judging;
 mod stats;
 mod task_file;
 mod ui;
@@ -34,61 +34,61 @@ use std::path::{Path, PathBuf};
 use selvedge_core::model::RunId;
 use selvedge_store::SqliteJournal;
 
-use crate::cli::{Command, ReportArgs};
+use crate::cli::{CliCommand, ReportArgs};
 use crate::error::CliError;
-use crate::local::{Home, WorkspaceRuns};
-use crate::output::{Format, Output, Reports, style};
-use crate::settings::{self, Settings, SettingsError, Severity, environment};
+use crate::local::{StateDir, WorkspaceRuns};
+use crate::output::{OutputFormat, OutputOptions, ReportOutputs, style};
+use crate::settings::{self, DiagnosticSeverity, LoadedSettings, SettingsError, environment};
 
 /// Carries out a command.
-pub(crate) fn run(command: Command) -> Result<u8, CliError> {
+pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
     match command {
-        Command::Run(args) => run::run(&args),
-        Command::Demo(args) => demo::run(&args),
-        Command::Init(args) => init::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Verify(args) => verify::run(&args),
-        Command::KnownFailures(args) => known::run(&args),
-        Command::Digest(args) => digest::run(&args),
-        Command::List(args) => list::run(&args),
-        Command::Show(args) => show::run(&args),
-        Command::Stats(args) => stats::run(&args),
-        Command::Ui(args) => ui::run(&args),
-        Command::Resume(args) => resume::run(&args),
-        Command::Restore(args) => restore::run(&args),
-        Command::Review(args) => review::run(&args),
-        Command::Gc(args) => gc::run(&args),
-        Command::Submit(args) => fleet::submit(&args),
-        Command::Watch(args) => fleet::watch(&args),
-        Command::Cancel(args) => fleet::cancel(&args),
-        Command::Retry(args) => fleet::retry(&args),
-        Command::Workers(args) => fleet::workers(&args),
-        Command::Tokens(args) => fleet::tokens(&args),
-        Command::Worker(args) => fleet::worker(args),
-        Command::Config(command) => config::run(&command),
-        Command::Attest(command) => attest::run(&command),
-        Command::Hook(command) => Ok(hook::run(&command)),
-        Command::Hub(args) => hub::run_hub(&args),
-        Command::Mcp(args) => mcp::run(&args),
-        Command::Completions { shell } => Ok(man::completions(shell)),
-        Command::Man => man::page(),
+        CliCommand::Run(args) => run::run(&args),
+        CliCommand::Demo(args) => demo::run(&args),
+        CliCommand::Init(args) => init::run(&args),
+        CliCommand::Doctor(args) => doctor::run(&args),
+        CliCommand::Verify(args) => verify::run(&args),
+        CliCommand::KnownFailures(args) => known_failures::run(&args),
+        CliCommand::Digest(args) => digest::run(&args),
+        CliCommand::List(args) => list::run(&args),
+        CliCommand::Show(args) => show::run(&args),
+        CliCommand::Stats(args) => stats::run(&args),
+        CliCommand::Ui(args) => ui::run(&args),
+        CliCommand::Resume(args) => resume::run(&args),
+        CliCommand::Restore(args) => restore::run(&args),
+        CliCommand::Review(args) => review::run(&args),
+        CliCommand::Gc(args) => gc::run(&args),
+        CliCommand::Submit(args) => fleet::submit(&args),
+        CliCommand::Watch(args) => fleet::watch(&args),
+        CliCommand::Cancel(args) => fleet::cancel(&args),
+        CliCommand::Retry(args) => fleet::retry(&args),
+        CliCommand::Workers(args) => fleet::workers(&args),
+        CliCommand::Tokens(args) => fleet::tokens(&args),
+        CliCommand::Worker(args) => fleet::worker(args),
+        CliCommand::Config(command) => config::run(&command),
+        CliCommand::Attest(command) => attest::run(&command),
+        CliCommand::Hook(command) => Ok(hook::run(&command)),
+        CliCommand::Hub(args) => hub::run_hub(&args),
+        CliCommand::Mcp(args) => mcp::run(&args),
+        CliCommand::Completions { shell } => Ok(man::completions(shell)),
+        CliCommand::Man => man::page(),
     }
 }
 
 /// All that the command says, refused where it could not be said.
-fn output(
-    format: Format,
+fn output_options(
+    format: OutputFormat,
     reports: &ReportArgs,
     environment: &[(String, String)],
-) -> Result<Output, CliError> {
-    Ok(Output {
+) -> Result<OutputOptions, CliError> {
+    Ok(OutputOptions {
         format,
-        reports: Reports::prepare(reports, format, environment)?,
+        reports: ReportOutputs::prepare(reports, format, environment)?,
     })
 }
 
 /// The directory that a command works in, canonical.
-fn directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
+fn canonical_directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let path = named.unwrap_or(Path::new("."));
     let canonical = path
         .canonicalize()
@@ -104,42 +104,51 @@ fn directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
 }
 
 /// The run that a command means: the named one, or else the latest of this directory.
-fn run_meant(home: &Home, journal: &SqliteJournal, name: Option<&str>) -> Result<RunId, CliError> {
+fn resolve_run(
+    home: &StateDir,
+    journal: &SqliteJournal,
+    name: Option<&str>,
+) -> Result<RunId, CliError> {
     match name {
         Some(name) => home.find_run(journal, name),
-        None => Ok(runs_here(home, journal)?.latest()?.run_id),
+        None => Ok(workspace_runs(home, journal)?.latest()?.run_id),
     }
 }
 
 /// The runs of this directory.
-fn runs_here(home: &Home, journal: &SqliteJournal) -> Result<WorkspaceRuns, CliError> {
-    WorkspaceRuns::find(home, journal, &directory(None)?)
+fn workspace_runs(home: &StateDir, journal: &SqliteJournal) -> Result<WorkspaceRuns, CliError> {
+    WorkspaceRuns::find(home, journal, &canonical_directory(None)?)
 }
 
 /// The settings in force, with their warnings said.
-fn settings(
+fn load_settings(
     dir: &Path,
     flags: &selvedge_core::config::Flags,
     environment: &[(String, String)],
-) -> Result<Settings, CliError> {
+) -> Result<LoadedSettings, CliError> {
     let styled = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     let settings = settings::load(dir, flags, environment).map_err(|error| match error {
-        SettingsError::Invalid(error) => {
-            CliError::rendered(settings::render(&error.0, Severity::Error, styled))
-        }
+        SettingsError::Invalid(error) => CliError::prerendered(settings::render_diagnostic(
+            &error.0,
+            DiagnosticSeverity::Error,
+            styled,
+        )),
         error @ SettingsError::Unreadable { .. } => CliError::usage(error),
     })?;
     for warning in &settings.resolved.warnings {
-        errln!("{}", settings::render(warning, Severity::Warning, styled));
+        errln!(
+            "{}",
+            settings::render_diagnostic(warning, DiagnosticSeverity::Warning, styled)
+        );
     }
     Ok(settings)
 }
 
 /// The directory of the work: where the repository's settings are, said when that is elsewhere.
-fn workspace(settings: &Settings, dir: &Path) -> PathBuf {
+fn working_directory(settings: &LoadedSettings, dir: &Path) -> PathBuf {
     let root = settings.root(dir);
     if root != dir {
-        notice(&format!(
+        print_notice(&format!(
             "working in {}, where selvedge.toml is",
             root.display()
         ));
@@ -148,6 +157,6 @@ fn workspace(settings: &Settings, dir: &Path) -> PathBuf {
 }
 
 /// Something that the person should know before it begins.
-pub(crate) fn notice(text: &str) {
+pub(crate) fn print_notice(text: &str) {
     errln!("{} {text}", style::warning("note:"));
 }

@@ -7,30 +7,30 @@ use selvedge_core::plan::Plan;
 use selvedge_engine::workspace::{self, WorkspaceError};
 use selvedge_store::SqliteJournal;
 
-use super::{environment, run_meant};
+use super::{environment, resolve_run};
 use crate::cli::RestoreArgs;
 use crate::error::CliError;
 use crate::launch;
-use crate::local::Home;
-use selvedge_core::words::counted;
+use crate::local::StateDir;
+use selvedge_core::format::counted;
 
 pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
-    let home = Home::find(&environment())?;
-    let journal = home.journal_to_read()?;
-    let run_id = run_meant(&home, &journal, args.run.as_deref())?;
+    let home = StateDir::from_environment(&environment())?;
+    let journal = home.open_journal_read_only()?;
+    let run_id = resolve_run(&home, &journal, args.run.as_deref())?;
     let state = home.replay(&journal, run_id)?;
     let (dir, tree) = match (&state.run, &state.plan) {
-        (Some(run), _) => (&run.spec.workspace, tree(args, run)?),
+        (Some(run), _) => (&run.spec.workspace, resolve_tree(args, run)?),
         (None, Some(plan)) => (
             &plan.spec.workspace,
-            tree_of_plan(args, &home, &journal, plan)?,
+            resolve_plan_tree(args, &home, &journal, plan)?,
         ),
         (None, None) => return Err(CliError::usage("the run's journal is empty")),
     };
-    let _lock = launch::lock(&home, dir, run_id)?;
-    let workspace = home.workspace(dir).map_err(refused)?;
-    let tree = workspace::TreeId::parse(tree.as_str()).map_err(refused)?;
-    let restored = workspace.restore(&tree).map_err(refused)?;
+    let _lock = launch::lock_workspace(&home, dir, run_id)?;
+    let workspace = home.open_workspace(dir).map_err(workspace_cli_error)?;
+    let tree = workspace::SnapshotId::parse(tree.as_str()).map_err(workspace_cli_error)?;
+    let restored = workspace.restore(&tree).map_err(workspace_cli_error)?;
     let (changed, removed) = (restored.changed.len(), restored.removed.len());
     if changed + removed == 0 {
         outln!("{} holds that tree already", dir.display());
@@ -45,13 +45,13 @@ pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
     outln!(
         "what stood there is kept: selvedge restore {} --tree {}",
         run_id.short(),
-        restored.kept_back.as_str()
+        restored.backup_tree.as_str()
     );
     Ok(exit_code::VERIFIED)
 }
 
 /// The tree that is meant.
-fn tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
+fn resolve_tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
     if let Some(tree) = &args.tree {
         return Ok(TreeId::new(tree));
     }
@@ -72,9 +72,9 @@ fn tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
 }
 
 /// The tree that is meant of a plan: the one that its first subtask began from.
-fn tree_of_plan(
+fn resolve_plan_tree(
     args: &RestoreArgs,
-    home: &Home,
+    home: &StateDir,
     journal: &SqliteJournal,
     plan: &Plan,
 ) -> Result<TreeId, CliError> {
@@ -89,7 +89,11 @@ fn tree_of_plan(
             )),
         );
     }
-    let first = plan.parts.iter().filter_map(|part| part.run_id).min();
+    let first = plan
+        .subtask_states
+        .iter()
+        .filter_map(|part| part.run_id)
+        .min();
     let first = first
         .map(|run_id| home.replay(journal, run_id))
         .transpose()?;
@@ -100,7 +104,7 @@ fn tree_of_plan(
     })
 }
 
-fn refused(error: WorkspaceError) -> CliError {
+fn workspace_cli_error(error: WorkspaceError) -> CliError {
     if error.is_disk_or_permission() {
         CliError::infrastructure(error)
     } else {

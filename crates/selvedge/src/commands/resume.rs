@@ -1,24 +1,24 @@
 //! `selvedge resume`: goes on with a run from its journal alone.
 
-use selvedge_store::{RunSummary, Standing};
+use selvedge_store::{RunStatus, RunSummary};
 
-use super::{environment, output, runs_here};
+use super::{environment, output_options, workspace_runs};
 use crate::cli::ResumeArgs;
 use crate::error::CliError;
 use crate::launch;
-use crate::local::Home;
+use crate::local::StateDir;
 
 pub(super) fn run(args: &ResumeArgs) -> Result<u8, CliError> {
     let environment = environment();
-    let output = output(args.format, &args.reports, &environment)?;
-    let home = Home::find(&environment)?;
-    let journal = home.journal_to_read()?;
+    let output = output_options(args.format, &args.reports, &environment)?;
+    let home = StateDir::from_environment(&environment)?;
+    let journal = home.open_journal_read_only()?;
     let (run, others) = if let Some(name) = &args.run {
         (home.find_run(&journal, name)?, None)
     } else {
-        let here = runs_here(&home, &journal)?;
+        let here = workspace_runs(&home, &journal)?;
         let latest = here.latest()?;
-        let others = (!is_resumable(latest)).then(|| here.named(is_resumable));
+        let others = (!is_resumable(latest)).then(|| here.list_matching(is_resumable));
         (latest.run_id, others.flatten())
     };
     let state = home.replay(&journal, run)?;
@@ -32,5 +32,5 @@ pub(super) fn run(args: &ResumeArgs) -> Result<u8, CliError> {
 }
 
 fn is_resumable(run: &RunSummary) -> bool {
-    matches!(run.standing, Standing::Open | Standing::Suspended)
+    matches!(run.standing, RunStatus::Open | RunStatus::Suspended)
 }

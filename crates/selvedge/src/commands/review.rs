@@ -1,28 +1,28 @@
 //! `selvedge review`: a person's decision on work that is awaiting review.
 
-use selvedge_core::machine::{Input, Phase, Run, State, decide};
+use selvedge_core::machine::{Input, JournalState, Phase, Run, decide};
 use selvedge_core::model::{Event, ReviewTarget, RunId, TreeId};
-use selvedge_core::plan::{Next, Plan};
-use selvedge_store::{RunSummary, SqliteJournal, Standing};
+use selvedge_core::plan::{Plan, PlanStep};
+use selvedge_store::{RunStatus, RunSummary, SqliteJournal};
 
-use super::{environment, fleet, runs_here};
+use super::{environment, fleet, workspace_runs};
 use crate::cli::ReviewArgs;
 use crate::error::CliError;
 use crate::launch;
-use crate::local::Home;
+use crate::local::StateDir;
 
 pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
-    if let Some(account) = fleet::account(&args.hub)? {
+    if let Some(account) = fleet::hub_credentials(&args.hub)? {
         return fleet::review(args, &account);
     }
     let environment = environment();
-    let home = Home::find(&environment)?;
-    let journal = home.journal_to_read()?;
-    let mut run_id = meant(args, &home, &journal)?;
+    let home = StateDir::from_environment(&environment)?;
+    let journal = home.open_journal_read_only()?;
+    let mut run_id = resolve_reviewed_run(args, &home, &journal)?;
     // Read once: what is decided below counts for this state, or not at all.
     let mut state = home.replay(&journal, run_id)?;
     // Of a plan, the subtask that it waits for is meant.
-    if let Some(Next::GoOn { run_id: part, .. }) = state.plan.as_ref().map(Plan::next) {
+    if let Some(PlanStep::Continue { run_id: part, .. }) = state.plan.as_ref().map(Plan::next) {
         state = home.replay(&journal, part)?;
         run_id = part;
     }
@@ -42,11 +42,11 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
             stated_by: None,
             reason: args.reason.clone(),
         };
-        return launch::review_contest(&home, state, reviewed, &args.format.into());
+        return launch::review_best_of(&home, state, reviewed, &args.format.into());
     }
     let waits = |run: &&Run| run.phase() == Phase::AwaitingReview;
     let Some(run) = state.run.as_ref().filter(waits) else {
-        return Err(not_awaiting(run_id, &state));
+        return Err(not_awaiting_error(run_id, &state));
     };
     let target = run.review_target().unwrap_or_default();
     announce(args, run_id, &target)?;
@@ -60,43 +60,47 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
     };
     // Refused before anything of a plan around it is written.
     decide(&state, input.clone()).map_err(CliError::usage)?;
-    launch::go_on(&home, state, input, &args.format.into())
+    launch::continue_run(&home, state, input, &args.format.into())
 }
 
 /// The run that is meant: the named one, or else the latest of this directory, which must be awaiting review.
-fn meant(args: &ReviewArgs, home: &Home, journal: &SqliteJournal) -> Result<RunId, CliError> {
+fn resolve_reviewed_run(
+    args: &ReviewArgs,
+    home: &StateDir,
+    journal: &SqliteJournal,
+) -> Result<RunId, CliError> {
     if let Some(name) = &args.run {
         return home.find_run(journal, name);
     }
-    let here = runs_here(home, journal)?;
+    let here = workspace_runs(home, journal)?;
     let latest = here.latest()?;
     if is_awaiting(latest) {
         return Ok(latest.run_id);
     }
-    let (short, word) = (latest.run_id.short(), standing(latest.standing));
+    let (short, word) = (latest.run_id.short(), standing_label(latest.standing));
     let error = CliError::usage(format!(
         "the latest run of this directory, {short}, is not awaiting review: it is {word}"
     ));
-    Err(match here.named(is_awaiting) {
+    Err(match here.list_matching(is_awaiting) {
         Some(others) => error.hint(format!("awaiting review in this directory: {others}")),
         None => error.hint("no run of this directory is awaiting review"),
     })
 }
 
 fn is_awaiting(run: &RunSummary) -> bool {
-    run.standing == Standing::AwaitingReview
+    run.standing == RunStatus::AwaitingReview
 }
 
-fn standing(standing: Standing) -> String {
+fn standing_label(standing: RunStatus) -> String {
     match standing {
-        Standing::Open => "not over".to_owned(),
-        Standing::Suspended => "suspended".to_owned(),
-        Standing::AwaitingReview => "awaiting review".to_owned(),
-        Standing::Finished { outcome } => outcome.as_str().replace('_', " "),
+        RunStatus::Open => "not over".to_owned(),
+        RunStatus::Suspended => "suspended".to_owned(),
+        RunStatus::AwaitingReview => "awaiting review".to_owned(),
+        RunStatus::Finished { outcome } => outcome.as_str().replace('_', " "),
     }
 }
 
-fn not_awaiting(run_id: RunId, state: &State) -> CliError {
+fn not_awaiting_error(run_id: RunId, state: &JournalState) -> CliError {
     let short = run_id.short();
     let run = state.run.as_ref().filter(|run| run.finished);
     let word = run.map(|run| run.outcome().as_str().replace('_', " "));
@@ -111,17 +115,17 @@ fn not_awaiting(run_id: RunId, state: &State) -> CliError {
 /// Announces the work that is decided on, and refuses it if the command line names other work.
 fn announce(args: &ReviewArgs, run_id: RunId, target: &ReviewTarget) -> Result<(), CliError> {
     let short = run_id.short();
-    target.check(&named(args)).map_err(|stale| {
+    target.check(&requested_target(args)).map_err(|stale| {
         CliError::usage(stale).hint(format!(
             "`selvedge show {short} --diff` shows the work; decide again with what is awaiting review now"
         ))
     })?;
-    say(args, &format!("run {short}"), target);
+    print_target(args, &format!("run {short}"), target);
     Ok(())
 }
 
 /// The work that the command line names.
-pub(super) fn named(args: &ReviewArgs) -> ReviewTarget {
+pub(super) fn requested_target(args: &ReviewArgs) -> ReviewTarget {
     ReviewTarget {
         attempt: args.attempt,
         tree: args.tree.as_deref().map(TreeId::new),
@@ -129,7 +133,7 @@ pub(super) fn named(args: &ReviewArgs) -> ReviewTarget {
 }
 
 /// Prints the work that is decided on.
-pub(super) fn say(args: &ReviewArgs, whose: &str, target: &ReviewTarget) {
+pub(super) fn print_target(args: &ReviewArgs, whose: &str, target: &ReviewTarget) {
     let verb = if args.accept {
         "accepting"
     } else {

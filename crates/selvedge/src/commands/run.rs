@@ -3,30 +3,33 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use selvedge_core::config::Resolved;
+use selvedge_core::config::ResolvedConfig;
 use selvedge_core::model::{RunId, Task, VoteMode};
 use uuid::Uuid;
 
 use super::task_file::read_task;
-use super::{directory, environment, fleet, notice, output, own, settings, workspace};
+use super::{
+    canonical_directory, environment, fleet, isolated_clone, load_settings, output_options,
+    print_notice, working_directory,
+};
 use crate::cli::RunArgs;
 use crate::error::CliError;
-use crate::local::Home;
-use crate::output::Output;
-use crate::settings::{Severity, render};
-use crate::{freeze, launch};
+use crate::local::StateDir;
+use crate::output::OutputOptions;
+use crate::settings::{DiagnosticSeverity, render_diagnostic};
+use crate::{launch, resolve};
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
-    if let Some(account) = fleet::account(&args.hub)? {
+    if let Some(account) = fleet::hub_credentials(&args.hub)? {
         return fleet::run(args, &account);
     }
     let environment = environment();
-    let output = output(args.format, &args.reports, &environment)?;
-    let mut task = asked(args)?;
+    let output = output_options(args.format, &args.reports, &environment)?;
+    let mut task = task_from_args(args)?;
     let run_id = RunId::new(Uuid::now_v7());
-    let home = Home::find(&environment)?;
-    let own = own::prepare(args, task.workspace.as_deref(), &home, run_id)?;
-    let begun = begin(
+    let home = StateDir::from_environment(&environment)?;
+    let own = isolated_clone::prepare_clone(args, task.workspace.as_deref(), &home, run_id)?;
+    let begun = start_run(
         args,
         &mut task,
         own.as_deref(),
@@ -36,61 +39,64 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
         &output,
     );
     if begun.is_err() && own.is_some() {
-        own::forget_unless_begun(&home, run_id);
+        isolated_clone::remove_clone_unless_started(&home, run_id);
     }
     begun
 }
 
-fn begin(
+fn start_run(
     args: &RunArgs,
     task: &mut Task,
     own: Option<&Path>,
-    home: &Home,
+    home: &StateDir,
     run_id: RunId,
     environment: &[(String, String)],
-    output: &Output,
+    output: &OutputOptions,
 ) -> Result<u8, CliError> {
     let dir = match own {
         Some(clone) => clone.to_owned(),
-        None => directory(
+        None => canonical_directory(
             args.dir
                 .as_deref()
                 .or(task.workspace.as_deref().map(Path::new)),
         )?,
     };
-    let settings = settings(&dir, &args.flags(), environment)?;
-    let dir = workspace(&settings, &dir);
+    let settings = load_settings(&dir, &args.flags(), environment)?;
+    let dir = working_directory(&settings, &dir);
     let mut settings = settings.resolved;
     settings.setup.in_clone = own.is_some();
     if own.is_some() {
         let files = &settings.setup.files;
-        own::take_along(args, task.workspace.as_deref(), home, run_id, files)?;
+        isolated_clone::copy_ignored_files(args, task.workspace.as_deref(), home, run_id, files)?;
     }
-    outrank(args, &settings.agent, task);
+    apply_flags(args, &settings.agent, task);
     let in_git = is_in_git(home, &dir)?;
     let say = |agent: &str, notices: &[String]| {
         for said in settings.set_by_repository(agent) {
-            errln!("{}", render(&said, Severity::Note, false));
+            errln!(
+                "{}",
+                render_diagnostic(&said, DiagnosticSeverity::Note, false)
+            );
         }
         for text in notices {
-            notice(text);
+            print_notice(text);
         }
     };
-    if executes_several(args, task, &settings)? {
-        let workspace = home.workspace(&dir).map_err(CliError::usage)?;
-        let copies = home.copies(run_id);
-        let frozen = freeze::contest(run_id, task, &settings, &workspace, &copies)?;
+    if is_best_of(args, task, &settings)? {
+        let workspace = home.open_workspace(&dir).map_err(CliError::usage)?;
+        let copies = home.copies_dir(run_id);
+        let frozen = resolve::best_of_spec(run_id, task, &settings, &workspace, &copies)?;
         say(&settings.agent, &frozen.notices);
         return launch::begin_plan(home, run_id, frozen.spec, output);
     }
     if task.subtasks.is_empty() {
-        let frozen = freeze::task(task, &settings, &dir, in_git)?;
+        let frozen = resolve::run_spec(task, &settings, &dir, in_git)?;
         for (index, agent) in frozen.spec.agents().enumerate() {
             say(&agent.name, if index == 0 { &frozen.notices } else { &[] });
         }
         return launch::begin(home, run_id, &frozen.spec, output);
     }
-    let frozen = freeze::plan(run_id, task, &settings, &dir, in_git)?;
+    let frozen = resolve::plan_spec(run_id, task, &settings, &dir, in_git)?;
     let agents = frozen
         .spec
         .subtasks
@@ -103,7 +109,7 @@ fn begin(
 }
 
 /// Whether the task is to be executed several times: by the flag, or because that is what votes in tier 3.
-fn executes_several(args: &RunArgs, task: &Task, settings: &Resolved) -> Result<bool, CliError> {
+fn is_best_of(args: &RunArgs, task: &Task, settings: &ResolvedConfig) -> Result<bool, CliError> {
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
     let by_tier = tier == 3 && settings.vote_mode == VoteMode::Executions;
     if args.executions.is_none() && !by_tier {
@@ -124,7 +130,7 @@ fn executes_several(args: &RunArgs, task: &Task, settings: &Resolved) -> Result<
 }
 
 /// Flags outrank what a task object says, of the whole and of its parts.
-fn outrank(args: &RunArgs, agent: &str, task: &mut Task) {
+fn apply_flags(args: &RunArgs, agent: &str, task: &mut Task) {
     task.skip_verification |= args.no_verify;
     if args.agent.is_some() || args.agent_cmd.is_some() {
         task.agent = Some(agent.to_owned());
@@ -135,7 +141,7 @@ fn outrank(args: &RunArgs, agent: &str, task: &mut Task) {
         let parts = task.subtasks.iter_mut();
         parts.for_each(|it| it.verification_steps = None);
     }
-    task.expect_also(&args.expect_test_changes);
+    task.add_expected_changes(&args.expect_test_changes);
     if let Some(caps) = &mut task.budget {
         if args.max_cost.is_some() {
             caps.cost_micro_usd = None;
@@ -155,11 +161,11 @@ fn outrank(args: &RunArgs, agent: &str, task: &mut Task) {
 }
 
 /// Whether there is a git repository to snapshot.
-pub(super) fn is_in_git(home: &Home, dir: &Path) -> Result<bool, CliError> {
-    Ok(home.workspace(dir).map_err(CliError::usage)?.is_git())
+pub(super) fn is_in_git(home: &StateDir, dir: &Path) -> Result<bool, CliError> {
+    Ok(home.open_workspace(dir).map_err(CliError::usage)?.is_git())
 }
 
-fn asked(args: &RunArgs) -> Result<Task, CliError> {
+fn task_from_args(args: &RunArgs) -> Result<Task, CliError> {
     match (&args.task, &args.file) {
         (None, Some(path)) => read_task(path),
         (text, _) => Ok(Task {

@@ -6,26 +6,26 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use anstream::adapter::strip_str;
-use selvedge_core::export::Account;
+use selvedge_core::export::ReportInput;
 use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{OutputRef, RunId, RunResult, exit_code};
 use selvedge_core::plan::Plan;
-use selvedge_engine::workspace::{DiffOptions, TreeId};
+use selvedge_engine::workspace::{DiffOptions, SnapshotId};
 use selvedge_store::{Journal, SqliteJournal};
 
-use super::{environment, fleet, run_meant, runs_here};
+use super::{environment, fleet, resolve_run, workspace_runs};
 use crate::cli::ShowArgs;
 use crate::error::CliError;
-use crate::local::{Home, results};
-use crate::output::story::{self, Detail};
-use crate::output::{self, Format, json, plain};
+use crate::local::{StateDir, run_results};
+use crate::output::run_details::{self, DetailOptions};
+use crate::output::{self, OutputFormat, json, sanitize_text};
 use crate::streams::write_output;
 
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let environment = environment();
-    let output = super::output(args.format, &args.reports, &environment)?;
-    if let Some(account) = fleet::account(&args.hub)? {
-        if !output.reports.are_none() {
+    let output = super::output_options(args.format, &args.reports, &environment)?;
+    if let Some(account) = fleet::hub_credentials(&args.hub)? {
+        if !output.reports.is_empty() {
             return Err(
                 CliError::usage("reports for others are written where a run took place")
                     .hint("--format json shows all that the hub knows of it"),
@@ -33,81 +33,91 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
         }
         return fleet::show(args, &account);
     }
-    let home = Home::find(&environment)?;
-    let journal = home.journal_to_read()?;
+    let home = StateDir::from_environment(&environment)?;
+    let journal = home.open_journal_read_only()?;
     // Looking changes nothing: where this directory has no runs, the newest run is shown.
-    let is_elsewhere = args.run.is_none() && runs_here(&home, &journal)?.latest().is_err();
+    let is_elsewhere = args.run.is_none() && workspace_runs(&home, &journal)?.latest().is_err();
     let name = args.run.as_deref().or(is_elsewhere.then_some("last"));
-    let run_id = run_meant(&home, &journal, name)?;
-    if args.format == Format::Jsonl && output.reports.are_none() {
-        return events(&journal, run_id);
+    let run_id = resolve_run(&home, &journal, name)?;
+    if args.format == OutputFormat::Jsonl && output.reports.is_empty() {
+        return print_events(&journal, run_id);
     }
     let state = home.replay(&journal, run_id)?;
     let runs = match &state.plan {
-        Some(plan) => home.runs(&journal, plan)?,
+        Some(plan) => home.subtask_runs(&journal, plan)?,
         None => BTreeMap::new(),
     };
-    let result = state.plan.as_ref().map(|plan| plan.result(&results(&runs)));
+    let result = state
+        .plan
+        .as_ref()
+        .map(|plan| plan.result(&run_results(&runs)));
     let (account, dir) = match (&state.plan, &result, &state.run) {
         (Some(plan), Some(result), _) => (
-            Account::of_plan(result, &plan.spec.description, &runs),
+            ReportInput::of_plan(result, &plan.spec.description, &runs),
             &plan.spec.workspace,
         ),
-        (_, _, Some(run)) => (Account::of_run(run), &run.spec.workspace),
-        _ => return Err(of_later_release(run_id)),
+        (_, _, Some(run)) => (ReportInput::of_run(run), &run.spec.workspace),
+        _ => return Err(later_release_error(run_id)),
     };
     let attestation = &output.reports.attestation;
     let code = if let Some(run) = &state.run {
-        attestation.of_run(exit_code::VERIFIED, run, &home)
+        attestation.write_for_run(exit_code::VERIFIED, run, &home)
     } else {
-        attestation.not_of_a_plan()?;
+        attestation.ensure_not_plan()?;
         exit_code::VERIFIED
     };
     let code = output.reports.write(code, &account, &home, dir);
-    if code != exit_code::VERIFIED || output.reports.own_stdout() {
+    if code != exit_code::VERIFIED || output.reports.uses_stdout() {
         return Ok(code);
     }
-    if args.format == Format::Jsonl {
-        return events(&journal, run_id);
+    if args.format == OutputFormat::Jsonl {
+        return print_events(&journal, run_id);
     }
     match (&state.plan, &state.run) {
-        (Some(plan), _) => of_plan(args, plan, &results(&runs)),
-        (None, Some(run)) => of_run(args, &home, run, &state.unknown),
+        (Some(plan), _) => show_plan(args, plan, &run_results(&runs)),
+        (None, Some(run)) => show_run(args, &home, run, &state.unknown),
         (None, None) => Ok(exit_code::VERIFIED),
     }
 }
 
-fn of_run(args: &ShowArgs, home: &Home, run: &Run, unknown: &[String]) -> Result<u8, CliError> {
+fn show_run(
+    args: &ShowArgs,
+    home: &StateDir,
+    run: &Run,
+    unknown: &[String],
+) -> Result<u8, CliError> {
     let attempt = args
         .attempt
-        .map(|number| attempt(run, number))
+        .map(|number| find_attempt(run, number))
         .transpose()?;
     if let (Some(attempt), true) = (attempt, args.check.is_some() || args.transcript) {
-        let output = output_of(attempt, args.check)?;
-        return print_output(&home.run_dir(run.run_id), output);
+        let output = stored_output(attempt, args.check)?;
+        return print_stored_output(&home.run_dir(run.run_id), output);
     }
     if args.diff {
-        return diff(home, run, attempt);
+        return print_diff(home, run, attempt);
     }
-    let detail = Detail {
+    let detail = DetailOptions {
         attempt: args.attempt,
         prompt: args.prompt,
     };
     match args.format {
-        Format::Human => out!("{}", story::human(run, detail)),
-        Format::Json | Format::Jsonl => json::print(&story::machine(run, detail)),
+        OutputFormat::Human => out!("{}", run_details::format_run(run, detail)),
+        OutputFormat::Json | OutputFormat::Jsonl => {
+            json::print_json(&run_details::run_json(run, detail))
+        }
     }
     if !unknown.is_empty() {
         let unknown = unknown.join(", ");
         errln!(
             "events of a later release are not shown: {}",
-            plain(&unknown)
+            sanitize_text(&unknown)
         );
     }
     Ok(exit_code::VERIFIED)
 }
 
-fn of_plan(
+fn show_plan(
     args: &ShowArgs,
     plan: &Plan,
     runs: &BTreeMap<RunId, RunResult>,
@@ -117,47 +127,50 @@ fn of_plan(
         return Err(error.hint("name one of those: `selvedge show RUN` without more lists them"));
     }
     match args.format {
-        Format::Human => out!("{}", output::plan::story(plan, runs)),
-        Format::Json | Format::Jsonl => json::print(&plan.result(runs)),
+        OutputFormat::Human => out!("{}", output::plan::format_plan(plan, runs)),
+        OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&plan.result(runs)),
     }
     Ok(exit_code::VERIFIED)
 }
 
 /// The story of a run as plain text, for readers that are no terminal.
-pub(super) fn told(run: &str, number: Option<u32>) -> Result<String, CliError> {
-    let home = Home::find(&environment())?;
-    let journal = home.journal_to_read()?;
+pub(super) fn run_details_text(run: &str, number: Option<u32>) -> Result<String, CliError> {
+    let home = StateDir::from_environment(&environment())?;
+    let journal = home.open_journal_read_only()?;
     let run_id = home.find_run(&journal, run)?;
     let state = home.replay(&journal, run_id)?;
     if let Some(plan) = &state.plan {
-        let runs = results(&home.runs(&journal, plan)?);
-        return Ok(strip_str(&output::plan::story(plan, &runs)).to_string());
+        let runs = run_results(&home.subtask_runs(&journal, plan)?);
+        return Ok(strip_str(&output::plan::format_plan(plan, &runs)).to_string());
     }
-    let run = state.run.as_ref().ok_or_else(|| of_later_release(run_id))?;
+    let run = state
+        .run
+        .as_ref()
+        .ok_or_else(|| later_release_error(run_id))?;
     if let Some(number) = number {
-        attempt(run, number)?;
+        find_attempt(run, number)?;
     }
-    let detail = Detail {
+    let detail = DetailOptions {
         attempt: number,
         prompt: false,
     };
-    Ok(strip_str(&story::human(run, detail)).to_string())
+    Ok(strip_str(&run_details::format_run(run, detail)).to_string())
 }
 
-fn of_later_release(run_id: RunId) -> CliError {
+fn later_release_error(run_id: RunId) -> CliError {
     let short = run_id.short();
     CliError::usage(format!("run {short} was written by a later release"))
         .hint("--format jsonl shows its events as they are")
 }
 
-fn events(journal: &SqliteJournal, run_id: RunId) -> Result<u8, CliError> {
+fn print_events(journal: &SqliteJournal, run_id: RunId) -> Result<u8, CliError> {
     for envelope in journal.events(run_id, 0) {
-        json::print(&envelope.map_err(CliError::infrastructure)?);
+        json::print_json(&envelope.map_err(CliError::infrastructure)?);
     }
     Ok(exit_code::VERIFIED)
 }
 
-pub(super) fn attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
+pub(super) fn find_attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
     run.attempt(number).ok_or_else(|| {
         let count = run.attempts.len();
         CliError::usage(format!("there is no attempt {number}: the run has {count}"))
@@ -165,7 +178,7 @@ pub(super) fn attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
 }
 
 /// What an attempt changed, or all of them together.
-fn diff(home: &Home, run: &Run, attempt: Option<&Attempt>) -> Result<u8, CliError> {
+fn print_diff(home: &StateDir, run: &Run, attempt: Option<&Attempt>) -> Result<u8, CliError> {
     let last = run.attempts.iter().rev().find_map(|it| it.tree.clone());
     let (from, to) = match attempt {
         Some(attempt) => (attempt.from_tree.clone(), attempt.tree.clone()),
@@ -176,8 +189,11 @@ fn diff(home: &Home, run: &Run, attempt: Option<&Attempt>) -> Result<u8, CliErro
             .hint("snapshots need a git repository, and an attempt that came to its end"));
     };
     let compare = || {
-        let workspace = home.workspace(&run.spec.workspace)?;
-        let (from, to) = (TreeId::parse(from.as_str())?, TreeId::parse(to.as_str())?);
+        let workspace = home.open_workspace(&run.spec.workspace)?;
+        let (from, to) = (
+            SnapshotId::parse(from.as_str())?,
+            SnapshotId::parse(to.as_str())?,
+        );
         workspace.diff(&from, &to, DiffOptions::default())
     };
     let diff = compare().map_err(CliError::infrastructure)?;
@@ -189,7 +205,10 @@ fn diff(home: &Home, run: &Run, attempt: Option<&Attempt>) -> Result<u8, CliErro
 }
 
 /// The stored output that is asked for: a check's, or else the agent's.
-pub(super) fn output_of(attempt: &Attempt, check: Option<usize>) -> Result<&OutputRef, CliError> {
+pub(super) fn stored_output(
+    attempt: &Attempt,
+    check: Option<usize>,
+) -> Result<&OutputRef, CliError> {
     let number = attempt.run_number;
     let output = match check {
         None => attempt
@@ -212,7 +231,7 @@ pub(super) fn output_of(attempt: &Attempt, check: Option<usize>) -> Result<&Outp
 }
 
 /// Prints a stored output: as it is for programs, harmless for a terminal.
-fn print_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliError> {
+fn print_stored_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliError> {
     let failed = |error: std::io::Error| {
         CliError::infrastructure(format!("cannot read {}: {error}", output.file))
     };
@@ -231,7 +250,7 @@ fn print_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliError> {
 /// has seen enough.
 pub(super) fn print_bytes(bytes: &[u8]) -> bool {
     if std::io::stdout().is_terminal() {
-        let text = plain(&String::from_utf8_lossy(bytes));
+        let text = sanitize_text(&String::from_utf8_lossy(bytes));
         return write_output(text.as_bytes());
     }
     write_output(bytes)

@@ -2,39 +2,42 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use selvedge_core::format::{cost, counted};
 use selvedge_core::model::exit_code;
-use selvedge_core::words::{cost, counted};
-use selvedge_face::stats::{Figures, Since, Table, tables};
+use selvedge_face::stats::{StatsPeriod, StatsReport, StatsTable, tables};
 
-use super::{directory, environment, fleet};
+use super::{canonical_directory, environment, fleet};
 use crate::cli::StatsArgs;
 use crate::error::CliError;
-use crate::local::Home;
-use crate::output::{Format, json, one_line, style};
-use crate::ui::facts;
+use crate::local::StateDir;
+use crate::output::{OutputFormat, json, one_line, style};
+use crate::ui::load_facts;
 
 pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
-    if let Some(account) = fleet::account(&args.hub)? {
-        return Ok(tell(args.format, &fleet::figures(args, &account)?));
+    if let Some(account) = fleet::hub_credentials(&args.hub)? {
+        return Ok(print_figures(args.format, &fleet::figures(args, &account)?));
     }
-    let home = Home::find(&environment())?;
-    let journal = home.journal_to_read()?;
-    let dir = args.dir.as_deref().map(|dir| directory(Some(dir)));
-    let facts = facts(&home, &journal, dir.transpose()?)?;
-    let since = Since::days(args.days, Timestamp::now());
-    let figures = Figures::of(&facts, since, &TimeZone::system());
-    Ok(tell(args.format, &figures))
+    let home = StateDir::from_environment(&environment())?;
+    let journal = home.open_journal_read_only()?;
+    let dir = args
+        .dir
+        .as_deref()
+        .map(|dir| canonical_directory(Some(dir)));
+    let facts = load_facts(&home, &journal, dir.transpose()?)?;
+    let since = StatsPeriod::last_days(args.days, Timestamp::now());
+    let figures = StatsReport::from_runs(&facts, since, &TimeZone::system());
+    Ok(print_figures(args.format, &figures))
 }
 
-fn tell(format: Format, figures: &Figures) -> u8 {
+fn print_figures(format: OutputFormat, figures: &StatsReport) -> u8 {
     match format {
-        Format::Json | Format::Jsonl => json::print(figures),
-        Format::Human => out!("{}", human(figures)),
+        OutputFormat::Json | OutputFormat::Jsonl => json::print_json(figures),
+        OutputFormat::Human => out!("{}", format_figures(figures)),
     }
     exit_code::VERIFIED
 }
 
-fn human(figures: &Figures) -> String {
+fn format_figures(figures: &StatsReport) -> String {
     let all = &figures.all;
     if all.runs() == 0 {
         return "no runs to count\n".to_owned();
@@ -52,18 +55,26 @@ fn human(figures: &Figures) -> String {
         );
     }
     for table in tables(figures) {
-        text += &format!("\n{}\n{}", style::strong(&table.title), laid_out(&table));
+        text += &format!(
+            "\n{}\n{}",
+            style::strong(&table.title),
+            format_table(&table)
+        );
     }
     text
 }
 
 /// Longest cell, in characters.
-const LONGEST: usize = 60;
+const MAX_CELL_CHARS: usize = 60;
 
 /// Columns side by side: the first to the left, the others to the right.
-fn laid_out(table: &Table) -> String {
+fn format_table(table: &StatsTable) -> String {
     let heading: Vec<String> = table.columns.iter().map(|it| (*it).to_owned()).collect();
-    let cut = |row: &Vec<String>| row.iter().map(|cell| one_line(cell, LONGEST)).collect();
+    let cut = |row: &Vec<String>| {
+        row.iter()
+            .map(|cell| one_line(cell, MAX_CELL_CHARS))
+            .collect()
+    };
     let rows: Vec<Vec<String>> = std::iter::once(heading)
         .chain(table.rows.iter().map(cut))
         .collect();

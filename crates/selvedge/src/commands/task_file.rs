@@ -6,11 +6,11 @@ use std::path::Path;
 
 use selvedge_core::model::Task;
 
-use super::notice;
+use super::print_notice;
 use crate::error::CliError;
 
 /// A task larger than this is no task.
-const LARGEST_TASK: u64 = 1 << 20;
+const MAX_TASK_BYTES: u64 = 1 << 20;
 
 /// Reads a task; `-` is standard input.
 pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
@@ -24,23 +24,23 @@ pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
     let read = if path == Path::new("-") {
         std::io::stdin()
             .lock()
-            .take(LARGEST_TASK + 1)
+            .take(MAX_TASK_BYTES + 1)
             .read_to_string(&mut text)
     } else {
         let file = std::fs::File::open(path).map_err(|error| failed(&error))?;
-        file.take(LARGEST_TASK + 1).read_to_string(&mut text)
+        file.take(MAX_TASK_BYTES + 1).read_to_string(&mut text)
     };
     let length = read.map_err(|error| failed(&error))?;
-    if length as u64 > LARGEST_TASK {
+    if length as u64 > MAX_TASK_BYTES {
         return Err(failed(&"it is larger than 1 MiB"));
     }
     if path.extension().is_some_and(|it| it == "toml") {
-        return from_toml(&text).map_err(|error| failed(&error));
+        return task_from_toml(&text).map_err(|error| failed(&error));
     }
     if text.trim_start().starts_with('{') {
-        let (task, unknown) = from_json(&text).map_err(|error| failed(&error))?;
+        let (task, unknown) = task_from_json(&text).map_err(|error| failed(&error))?;
         for key in unknown {
-            notice(&format!("a task has no `{key}`: it is passed over"));
+            print_notice(&format!("a task has no `{key}`: it is passed over"));
         }
         return Ok(task);
     }
@@ -52,20 +52,20 @@ pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
 
 /// As on the wire, where what is not known is passed over; a person is told, for it may be a cap that is
 /// misspelt.
-fn from_json(text: &str) -> Result<(Task, Vec<String>), serde_json::Error> {
+fn task_from_json(text: &str) -> Result<(Task, Vec<String>), serde_json::Error> {
     let mut unknown = Vec::new();
     let mut document = serde_json::Deserializer::from_str(text);
-    let task = serde_ignored::deserialize(&mut document, |path| unknown.push(dotted(&path)))?;
+    let task = serde_ignored::deserialize(&mut document, |path| unknown.push(key_path(&path)))?;
     document.end()?;
     Ok((task, unknown))
 }
 
 /// Written by hand, so a key that means nothing is a mistake: a `depend_on` must not be passed over as
 /// the wire passes over what it does not know.
-fn from_toml(text: &str) -> Result<Task, String> {
+fn task_from_toml(text: &str) -> Result<Task, String> {
     let document = toml::Deserializer::parse(text).map_err(|error| error.to_string())?;
     let mut unknown = Vec::new();
-    let task = serde_ignored::deserialize(document, |path| unknown.push(dotted(&path)));
+    let task = serde_ignored::deserialize(document, |path| unknown.push(key_path(&path)));
     let task: Task = task.map_err(|error| error.to_string())?;
     match unknown.first() {
         None => Ok(task),
@@ -74,7 +74,7 @@ fn from_toml(text: &str) -> Result<Task, String> {
 }
 
 /// As people write it: what may be left out has no sign of its own.
-fn dotted(path: &serde_ignored::Path<'_>) -> String {
+fn key_path(path: &serde_ignored::Path<'_>) -> String {
     path.to_string().replace(".?", "")
 }
 
@@ -87,17 +87,17 @@ mod tests {
         let text = "description = \"all\"\n[[subtasks]]\nid = \"a\"\ndescription = \"x\"\n\
                     verification_steps = [{ type = \"command\", target = \"true\" }]\n\
                     [[subtasks]]\nid = \"b\"\ndescription = \"y\"\ndepends_on = [\"a\"]\n";
-        let task = from_toml(text).unwrap();
+        let task = task_from_toml(text).unwrap();
         assert_eq!(task.subtasks[1].depends_on, ["a"]);
         let slip = text.replace("depends_on", "depend_on");
         assert_eq!(
-            from_toml(&slip).unwrap_err(),
+            task_from_toml(&slip).unwrap_err(),
             "there is no key `subtasks.1.depend_on` in a task"
         );
         let (_, passed_over) =
-            from_json(r#"{"description": "x", "budget": {"max_cost": 1}}"#).unwrap();
+            task_from_json(r#"{"description": "x", "budget": {"max_cost": 1}}"#).unwrap();
         assert_eq!(passed_over, ["budget.max_cost"]);
-        let broken = from_toml("description = [1\n").unwrap_err();
+        let broken = task_from_toml("description = [1\n").unwrap_err();
         assert!(broken.contains("line 1"), "{broken}");
     }
 }

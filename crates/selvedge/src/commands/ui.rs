@@ -5,26 +5,26 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use selvedge_core::model::exit_code;
-use selvedge_face::web::{Face, Hosts, whole};
+use selvedge_face::web::{AllowedHosts, Dashboard, standalone_router};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::environment;
-use super::once::runtime;
+use super::run_checks::build_runtime;
 use crate::cli::UiArgs;
 use crate::error::CliError;
-use crate::local::Home;
-use crate::output::{Format, json};
-use crate::ui::{LocalReading, OneLink};
+use crate::local::StateDir;
+use crate::output::{OutputFormat, json};
+use crate::ui::{LocalBackend, OneTimeLoginLink};
 
 pub(super) fn run(args: &UiArgs) -> Result<u8, CliError> {
     let environment = environment();
-    let home = Home::find(&environment)?;
-    runtime()?.block_on(serve(args, home))
+    let home = StateDir::from_environment(&environment)?;
+    build_runtime()?.block_on(serve(args, home))
 }
 
-async fn serve(args: &UiArgs, home: Home) -> Result<u8, CliError> {
+async fn serve(args: &UiArgs, home: StateDir) -> Result<u8, CliError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let listener = TcpListener::bind(address).await.map_err(|error| {
         CliError::usage(format!("cannot listen on {address}: {error}"))
@@ -35,12 +35,12 @@ async fn serve(args: &UiArgs, home: Home) -> Result<u8, CliError> {
         .map_err(CliError::infrastructure)?
         .port();
     let format = args.format;
-    let gate = OneLink::new(port, move |link| say(format, link))?;
-    gate.say();
-    let face = Face {
-        reading: Arc::new(LocalReading::new(home)?),
-        gate: Arc::new(gate),
-        hosts: Hosts::These(vec![
+    let gate = OneTimeLoginLink::new(port, move |link| print_link(format, link))?;
+    gate.show();
+    let face = Dashboard {
+        backend: Arc::new(LocalBackend::new(home)?),
+        authenticator: Arc::new(gate),
+        allowed_hosts: AllowedHosts::Listed(vec![
             format!("127.0.0.1:{port}"),
             format!("localhost:{port}"),
         ]),
@@ -48,7 +48,7 @@ async fn serve(args: &UiArgs, home: Home) -> Result<u8, CliError> {
     };
     let mut ended = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
     tokio::select! {
-        served = axum::serve(listener, whole(face)) => served.map_err(CliError::infrastructure)?,
+        served = axum::serve(listener, standalone_router(face)) => served.map_err(CliError::infrastructure)?,
         _ = tokio::signal::ctrl_c() => {}
         _ = ended.recv() => {}
     }
@@ -56,9 +56,9 @@ async fn serve(args: &UiArgs, home: Home) -> Result<u8, CliError> {
 }
 
 /// Prints a link.
-fn say(format: Format, link: &str) {
+fn print_link(format: OutputFormat, link: &str) {
     match format {
-        Format::Human => outln!("open {link}\n(it works once; Ctrl-C ends the page)"),
-        Format::Json | Format::Jsonl => json::print(&json!({ "link": link })),
+        OutputFormat::Human => outln!("open {link}\n(it works once; Ctrl-C ends the page)"),
+        OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&json!({ "link": link })),
     }
 }

@@ -3,9 +3,9 @@
 //! the agent is the real thing; and the agent's first attempt is wrong in the way that first
 //! attempts are: it does what the task says, and forgets the case that the task does not mention.
 
-use selvedge_core::model::{Step as Check, StepKind};
+use selvedge_core::model::{Step, StepKind};
 
-use crate::scripted_agent::{FileText, Script, Step};
+use crate::scripted_agent::{AgentScript, FileText, ScriptStep};
 
 /// A file of the repository.
 #[derive(Debug, Clone, Copy)]
@@ -50,15 +50,15 @@ pub(crate) const FILES: [DemoFile; 4] = [
 ];
 
 /// What must hold.
-pub(crate) fn checks() -> Vec<Check> {
-    let tests = Check::new(StepKind::TestPasses, "sh test.sh");
-    let syntax = Check::new(StepKind::Command, "sh -n duration.sh");
+pub(crate) fn checks() -> Vec<Step> {
+    let tests = Step::new(StepKind::TestPasses, "sh test.sh");
+    let syntax = Step::new(StepKind::Command, "sh -n duration.sh");
     vec![
-        Check {
+        Step {
             name: Some("tests".to_owned()),
             ..tests
         },
-        Check {
+        Step {
             name: Some("syntax".to_owned()),
             ..syntax
         },
@@ -66,18 +66,18 @@ pub(crate) fn checks() -> Vec<Check> {
 }
 
 /// What the scripted agent does.
-pub(crate) fn script() -> Script {
-    let say = |text: &str| Step::Say(text.to_owned());
+pub(crate) fn script() -> AgentScript {
+    let say = |text: &str| ScriptStep::Say(text.to_owned());
     let write = |text: &str| {
-        Step::Write(FileText {
+        ScriptStep::Write(FileText {
             path: PROGRAM.into(),
             text: text.to_owned(),
         })
     };
-    let run = |argv: [&str; 3]| Step::Run(argv.map(str::to_owned).to_vec());
+    let run = |argv: [&str; 3]| ScriptStep::Run(argv.map(str::to_owned).to_vec());
     // Long enough for a person to see that something happens.
-    let think = || Step::SleepMs(250);
-    Script::new([
+    let think = || ScriptStep::SleepMs(250);
+    AgentScript::new([
         vec![
             say("I am a scripted agent: no model, no cost. I will take the parts one by one."),
             think(),

@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use selvedge_digest::{Analysis, Budget, Exit, Hints, analyse};
+use selvedge_digest::{Analysis, CommandStatus, DigestBudget, Hints, analyse};
 
 use super::{FILES, checks, script};
-use crate::scripted_agent::rehearse;
+use crate::scripted_agent::run_silently;
 
 fn set_up(repository: &Path) {
     for file in FILES {
@@ -34,7 +34,7 @@ fn verify(repository: &Path) -> [Analysis; 2] {
             "{}",
             String::from_utf8_lossy(&ran.stderr)
         );
-        let exit = Exit::Code(ran.status.code().unwrap());
+        let exit = CommandStatus::Code(ran.status.code().unwrap());
         analyse(&ran.stdout, Hints::command(check.target), exit)
     })
 }
@@ -48,7 +48,7 @@ fn the_first_attempt_misses_one_case_and_the_second_mends_it() {
     assert_eq!(tests.tests.as_ref().unwrap().failed, 7);
     assert!(syntax.failures.is_empty());
 
-    assert_eq!(rehearse(&script(), 1, repository), Ok(0));
+    assert_eq!(run_silently(&script(), 1, repository), Ok(0));
     let [tests, syntax] = verify(repository);
     assert!(syntax.failures.is_empty());
     let [failure] = tests.failures.as_slice() else {
@@ -58,7 +58,7 @@ fn the_first_attempt_misses_one_case_and_the_second_mends_it() {
         (failure.file.as_deref(), failure.line),
         (Some("examples.txt"), Some(8))
     );
-    let digest = tests.render(Budget::default()).text;
+    let digest = tests.render(DigestBudget::default()).text;
     for told in [
         "duration.sh 0",
         "printed '' instead of '0s'",
@@ -67,7 +67,7 @@ fn the_first_attempt_misses_one_case_and_the_second_mends_it() {
         assert!(digest.contains(told), "{told} is not in:\n{digest}");
     }
 
-    assert_eq!(rehearse(&script(), 2, repository), Ok(0));
+    assert_eq!(run_silently(&script(), 2, repository), Ok(0));
     let [tests, _] = verify(repository);
     let tests = tests.tests.unwrap();
     assert_eq!((tests.executed, tests.passed, tests.complete), (7, 7, true));

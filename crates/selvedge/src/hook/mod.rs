@@ -5,10 +5,10 @@
 //! file, the count has a cap below the agent's own, and where it cannot be kept nothing is blocked a
 //! second time.
 
-mod answer;
-mod memory;
-mod stop;
+mod block_counter;
+mod input;
+mod response;
 
-pub(crate) use answer::{Answer, Found, answer};
-pub(crate) use memory::Memory;
-pub(crate) use stop::Stop;
+pub(crate) use block_counter::BlockCounter;
+pub(crate) use input::StopHookInput;
+pub(crate) use response::{HookCheckResult, HookResponse, decide_response};

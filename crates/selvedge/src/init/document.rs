@@ -7,9 +7,9 @@ use selvedge_core::config::HumanDuration;
 use selvedge_core::model::{Step, StepKind};
 
 use super::setup::SetupLine;
-use super::trial::{Trial, Tried};
+use super::trial::{Trial, TriedProposal};
 
-const HEAD: &str = "\
+const HEADER: &str = "\
 # What must hold before `selvedge run` calls an agent's work verified.
 #
 # Every setting with what it means: `selvedge config default`.
@@ -29,14 +29,14 @@ const NOTHING_FOUND: &str = "
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The text of the file.
-pub(crate) fn document(tried: &[Tried], setup: &[SetupLine]) -> String {
-    let mut text = HEAD.to_owned();
-    if let Some(timeout) = timeout(tried) {
+pub(crate) fn settings_document(tried: &[TriedProposal], setup: &[SetupLine]) -> String {
+    let mut text = HEADER.to_owned();
+    if let Some(timeout) = verification_timeout(tried) {
         let _ = write!(
             text,
             "\n# Together the checks took {} when they were tried; this leaves them room.\n\
              [verification]\ntimeout = \"{timeout}\"\n",
-            shown(tried.iter().map(|tried| took(&tried.trial)).sum()),
+            format_duration(tried.iter().map(|tried| trial_duration(&tried.trial)).sum()),
         );
     }
     if !setup.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn document(tried: &[Tried], setup: &[SetupLine]) -> String {
     }
     for tried in tried {
         text.push('\n');
-        text.push_str(&check(tried));
+        text.push_str(&check_table(tried));
     }
     if tried.is_empty() {
         text.push_str(NOTHING_FOUND);
@@ -66,12 +66,12 @@ fn setup_table(setup: &[SetupLine]) -> String {
     )
 }
 
-fn check(tried: &Tried) -> String {
-    let fields = fields(&tried.proposal.step);
+fn check_table(tried: &TriedProposal) -> String {
+    let fields = check_fields(&tried.proposal.step);
     let (told, fields) = match &tried.trial {
-        Trial::Passed { took } => (format!("Passed in {}.", shown(*took)), fields),
+        Trial::Passed { took } => (format!("Passed in {}.", format_duration(*took)), fields),
         Trial::Failed { took, why } => {
-            let failed = format!("Fails today ({why}, after {}):", shown(*took));
+            let failed = format!("Fails today ({why}, after {}):", format_duration(*took));
             (
                 format!(
                     "{failed}\nno work will be verified until it passes. Remove it if it need not."
@@ -80,7 +80,7 @@ fn check(tried: &Tried) -> String {
             )
         }
         Trial::TimedOut { limit } => {
-            let late = format!("Did not end within {}.", shown(*limit));
+            let late = format!("Did not end within {}.", format_duration(*limit));
             (
                 format!("{late}\nGive it a `timeout` of its own, or remove it."),
                 fields,
@@ -88,28 +88,28 @@ fn check(tried: &Tried) -> String {
         }
         Trial::NotStarted { why } => {
             let told = format!("Could not be started here: {why}.\nOnce it can, remove the `#`.");
-            (told, commented_out(&fields))
+            (told, comment_out(&fields))
         }
         Trial::Skipped => ("Not tried.".to_owned(), fields),
     };
-    let found_in = printable(&tried.proposal.found_in);
+    let found_in = without_control(&tried.proposal.found_in);
     format!(
         "# From {found_in}. {}\n{fields}",
         told.split('\n')
-            .map(printable)
+            .map(without_control)
             .collect::<Vec<_>>()
             .join("\n# ")
     )
 }
 
 /// A name from the disk, or a tool's words, must not end the comment that it stands in.
-fn printable(text: &str) -> String {
+fn without_control(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect()
 }
 
-fn fields(step: &Step) -> String {
+fn check_fields(step: &Step) -> String {
     let text = |text: &str| toml::Value::String(text.to_owned());
     let mut fields = "[[checks]]\n".to_owned();
     let mut field = |key: &str, value: toml::Value| {
@@ -128,21 +128,21 @@ fn fields(step: &Step) -> String {
     fields
 }
 
-fn commented_out(fields: &str) -> String {
+fn comment_out(fields: &str) -> String {
     let lines: Vec<_> = fields.lines().map(|line| format!("#{line}")).collect();
     lines.join("\n") + "\n"
 }
 
 /// A time for the whole verification where the default would be tight: three times what the checks
 /// took, in whole minutes.
-fn timeout(tried: &[Tried]) -> Option<HumanDuration> {
-    let total: Duration = tried.iter().map(|tried| took(&tried.trial)).sum();
+fn verification_timeout(tried: &[TriedProposal]) -> Option<HumanDuration> {
+    let total: Duration = tried.iter().map(|tried| trial_duration(&tried.trial)).sum();
     let wanted = total * 3;
     let minutes = wanted.as_secs().div_ceil(60);
     (wanted > DEFAULT_TIMEOUT).then_some(HumanDuration(minutes * 60_000))
 }
 
-fn took(trial: &Trial) -> Duration {
+fn trial_duration(trial: &Trial) -> Duration {
     match trial {
         Trial::Passed { took } | Trial::Failed { took, .. } => *took,
         Trial::TimedOut { limit } => *limit,
@@ -151,7 +151,7 @@ fn took(trial: &Trial) -> Duration {
 }
 
 /// To a tenth of a second below a minute, to a second above.
-fn shown(time: Duration) -> String {
+fn format_duration(time: Duration) -> String {
     if time < Duration::from_mins(1) {
         format!("{:.1} s", time.as_secs_f64())
     } else {

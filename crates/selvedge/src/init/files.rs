@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Files by their path from the root, with `/`; those that are read have their text.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Files(BTreeMap<String, Option<String>>);
+pub(crate) struct RepositoryFiles(BTreeMap<String, Option<String>>);
 
-impl Files {
+impl RepositoryFiles {
     pub(super) fn insert(&mut self, path: String, text: Option<String>) {
         self.0.insert(path, text);
     }
@@ -18,20 +18,20 @@ impl Files {
         self.0.keys().map(parent).chain([""]).collect()
     }
 
-    pub(super) fn directory<'a>(&'a self, path: &'a str) -> Directory<'a> {
-        Directory { files: self, path }
+    pub(super) fn directory<'a>(&'a self, path: &'a str) -> RepositoryDirectory<'a> {
+        RepositoryDirectory { files: self, path }
     }
 }
 
-/// A directory of [`Files`].
+/// A directory of [`RepositoryFiles`].
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Directory<'a> {
-    files: &'a Files,
+pub(super) struct RepositoryDirectory<'a> {
+    files: &'a RepositoryFiles,
     /// From the root; empty for the root itself.
     pub(super) path: &'a str,
 }
 
-impl<'a> Directory<'a> {
+impl<'a> RepositoryDirectory<'a> {
     /// Whether a file of this name (or path below) is here.
     pub(super) fn has(&self, name: &str) -> bool {
         self.files.0.contains_key(&self.join(name))
@@ -67,7 +67,7 @@ impl<'a> Directory<'a> {
     }
 
     /// The directories above, the nearest first.
-    pub(super) fn above(&self) -> impl Iterator<Item = Self> {
+    pub(super) fn ancestors(&self) -> impl Iterator<Item = Self> {
         let files = self.files;
         let parent = |path: &'a str| match path.rfind('/') {
             Some(slash) => Some(&path[..slash]),
@@ -78,7 +78,7 @@ impl<'a> Directory<'a> {
     }
 
     /// The directories further down that hold a file of this name.
-    pub(super) fn below_with(&self, name: &str) -> impl Iterator<Item = Self> {
+    pub(super) fn descendants_with(&self, name: &str) -> impl Iterator<Item = Self> {
         let Self { files, path } = *self;
         let holder = move |file: &'a String| {
             let (directory, file) = file.rsplit_once('/')?;

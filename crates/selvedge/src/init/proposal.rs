@@ -3,11 +3,11 @@
 use selvedge_core::model::{Step, StepKind};
 
 use super::ecosystems;
-use super::files::{Directory, Files};
+use super::files::{RepositoryDirectory, RepositoryFiles};
 
 /// What a check is for. In the order in which they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
+pub(crate) enum CheckRole {
     /// Runs the tests.
     Test,
     /// Checks types.
@@ -22,7 +22,7 @@ pub(crate) enum Role {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proposal {
     /// What it is for.
-    pub(crate) role: Role,
+    pub(crate) role: CheckRole,
     /// The check.
     pub(crate) step: Step,
     /// The file that it was concluded from, from the root.
@@ -32,10 +32,10 @@ pub(crate) struct Proposal {
 /// A family of tools that belong together.
 pub(super) struct Ecosystem {
     /// The checks that fit a directory, if it is a project of this kind.
-    pub(super) detect: fn(&Directory<'_>) -> Vec<Proposal>,
+    pub(super) detect: fn(&RepositoryDirectory<'_>) -> Vec<Proposal>,
     /// Whether a project (first argument) sees to another further down itself, so that nothing need
     /// be proposed for that one.
-    pub(super) covers: fn(&Directory<'_>, &Directory<'_>) -> bool,
+    pub(super) covers: fn(&RepositoryDirectory<'_>, &RepositoryDirectory<'_>) -> bool,
     /// Whether it is only asked for what the others have no check for: a task `test` mostly runs
     /// the very tests that were found already.
     pub(super) fills_gaps: bool,
@@ -44,13 +44,13 @@ pub(super) struct Ecosystem {
 impl Proposal {
     /// A check that runs `command` in a directory.
     pub(super) fn new(
-        at: &Directory<'_>,
-        role: Role,
+        at: &RepositoryDirectory<'_>,
+        role: CheckRole,
         name: &str,
         command: impl Into<String>,
         found_in: &str,
     ) -> Self {
-        let kind = if role == Role::Test {
+        let kind = if role == CheckRole::Test {
             StepKind::TestPasses
         } else {
             StepKind::Command
@@ -73,14 +73,14 @@ impl Proposal {
 }
 
 /// The checks that fit a repository: directory by directory, tests before types before lints.
-pub(super) fn propose(files: &Files) -> Vec<Proposal> {
+pub(super) fn propose_checks(files: &RepositoryFiles) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for path in files.directories() {
         let directory = files.directory(path);
         let mut here: Vec<Proposal> = Vec::new();
         for ecosystem in &ecosystems::ALL {
             if directory
-                .above()
+                .ancestors()
                 .any(|above| (ecosystem.covers)(&above, &directory))
             {
                 continue;

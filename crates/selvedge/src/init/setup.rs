@@ -1,6 +1,6 @@
 //! What installs the dependencies of a repository, by the lock files at its root.
 
-use super::files::Files;
+use super::files::RepositoryFiles;
 
 /// A command line that installs what a lock file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ const LOCK_FILES: [&[(&str, &str)]; 5] = [
 ];
 
 /// The lines that fit a repository, a line for each of its package managers.
-pub(super) fn propose(files: &Files) -> Vec<SetupLine> {
+pub(super) fn propose_setup(files: &RepositoryFiles) -> Vec<SetupLine> {
     let root = files.directory("");
     let found = LOCK_FILES.iter().filter_map(|group| {
         let (found_in, run) = group.iter().find(|(file, _)| root.has(file))?;

@@ -7,7 +7,7 @@ use selvedge_core::model::{CheckReport, CheckStatus};
 use super::proposal::Proposal;
 
 /// What a shell exits with when it does not find a program.
-const NOT_FOUND: i32 = 127;
+const EXIT_NOT_FOUND: i32 = 127;
 
 /// How a proposed check did on the repository as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) enum Trial {
 
 impl Trial {
     /// What a check's report says of its one run.
-    pub(crate) fn of(report: &CheckReport) -> Self {
+    pub(crate) fn from_report(report: &CheckReport) -> Self {
         let took = Duration::from_millis(report.duration_ms);
         let why = |otherwise: &str| {
             report
@@ -50,7 +50,7 @@ impl Trial {
         };
         match report.status {
             CheckStatus::Pass => Self::Passed { took },
-            CheckStatus::Fail if report.exit_code == Some(NOT_FOUND) => Self::NotStarted {
+            CheckStatus::Fail if report.exit_code == Some(EXIT_NOT_FOUND) => Self::NotStarted {
                 why: "a program that it needs is missing".to_owned(),
             },
             CheckStatus::Fail => Self::Failed {
@@ -68,7 +68,7 @@ impl Trial {
 
 /// A proposal and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Tried {
+pub(crate) struct TriedProposal {
     /// The check.
     pub(crate) proposal: Proposal,
     /// How it did.
@@ -77,14 +77,14 @@ pub(crate) struct Tried {
 
 /// Tries each proposal once, one after the other: they share caches and would skew each other's
 /// times. `run` is the caller's, since processes are the engine's.
-pub(crate) async fn try_out(
+pub(crate) async fn try_proposals(
     proposals: Vec<Proposal>,
     mut run: impl AsyncFnMut(&Proposal) -> Trial,
-) -> Vec<Tried> {
+) -> Vec<TriedProposal> {
     let mut tried = Vec::with_capacity(proposals.len());
     for proposal in proposals {
         let trial = run(&proposal).await;
-        tried.push(Tried { proposal, trial });
+        tried.push(TriedProposal { proposal, trial });
     }
     tried
 }

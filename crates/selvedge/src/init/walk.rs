@@ -5,20 +5,20 @@ use std::path::Path;
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::files::Files;
+use super::files::RepositoryFiles;
 
 /// How far below the root manifests are looked for.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// A manifest larger than this is generated; it is treated as an empty one.
-const LARGEST_MANIFEST: u64 = 256 << 10;
+const MAX_MANIFEST_BYTES: u64 = 256 << 10;
 
 /// More files than this are not looked at: every manifest that matters stands further up.
-const MOST_FILES: usize = 50_000;
+const MAX_FILES: usize = 50_000;
 
 /// Directories that hold other people's projects, products of a build, or projects that only exist
 /// to be tested or copied.
-const SKIPPED: [&str; 16] = [
+const SKIPPED_DIRS: [&str; 16] = [
     "node_modules",
     "bower_components",
     "vendor",
@@ -38,7 +38,7 @@ const SKIPPED: [&str; 16] = [
 ];
 
 /// Hidden directories that hold configuration.
-const LOOKED_INTO: [&str; 1] = [".config"];
+const HIDDEN_DIRS_READ: [&str; 1] = [".config"];
 
 /// Files whose text is read.
 const MANIFESTS: [&str; 29] = [
@@ -74,43 +74,43 @@ const MANIFESTS: [&str; 29] = [
 ];
 
 /// The files of a repository, without those that git ignores. What cannot be read is not there.
-pub(super) fn read(root: &Path) -> Files {
-    let mut files = Files::default();
+pub(super) fn read_repository(root: &Path) -> RepositoryFiles {
+    let mut files = RepositoryFiles::default();
     let walk = WalkBuilder::new(root)
         .hidden(false)
         .require_git(false)
         .git_global(false)
-        .max_depth(Some(DEEPEST))
-        .filter_entry(is_of_the_project)
+        .max_depth(Some(MAX_DEPTH))
+        .filter_entry(is_project_entry)
         .build();
     let regular = walk
         .flatten()
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    for entry in regular.take(MOST_FILES) {
+    for entry in regular.take(MAX_FILES) {
         let path = entry.path().strip_prefix(root).ok().and_then(Path::to_str);
         if let Some(path) = path {
-            files.insert(path.to_owned(), manifest(&entry));
+            files.insert(path.to_owned(), read_manifest(&entry));
         }
     }
     files
 }
 
-fn is_of_the_project(entry: &DirEntry) -> bool {
+fn is_project_entry(entry: &DirEntry) -> bool {
     let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
     match entry.file_name().to_str() {
         _ if entry.depth() == 0 || !is_directory => true,
-        Some(name) if name.starts_with('.') => LOOKED_INTO.contains(&name),
-        Some(name) => !SKIPPED.contains(&name),
+        Some(name) if name.starts_with('.') => HIDDEN_DIRS_READ.contains(&name),
+        Some(name) => !SKIPPED_DIRS.contains(&name),
         None => false,
     }
 }
 
-fn manifest(entry: &DirEntry) -> Option<String> {
+fn read_manifest(entry: &DirEntry) -> Option<String> {
     if !MANIFESTS.iter().any(|name| entry.file_name() == *name) {
         return None;
     }
     let mut text = Vec::new();
     let file = std::fs::File::open(entry.path()).ok()?;
-    file.take(LARGEST_MANIFEST).read_to_end(&mut text).ok()?;
+    file.take(MAX_MANIFEST_BYTES).read_to_end(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
 }

@@ -4,9 +4,9 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::document::document;
+use super::document::settings_document;
 use super::setup::SetupLine;
-use super::trial::Tried;
+use super::trial::TriedProposal;
 use crate::settings::REPOSITORY_FILE;
 
 /// Why nothing was written.
@@ -29,7 +29,7 @@ pub(crate) enum WriteError {
 /// Writes `selvedge.toml` into `root`, whose path is returned with the file's name.
 pub(crate) fn write(
     root: &Path,
-    tried: &[Tried],
+    tried: &[TriedProposal],
     setup: &[SetupLine],
     force: bool,
 ) -> Result<PathBuf, WriteError> {
@@ -42,7 +42,7 @@ pub(crate) fn write(
         options.create_new(true);
     }
     let written = options.open(&path).and_then(|mut file| {
-        file.write_all(document(tried, setup).as_bytes())?;
+        file.write_all(settings_document(tried, setup).as_bytes())?;
         file.sync_all()
     });
     match written {

@@ -3,69 +3,78 @@
 //! What was decided is durable before it is done: a subtask has begun once the plan's journal names its
 //! run, so whoever takes the plan up again finds that run, or begins it.
 
-use selvedge_core::machine::{Input, Run, State};
+use selvedge_core::machine::{Input, JournalState, Run};
 use selvedge_core::model::{Event, PlanSpec, PlannedSubtask, RunId, RunSpec, TreeId};
-use selvedge_core::plan::{Next, Plan};
+use selvedge_core::plan::{Plan, PlanStep};
 use selvedge_engine::{Observer, workspace};
 use uuid::Uuid;
 
-use super::book::Book;
-use super::contest;
-use super::stage::Stage;
+use super::best_of;
+use super::command_context::CommandContext;
+use super::plan_journal::PlanJournal;
 use crate::error::CliError;
 
 /// Begins a plan.
 pub(super) async fn begin(
-    stage: &Stage<'_>,
+    stage: &CommandContext<'_>,
     run_id: RunId,
     spec: PlanSpec,
 ) -> Result<u8, CliError> {
-    let mut book = Book::open(stage, run_id, State::default())?;
+    let mut book = PlanJournal::open(stage, run_id, JournalState::default())?;
     let plan = Box::new(spec);
     book.append(Event::PlanCreated { plan }).await?;
-    carry(stage, book).await
+    run_subtasks(stage, book).await
 }
 
 /// Takes a plan up again, after one of its subtasks was told something, if it was.
-pub(super) async fn go_on(
-    stage: &Stage<'_>,
-    state: State,
-    first: Option<(State, Input)>,
+pub(super) async fn resume_plan(
+    stage: &CommandContext<'_>,
+    state: JournalState,
+    first: Option<(JournalState, Input)>,
 ) -> Result<u8, CliError> {
     let (run_id, after_crash) = match &state.plan {
         Some(plan) => (plan.run_id, !plan.stopped),
         None => return Err(CliError::usage("the plan's journal is empty")),
     };
-    let mut book = Book::open(stage, run_id, state)?;
+    let mut book = PlanJournal::open(stage, run_id, state)?;
     book.append(Event::Resumed { after_crash }).await?;
     if let Some((state, input)) = first
         && let Some(run) = state.run.clone()
     {
-        let watch = stage.watch.as_ref();
+        let watch = stage.reporter.as_ref();
         let state = stage
-            .carry(run.run_id, &run.spec, state, input, watch)
+            .drive_run(run.run_id, &run.spec, state, input, watch)
             .await?;
         if let Some(run) = &state.run {
-            book.took(run).await?;
+            book.record_subtask(run).await?;
         }
     }
-    carry(stage, book).await
+    run_subtasks(stage, book).await
 }
 
-async fn carry(stage: &Stage<'_>, mut book: Book<'_>) -> Result<u8, CliError> {
+async fn run_subtasks(
+    stage: &CommandContext<'_>,
+    mut book: PlanJournal<'_>,
+) -> Result<u8, CliError> {
     if let Some(floor) = book.plan()?.spec.contest {
-        contest::carry(stage, &mut book, floor).await?;
+        best_of::run_best_of(stage, &mut book, floor).await?;
     }
     while book.plan()?.finished.is_none() && !book.plan()?.stopped {
         let plan = book.plan()?.clone();
         match plan.next() {
-            Next::GoOn { subtask, run_id } => {
-                let run = one(stage, &plan, subtask, run_id, stage.watch.as_ref()).await?;
-                book.took(&run).await?;
+            PlanStep::Continue { subtask, run_id } => {
+                let run =
+                    run_subtask(stage, &plan, subtask, run_id, stage.reporter.as_ref()).await?;
+                book.record_subtask(&run).await?;
             }
-            Next::Begin { .. } if stage.signals.wished() => book.append(Event::Suspended).await?,
-            Next::Begin { subtask, put_back } => {
-                let replaced = put_back.map(|tree| put_it_back(stage, &plan, tree));
+            PlanStep::Begin { .. } if stage.signals.is_stop_requested() => {
+                book.append(Event::Suspended).await?
+            }
+            PlanStep::Begin {
+                subtask,
+                restore: put_back,
+            } => {
+                let replaced = put_back.map(|tree| restore_base_tree(stage, &plan, tree));
                 let began = Event::SubtaskBegan {
                     id: subtask.id.clone(),
                     run_id: RunId::new(Uuid::now_v7()),
@@ -73,21 +82,21 @@ async fn carry(stage: &Stage<'_>, mut book: Book<'_>) -> Result<u8, CliError> {
                 };
                 book.append(began).await?;
             }
-            Next::Finish(outcome) => book.append(Event::RunFinished { outcome }).await?,
+            PlanStep::Finish(outcome) => book.append(Event::RunFinished { outcome }).await?,
         }
     }
-    book.close()
+    book.report_outcome()
 }
 
 /// One subtask's run, begun or taken up again, as far as it goes by itself.
-pub(super) async fn one(
-    stage: &Stage<'_>,
+pub(super) async fn run_subtask(
+    stage: &CommandContext<'_>,
     plan: &Plan,
     subtask: &PlannedSubtask,
     run_id: RunId,
     observer: &dyn Observer,
 ) -> Result<Run, CliError> {
-    let known = stage.home.replay(&stage.home.journal()?, run_id)?;
+    let known = stage.home.replay(&stage.home.open_journal()?, run_id)?;
     let state = match &known.run {
         None => {
             let test_base = plan.start_tree().filter(|_| subtask.spec.snapshots);
@@ -98,13 +107,15 @@ pub(super) async fn one(
             let input = Input::Create {
                 spec: Box::new(spec.clone()),
             };
-            stage.carry(run_id, &spec, known, input, observer).await?
+            stage
+                .drive_run(run_id, &spec, known, input, observer)
+                .await?
         }
         Some(run) if run.finished || run.review.is_some() => known,
         Some(run) => {
             let spec = run.spec.clone();
             stage
-                .carry(run_id, &spec, known, Input::Resume, observer)
+                .drive_run(run_id, &spec, known, Input::Resume, observer)
                 .await?
         }
     };
@@ -113,11 +124,15 @@ pub(super) async fn one(
 }
 
 /// Puts the tree back that a failed subtask began from; what stands there is kept first, and named.
-fn put_it_back(stage: &Stage<'_>, plan: &Plan, tree: &TreeId) -> Result<TreeId, CliError> {
+fn restore_base_tree(
+    stage: &CommandContext<'_>,
+    plan: &Plan,
+    tree: &TreeId,
+) -> Result<TreeId, CliError> {
     let restore = || {
-        let workspace = stage.home.workspace(&plan.spec.workspace)?;
-        workspace.restore(&workspace::TreeId::parse(tree.as_str())?)
+        let workspace = stage.home.open_workspace(&plan.spec.workspace)?;
+        workspace.restore(&workspace::SnapshotId::parse(tree.as_str())?)
     };
     let restored = tokio::task::block_in_place(restore).map_err(CliError::infrastructure)?;
-    Ok(TreeId::new(restored.kept_back.as_str()))
+    Ok(TreeId::new(restored.backup_tree.as_str()))
 }

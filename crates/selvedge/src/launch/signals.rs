@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use selvedge_core::model::exit_code;
-use selvedge_engine::Stop;
+use selvedge_engine::StopRequest;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::error::CliError;
 
 /// Wishes to stop, and the exit code of the signal behind the latest one.
-pub(super) struct Signals {
-    pub(super) stop: watch::Receiver<Option<Stop>>,
+pub(super) struct StopSignals {
+    pub(super) stop: watch::Receiver<Option<StopRequest>>,
     code: watch::Receiver<u8>,
 }
 
-impl Signals {
+impl StopSignals {
     /// The first signal asks for a stop for now; the second ends this program at once, and the
     /// supervisors end everything else.
     pub(super) fn listen() -> Result<Self, CliError> {
@@ -37,7 +37,7 @@ impl Signals {
                         std::process::exit(code.into());
                     }
                     which.send_replace(code);
-                    wish.send_replace(Some(Stop::Suspend(name.to_owned())));
+                    wish.send_replace(Some(StopRequest::Suspend(name.to_owned())));
                 }
             });
         }
@@ -45,12 +45,12 @@ impl Signals {
     }
 
     /// Whether somebody wishes a stop.
-    pub(super) fn wished(&self) -> bool {
+    pub(super) fn is_stop_requested(&self) -> bool {
         self.stop.borrow().is_some()
     }
 
     /// The exit code of the signal that came, or of Ctrl-C.
-    pub(super) fn code(&self) -> u8 {
+    pub(super) fn signal_exit_code(&self) -> u8 {
         *self.code.borrow()
     }
 }

@@ -5,30 +5,30 @@ use std::thread::JoinHandle;
 
 use futures_util::future::BoxFuture;
 use selvedge_core::model::{Envelope, RunId};
-use selvedge_engine::{Appended, EventSink, SinkError};
+use selvedge_engine::{AppendResult, EventSink, SinkError};
 use selvedge_store::{Journal, SqliteJournal, StoreError};
 use tokio::sync::oneshot;
 
 /// Appends waiting for the writer: there is one run, which waits for each of its own.
-const QUEUED: usize = 4;
+const QUEUE_CAPACITY: usize = 4;
 
-struct Append {
+struct AppendRequest {
     expected_seq: u64,
     events: Vec<Envelope>,
-    answer: oneshot::Sender<Result<selvedge_store::Appended, StoreError>>,
+    answer: oneshot::Sender<Result<selvedge_store::AppendOutcome, StoreError>>,
 }
 
 /// A run's way into the journal.
 pub(crate) struct JournalSink {
-    appends: Option<SyncSender<Append>>,
+    appends: Option<SyncSender<AppendRequest>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl JournalSink {
     /// Starts the writer.
     pub(crate) fn new(journal: SqliteJournal, run: RunId) -> Self {
-        let (appends, queue) = sync_channel(QUEUED);
-        let writer = std::thread::spawn(move || write(&journal, run, &queue));
+        let (appends, queue) = sync_channel(QUEUE_CAPACITY);
+        let writer = std::thread::spawn(move || run_writer(&journal, run, &queue));
         Self {
             appends: Some(appends),
             writer: Some(writer),
@@ -36,8 +36,8 @@ impl JournalSink {
     }
 }
 
-fn write(journal: &SqliteJournal, run: RunId, queue: &Receiver<Append>) {
-    while let Ok(Append {
+fn run_writer(journal: &SqliteJournal, run: RunId, queue: &Receiver<AppendRequest>) {
+    while let Ok(AppendRequest {
         expected_seq,
         events,
         answer,
@@ -53,10 +53,10 @@ impl EventSink for JournalSink {
         &self,
         expected_seq: u64,
         events: Vec<Envelope>,
-    ) -> BoxFuture<'_, Result<Appended, SinkError>> {
+    ) -> BoxFuture<'_, Result<AppendResult, SinkError>> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
-            let append = Append {
+            let append = AppendRequest {
                 expected_seq,
                 events,
                 answer,
@@ -74,8 +74,8 @@ impl EventSink for JournalSink {
                 return Err(gone());
             }
             match answered.await.map_err(|_| gone())? {
-                Ok(selvedge_store::Appended::Committed) => Ok(Appended::Committed),
-                Ok(selvedge_store::Appended::Fenced { .. }) => Ok(Appended::Fenced),
+                Ok(selvedge_store::AppendOutcome::Committed) => Ok(AppendResult::Committed),
+                Ok(selvedge_store::AppendOutcome::Fenced { .. }) => Ok(AppendResult::Fenced),
                 Err(error) => Err(SinkError::from(
                     Box::<dyn std::error::Error + Send + Sync>::from(error),
                 )),

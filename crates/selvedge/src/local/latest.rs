@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use selvedge_core::model::RunId;
 use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal};
 
-use super::{Home, Own};
+use super::{IsolatedClone, StateDir};
 use crate::error::CliError;
 use crate::settings::git_root;
 
@@ -19,12 +19,17 @@ pub(crate) struct WorkspaceRuns {
 impl WorkspaceRuns {
     /// Finds them: those of the nearest directory that had any, from `dir` up to the root of its git
     /// repository. A run in a clone of its own belongs to the repository that it was cloned from.
-    pub(crate) fn find(home: &Home, journal: &SqliteJournal, dir: &Path) -> Result<Self, CliError> {
+    pub(crate) fn find(
+        home: &StateDir,
+        journal: &SqliteJournal,
+        dir: &Path,
+    ) -> Result<Self, CliError> {
         let all = journal.runs(&RunFilter::default(), usize::from(u16::MAX) * 16, None);
         let all = all.map_err(CliError::infrastructure)?;
-        let whole = all.into_iter().filter(|run| part_of(run).is_none());
-        let placed: Vec<(Vec<PathBuf>, RunSummary)> =
-            whole.map(|run| (directories(home, &run), run)).collect();
+        let whole = all.into_iter().filter(|run| parent_plan_id(run).is_none());
+        let placed: Vec<(Vec<PathBuf>, RunSummary)> = whole
+            .map(|run| (run_directories(home, &run), run))
+            .collect();
         let root = git_root(dir).unwrap_or(dir);
         let candidates = dir.ancestors().take_while(|it| it.starts_with(root));
         let has_runs = |candidate: &&Path| {
@@ -52,7 +57,7 @@ impl WorkspaceRuns {
     }
 
     /// The newest runs that a condition holds for, by their short ids; none when there are none.
-    pub(crate) fn named(&self, holds: impl Fn(&RunSummary) -> bool) -> Option<String> {
+    pub(crate) fn list_matching(&self, holds: impl Fn(&RunSummary) -> bool) -> Option<String> {
         const SHOWN: usize = 5;
         let ids = self
             .runs
@@ -64,21 +69,21 @@ impl WorkspaceRuns {
     }
 }
 
-fn part_of(run: &RunSummary) -> Option<RunId> {
+fn parent_plan_id(run: &RunSummary) -> Option<RunId> {
     Some(run.task.as_ref()?.part_of.as_ref()?.plan)
 }
 
 /// The directories that a run belongs to: where it works, and what that is a clone of.
-fn directories(home: &Home, run: &RunSummary) -> Vec<PathBuf> {
+fn run_directories(home: &StateDir, run: &RunSummary) -> Vec<PathBuf> {
     let Some(workspace) = run.task.as_ref().map(|task| task.workspace.clone()) else {
         return Vec::new();
     };
-    let clone = Own::root(home, run.run_id).join("tree");
+    let clone = IsolatedClone::clone_root(home, run.run_id).join("tree");
     let origin = workspace.strip_prefix(&clone).ok().and_then(|within| {
-        let own = Own::of(home, run.run_id).ok()??;
+        let own = IsolatedClone::load(home, run.run_id).ok()??;
         // Of the whole repository, without a slash at the end.
         let origin = Path::new(&own.address).join(within);
-        own.gives_back.then(|| origin.components().collect())
+        own.returns_branch.then(|| origin.components().collect())
     });
     [Some(workspace), origin].into_iter().flatten().collect()
 }

@@ -2,12 +2,12 @@
 //! writes their journal.
 
 pub(crate) mod disk;
-mod home;
+mod isolated_clone;
 mod journal;
 mod latest;
-mod own;
+mod state_dir;
 
-pub(crate) use home::{Home, results};
+pub(crate) use isolated_clone::IsolatedClone;
 pub(crate) use journal::JournalSink;
 pub(crate) use latest::WorkspaceRuns;
-pub(crate) use own::Own;
+pub(crate) use state_dir::{StateDir, run_results};

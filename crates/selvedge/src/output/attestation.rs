@@ -6,55 +6,62 @@ use std::path::{Path, PathBuf};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{Report, exit_code};
 
-use super::reports::{Target, write};
-use crate::attest::{PrivateKey, Statement, Subject, of_run, of_verification, sealed, subject};
+use super::reports::{ReportTarget, write_target};
+use crate::attest::{
+    PrivateKey, Statement, Subject, compute_subject, encode_attestation, run_statement,
+    verification_statement,
+};
 use crate::cli::ReportArgs;
 use crate::error::CliError;
-use crate::local::Home;
+use crate::local::StateDir;
 use crate::output::style;
 
 /// Files that are named when the workspace is not what it should be.
-const NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 
 /// Where to, signed with what, and what it cannot cover.
 #[derive(Default)]
-pub(crate) struct Attestation {
-    wanted: Option<(Target, Option<PrivateKey>)>,
+pub(crate) struct AttestationWriter {
+    target_and_key: Option<(ReportTarget, Option<PrivateKey>)>,
     /// What the same command writes, by absolute paths.
-    written: Vec<PathBuf>,
+    written_files: Vec<PathBuf>,
 }
 
-impl std::fmt::Debug for Attestation {
+impl std::fmt::Debug for AttestationWriter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Attestation").finish_non_exhaustive()
     }
 }
 
-impl Attestation {
+impl AttestationWriter {
     /// What the options ask for. `target` is where it goes, `files` all that is written.
     pub(super) fn prepare(
         args: &ReportArgs,
-        target: Option<Target>,
+        target: Option<ReportTarget>,
         files: &[&Path],
     ) -> Result<Self, CliError> {
         let Some(target) = target else {
             return Ok(Self::default());
         };
-        let key = args.attest_key.as_deref().map(private_key).transpose()?;
+        let key = args
+            .attest_key
+            .as_deref()
+            .map(load_private_key)
+            .transpose()?;
         let absolute = |path: &&Path| {
             let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
             let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
             Some(folder.join(path.file_name()?))
         };
         Ok(Self {
-            wanted: Some((target, key)),
-            written: files.iter().filter_map(absolute).collect(),
+            target_and_key: Some((target, key)),
+            written_files: files.iter().filter_map(absolute).collect(),
         })
     }
 
     /// Refuses a run of which no tree will be known.
-    pub(crate) fn needs_trees(&self, snapshots: bool) -> Result<(), CliError> {
-        if self.wanted.is_none() || snapshots {
+    pub(crate) fn ensure_trees_kept(&self, snapshots: bool) -> Result<(), CliError> {
+        if self.target_and_key.is_none() || snapshots {
             return Ok(());
         }
         Err(CliError::usage(
@@ -64,8 +71,8 @@ impl Attestation {
     }
 
     /// Refuses a plan: its verdicts are of several trees, one after the other.
-    pub(crate) fn not_of_a_plan(&self) -> Result<(), CliError> {
-        if self.wanted.is_none() {
+    pub(crate) fn ensure_not_plan(&self) -> Result<(), CliError> {
+        if self.target_and_key.is_none() {
             return Ok(());
         }
         Err(
@@ -75,48 +82,56 @@ impl Attestation {
     }
 
     /// What a verification is going to judge.
-    pub(crate) fn subject(&self, home: &Home, dir: &Path) -> Result<Option<Subject>, CliError> {
-        if self.wanted.is_none() {
+    pub(crate) fn subject_before(
+        &self,
+        home: &StateDir,
+        dir: &Path,
+    ) -> Result<Option<Subject>, CliError> {
+        if self.target_and_key.is_none() {
             return Ok(None);
         }
-        let workspace = home.workspace(dir).map_err(CliError::usage)?;
+        let workspace = home.open_workspace(dir).map_err(CliError::usage)?;
         let failed = |error| CliError::usage(format!("--attest: {error}"));
-        subject(&workspace, &self.not_covered(dir))
+        compute_subject(&workspace, &self.excluded_paths(dir))
             .map(Some)
             .map_err(failed)
     }
 
     /// Attests a verification of what was there when it began.
-    pub(crate) fn of_verification(
+    pub(crate) fn write_for_verification(
         &self,
         code: u8,
         report: &Report,
         judged: Option<Subject>,
-        home: &Home,
+        home: &StateDir,
         dir: &Path,
     ) -> u8 {
         let Some(judged) = judged else { return code };
-        if self.subject(home, dir).ok().flatten().as_ref() != Some(&judged) {
+        if self.subject_before(home, dir).ok().flatten().as_ref() != Some(&judged) {
             let said = "the checks changed the tree: the attestation is of what they judged";
             errln!("{} {said}", style::warning("note:"));
         }
-        self.write(
+        self.write_statement(
             code,
-            Ok(of_verification(report, judged, self.not_covered(dir))),
+            Ok(verification_statement(
+                report,
+                judged,
+                self.excluded_paths(dir),
+            )),
         )
     }
 
     /// Attests a run, as long as its workspace holds what it left there.
-    pub(crate) fn of_run(&self, code: u8, run: &Run, home: &Home) -> u8 {
-        if self.wanted.is_none() {
+    pub(crate) fn write_for_run(&self, code: u8, run: &Run, home: &StateDir) -> u8 {
+        if self.target_and_key.is_none() {
             return code;
         }
-        self.write(code, self.statement(run, home))
+        self.write_statement(code, self.build_statement(run, home))
     }
 
-    fn statement(&self, run: &Run, home: &Home) -> Result<Statement, CliError> {
+    fn build_statement(&self, run: &Run, home: &StateDir) -> Result<Statement, CliError> {
         let dir = &run.spec.workspace;
-        let workspace = home.workspace(dir).map_err(CliError::usage)?;
+        let workspace = home.open_workspace(dir).map_err(CliError::usage)?;
         let Some(tree) = &run.current_tree else {
             return Err(CliError::usage("no tree of this run is known"));
         };
@@ -124,9 +139,12 @@ impl Attestation {
             .snapshot("an attestation")
             .map_err(CliError::infrastructure)?;
         if now.tree.as_str() != tree.as_str() {
-            let left = selvedge_engine::workspace::TreeId::parse(tree.as_str());
+            let left = selvedge_engine::workspace::SnapshotId::parse(tree.as_str());
             let changed = left.and_then(|left| workspace.changed_files(&left, &now.tree));
-            let changed = changed.unwrap_or_default().into_iter().take(NAMED);
+            let changed = changed
+                .unwrap_or_default()
+                .into_iter()
+                .take(MAX_NAMED_FILES);
             let changed: Vec<String> = changed.map(|it| it.path.display().to_string()).collect();
             let changed = changed.join(", ");
             return Err(CliError::usage(format!(
@@ -134,26 +152,28 @@ impl Attestation {
             ))
             .hint("`selvedge restore` puts it back"));
         }
-        let not_covered = self.not_covered(dir);
-        let subject = subject(&workspace, &not_covered).map_err(CliError::infrastructure)?;
-        Ok(of_run(run, subject, not_covered))
+        let not_covered = self.excluded_paths(dir);
+        let subject =
+            compute_subject(&workspace, &not_covered).map_err(CliError::infrastructure)?;
+        Ok(run_statement(run, subject, not_covered))
     }
 
     /// What this command writes into the workspace itself.
-    fn not_covered(&self, dir: &Path) -> Vec<String> {
+    fn excluded_paths(&self, dir: &Path) -> Vec<String> {
         let below = |path: &PathBuf| Some(path.strip_prefix(dir).ok()?.to_str()?.to_owned());
-        let mut paths: Vec<String> = self.written.iter().filter_map(below).collect();
+        let mut paths: Vec<String> = self.written_files.iter().filter_map(below).collect();
         paths.sort();
         paths
     }
 
-    fn write(&self, code: u8, statement: Result<Statement, CliError>) -> u8 {
-        let Some((target, key)) = &self.wanted else {
+    fn write_statement(&self, code: u8, statement: Result<Statement, CliError>) -> u8 {
+        let Some((target, key)) = &self.target_and_key else {
             return code;
         };
         let written = statement.and_then(|statement| {
-            let file = sealed(&statement, key.as_ref()).map_err(CliError::infrastructure)?;
-            write(target, &file).map_err(|error| {
+            let file =
+                encode_attestation(&statement, key.as_ref()).map_err(CliError::infrastructure)?;
+            write_target(target, &file).map_err(|error| {
                 CliError::infrastructure(format!("--attest: cannot write {error}"))
             })
         });
@@ -173,7 +193,7 @@ impl Attestation {
     }
 }
 
-fn private_key(path: &Path) -> Result<PrivateKey, CliError> {
+fn load_private_key(path: &Path) -> Result<PrivateKey, CliError> {
     let failed = |why: &dyn std::fmt::Display| {
         CliError::usage(format!("--attest-key {}: {why}", path.display()))
     };

@@ -4,10 +4,10 @@ use selvedge_core::machine::Attempt;
 use selvedge_core::model::{GateReport, Judgement};
 
 use super::{one_line, style};
-use selvedge_core::words::{cost, duration, gate_result, report_result};
+use selvedge_core::format::{cost, duration, gate_result, report_result};
 
 /// A tier's verdict, then each judge's, then what is wrong.
-pub(crate) fn judged(gate: &GateReport) -> String {
+pub(crate) fn format_gate(gate: &GateReport) -> String {
     let sign = match (gate.passed, &gate.error) {
         (Some(true), _) => style::good("✓"),
         (Some(false), _) => style::bad("✗"),
@@ -22,7 +22,7 @@ pub(crate) fn judged(gate: &GateReport) -> String {
     let facts = style::dim(format!("· {}", facts.join(" · ")));
     let mut text = format!("  {sign} tier {} {word} {facts}\n", gate.tier);
     for judgement in &gate.judgements {
-        text += &format!("    {}\n", said(judgement));
+        text += &format!("    {}\n", format_judgement(judgement));
         for issue in &judgement.issues {
             text += &format!("      - {}\n", one_line(issue, 200));
         }
@@ -34,14 +34,14 @@ pub(crate) fn judged(gate: &GateReport) -> String {
 }
 
 /// What an attempt comes to, in a line, where a tier above its checks does not pass it.
-pub(crate) fn held_back(attempt: &Attempt) -> Option<String> {
+pub(crate) fn format_held_back(attempt: &Attempt) -> Option<String> {
     let report = attempt.report.as_ref()?;
-    report.held_back()?;
+    report.blocking_gate()?;
     let result = report_result(report);
     Some(format!("  {}\n", style::warning(result)))
 }
 
-fn said(judgement: &Judgement) -> String {
+fn format_judgement(judgement: &Judgement) -> String {
     let mut who = one_line(&judgement.judge, 40);
     if let Some(model) = &judgement.model {
         who += &format!(" ({})", one_line(model, 40));

@@ -10,51 +10,51 @@ use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 use serde::Serialize;
 
-use super::Watch;
+use super::Reporter;
 use crate::streams::write_output;
 
 /// Watches a run for `--format json` and `--format jsonl`.
-pub(crate) struct Machine {
+pub(crate) struct JsonReporter {
     /// Whether every event is printed.
-    pub(crate) events: bool,
+    pub(crate) prints_events: bool,
 }
 
-impl Progress for Machine {
-    fn activity(&self, _: Activity) {}
+impl Progress for JsonReporter {
+    fn on_activity(&self, _: Activity) {}
 }
 
-impl Observer for Machine {
-    fn event(&self, envelope: &Envelope, _: &Run) {
-        if self.events {
-            print(envelope);
+impl Observer for JsonReporter {
+    fn on_event(&self, envelope: &Envelope, _: &Run) {
+        if self.prints_events {
+            print_json(envelope);
         }
     }
 }
 
-impl Watch for Machine {
-    fn run_over(&self, run: &Run) {
-        print(&run.result());
+impl Reporter for JsonReporter {
+    fn report_run_end(&self, run: &Run) {
+        print_json(&run.result());
     }
 
-    fn plan(&self, envelope: &Envelope, _: &Plan) {
-        if self.events {
-            print(envelope);
+    fn report_plan_event(&self, envelope: &Envelope, _: &Plan) {
+        if self.prints_events {
+            print_json(envelope);
         }
     }
 
-    fn side_by_side<'a>(&'a self, _: &str) -> Box<dyn Observer + 'a> {
+    fn subtask_observer<'a>(&'a self, _: &str) -> Box<dyn Observer + 'a> {
         Box::new(Self {
-            events: self.events,
+            prints_events: self.prints_events,
         })
     }
 
-    fn plan_over(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {
-        print(&plan.result(runs));
+    fn report_plan_end(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {
+        print_json(&plan.result(runs));
     }
 }
 
 /// One object on a line of standard output.
-pub(crate) fn print(object: &impl Serialize) {
+pub(crate) fn print_json(object: &impl Serialize) {
     if let Ok(mut line) = serde_json::to_vec(object) {
         line.push(b'\n');
         write_output(&line);

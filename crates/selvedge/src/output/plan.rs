@@ -3,54 +3,54 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::model::{Outcome, PlannedSubtask, RunId, RunResult, SubtaskEnd, TreeId};
-use selvedge_core::plan::{Part, Plan};
+use selvedge_core::plan::{Plan, SubtaskState};
 
-use super::words::outcome_word;
-use super::{indented, one_line, style};
-use selvedge_core::words::{cost, counted, duration, tokens};
+use super::labels::outcome_label;
+use super::{indent_lines, one_line, style};
+use selvedge_core::format::{cost, counted, duration, tokens};
 
 /// How much of a subtask's name is shown, in characters.
 const ID_WIDTH: usize = 24;
 
 /// What is going to happen.
-pub(super) fn head(plan: &Plan) -> String {
-    let count = counted(plan.parts.len() as u64, "subtask");
+pub(super) fn plan_header(plan: &Plan) -> String {
+    let count = counted(plan.subtask_states.len() as u64, "subtask");
     let short = plan.run_id.short();
     let mut text = format!("{} {short} · {count}\n", style::strong("plan"));
     for (number, (subtask, _)) in (1..).zip(plan.subtasks()) {
         let what = one_line(&subtask.spec.description, 60);
         text += &format!(
             "  {number} {}  {what}{}\n",
-            name(plan, subtask),
-            after(subtask)
+            padded_id(plan, subtask),
+            dependency_note(subtask)
         );
     }
     text
 }
 
 /// A plan's whole story, but for its subtasks' own.
-pub(crate) fn story(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> String {
+pub(crate) fn format_plan(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> String {
     let directory = plan.spec.workspace.display();
-    let mut text = format!("{}  directory  {directory}\n", head(plan));
+    let mut text = format!("{}  directory  {directory}\n", plan_header(plan));
     if !plan.spec.description.trim().is_empty() {
-        let task = indented(&plan.spec.description, "             ");
+        let task = indent_lines(&plan.spec.description, "             ");
         text += &format!("  task       {}", task.trim_start());
     }
-    text + &verdict(plan, runs)
+    text + &plan_verdict(plan, runs)
 }
 
 /// Where it is.
-pub(super) fn resumed(plan: &Plan) -> String {
-    let (verified, all) = (plan.verified(), plan.parts.len());
+pub(super) fn format_resumed(plan: &Plan) -> String {
+    let (verified, all) = (plan.verified_count(), plan.subtask_states.len());
     let short = plan.run_id.short();
     format!("resuming plan {short}: {verified} of {all} subtasks verified\n")
 }
 
 /// A subtask begins.
-pub(super) fn begins(plan: &Plan, id: &str, replaced: Option<&TreeId>) -> String {
+pub(super) fn format_subtask_start(plan: &Plan, id: &str, replaced: Option<&TreeId>) -> String {
     let number = plan.spec.subtasks.iter().position(|it| it.id == id);
     let number = number.map_or(0, |index| index + 1);
-    let (all, id) = (plan.parts.len(), one_line(id, ID_WIDTH));
+    let (all, id) = (plan.subtask_states.len(), one_line(id, ID_WIDTH));
     let said = style::strong(format!("── subtask {number} of {all}: {id}"));
     let put_back = replaced.map(|tree| {
         let short = plan.run_id.short();
@@ -63,23 +63,23 @@ pub(super) fn begins(plan: &Plan, id: &str, replaced: Option<&TreeId>) -> String
 }
 
 /// A subtask is over.
-pub(super) fn ends(id: &str, end: &SubtaskEnd) -> String {
+pub(super) fn format_subtask_end(id: &str, end: &SubtaskEnd) -> String {
     let (id, reason) = (one_line(id, ID_WIDTH), one_line(&end.reason, 300));
-    format!("\nsubtask {id}: {}: {reason}\n", outcome_word(end.outcome))
+    format!("\nsubtask {id}: {}: {reason}\n", outcome_label(end.outcome))
 }
 
 /// How every subtask stands, and how the plan does.
-pub(super) fn verdict(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> String {
+pub(super) fn plan_verdict(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> String {
     let mut text = "\n".to_owned();
     for (subtask, part) in plan.subtasks() {
-        text += &format!("  {}\n", row(plan, subtask, part, runs));
+        text += &format!("  {}\n", subtask_row(plan, subtask, part, runs));
     }
     let (outcome, reason) = plan.conclusion(runs);
-    text += &format!("{}: {}\n", outcome_word(outcome), one_line(&reason, 300));
+    text += &format!("{}: {}\n", outcome_label(outcome), one_line(&reason, 300));
     let facts = [
         cost(plan.cost()),
         tokens(&plan.usage()),
-        duration(plan.worked_ms()),
+        duration(plan.active_ms()),
     ];
     text += &format!("  {}\n", style::dim(facts.join(" · ")));
     let short = plan.run_id.short();
@@ -93,16 +93,16 @@ pub(super) fn verdict(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> String 
     text + &format!("  {} {next}\n", style::dim("next:"))
 }
 
-fn row(
+fn subtask_row(
     plan: &Plan,
     subtask: &PlannedSubtask,
-    part: &Part,
+    part: &SubtaskState,
     runs: &BTreeMap<RunId, RunResult>,
 ) -> String {
-    let name = name(plan, subtask);
+    let name = padded_id(plan, subtask);
     let run = part.run_id.and_then(|id| runs.get(&id));
     let (sign, said) = match (&part.end, run) {
-        (Some(_), _) if part.holds() => (style::good("✓"), String::new()),
+        (Some(_), _) if part.unblocks_dependents() => (style::good("✓"), String::new()),
         (Some(end), _) => (style::bad("✗"), end.outcome.as_str().replace('_', " ")),
         (None, Some(run)) => (style::warning("…"), run.outcome.as_str().replace('_', " ")),
         (None, None) => (style::dim("-"), plan.why_not_begun(subtask)),
@@ -118,7 +118,7 @@ fn row(
 }
 
 /// A subtask's name, as wide as the widest.
-fn name(plan: &Plan, subtask: &PlannedSubtask) -> String {
+fn padded_id(plan: &Plan, subtask: &PlannedSubtask) -> String {
     let ids = plan.spec.subtasks.iter();
     let widest = ids
         .map(|it| one_line(&it.id, ID_WIDTH).chars().count())
@@ -127,7 +127,7 @@ fn name(plan: &Plan, subtask: &PlannedSubtask) -> String {
     format!("{:width$}", one_line(&subtask.id, ID_WIDTH))
 }
 
-fn after(subtask: &PlannedSubtask) -> String {
+fn dependency_note(subtask: &PlannedSubtask) -> String {
     if subtask.depends_on.is_empty() {
         return String::new();
     }

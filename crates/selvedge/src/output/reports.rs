@@ -7,28 +7,28 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::export::{self, Account, Places};
+use selvedge_core::export::{self, LocationResolver, ReportInput};
 use selvedge_core::model::exit_code;
 
-use super::{Attestation, Format, file};
-use crate::cli::{Host, ReportArgs};
+use super::{AttestationWriter, OutputFormat, file};
+use crate::cli::{CodeHost, ReportArgs};
 use crate::error::CliError;
-use crate::local::Home;
+use crate::local::StateDir;
 use crate::streams::write_output;
 
 /// Where GitHub wants the summary of a step.
-const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
+const STEP_SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
 /// The reports that are wanted.
 #[derive(Debug, Default)]
-pub(crate) struct Reports {
-    wanted: Vec<(Form, Target)>,
+pub(crate) struct ReportOutputs {
+    requested: Vec<(ReportFormat, ReportTarget)>,
     /// The one report that is about a tree and not about checks.
-    pub(crate) attestation: Attestation,
+    pub(crate) attestation: AttestationWriter,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ReportFormat {
     Attestation,
     Junit,
     Sarif,
@@ -38,47 +38,51 @@ enum Form {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum ReportTarget {
     Stdout,
     Stderr,
     File(PathBuf),
-    EndOf(PathBuf),
+    Append(PathBuf),
 }
 
-impl Reports {
+impl ReportOutputs {
     /// What the options ask for, refused where it could not be done.
     pub(crate) fn prepare(
         args: &ReportArgs,
-        format: Format,
+        format: OutputFormat,
         environment: &[(String, String)],
     ) -> Result<Self, CliError> {
         let files = [
-            (Form::Attestation, &args.attest),
-            (Form::Junit, &args.junit),
-            (Form::Sarif, &args.sarif),
-            (Form::Markdown, &args.markdown),
+            (ReportFormat::Attestation, &args.attest),
+            (ReportFormat::Junit, &args.junit),
+            (ReportFormat::Sarif, &args.sarif),
+            (ReportFormat::Markdown, &args.markdown),
         ];
         let files = files
             .into_iter()
             .filter_map(|(form, file)| Some((form, file.as_ref()?)));
         let hosts = args.annotations.iter().map(|it| match it.host {
-            Host::Github => (Form::Github, &it.file),
-            Host::Gitlab => (Form::Gitlab, &it.file),
+            CodeHost::Github => (ReportFormat::Github, &it.file),
+            CodeHost::Gitlab => (ReportFormat::Gitlab, &it.file),
         });
         let mut wanted = Vec::new();
         for (form, file) in files.chain(hosts) {
-            wanted.push((form, target(form, file, format)?));
+            wanted.push((form, parse_target(form, file, format)?));
         }
         if args.step_summary {
-            let summary = environment.iter().find(|(name, _)| name == STEP_SUMMARY);
+            let summary = environment
+                .iter()
+                .find(|(name, _)| name == STEP_SUMMARY_VARIABLE);
             let Some((_, path)) = summary else {
-                return Err(
-                    CliError::usage(format!("--step-summary: ${STEP_SUMMARY} is not set")).hint(
-                        "GitHub sets it for the steps of a job; elsewhere use --markdown FILE",
-                    ),
-                );
+                return Err(CliError::usage(format!(
+                    "--step-summary: ${STEP_SUMMARY_VARIABLE} is not set"
+                ))
+                .hint("GitHub sets it for the steps of a job; elsewhere use --markdown FILE"));
             };
-            wanted.push((Form::Markdown, Target::EndOf(PathBuf::from(path))));
+            wanted.push((
+                ReportFormat::Markdown,
+                ReportTarget::Append(PathBuf::from(path)),
+            ));
         }
         for (index, (form, target)) in wanted.iter().enumerate() {
             let option = form.option();
@@ -89,58 +93,66 @@ impl Reports {
                     "{other} and {option} would write to the same place"
                 )));
             }
-            if let Target::File(path) = target {
-                file::can_be_written(path).map_err(|error| {
+            if let ReportTarget::File(path) = target {
+                file::check_writable(path).map_err(|error| {
                     let path = path.display();
                     CliError::usage(format!("{option}: cannot write {path}: {error}"))
                 })?;
             }
         }
         let files = wanted.iter().filter_map(|(_, target)| match target {
-            Target::File(path) | Target::EndOf(path) => Some(path.as_path()),
-            Target::Stdout | Target::Stderr => None,
+            ReportTarget::File(path) | ReportTarget::Append(path) => Some(path.as_path()),
+            ReportTarget::Stdout | ReportTarget::Stderr => None,
         });
         let files: Vec<&Path> = files.collect();
-        let attested = wanted.iter().find(|(form, _)| *form == Form::Attestation);
+        let attested = wanted
+            .iter()
+            .find(|(form, _)| *form == ReportFormat::Attestation);
         let attested = attested.map(|(_, target)| target.clone());
         Ok(Self {
-            attestation: Attestation::prepare(args, attested, &files)?,
-            wanted,
+            attestation: AttestationWriter::prepare(args, attested, &files)?,
+            requested: wanted,
         })
     }
 
     /// Whether none is wanted.
-    pub(crate) fn are_none(&self) -> bool {
-        self.wanted.is_empty()
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requested.is_empty()
     }
 
     /// Whether a report has standard output to itself.
-    pub(crate) fn own_stdout(&self) -> bool {
-        self.wanted
+    pub(crate) fn uses_stdout(&self) -> bool {
+        self.requested
             .iter()
-            .any(|(_, target)| *target == Target::Stdout)
+            .any(|(_, target)| *target == ReportTarget::Stdout)
     }
 
     /// Writes them all, and gives the exit code: the verdict's own, and that of a failed machinery
     /// where the verdict was good but a report of it could not be written.
-    pub(crate) fn write(&self, code: u8, account: &Account<'_>, home: &Home, dir: &Path) -> u8 {
-        if self.are_none() {
+    pub(crate) fn write(
+        &self,
+        code: u8,
+        account: &ReportInput<'_>,
+        home: &StateDir,
+        dir: &Path,
+    ) -> u8 {
+        if self.is_empty() {
             return code;
         }
-        let repository = home.workspace(dir).ok();
+        let repository = home.open_workspace(dir).ok();
         let repository = repository.as_ref().and_then(|it| it.repository_root());
-        let places = Places {
+        let places = LocationResolver {
             repository: repository.unwrap_or(dir),
             workspace: dir,
             exists: &|path| path.is_file(),
         };
         let mut code = code;
-        for (form, target) in &self.wanted {
+        for (form, target) in &self.requested {
             let Some(text) = form.render(account, &places) else {
                 continue;
             };
-            if let Err(error) = write(target, text.as_bytes()) {
-                let (option, word) = (form.option(), &account.verdict.word);
+            if let Err(error) = write_target(target, text.as_bytes()) {
+                let (option, word) = (form.option(), &account.verdict.label);
                 CliError::infrastructure(format!("{option}: cannot write {error}"))
                     .hint(format!("the verdict stands: {word}"))
                     .print();
@@ -153,7 +165,7 @@ impl Reports {
     }
 }
 
-impl Form {
+impl ReportFormat {
     fn option(self) -> &'static str {
         match self {
             Self::Attestation => "--attest",
@@ -166,7 +178,7 @@ impl Form {
     }
 
     /// Its text; none for what is written by itself.
-    fn render(self, account: &Account<'_>, places: &Places<'_>) -> Option<String> {
+    fn render(self, account: &ReportInput<'_>, places: &LocationResolver<'_>) -> Option<String> {
         Some(match self {
             Self::Attestation => return None,
             Self::Junit => export::junit(account),
@@ -178,15 +190,21 @@ impl Form {
     }
 }
 
-fn target(form: Form, file: &Path, format: Format) -> Result<Target, CliError> {
+fn parse_target(
+    form: ReportFormat,
+    file: &Path,
+    format: OutputFormat,
+) -> Result<ReportTarget, CliError> {
     if file != Path::new("-") {
-        return Ok(Target::File(file.to_owned()));
+        return Ok(ReportTarget::File(file.to_owned()));
     }
     match (format, form) {
-        (Format::Human, _) => Ok(Target::Stdout),
+        (OutputFormat::Human, _) => Ok(ReportTarget::Stdout),
         // GitHub reads both streams.
-        (Format::Json | Format::Jsonl, Form::Github) => Ok(Target::Stderr),
-        (Format::Json | Format::Jsonl, _) => {
+        (OutputFormat::Json | OutputFormat::Jsonl, ReportFormat::Github) => {
+            Ok(ReportTarget::Stderr)
+        }
+        (OutputFormat::Json | OutputFormat::Jsonl, _) => {
             let option = form.option();
             Err(CliError::usage(format!(
                 "{option} -: --format has standard output to itself"
@@ -196,17 +214,17 @@ fn target(form: Form, file: &Path, format: Format) -> Result<Target, CliError> {
     }
 }
 
-pub(super) fn write(target: &Target, text: &[u8]) -> Result<(), String> {
+pub(super) fn write_target(target: &ReportTarget, text: &[u8]) -> Result<(), String> {
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     match target {
-        Target::File(path) => file::replace(path, text).map_err(|error| failed(path, error)),
-        Target::EndOf(path) => file::append(path, text).map_err(|error| failed(path, error)),
-        Target::Stdout => {
+        ReportTarget::File(path) => file::replace(path, text).map_err(|error| failed(path, error)),
+        ReportTarget::Append(path) => file::append(path, text).map_err(|error| failed(path, error)),
+        ReportTarget::Stdout => {
             // What goes wrong there is reported there.
             write_output(text);
             Ok(())
         }
-        Target::Stderr => {
+        ReportTarget::Stderr => {
             let written = std::io::stderr().lock().write_all(text);
             written.map_err(|error| format!("to standard error: {error}"))
         }

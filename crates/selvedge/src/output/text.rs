@@ -4,7 +4,7 @@
 use selvedge_digest::strip_escapes;
 
 /// Without escape sequences, control characters (line feeds and tabs stay), direction marks and invisible tags.
-pub(crate) fn plain(text: &str) -> String {
+pub(crate) fn sanitize_text(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => true,
         '\u{200b}'..='\u{200f}'
@@ -19,7 +19,7 @@ pub(crate) fn plain(text: &str) -> String {
 
 /// The first line that says something, at most `width` characters of it.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let plain = plain(text);
+    let plain = sanitize_text(text);
     let line = plain
         .lines()
         .map(str::trim)
@@ -33,8 +33,8 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
 }
 
 /// Every line behind a prefix.
-pub(crate) fn indented(text: &str, prefix: &str) -> String {
-    plain(text)
+pub(crate) fn indent_lines(text: &str, prefix: &str) -> String {
+    sanitize_text(text)
         .lines()
         .map(|line| format!("{prefix}{line}").trim_end().to_owned() + "\n")
         .collect()
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn a_terminal_cannot_be_talked_to() {
         let hostile = "a\u{1b}]0;title\u{7}b\u{1b}[2Jc\u{202e}d\r\u{9b}31me\n\tf";
-        assert_eq!(plain(hostile), "abcde\n\tf");
+        assert_eq!(sanitize_text(hostile), "abcde\n\tf");
         assert_eq!(one_line("\n\n  long enough  \nx", 6), "long …");
     }
 }

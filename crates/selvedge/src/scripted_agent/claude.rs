@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::script::Ending;
-use super::voice::Voice;
+use super::script::ScriptedResult;
+use super::session_writer::SessionWriter;
 
 /// No model answers here, and nobody should take this for one.
 const MODEL: &str = "scripted";
 
-pub(super) struct Claude<W> {
+pub(super) struct ClaudeSessionWriter<W> {
     out: W,
     session_id: String,
     begun: Instant,
@@ -22,7 +22,7 @@ pub(super) struct Claude<W> {
     last_text: String,
 }
 
-impl<W: Write> Claude<W> {
+impl<W: Write> ClaudeSessionWriter<W> {
     pub(super) fn new(out: W) -> Self {
         let session_id = format!("scripted-{}", std::process::id());
         Self {
@@ -34,11 +34,11 @@ impl<W: Write> Claude<W> {
         }
     }
 
-    fn record(&mut self, record: &Value) -> io::Result<()> {
-        self.raw(format!("{record}\n").as_bytes())
+    fn write_record(&mut self, record: &Value) -> io::Result<()> {
+        self.write_raw(format!("{record}\n").as_bytes())
     }
 
-    fn assistant(&mut self, block: &Value) -> Value {
+    fn assistant_record(&mut self, block: &Value) -> Value {
         self.turns += 1;
         json!({
             "type": "assistant",
@@ -49,7 +49,7 @@ impl<W: Write> Claude<W> {
                 "model": MODEL,
                 "content": [block],
                 "stop_reason": null,
-                "usage": tokens(&Map::new()),
+                "usage": token_usage(&Map::new()),
             },
             "parent_tool_use_id": null,
             "session_id": self.session_id,
@@ -61,8 +61,8 @@ impl<W: Write> Claude<W> {
     }
 }
 
-impl<W: Write> Voice for Claude<W> {
-    fn begin(&mut self) -> io::Result<()> {
+impl<W: Write> SessionWriter for ClaudeSessionWriter<W> {
+    fn write_start(&mut self) -> io::Result<()> {
         let cwd = std::env::current_dir()?;
         let init = json!({
             "type": "system",
@@ -73,29 +73,29 @@ impl<W: Write> Voice for Claude<W> {
             "model": MODEL,
             "permissionMode": "acceptEdits",
         });
-        self.record(&init)
+        self.write_record(&init)
     }
 
-    fn say(&mut self, text: &str) -> io::Result<()> {
+    fn write_text(&mut self, text: &str) -> io::Result<()> {
         text.clone_into(&mut self.last_text);
-        let record = self.assistant(&json!({"type": "text", "text": text}));
-        self.record(&record)
+        let record = self.assistant_record(&json!({"type": "text", "text": text}));
+        self.write_record(&record)
     }
 
-    fn tool_started(&mut self, name: &str, input: &Value) -> io::Result<()> {
+    fn write_tool_start(&mut self, name: &str, input: &Value) -> io::Result<()> {
         let id = format!("toolu_{}", self.turns + 1);
         let block = json!({"type": "tool_use", "id": id, "name": name, "input": input});
-        let record = self.assistant(&block);
-        self.record(&record)
+        let record = self.assistant_record(&block);
+        self.write_record(&record)
     }
 
-    fn tool_ended(&mut self, output: &str, is_error: bool) -> io::Result<()> {
+    fn write_tool_end(&mut self, output: &str, is_error: bool) -> io::Result<()> {
         let id = self.tool_use_id();
         let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": output});
         if is_error {
             block["is_error"] = json!(true);
         }
-        self.record(&json!({
+        self.write_record(&json!({
             "type": "user",
             "message": {"role": "user", "content": [block]},
             "parent_tool_use_id": null,
@@ -103,10 +103,10 @@ impl<W: Write> Voice for Claude<W> {
         }))
     }
 
-    fn end(&mut self, ending: &Ending) -> io::Result<()> {
-        let failed = ending.failed();
+    fn write_result(&mut self, ending: &ScriptedResult) -> io::Result<()> {
+        let failed = ending.is_failure();
         let subtype = ending.subtype.as_deref().unwrap_or("success");
-        let usage = tokens(&ending.usage);
+        let usage = token_usage(&ending.usage);
         let mut record = json!({
             "type": "result",
             "subtype": subtype,
@@ -133,37 +133,37 @@ impl<W: Write> Voice for Claude<W> {
         for (name, value) in &ending.others {
             record[name] = value.clone();
         }
-        self.record(&record)
+        self.write_record(&record)
     }
 
-    fn break_off(&mut self) -> io::Result<()> {
+    fn write_truncated(&mut self) -> io::Result<()> {
         let whole = self
-            .assistant(&json!({"type": "text", "text": "I was about to say"}))
+            .assistant_record(&json!({"type": "text", "text": "I was about to say"}))
             .to_string();
         let (half, _) = whole.split_at(whole.len() / 2);
-        self.raw(half.as_bytes())
+        self.write_raw(half.as_bytes())
     }
 
-    fn garble(&mut self) -> io::Result<()> {
+    fn write_invalid_utf8(&mut self) -> io::Result<()> {
         let record = self
-            .assistant(&json!({"type": "text", "text": "caf@"}))
+            .assistant_record(&json!({"type": "text", "text": "caf@"}))
             .to_string();
         let mut bytes = record.into_bytes();
         for byte in bytes.iter_mut().filter(|byte| **byte == b'@') {
             *byte = 0xe9;
         }
         bytes.push(b'\n');
-        self.raw(&bytes)
+        self.write_raw(&bytes)
     }
 
-    fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)?;
         self.out.flush()
     }
 }
 
 /// The four kinds of tokens, 0 where nothing else is given, and whatever else is.
-fn tokens(given: &Map<String, Value>) -> Value {
+fn token_usage(given: &Map<String, Value>) -> Value {
     let kinds = [
         "input_tokens",
         "output_tokens",

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::script::{Flood, FloodKind, Stream};
-use super::voice::Voice;
+use super::script::{Flood, FloodKind, OutputStream};
+use super::session_writer::SessionWriter;
 
 const LINE: &[u8] =
     b"The quick brown fox jumps over the lazy dog, and again, and over and over again.\n";
@@ -11,7 +11,7 @@ const LINE: &[u8] =
 const CHUNK: usize = 64 * 1024;
 
 /// Pours it all out, or as much as somebody takes.
-pub(super) fn pour(flood: &Flood, voice: &mut dyn Voice) -> io::Result<()> {
+pub(super) fn write_flood(flood: &Flood, voice: &mut dyn SessionWriter) -> io::Result<()> {
     let chunk: Vec<u8> = match flood.kind {
         FloodKind::Lines => LINE
             .iter()
@@ -23,8 +23,8 @@ pub(super) fn pour(flood: &Flood, voice: &mut dyn Voice) -> io::Result<()> {
         FloodKind::Binary => (0..=u8::MAX).cycle().take(CHUNK).collect(),
     };
     let mut out = |bytes: &[u8]| match flood.stream {
-        Stream::Stdout => voice.raw(bytes),
-        Stream::Stderr => io::stderr().write_all(bytes),
+        OutputStream::Stdout => voice.write_raw(bytes),
+        OutputStream::Stderr => io::stderr().write_all(bytes),
     };
     let mut left = flood.bytes;
     while left > 0 {

@@ -9,7 +9,6 @@
 //! Other arguments are taken for those of the program that it plays, and ignored; the prompt comes
 //! on standard input, or else as the last of them. `script.rs` lists what a script can say.
 
-mod act;
 mod claude;
 mod daemon;
 mod flood;
@@ -17,7 +16,8 @@ mod options;
 mod plain;
 mod prompt;
 mod script;
-mod voice;
+mod session_writer;
+mod step_runner;
 
 #[cfg(test)]
 mod tests;
@@ -27,54 +27,59 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use self::act::Actor;
-use self::options::{Options, Source};
-use self::prompt::Prompt;
-pub(crate) use self::script::{FileText, Script, Step};
+use self::options::{ScriptSource, ScriptedAgentOptions};
+use self::prompt::ReceivedPrompt;
+pub(crate) use self::script::{AgentScript, FileText, ScriptStep};
+use self::step_runner::StepRunner;
 use crate::demo;
 
 /// Exit code of an agent whose script cannot be followed: the test is at fault, not the subject.
-const BAD_SCRIPT: u8 = 70;
+const EXIT_BAD_SCRIPT: u8 = 70;
 
 /// Runs the agent; `args` are those after `__agent`.
 pub(crate) fn main(args: &[OsString]) -> ExitCode {
-    match follow(args) {
+    match run_agent(args) {
         Ok(code) => ExitCode::from(code),
         Err(trouble) => {
             // Standard error is all that is left to say it on.
             let _ = writeln!(io::stderr(), "scripted agent: {trouble}");
-            ExitCode::from(BAD_SCRIPT)
+            ExitCode::from(EXIT_BAD_SCRIPT)
         }
     }
 }
 
-fn follow(args: &[OsString]) -> Result<u8, String> {
-    let options = Options::parse(args)?;
+fn run_agent(args: &[OsString]) -> Result<u8, String> {
+    let options = ScriptedAgentOptions::parse(args)?;
     let script = match &options.source {
-        Source::File(path) => Script::read(path)?,
-        Source::Demo => demo::script(),
+        ScriptSource::File(path) => AgentScript::read(path)?,
+        ScriptSource::Demo => demo::script(),
     };
-    let prompt = Prompt::receive(&options.rest).map_err(|error| format!("prompt: {error}"))?;
+    let prompt =
+        ReceivedPrompt::receive(&options.rest).map_err(|error| format!("prompt: {error}"))?;
     if let Some(log) = &options.log {
         prompt
-            .log(log)
+            .append_to_log(log)
             .map_err(|error| format!("{}: {error}", log.display()))?;
     }
-    let mut voice = options.speak.voice();
-    let mut actor = Actor {
+    let mut voice = options.speak.session_writer();
+    let mut actor = StepRunner {
         workspace: Path::new("."),
-        voice: voice.as_mut(),
+        writer: voice.as_mut(),
     };
-    actor.perform(script.attempt(prompt.attempt()))
+    actor.run_steps(script.attempt_steps(prompt.attempt_number()))
 }
 
 /// One attempt without a prompt and without anybody who listens.
 #[cfg(test)]
-pub(crate) fn rehearse(script: &Script, attempt: usize, workspace: &Path) -> Result<u8, String> {
-    let mut voice = plain::Plain::new(io::sink());
-    Actor {
+pub(crate) fn run_silently(
+    script: &AgentScript,
+    attempt: usize,
+    workspace: &Path,
+) -> Result<u8, String> {
+    let mut voice = plain::PlainSessionWriter::new(io::sink());
+    StepRunner {
         workspace,
-        voice: &mut voice,
+        writer: &mut voice,
     }
-    .perform(script.attempt(attempt))
+    .run_steps(script.attempt_steps(attempt))
 }

@@ -5,48 +5,48 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
-use super::claude::Claude;
-use super::plain::Plain;
-use super::voice::Voice;
+use super::claude::ClaudeSessionWriter;
+use super::plain::PlainSessionWriter;
+use super::session_writer::SessionWriter;
 
 /// Where prompts are logged when no option says so.
-const LOG: &str = "SELVEDGE_AGENT_LOG";
+const LOG_VARIABLE: &str = "SELVEDGE_AGENT_LOG";
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Options {
-    pub(super) source: Source,
-    pub(super) speak: Speak,
+pub(super) struct ScriptedAgentOptions {
+    pub(super) source: ScriptSource,
+    pub(super) speak: SessionFormat,
     pub(super) log: Option<PathBuf>,
     pub(super) rest: Vec<OsString>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum ScriptSource {
     File(PathBuf),
     Demo,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speak {
+pub(super) enum SessionFormat {
     Claude,
     Plain,
 }
 
-impl Speak {
-    pub(super) fn voice(self) -> Box<dyn Voice> {
+impl SessionFormat {
+    pub(super) fn session_writer(self) -> Box<dyn SessionWriter> {
         let out = io::stdout();
         match self {
-            Self::Claude => Box::new(Claude::new(out)),
-            Self::Plain => Box::new(Plain::new(out)),
+            Self::Claude => Box::new(ClaudeSessionWriter::new(out)),
+            Self::Plain => Box::new(PlainSessionWriter::new(out)),
         }
     }
 }
 
-impl Options {
+impl ScriptedAgentOptions {
     pub(super) fn parse(args: &[OsString]) -> Result<Self, String> {
         let mut source = None;
-        let mut speak = Speak::Claude;
-        let mut log = std::env::var_os(LOG).map(PathBuf::from);
+        let mut speak = SessionFormat::Claude;
+        let mut log = std::env::var_os(LOG_VARIABLE).map(PathBuf::from);
         let mut rest = Vec::new();
         let mut args = args.iter();
         while let Some(argument) = args.next() {
@@ -55,13 +55,13 @@ impl Options {
                     .ok_or(format!("{} needs a value", argument.display()))
             };
             match argument.to_str() {
-                Some("--demo") => source = Some(Source::Demo),
-                Some("--script") => source = Some(Source::File(value()?.into())),
+                Some("--demo") => source = Some(ScriptSource::Demo),
+                Some("--script") => source = Some(ScriptSource::File(value()?.into())),
                 Some("--log") => log = Some(value()?.into()),
                 Some("--speak") => {
                     speak = match value()?.to_str() {
-                        Some("claude") => Speak::Claude,
-                        Some("plain") => Speak::Plain,
+                        Some("claude") => SessionFormat::Claude,
+                        Some("plain") => SessionFormat::Plain,
                         _ => return Err("--speak takes claude or plain".to_owned()),
                     }
                 }

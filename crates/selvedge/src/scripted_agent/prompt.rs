@@ -8,13 +8,13 @@ use std::path::Path;
 use serde_json::json;
 
 /// What a corrective prompt says, followed by `n/max`.
-const RETRY: &str = "VERIFICATION RETRY ";
+const RETRY_MARKER: &str = "VERIFICATION RETRY ";
 
-pub(super) struct Prompt {
+pub(super) struct ReceivedPrompt {
     text: String,
 }
 
-impl Prompt {
+impl ReceivedPrompt {
     /// From standard input, else the last argument.
     pub(super) fn receive(rest: &[OsString]) -> io::Result<Self> {
         let mut bytes = Vec::new();
@@ -29,9 +29,9 @@ impl Prompt {
     /// The attempt by what the prompt says, from 1: retry n is attempt n + 1. An attempt that
     /// repeats an interrupted one gets the same prompt, and does the same again, whatever its
     /// number in the run.
-    pub(super) fn attempt(&self) -> usize {
+    pub(super) fn attempt_number(&self) -> usize {
         let retry = self.text.lines().find_map(|line| {
-            let (number, max) = line.strip_prefix(RETRY)?.split_once('/')?;
+            let (number, max) = line.strip_prefix(RETRY_MARKER)?.split_once('/')?;
             max.trim_end().parse::<usize>().ok()?;
             number.parse::<usize>().ok()
         });
@@ -39,10 +39,10 @@ impl Prompt {
     }
 
     /// Appends one line of JSON, in one write, so that sessions side by side do not mix theirs.
-    pub(super) fn log(&self, path: &Path) -> io::Result<()> {
+    pub(super) fn append_to_log(&self, path: &Path) -> io::Result<()> {
         let run_number = std::env::var("SELVEDGE_RUN_NUMBER").ok();
         let line = json!({
-            "attempt": self.attempt(),
+            "attempt": self.attempt_number(),
             "run_number": run_number.and_then(|number| number.parse::<u32>().ok()),
             "pid": std::process::id(),
             "prompt": self.text,
@@ -57,10 +57,10 @@ mod tests {
     use super::*;
 
     fn attempt(text: &str) -> usize {
-        Prompt {
+        ReceivedPrompt {
             text: text.to_owned(),
         }
-        .attempt()
+        .attempt_number()
     }
 
     #[test]

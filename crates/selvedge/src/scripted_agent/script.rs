@@ -18,14 +18,14 @@ use serde_json::{Map, Value};
 /// One list of steps for each attempt.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Script {
-    attempts: Vec<Vec<Step>>,
+pub(crate) struct AgentScript {
+    attempts: Vec<Vec<ScriptStep>>,
 }
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Step {
+pub(crate) enum ScriptStep {
     /// Say something. The last that was said is the final text.
     Say(String),
     /// Write a file, with the directories above it.
@@ -64,7 +64,7 @@ pub(crate) enum Step {
     /// End at once, without a final record.
     Exit(u8),
     /// The final record, in place of that of a plain success that cost nothing.
-    Result(Ending),
+    Result(ScriptedResult),
 }
 
 /// A file and its text.
@@ -85,7 +85,7 @@ pub(crate) struct Flood {
     pub bytes: u64,
     /// Where to.
     #[serde(default)]
-    pub stream: Stream,
+    pub stream: OutputStream,
     /// What it looks like.
     #[serde(default)]
     pub kind: FloodKind,
@@ -94,7 +94,7 @@ pub(crate) struct Flood {
 /// An output stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Stream {
+pub(crate) enum OutputStream {
     /// Where records go.
     #[default]
     Stdout,
@@ -121,7 +121,7 @@ pub(crate) enum FloodKind {
 pub(crate) struct Daemon {
     /// How it gets away.
     #[serde(default)]
-    pub kind: Escape,
+    pub kind: DetachMethod,
     /// The file to which it keeps appending its process id, a line each time.
     pub write_to: PathBuf,
     /// How often.
@@ -135,7 +135,7 @@ pub(crate) struct Daemon {
 /// How a process gets away from its parent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Escape {
+pub(crate) enum DetachMethod {
     /// A child in the agent's own process group.
     #[default]
     Background,
@@ -149,7 +149,7 @@ pub(crate) enum Escape {
 /// can be given too, and stands as it is.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Ending {
+pub(crate) struct ScriptedResult {
     /// `success`, `error_max_turns`, …
     pub subtype: Option<String>,
     /// Whether it failed; what the subtype says when absent.
@@ -168,9 +168,9 @@ pub(crate) struct Ending {
     pub others: Map<String, Value>,
 }
 
-impl Script {
+impl AgentScript {
     /// A script in code.
-    pub(crate) fn new(attempts: impl IntoIterator<Item = Vec<Step>>) -> Self {
+    pub(crate) fn new(attempts: impl IntoIterator<Item = Vec<ScriptStep>>) -> Self {
         Self {
             attempts: attempts.into_iter().collect(),
         }
@@ -183,7 +183,7 @@ impl Script {
     }
 
     /// The steps of an attempt, counted from 1.
-    pub(super) fn attempt(&self, attempt: usize) -> &[Step] {
+    pub(super) fn attempt_steps(&self, attempt: usize) -> &[ScriptStep] {
         let own = self.attempts.get(attempt.saturating_sub(1));
         own.or(self.attempts.last()).map_or(&[], Vec::as_slice)
     }
@@ -195,9 +195,9 @@ impl Daemon {
     }
 }
 
-impl Ending {
+impl ScriptedResult {
     /// Whether the session failed.
-    pub(super) fn failed(&self) -> bool {
+    pub(super) fn is_failure(&self) -> bool {
         let by_subtype = self
             .subtype
             .as_deref()

@@ -7,11 +7,11 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::act::Actor;
-use super::claude::Claude;
-use super::plain::Plain;
-use super::script::Script;
-use super::voice::Voice;
+use super::claude::ClaudeSessionWriter;
+use super::plain::PlainSessionWriter;
+use super::script::AgentScript;
+use super::session_writer::SessionWriter;
+use super::step_runner::StepRunner;
 
 /// An attempt's exit code, what it printed, and where it worked.
 struct Performed {
@@ -33,19 +33,19 @@ impl Performed {
     }
 }
 
-fn perform(steps: &Value, voice: &mut dyn Voice) -> (Result<u8, String>, TempDir) {
-    let script: Script = serde_json::from_value(json!([steps])).unwrap();
+fn perform(steps: &Value, voice: &mut dyn SessionWriter) -> (Result<u8, String>, TempDir) {
+    let script: AgentScript = serde_json::from_value(json!([steps])).unwrap();
     let workspace = tempfile::tempdir().unwrap();
-    let mut actor = Actor {
+    let mut actor = StepRunner {
         workspace: workspace.path(),
-        voice,
+        writer: voice,
     };
-    (actor.perform(script.attempt(1)), workspace)
+    (actor.run_steps(script.attempt_steps(1)), workspace)
 }
 
 fn claude(steps: &Value) -> Performed {
     let mut printed = Vec::new();
-    let (code, workspace) = perform(steps, &mut Claude::new(&mut printed));
+    let (code, workspace) = perform(steps, &mut ClaudeSessionWriter::new(&mut printed));
     Performed {
         code,
         printed,
@@ -55,7 +55,7 @@ fn claude(steps: &Value) -> Performed {
 
 fn plain(steps: &Value) -> Performed {
     let mut printed = Vec::new();
-    let (code, workspace) = perform(steps, &mut Plain::new(&mut printed));
+    let (code, workspace) = perform(steps, &mut PlainSessionWriter::new(&mut printed));
     Performed {
         code,
         printed,
@@ -242,7 +242,7 @@ fn a_script_that_cannot_be_followed_says_where() {
         {"write": {"path": "x", "text": "aa"}}, {"replace": {"path": "x", "from": "b", "to": "c"}},
     ]));
     assert_eq!(lost.code.unwrap_err(), "step 2: x: `b` is not there");
-    let unknown = serde_json::from_value::<Script>(json!([[{"dance": true}]])).unwrap_err();
+    let unknown = serde_json::from_value::<AgentScript>(json!([[{"dance": true}]])).unwrap_err();
     assert!(
         unknown.to_string().contains("unknown variant `dance`"),
         "{unknown}"
@@ -251,8 +251,9 @@ fn a_script_that_cannot_be_followed_says_where() {
 
 #[test]
 fn later_attempts_are_like_the_last_one_written_down() {
-    let script: Script = serde_json::from_value(json!([[{"say": "1"}], [{"say": "2"}]])).unwrap();
-    assert_ne!(script.attempt(1), script.attempt(2));
-    assert_eq!(script.attempt(2), script.attempt(3));
-    assert!(Script::new([]).attempt(1).is_empty());
+    let script: AgentScript =
+        serde_json::from_value(json!([[{"say": "1"}], [{"say": "2"}]])).unwrap();
+    assert_ne!(script.attempt_steps(1), script.attempt_steps(2));
+    assert_eq!(script.attempt_steps(2), script.attempt_steps(3));
+    assert!(AgentScript::new([]).attempt_steps(1).is_empty());
 }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 /// The name of our directory below each base directory.
-const OURS: &str = "selvedge";
+const APP_DIR: &str = "selvedge";
 
 /// The base directories, as the environment gives them.
 #[derive(Debug, Clone)]
-pub(crate) struct Directories {
+pub(crate) struct BaseDirectories {
     home: Option<PathBuf>,
     config_home: Option<PathBuf>,
     state_home: Option<PathBuf>,
@@ -16,9 +16,9 @@ pub(crate) struct Directories {
 /// Neither the XDG variable nor `HOME` says where to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no home directory: set HOME or {0}")]
-pub(crate) struct NoHome(&'static str);
+pub(crate) struct NoHomeError(&'static str);
 
-impl Directories {
+impl BaseDirectories {
     /// From environment variables. A path that is not absolute is ignored, as the rules ask for.
     pub(crate) fn new(environment: &[(String, String)]) -> Self {
         let path = |wanted: &str| {
@@ -33,19 +33,19 @@ impl Directories {
     }
 
     /// `$XDG_CONFIG_HOME/selvedge`, by default `~/.config/selvedge`: what a person wrote.
-    pub(crate) fn config(&self) -> Result<PathBuf, NoHome> {
-        self.below(self.config_home.as_ref(), ".config")
-            .ok_or(NoHome("XDG_CONFIG_HOME"))
+    pub(crate) fn config_dir(&self) -> Result<PathBuf, NoHomeError> {
+        self.app_dir_in(self.config_home.as_ref(), ".config")
+            .ok_or(NoHomeError("XDG_CONFIG_HOME"))
     }
 
     /// `$XDG_STATE_HOME/selvedge`, by default `~/.local/state/selvedge`: journals and outputs.
-    pub(crate) fn state(&self) -> Result<PathBuf, NoHome> {
-        self.below(self.state_home.as_ref(), ".local/state")
-            .ok_or(NoHome("XDG_STATE_HOME"))
+    pub(crate) fn state_dir(&self) -> Result<PathBuf, NoHomeError> {
+        self.app_dir_in(self.state_home.as_ref(), ".local/state")
+            .ok_or(NoHomeError("XDG_STATE_HOME"))
     }
 
     /// A path as messages show it: relative to `dir` where it lies below, else with `~`.
-    pub(crate) fn shown(&self, path: &Path, dir: &Path) -> PathBuf {
+    pub(crate) fn display_path(&self, path: &Path, dir: &Path) -> PathBuf {
         if let Ok(relative) = path.strip_prefix(dir) {
             return relative.to_owned();
         }
@@ -59,10 +59,10 @@ impl Directories {
         }
     }
 
-    fn below(&self, base: Option<&PathBuf>, default: &str) -> Option<PathBuf> {
+    fn app_dir_in(&self, base: Option<&PathBuf>, default: &str) -> Option<PathBuf> {
         let base = base
             .cloned()
             .or_else(|| self.home.as_ref().map(|home| home.join(default)));
-        base.map(|base| base.join(OURS))
+        base.map(|base| base.join(APP_DIR))
     }
 }

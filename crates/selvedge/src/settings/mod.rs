@@ -11,25 +11,25 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::config::{self, ConfigError, FileOwner, Flags, Layer, Resolved};
+use selvedge_core::config::{self, ConfigError, ConfigLayer, FileOwner, Flags, ResolvedConfig};
 
-pub(crate) use directories::Directories;
+pub(crate) use directories::BaseDirectories;
 pub(crate) use find::{REPOSITORY_FILE, find_repository_file, git_root};
-pub(crate) use render::{Severity, render};
+pub(crate) use render::{DiagnosticSeverity, render_diagnostic};
 
 /// A settings file larger than this is not one.
-const LARGEST_FILE: u64 = 1 << 20;
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// The settings in force for a directory.
 #[derive(Debug)]
-pub(crate) struct Settings {
+pub(crate) struct LoadedSettings {
     /// Their values.
-    pub(crate) resolved: Resolved,
+    pub(crate) resolved: ResolvedConfig,
     /// The repository's `selvedge.toml`, if there is one.
     pub(crate) repository_file: Option<PathBuf>,
 }
 
-impl Settings {
+impl LoadedSettings {
     /// The directory that the settings are about: the one that holds `selvedge.toml`, whose checks
     /// are written down from there, or else `dir` itself.
     pub(crate) fn root<'a>(&'a self, dir: &'a Path) -> &'a Path {
@@ -57,7 +57,7 @@ pub(crate) enum SettingsError {
     },
 }
 
-/// The process's environment, for [`load`] and [`Directories`]; what is not Unicode sets nothing.
+/// The process's environment, for [`load`] and [`BaseDirectories`]; what is not Unicode sets nothing.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -70,10 +70,10 @@ pub(crate) fn load(
     dir: &Path,
     flags: &Flags,
     environment: &[(String, String)],
-) -> Result<Settings, SettingsError> {
-    let directories = Directories::new(environment);
+) -> Result<LoadedSettings, SettingsError> {
+    let directories = BaseDirectories::new(environment);
     let person_file = directories
-        .config()
+        .config_dir()
         .map(|config| config.join("config.toml"));
     let repository_file = find_repository_file(dir);
     let mut layers = Vec::new();
@@ -82,27 +82,31 @@ pub(crate) fn load(
         (FileOwner::Repository, &repository_file),
     ] {
         if let Some(path) = file
-            && let Some(text) = read(path)?
+            && let Some(text) = read_optional(path)?
         {
-            layers.push(Layer::file(owner, directories.shown(path, dir), text)?);
+            layers.push(ConfigLayer::file(
+                owner,
+                directories.display_path(path, dir),
+                text,
+            )?);
         }
     }
-    layers.push(Layer::environment(environment.iter().cloned()));
-    layers.push(Layer::flags(flags));
-    Ok(Settings {
+    layers.push(ConfigLayer::environment(environment.iter().cloned()));
+    layers.push(ConfigLayer::flags(flags));
+    Ok(LoadedSettings {
         resolved: config::resolve(layers)?,
         repository_file,
     })
 }
 
 /// The text of a file, nothing if it does not exist.
-fn read(path: &Path) -> Result<Option<String>, SettingsError> {
+fn read_optional(path: &Path) -> Result<Option<String>, SettingsError> {
     let text = || -> io::Result<String> {
         let metadata = std::fs::metadata(path)?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
-        if metadata.len() > LARGEST_FILE {
+        if metadata.len() > MAX_SETTINGS_BYTES {
             return Err(io::Error::other("it is larger than 1 MiB"));
         }
         std::fs::read_to_string(path)

@@ -2,11 +2,11 @@
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use selvedge_core::config::{Diagnostic, Source};
+use selvedge_core::config::{ConfigSource, Diagnostic};
 
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Severity {
+pub(crate) enum DiagnosticSeverity {
     /// Nothing can be run.
     Error,
     /// Something was ignored.
@@ -16,18 +16,24 @@ pub(crate) enum Severity {
 }
 
 /// The text, without a newline at its end; `styled` adds colours.
-pub(crate) fn render(diagnostic: &Diagnostic, severity: Severity, styled: bool) -> String {
+pub(crate) fn render_diagnostic(
+    diagnostic: &Diagnostic,
+    severity: DiagnosticSeverity,
+    styled: bool,
+) -> String {
     let level = match severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
-        Severity::Note => Level::NOTE,
+        DiagnosticSeverity::Error => Level::ERROR,
+        DiagnosticSeverity::Warning => Level::WARNING,
+        DiagnosticSeverity::Note => Level::NOTE,
     };
-    let place = &diagnostic.place;
+    let place = &diagnostic.span;
     let snippet = match (&*place.source, place.source.text()) {
-        (Source::File { path, .. }, Some(text)) => Some(
+        (ConfigSource::File { path, .. }, Some(text)) => Some(
             Snippet::source(text)
                 .path(path.display().to_string())
-                .annotation(AnnotationKind::Primary.span(first_line(text, place.span.clone()))),
+                .annotation(
+                    AnnotationKind::Primary.span(first_line_span(text, place.span.clone())),
+                ),
         ),
         _ => None,
     };
@@ -49,7 +55,7 @@ pub(crate) fn render(diagnostic: &Diagnostic, severity: Severity, styled: bool) 
 }
 
 /// A value over many lines is pointed at by its first.
-fn first_line(text: &str, span: std::ops::Range<usize>) -> std::ops::Range<usize> {
+fn first_line_span(text: &str, span: std::ops::Range<usize>) -> std::ops::Range<usize> {
     let end = text.get(span.clone()).and_then(|value| value.find('\n'));
     span.start..end.map_or(span.end, |length| span.start + length)
 }

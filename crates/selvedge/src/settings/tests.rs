@@ -6,7 +6,10 @@ use std::path::Path;
 use selvedge_core::config::Flags;
 use tempfile::TempDir;
 
-use super::{Directories, SettingsError, Severity, find_repository_file, load, render};
+use super::{
+    BaseDirectories, DiagnosticSeverity, SettingsError, find_repository_file, load,
+    render_diagnostic,
+};
 
 /// A home and a repository with a directory below it.
 struct World {
@@ -43,7 +46,7 @@ impl World {
         home.into_iter().chain(more).collect()
     }
 
-    fn load(&self, dir: &str) -> Result<super::Settings, SettingsError> {
+    fn load(&self, dir: &str) -> Result<super::LoadedSettings, SettingsError> {
         load(&self.path(dir), &Flags::default(), &self.environment(&[]))
     }
 }
@@ -103,24 +106,24 @@ fn the_base_directories_follow_xdg() {
         let owned = pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Directories::new(&owned.collect::<Vec<_>>())
+        BaseDirectories::new(&owned.collect::<Vec<_>>())
     };
     let home = variables(&[("HOME", "/home/me")]);
     assert_eq!(
-        home.state().unwrap(),
+        home.state_dir().unwrap(),
         Path::new("/home/me/.local/state/selvedge")
     );
     assert_eq!(
-        home.config().unwrap(),
+        home.config_dir().unwrap(),
         Path::new("/home/me/.config/selvedge")
     );
     let xdg = variables(&[
         ("XDG_STATE_HOME", "/state"),
         ("XDG_CONFIG_HOME", "not/absolute"),
     ]);
-    assert_eq!(xdg.state().unwrap(), Path::new("/state/selvedge"));
+    assert_eq!(xdg.state_dir().unwrap(), Path::new("/state/selvedge"));
     assert_eq!(
-        xdg.config().unwrap_err().to_string(),
+        xdg.config_dir().unwrap_err().to_string(),
         "no home directory: set HOME or XDG_CONFIG_HOME"
     );
 }
@@ -150,7 +153,7 @@ fn messages_show_the_line_and_what_to_do() {
     let warnings = world.load("repository").unwrap().resolved.warnings;
     let shown: Vec<_> = warnings
         .iter()
-        .map(|warning| render(warning, Severity::Warning, false))
+        .map(|warning| render_diagnostic(warning, DiagnosticSeverity::Warning, false))
         .collect();
     insta::assert_snapshot!(shown.join("\n\n"));
 
@@ -161,8 +164,12 @@ fn messages_show_the_line_and_what_to_do() {
     let SettingsError::Invalid(error) = world.load("repository").unwrap_err() else {
         panic!("an invalid file")
     };
-    insta::assert_snapshot!(render(&error.0, Severity::Error, false));
-    assert!(render(&error.0, Severity::Error, true).contains("\u{1b}["));
+    insta::assert_snapshot!(render_diagnostic(
+        &error.0,
+        DiagnosticSeverity::Error,
+        false
+    ));
+    assert!(render_diagnostic(&error.0, DiagnosticSeverity::Error, true).contains("\u{1b}["));
 
     world.write("repository/selvedge.toml", "");
     let flags = Flags {
@@ -173,5 +180,9 @@ fn messages_show_the_line_and_what_to_do() {
     let SettingsError::Invalid(error) = error else {
         panic!("an invalid flag")
     };
-    insta::assert_snapshot!(render(&error.0, Severity::Error, false));
+    insta::assert_snapshot!(render_diagnostic(
+        &error.0,
+        DiagnosticSeverity::Error,
+        false
+    ));
 }

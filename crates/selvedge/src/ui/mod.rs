@@ -1,38 +1,38 @@
 //! The dashboard's view of the local journal. It only reads; what a person decides in a review is
 //! carried out by `selvedge review`, a program of its own as if they had typed it.
 
-mod held;
-mod known;
-mod link;
-mod reading;
+mod held_locks;
+mod local_backend;
+mod login_link;
 mod review;
 mod rows;
+mod run_stats_cache;
 
 use std::path::PathBuf;
 
 use selvedge_core::model::RunId;
-use selvedge_face::stats::RunFacts;
+use selvedge_face::stats::RunStats;
 use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal};
 
-use self::known::Known;
+use self::run_stats_cache::RunStatsCache;
 use crate::error::CliError;
-use crate::local::Home;
+use crate::local::StateDir;
 
-pub(crate) use link::OneLink;
-pub(crate) use reading::LocalReading;
+pub(crate) use local_backend::LocalBackend;
+pub(crate) use login_link::OneTimeLoginLink;
 
 /// What is known of every run, for the statistics.
-pub(crate) fn facts(
-    home: &Home,
+pub(crate) fn load_facts(
+    home: &StateDir,
     journal: &SqliteJournal,
     workspace: Option<PathBuf>,
-) -> Result<Vec<RunFacts>, CliError> {
+) -> Result<Vec<RunStats>, CliError> {
     let filter = RunFilter {
         workspace,
         ..RunFilter::default()
     };
     let runs = all_runs(journal, &filter)?;
-    facts_of(home, journal, &runs, &mut Known::read(home.root()))
+    facts_of_runs(home, journal, &runs, &mut RunStatsCache::load(home.root()))
 }
 
 /// All runs that a filter lets through, the newest first.
@@ -42,33 +42,39 @@ fn all_runs(journal: &SqliteJournal, filter: &RunFilter) -> Result<Vec<RunSummar
 }
 
 /// What is known of these runs, without looking again at those that are as they were.
-fn facts_of(
-    home: &Home,
+fn facts_of_runs(
+    home: &StateDir,
     journal: &SqliteJournal,
     runs: &[RunSummary],
-    known: &mut Known,
-) -> Result<Vec<RunFacts>, CliError> {
+    known: &mut RunStatsCache,
+) -> Result<Vec<RunStats>, CliError> {
     let mut facts = Vec::with_capacity(runs.len());
     for run in runs {
-        facts.extend(fact(home, journal, run.run_id, run.last_seq, known)?);
+        facts.extend(facts_of_run(
+            home,
+            journal,
+            run.run_id,
+            run.last_seq,
+            known,
+        )?);
     }
-    known.keep();
+    known.save();
     Ok(facts)
 }
 
 /// Of one run; nothing of a plan, which is made of runs.
-fn fact(
-    home: &Home,
+fn facts_of_run(
+    home: &StateDir,
     journal: &SqliteJournal,
     run: RunId,
     last_seq: u64,
-    known: &mut Known,
-) -> Result<Option<RunFacts>, CliError> {
-    if let Some(facts) = known.of(run, last_seq) {
+    known: &mut RunStatsCache,
+) -> Result<Option<RunStats>, CliError> {
+    if let Some(facts) = known.get(run, last_seq) {
         return Ok(facts.clone());
     }
     let state = home.replay(journal, run)?;
-    let facts = state.run.as_ref().map(RunFacts::of);
-    known.remember(run, last_seq, facts.clone());
+    let facts = state.run.as_ref().map(RunStats::from_run);
+    known.insert(run, last_seq, facts.clone());
     Ok(facts)
 }

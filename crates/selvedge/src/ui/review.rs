@@ -5,21 +5,24 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
 
-use selvedge_core::lease::Review;
-use selvedge_core::machine::{Run, State};
+use selvedge_core::lease::ReviewAction;
+use selvedge_core::machine::{JournalState, Run};
 use selvedge_core::model::{ReviewTarget, RunId, exit_code};
-use selvedge_face::reading::{Decision, PendingReview, Trouble};
+use selvedge_face::backend::{DashboardError, PendingReview, ReviewSubmission};
 use tokio::process::Command;
 
 /// How long the page waits. Another attempt goes on for as long as it takes; what is refused is
 /// refused at once.
-const PATIENCE: Duration = Duration::from_secs(20);
-const PATIENCE_WITH_RETRY: Duration = Duration::from_millis(1500);
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(20);
+const RETRY_REVIEW_TIMEOUT: Duration = Duration::from_millis(1500);
 /// How much of an error is shown, in characters.
-const LONGEST: usize = 600;
+const MAX_ERROR_CHARS: usize = 600;
 
 /// The work that a person has to decide on; of a plan, that of the subtask that it waits for.
-pub(super) fn pending(state: &State, runs: &BTreeMap<RunId, Run>) -> Option<PendingReview> {
+pub(super) fn pending_review(
+    state: &JournalState,
+    runs: &BTreeMap<RunId, Run>,
+) -> Option<PendingReview> {
     let of_run = |run: &Run| Some((run.run_id, run.review_target()?));
     let (run, target) = match (&state.plan, &state.run) {
         (Some(plan), _) if plan.spec.contest.is_some() => (plan.run_id, plan.review_target()?),
@@ -33,18 +36,21 @@ pub(super) fn pending(state: &State, runs: &BTreeMap<RunId, Run>) -> Option<Pend
 }
 
 /// Runs the command; the answer is for the person.
-pub(super) async fn carry_out(run: &str, decision: &Decision) -> Result<String, Trouble> {
-    let program = std::env::current_exe().map_err(Trouble::failed)?;
+pub(super) async fn run_review_command(
+    run: &str,
+    decision: &ReviewSubmission,
+) -> Result<String, DashboardError> {
+    let program = std::env::current_exe().map_err(DashboardError::failed)?;
     let mut command = Command::new(program);
     command.args(["review", run, "--format", "json"]);
     let (words, patience): (&[&str], _) = match decision.review {
-        Review::Accept => (&["--accept"], PATIENCE),
-        Review::Reject => (&["--reject"], PATIENCE),
-        Review::Retry => (&["--reject", "--retry"], PATIENCE_WITH_RETRY),
+        ReviewAction::Accept => (&["--accept"], REVIEW_TIMEOUT),
+        ReviewAction::Reject => (&["--reject"], REVIEW_TIMEOUT),
+        ReviewAction::Retry => (&["--reject", "--retry"], RETRY_REVIEW_TIMEOUT),
     };
     command.args(words);
     // What the page showed is decided on, or nothing.
-    let ReviewTarget { attempt, tree } = &decision.named;
+    let ReviewTarget { attempt, tree } = &decision.target;
     command.args(attempt.map(|number| format!("--attempt={number}")));
     command.args(tree.as_ref().map(|tree| format!("--tree={tree}")));
     command.arg(format!("--reason={}", decision.reason));
@@ -52,13 +58,15 @@ pub(super) async fn carry_out(run: &str, decision: &Decision) -> Result<String, 
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let child = command.spawn().map_err(Trouble::failed)?;
+    let child = command.spawn().map_err(DashboardError::failed)?;
     // Asked for so that it goes on if nobody waits any longer.
     let ended = tokio::spawn(child.wait_with_output());
     let Ok(ended) = tokio::time::timeout(patience, ended).await else {
         return Ok("It is being carried out.".to_owned());
     };
-    let output = ended.map_err(Trouble::failed)?.map_err(Trouble::failed)?;
+    let output = ended
+        .map_err(DashboardError::failed)?
+        .map_err(DashboardError::failed)?;
     let refused = [exit_code::USAGE, exit_code::INFRASTRUCTURE].map(i32::from);
     if output
         .status
@@ -68,7 +76,7 @@ pub(super) async fn carry_out(run: &str, decision: &Decision) -> Result<String, 
         return Ok("Decided.".to_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(Trouble::Refused(
-        said.trim().chars().take(LONGEST).collect(),
+    Err(DashboardError::Refused(
+        said.trim().chars().take(MAX_ERROR_CHARS).collect(),
     ))
 }

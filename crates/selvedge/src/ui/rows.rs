@@ -3,27 +3,27 @@
 use std::path::Path;
 
 use selvedge_engine::workspace::file_name_for;
-use selvedge_face::reading::{Standing, TaskRow};
-use selvedge_store::{RunSummary, Standing as Stored, TaskHead};
+use selvedge_face::backend::{DisplayStatus, TaskListItem};
+use selvedge_store::{RunStatus, RunSummary, TaskHead};
 
-use super::held::Held;
+use super::held_locks::HeldLocks;
 
 /// A summary as a row.
-pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &Held) -> TaskRow {
+pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) -> TaskListItem {
     let task = summary.task.as_ref();
     let text = |text: Option<&str>, else_: &str| text.unwrap_or(else_).to_owned();
-    TaskRow {
+    TaskListItem {
         id: summary.run_id.to_string(),
         short: summary.run_id.short(),
         description: task.map_or_else(
             || "(written by a later release)".to_owned(),
-            |task| cut(&task.description),
+            |task| mark_truncated(&task.description),
         ),
         agent: text(task.map(|task| task.agent.as_str()), "?"),
         workspace: task.map_or_else(String::new, |task| {
             task.workspace.to_string_lossy().into_owned()
         }),
-        standing: standing(summary, state_directory, held),
+        standing: run_standing(summary, state_directory, held),
         attempts: summary.attempts,
         max_attempts: task.map_or(0, |task| task.max_attempts),
         cost: summary.cost,
@@ -36,28 +36,28 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &Held) -> 
 }
 
 /// Says where a description goes on: a summary holds the beginning of one.
-fn cut(description: &str) -> String {
-    let goes_on = description.chars().count() >= TaskHead::DESCRIPTION;
+fn mark_truncated(description: &str) -> String {
+    let goes_on = description.chars().count() >= TaskHead::MAX_DESCRIPTION_CHARS;
     format!("{description}{}", if goes_on { "…" } else { "" })
 }
 
-fn standing(summary: &RunSummary, state_directory: &Path, held: &Held) -> Standing {
+fn run_standing(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) -> DisplayStatus {
     match summary.standing {
-        Stored::Suspended => Standing::Suspended,
-        Stored::AwaitingReview => Standing::NeedsReview,
-        Stored::Finished { outcome } => Standing::Finished(outcome),
-        Stored::Open if is_at_work(summary, state_directory, held) => Standing::Running,
-        Stored::Open => Standing::Interrupted,
+        RunStatus::Suspended => DisplayStatus::Suspended,
+        RunStatus::AwaitingReview => DisplayStatus::NeedsReview,
+        RunStatus::Finished { outcome } => DisplayStatus::Finished(outcome),
+        RunStatus::Open if is_running(summary, state_directory, held) => DisplayStatus::Running,
+        RunStatus::Open => DisplayStatus::Interrupted,
     }
 }
 
 /// Whether a program holds the directory for this run, or for the plan that it is a part of.
-fn is_at_work(summary: &RunSummary, state_directory: &Path, held: &Held) -> bool {
+fn is_running(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) -> bool {
     let Some(task) = &summary.task else {
         return false;
     };
     let name = file_name_for(&task.workspace) + ".lock";
-    let holder = held.by(&state_directory.join("locks").join(name));
+    let holder = held.holder_of(&state_directory.join("locks").join(name));
     let plan = task.part_of.as_ref().map(|part| part.plan);
     match (holder, plan) {
         (Some(run), plan) => {

@@ -3,73 +3,73 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use selvedge_core::fleet::{ProgressEvent, project};
 use selvedge_core::machine::Run;
 use selvedge_core::model::{Cost, Envelope, Event, Step};
+use selvedge_core::protocol::{ProgressEvent, project};
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
 /// Activities in one batch.
-const MOST: usize = 128;
+const MAX_ACTIVITIES: usize = 128;
 /// Text that runs on is one activity up to so many bytes.
-const LONGEST_TEXT: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 
 /// What was gathered.
 #[derive(Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct ActivityBatch {
     pub(super) activity: Vec<ProgressEvent>,
     pub(super) dropped: u64,
 }
 
 /// Gathers a run's activities.
 #[derive(Debug, Default)]
-pub(super) struct Tap {
-    batch: Mutex<Batch>,
+pub(super) struct ActivityBuffer {
+    batch: Mutex<ActivityBatch>,
     attempt: AtomicU32,
-    spent: Mutex<Spent>,
+    cost_before_attempt: Mutex<AccumulatedCost>,
     steps: Mutex<Vec<Step>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Spent(Cost);
+struct AccumulatedCost(Cost);
 
-impl Default for Spent {
+impl Default for AccumulatedCost {
     fn default() -> Self {
         Self(Cost::ZERO)
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Tap {
+impl ActivityBuffer {
     /// Takes out what was gathered, if anything was.
-    pub(super) fn take(&self) -> Option<Batch> {
-        let mut batch = held(&self.batch);
+    pub(super) fn take(&self) -> Option<ActivityBatch> {
+        let mut batch = lock_ignoring_poison(&self.batch);
         let empty = batch.activity.is_empty() && batch.dropped == 0;
         (!empty).then(|| std::mem::take(&mut *batch))
     }
 
     /// Drops what was gathered, and counts it.
-    pub(super) fn drop_all(&self) {
-        let mut batch = held(&self.batch);
+    pub(super) fn discard(&self) {
+        let mut batch = lock_ignoring_poison(&self.batch);
         batch.dropped += batch.activity.len() as u64;
         batch.activity.clear();
     }
 
     /// Something worth a line.
-    pub(super) fn note(&self, message: impl Into<String>) {
-        self.add(ProgressEvent::Status {
+    pub(super) fn push_note(&self, message: impl Into<String>) {
+        self.push(ProgressEvent::Status {
             message: message.into(),
         });
     }
 
-    fn add(&self, event: ProgressEvent) {
-        let mut batch = held(&self.batch);
+    fn push(&self, event: ProgressEvent) {
+        let mut batch = lock_ignoring_poison(&self.batch);
         if let (ProgressEvent::Token { text }, Some(ProgressEvent::Token { text: before })) =
             (&event, batch.activity.last_mut())
-            && before.len() + text.len() <= LONGEST_TEXT
+            && before.len() + text.len() <= MAX_TEXT_BYTES
         {
             before.push_str(text);
             return;
@@ -80,7 +80,7 @@ impl Tap {
             *before = event;
             return;
         }
-        if batch.activity.len() >= MOST {
+        if batch.activity.len() >= MAX_ACTIVITIES {
             batch.dropped += 1;
         } else {
             batch.activity.push(event);
@@ -88,21 +88,21 @@ impl Tap {
     }
 
     fn check_type(&self, label: &str) -> String {
-        let steps = held(&self.steps);
+        let steps = lock_ignoring_poison(&self.steps);
         let step = steps.iter().find(|step| step.label() == label);
         step.map_or("", |step| step.kind.as_str()).to_owned()
     }
 }
 
-impl Progress for Tap {
-    fn activity(&self, activity: Activity) {
-        self.add(match activity {
+impl Progress for ActivityBuffer {
+    fn on_activity(&self, activity: Activity) {
+        self.push(match activity {
             Activity::Text(text) => ProgressEvent::Token {
-                text: shortened(text),
+                text: truncate_text(text),
             },
             Activity::ToolStarted { name, subject } => ProgressEvent::Tool {
                 name,
-                subject: shortened(subject),
+                subject: truncate_text(subject),
                 ok: None,
             },
             Activity::ToolEnded { name, ok } => ProgressEvent::Tool {
@@ -119,18 +119,18 @@ impl Progress for Tap {
                 attempt,
                 max,
                 delay_ms,
-                text: shortened(reason),
+                text: truncate_text(reason),
             },
             Activity::Cost(attempt) => ProgressEvent::Cost {
                 attempt,
-                cumulative: held(&self.spent).0 + attempt,
+                cumulative: lock_ignoring_poison(&self.cost_before_attempt).0 + attempt,
             },
             Activity::CheckStarted { label } => ProgressEvent::CheckStart {
-                text: shortened(label),
+                text: truncate_text(label),
                 again: false,
             },
             Activity::CheckRepeated { label } => ProgressEvent::CheckStart {
-                text: shortened(label),
+                text: truncate_text(label),
                 again: true,
             },
             Activity::CheckEnded {
@@ -142,39 +142,39 @@ impl Progress for Tap {
                 check_type: self.check_type(&label),
                 check_status: status,
                 attempt: self.attempt.load(Ordering::Relaxed),
-                text: shortened(label),
-                reason: reason.map(shortened),
+                text: truncate_text(label),
+                reason: reason.map(truncate_text),
                 duration_ms,
             },
             Activity::Note(message) => ProgressEvent::Status {
-                message: shortened(message),
+                message: truncate_text(message),
             },
         });
     }
 }
 
-impl Observer for Tap {
-    fn event(&self, envelope: &Envelope, run: &Run) {
+impl Observer for ActivityBuffer {
+    fn on_event(&self, envelope: &Envelope, run: &Run) {
         match &envelope.event {
             Event::AttemptBegan { run_number, .. } => {
                 self.attempt.store(*run_number, Ordering::Relaxed);
-                held(&self.spent).0 = run.cost();
+                lock_ignoring_poison(&self.cost_before_attempt).0 = run.cost();
             }
             Event::RunCreated { .. } | Event::Resumed { .. } => {
-                *held(&self.steps) = run.spec.steps().to_vec();
+                *lock_ignoring_poison(&self.steps) = run.spec.steps().to_vec();
             }
             _ => {}
         }
         for event in project(envelope, run) {
-            self.add(event);
+            self.push(event);
         }
     }
 }
 
 /// One activity shows so much and no more.
-fn shortened(mut text: String) -> String {
-    if text.len() > LONGEST_TEXT {
-        let end = (0..=LONGEST_TEXT)
+fn truncate_text(mut text: String) -> String {
+    if text.len() > MAX_TEXT_BYTES {
+        let end = (0..=MAX_TEXT_BYTES)
             .rev()
             .find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));
@@ -189,11 +189,11 @@ mod tests {
 
     #[test]
     fn text_runs_on_and_what_is_too_much_is_counted() {
-        let tap = Tap::default();
-        tap.activity(Activity::Text("a".to_owned()));
-        tap.activity(Activity::Text("b".to_owned()));
-        for number in 0..2 * MOST {
-            tap.activity(Activity::ToolStarted {
+        let tap = ActivityBuffer::default();
+        tap.on_activity(Activity::Text("a".to_owned()));
+        tap.on_activity(Activity::Text("b".to_owned()));
+        for number in 0..2 * MAX_ACTIVITIES {
+            tap.on_activity(Activity::ToolStarted {
                 name: number.to_string(),
                 subject: String::new(),
             });
@@ -207,7 +207,7 @@ mod tests {
         );
         assert_eq!(
             batch.activity.len() as u64 + batch.dropped,
-            1 + 2 * MOST as u64
+            1 + 2 * MAX_ACTIVITIES as u64
         );
         assert!(tap.take().is_none());
     }

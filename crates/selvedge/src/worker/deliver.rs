@@ -1,17 +1,17 @@
 //! What is handed in at a task's end: its result, the work as a patch, and as a branch where that is wanted.
 
-use selvedge_core::fleet::{RESULT_PATCH, TaskAssign, TaskResult};
 use selvedge_core::machine::Run;
-use selvedge_core::model::{Deliver, Outcome};
+use selvedge_core::model::{DeliveryMode, Outcome};
+use selvedge_core::protocol::{RESULT_PATCH, TaskAssign, TaskResult};
 
-use super::files::kept;
-use super::place::Place;
-use super::pump::Upload;
+use super::entry_sender::Upload;
+use super::task_workspace::TaskWorkspace;
+use super::uploads::save_for_upload;
 
 /// The result, with what was made as a patch, and as a branch where that is wanted.
-pub(super) fn delivered(
+pub(super) fn prepare_result(
     assign: &TaskAssign,
-    place: &Place,
+    place: &TaskWorkspace,
     run: &Run,
 ) -> (TaskResult, Vec<Upload>) {
     let mut result = TaskResult::from(run.result());
@@ -19,9 +19,9 @@ pub(super) fn delivered(
         return (result, Vec::new());
     }
     let id = assign.lease.task_id;
-    let push = assign.task.deliver == Some(Deliver::Branch)
+    let push = assign.task.deliver == Some(DeliveryMode::Branch)
         && matches!(result.outcome, Outcome::Verified | Outcome::Unchecked);
-    let message = message(run);
+    let message = commit_message(run);
     let files = tokio::task::block_in_place(|| {
         match place.commit(&assign.task, id, &message) {
             Err(error) => result.warnings.push(format!("there is no patch: {error}")),
@@ -38,7 +38,7 @@ pub(super) fn delivered(
                             .push(format!("the branch could not be pushed: {error}")),
                     }
                 }
-                return kept(RESULT_PATCH, &patch, &place.run_dir())
+                return save_for_upload(RESULT_PATCH, &patch, &place.run_dir())
                     .into_iter()
                     .collect();
             }
@@ -48,7 +48,7 @@ pub(super) fn delivered(
     (result, files)
 }
 
-fn message(run: &Run) -> String {
+fn commit_message(run: &Run) -> String {
     let lines = run.spec.description.lines().map(str::trim);
     let title = lines.into_iter().find(|line| !line.is_empty());
     let title: String = title.unwrap_or("Work").chars().take(72).collect();

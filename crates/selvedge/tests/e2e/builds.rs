@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use selvedge_testkit::TestEnv;
 
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 /// How a person's tools reach their registries: files of their home, and beginnings of variables.
 const SETTINGS: [&str; 4] = [
@@ -31,7 +31,7 @@ const VARIABLES: [&str; 12] = [
 
 /// Commits the files, and verifies that the command passes behind the walls.
 fn passes(files: &[(&str, &str)], check: &str) {
-    let env = stage();
+    let env = env_with_repo();
     for (path, text) in files {
         env.write(path, text);
     }
@@ -68,7 +68,7 @@ fn passes(files: &[(&str, &str)], check: &str) {
             verify = verify.env(name, value);
         }
     }
-    let out = verify.patience(std::time::Duration::from_mins(5)).run();
+    let out = verify.timeout(std::time::Duration::from_mins(5)).run();
     out.assert_code(0);
     let walls = &out.json()["sandbox"];
     assert_ne!(walls["backend"], "none", "{walls}");

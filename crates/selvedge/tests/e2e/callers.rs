@@ -1,14 +1,14 @@
 //! The real Claude Code as the caller: its Stop hook, and Selvedge as its tool server. The agent is
 //! started by hand here, as a person would; the model is scripted.
 
-use selvedge_testkit::{Invocation, ModelServer, Output, TestEnv, Turn};
+use selvedge_testkit::{CommandOutput, Invocation, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use crate::stage::{MODEL, program, stage, writes};
+use crate::fixtures::{MODEL, env_with_repo, program, writes};
 
 /// A project whose check holds once the answer is right.
 fn project() -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "selvedge.toml",
         "[[checks]]\nname = \"answer\"\nrun = \"grep -q 42 answer\"\n",
@@ -44,7 +44,7 @@ fn with_hook(env: &TestEnv) {
     env.write(".claude/settings.json", settings.to_string());
 }
 
-fn result(out: &Output) -> String {
+fn result(out: &CommandOutput) -> String {
     out.assert_code(0);
     out.json()["result"].as_str().unwrap_or_default().to_owned()
 }
@@ -55,9 +55,9 @@ fn the_stop_hook_holds_claude_code_back_until_the_checks_hold() {
     with_hook(&env);
     let server = ModelServer::start([
         writes(&env, "41\n"),
-        Turn::text("It is 41."),
+        ScriptedTurn::text("It is 41."),
         writes(&env, "42\n"),
-        Turn::text("It is 42."),
+        ScriptedTurn::text("It is 42."),
     ]);
     let out = claude(&env, &server, &[]).run();
     assert_eq!(result(&out), "It is 42.");
@@ -79,10 +79,10 @@ fn the_stop_hook_lets_an_agent_go_that_mends_nothing() {
     let env = project();
     with_hook(&env);
     let server = ModelServer::start([
-        Turn::text("Done."),
-        Turn::text("Done again."),
-        Turn::text("Really done."),
-        Turn::text("It is not verified: I cannot mend it."),
+        ScriptedTurn::text("Done."),
+        ScriptedTurn::text("Done again."),
+        ScriptedTurn::text("Really done."),
+        ScriptedTurn::text("It is not verified: I cannot mend it."),
     ]);
     let out = claude(&env, &server, &[]).run();
     assert_eq!(result(&out), "It is not verified: I cannot mend it.");
@@ -100,10 +100,10 @@ fn the_tools_serve_claude_code() {
     let servers = json!({"mcpServers": {"selvedge": {"command": program, "args": ["mcp"]}}});
     let servers = env.write("../servers.json", servers.to_string());
     let server = ModelServer::start([
-        Turn::tool("mcp__selvedge__verify", json!({})),
+        ScriptedTurn::tool("mcp__selvedge__verify", json!({})),
         writes(&env, "42\n"),
-        Turn::tool("mcp__selvedge__verify", json!({})),
-        Turn::text("It is 42."),
+        ScriptedTurn::tool("mcp__selvedge__verify", json!({})),
+        ScriptedTurn::text("It is 42."),
     ]);
     let servers = servers.to_str().unwrap();
     let more = [

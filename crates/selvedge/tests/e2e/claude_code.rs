@@ -1,16 +1,16 @@
 //! Claude Code itself, through the real `selvedge run`: what the scenarios of all agents leave out.
 
-use selvedge_testkit::{Answer, ModelServer, Request, Script, Turn};
+use selvedge_testkit::{ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedTurn};
 use serde_json::json;
 
-use crate::slow::Slow;
-use crate::stage::{connect, run, stage, writes};
+use crate::fixtures::{connect, env_with_repo, run, writes};
+use crate::slow::EndlessCommand;
 
 #[test]
 fn a_session_that_meets_the_cap_on_cost_is_6() {
-    let env = stage();
+    let env = env_with_repo();
     let dear = writes(&env, "42\n").usage(1_000_000, 1_000);
-    let server = ModelServer::start([dear, writes(&env, "42\n"), Turn::text("It is 42.")]);
+    let server = ModelServer::start([dear, writes(&env, "42\n"), ScriptedTurn::text("It is 42.")]);
     connect(&env, &server);
     let out = run(&env, &["--max-cost", "0.02", "--format", "json"]).run();
     out.assert_code(6);
@@ -23,14 +23,14 @@ fn a_session_that_meets_the_cap_on_cost_is_6() {
 
 #[test]
 fn stopped_by_the_clock_in_the_middle_of_a_tool_call_is_4_whatever_it_says_then() {
-    let slow = Slow::new();
+    let slow = EndlessCommand::new();
     let env = &slow.env;
     // The check would pass: a success that the agent claims once it is stopped would be believed.
     let turns = [
         writes(env, "42\n"),
-        Turn::tool("Bash", json!({"command": Slow::COMMAND})),
-        Turn::text("It is 42."),
-        Turn::text("It is 42."),
+        ScriptedTurn::tool("Bash", json!({"command": EndlessCommand::COMMAND})),
+        ScriptedTurn::text("It is 42."),
+        ScriptedTurn::text("It is 42."),
     ];
     let server = ModelServer::start(turns);
     connect(env, &server);
@@ -43,22 +43,25 @@ fn stopped_by_the_clock_in_the_middle_of_a_tool_call_is_4_whatever_it_says_then(
         result["cost_source"], "reported",
         "it had the time to say what it cost: {out}"
     );
-    slow.nothing_of_it_lives();
+    slow.assert_nothing_left();
 }
 
 #[test]
 fn another_of_its_models_judges_the_work_without_any_tool() {
-    let env = stage();
+    let env = env_with_repo();
     let no = r#"{"passed": false, "issues": ["nobody can read it"], "confidence": 0.9, "suggestion": null}"#;
     let yes = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
     let answers = |json: &str| {
         let answer = serde_json::from_str(json).unwrap();
-        Turn::tool("StructuredOutput", answer).usage(2_000, 60)
+        ScriptedTurn::tool("StructuredOutput", answer).usage(2_000, 60)
     };
-    let script = Script::new()
-        .session([writes(&env, "42\n"), Turn::text("It is 42.")])
+    let script = ModelScript::new()
+        .session([writes(&env, "42\n"), ScriptedTurn::text("It is 42.")])
         .session([answers(no)])
-        .session([writes(&env, "42\n\n"), Turn::text("It is 42, with room.")])
+        .session([
+            writes(&env, "42\n\n"),
+            ScriptedTurn::text("It is 42, with room."),
+        ])
         .session([answers(yes)]);
     let server = ModelServer::start(script);
     connect(&env, &server);
@@ -82,7 +85,7 @@ fn another_of_its_models_judges_the_work_without_any_tool() {
     );
     assert_eq!(judgement["cost"]["source"], "reported");
     assert!(judgement.get("same_model").is_none());
-    let judged = |request: &&Request| matches!(request.answer, Answer::Turn { session, .. } if session % 2 == 0);
+    let judged = |request: &&RecordedRequest| matches!(request.answer, ReplySource::Turn { session, .. } if session % 2 == 0);
     for request in server.requests().iter().filter(judged) {
         let tools = request.body["tools"].as_array();
         let names = tools.into_iter().flatten().map(|tool| &tool["name"]);

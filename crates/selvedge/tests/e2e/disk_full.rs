@@ -21,7 +21,7 @@ echo "resumed: $?"
 fn a_full_disk_is_never_a_pass_and_the_run_goes_on_once_there_is_room() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("README", "a repository\n");
-    env.repo();
+    env.create_repo();
     let script = ["--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT];
     let out = env
         .command("unshare")

@@ -18,8 +18,8 @@ mod corpus;
 #[path = "../it/corrected.rs"]
 mod corrected;
 mod disk_full;
+mod fixtures;
 mod replays;
 mod reports;
 mod slow;
-mod stage;
 mod tools;

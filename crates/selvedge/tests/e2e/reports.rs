@@ -3,7 +3,7 @@
 
 mod installed;
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
 use crate::tools::with_tools;
@@ -21,17 +21,17 @@ fn project(files: &[(&str, &str)], run: &str) -> TestEnv {
         "selvedge.toml",
         format!("[[checks]]\ntype = \"test_passes\"\nrun = {check}\n"),
     );
-    env.repo();
+    env.create_repo();
     env
 }
 
-fn run(env: &TestEnv, agent: &str) -> Output {
+fn run(env: &TestEnv, agent: &str) -> CommandOutput {
     let fixed = ["run", "mend it", "--retries", "0", "--format", "json"];
     let run = env.selvedge(fixed.iter().chain(&["--agent-cmd", agent]));
     with_tools(run, env).run()
 }
 
-fn check(out: &Output) -> Value {
+fn check(out: &CommandOutput) -> Value {
     out.json()["verification_report"]["checks"][0].clone()
 }
 

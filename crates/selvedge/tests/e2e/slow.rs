@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 
 use selvedge_testkit::TestEnv;
 
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
-pub(crate) struct Slow {
+pub(crate) struct EndlessCommand {
     pub(crate) env: TestEnv,
     heartbeat: PathBuf,
 }
 
-impl Slow {
+impl EndlessCommand {
     /// What an agent runs.
     pub(crate) const COMMAND: &str = "sh slow.sh";
 
     pub(crate) fn new() -> Self {
-        let env = stage();
+        let env = env_with_repo();
         // Below the workspace: an agent's own sandbox may let it write nowhere else.
-        let heartbeat = env.work().join("heartbeat");
+        let heartbeat = env.work_dir().join("heartbeat");
         let file = heartbeat.display();
         let slow = format!("while :; do date +%N >> '{file}'; sleep 0.02; done\n");
         env.write("slow.sh", slow);
@@ -29,7 +29,7 @@ impl Slow {
         Self { env, heartbeat }
     }
 
-    pub(crate) fn wait_for_its_start(&self) {
+    pub(crate) fn wait_for_start(&self) {
         let began = Instant::now();
         while !self.heartbeat.exists() {
             assert!(began.elapsed() < Duration::from_mins(5), "waited in vain");
@@ -37,7 +37,7 @@ impl Slow {
         }
     }
 
-    pub(crate) fn nothing_of_it_lives(&self) {
+    pub(crate) fn assert_nothing_left(&self) {
         let living = self.env.processes();
         assert!(living.is_empty(), "{living:?}");
         // A tree that was put back may have taken the file away.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use selvedge_testkit::{Invocation, Output, TestEnv};
+use selvedge_testkit::{CommandOutput, Invocation, TestEnv};
 
 /// How long any one program may take on a machine that is busy.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
@@ -29,7 +29,7 @@ pub(crate) fn with_tools(run: Invocation, env: &TestEnv) -> Invocation {
 }
 
 /// Runs a command line outside of Selvedge.
-pub(crate) fn shell(env: &TestEnv, command: &str) -> Output {
+pub(crate) fn shell(env: &TestEnv, command: &str) -> CommandOutput {
     let run = env.command("sh").args(["-c", command]);
-    with_tools(run, env).patience(PATIENCE).run()
+    with_tools(run, env).timeout(PATIENCE).run()
 }

@@ -4,22 +4,22 @@
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use selvedge_testkit::{Output, ScriptedAcp, TestEnv};
+use selvedge_testkit::{CommandOutput, ScriptedAcpAgent, TestEnv};
 use serde_json::{Value, json};
 
 use crate::corrected::{self, CHECK, TASK, configure};
-use crate::stage::{stage, wait_for};
+use crate::fixtures::{env_with_repo, wait_for};
 
 /// An agent `scripted` that follows these sessions.
-fn scripted(env: &TestEnv, sessions: &Value, more: &str) -> ScriptedAcp {
-    let agent = ScriptedAcp::write(env.root(), sessions);
+fn scripted(env: &TestEnv, sessions: &Value, more: &str) -> ScriptedAcpAgent {
+    let agent = ScriptedAcpAgent::write(env.root(), sessions);
     let program = json!(agent.command_line());
     let table = "[agents.scripted]\nkind = \"acp\"";
     configure(env, &format!("{table}\nprogram = {program}\n{more}"));
     agent
 }
 
-fn run(env: &TestEnv, more: &[&str]) -> Output {
+fn run(env: &TestEnv, more: &[&str]) -> CommandOutput {
     let fixed = ["run", TASK, "--agent", "scripted", "--check", CHECK];
     let format = ["--format", "json"];
     env.selvedge(fixed.iter().chain(&format).chain(more)).run()
@@ -31,7 +31,7 @@ fn session(env: &TestEnv) -> Value {
 }
 
 fn writes(env: &TestEnv, text: &str) -> Value {
-    json!({"write": {"path": env.work().join("answer"), "content": text}})
+    json!({"write": {"path": env.work_dir().join("answer"), "content": text}})
 }
 
 fn ends(usage: &Value) -> Value {
@@ -50,7 +50,7 @@ fn costs(usd: f64) -> Value {
 
 #[test]
 fn one_that_is_wrong_is_corrected_and_what_it_tells_is_added_up() {
-    let env = stage();
+    let env = env_with_repo();
     let tool =
         json!({"toolCallId": "1", "title": "Writing", "kind": "edit", "status": "completed"});
     let attempt = |text: &str, said: [&str; 2], usd: f64, input| {
@@ -71,7 +71,7 @@ fn one_that_is_wrong_is_corrected_and_what_it_tells_is_added_up() {
     ]);
     let agent = scripted(&env, &sessions, "model = \"large\"\n");
     let corrected = corrected::run(&env, "scripted");
-    let prompts = agent.told("prompt");
+    let prompts = agent.received("prompt");
     let prompts: Vec<_> = prompts
         .iter()
         .map(|text| text.as_str().unwrap().to_owned())
@@ -85,8 +85,8 @@ fn one_that_is_wrong_is_corrected_and_what_it_tells_is_added_up() {
         (&2_000.into(), &100.into())
     );
     assert_eq!(result["output"], "It is 42.");
-    assert_eq!(agent.told("set")[0]["value"], "large");
-    let offered = &agent.told("initialize")[0]["clientCapabilities"];
+    assert_eq!(agent.received("set")[0]["value"], "large");
+    let offered = &agent.received("initialize")[0]["clientCapabilities"];
     assert_eq!(offered["fs"]["writeTextFile"], true);
     assert_ne!(offered["terminal"], true);
     let session = session(&env);
@@ -102,14 +102,14 @@ fn one_that_is_wrong_is_corrected_and_what_it_tells_is_added_up() {
 
 #[test]
 fn it_gets_files_of_the_workspace_and_leave_to_touch_them_and_no_others() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("notes", "one\ntwo\nthree\n");
     env.commit("Notes");
     let outside = env.root().join("outside");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("secret"), "secret").unwrap();
-    symlink(&outside, env.work().join("link")).unwrap();
-    let at = |path: &str| env.work().join(path);
+    symlink(&outside, env.work_dir().join("link")).unwrap();
+    let at = |path: &str| env.work_dir().join(path);
     let (secret, made) = (outside.join("secret"), outside.join("made"));
     let forbidden = [
         secret.clone(),
@@ -182,7 +182,7 @@ fn it_gets_files_of_the_workspace_and_leave_to_touch_them_and_no_others() {
 #[test]
 fn how_it_ends_is_told_as_what_it_is() {
     let ending = |steps: Value| {
-        let env = stage();
+        let env = env_with_repo();
         scripted(&env, &json!([steps]), "");
         let out = run(&env, &["--max-cost", "0.05"]);
         assert!(env.processes().is_empty(), "{:?}", env.processes());
@@ -216,7 +216,7 @@ fn how_it_ends_is_told_as_what_it_is() {
 
 #[test]
 fn one_that_hangs_is_ended_by_a_clock_and_one_that_is_cancelled_is_told() {
-    let env = stage();
+    let env = env_with_repo();
     scripted(&env, &json!([[{"say": "I begin."}, {"hang": true}]]), "");
     let command = ["run", TASK, "--agent", "scripted", "--check", CHECK];
     let out = env
@@ -226,19 +226,19 @@ fn one_that_hangs_is_ended_by_a_clock_and_one_that_is_cancelled_is_told() {
     out.assert_code(4);
     assert!(env.processes().is_empty(), "{:?}", env.processes());
 
-    let env = stage();
+    let env = env_with_repo();
     let steps = json!([[writes(&env, "41\n"), {"await_cancel": true}, {"stop": {"stopReason": "cancelled"}}]]);
     let agent = scripted(&env, &steps, "");
     let child = env.selvedge(command).spawn();
-    wait_for(&env.work().join("answer"));
+    wait_for(&env.work_dir().join("answer"));
     child.interrupt();
     child.wait().assert_code(130);
-    assert_eq!(agent.told("cancelled"), [true]);
+    assert_eq!(agent.received("cancelled"), [true]);
 }
 
 #[test]
 fn a_model_that_it_does_not_have_is_refused_with_those_that_it_has() {
-    let env = stage();
+    let env = env_with_repo();
     scripted(&env, &json!([[ends(&Value::Null)]]), "model = \"huge\"\n");
     let out = run(&env, &[]);
     out.assert_code(3);

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
-use crate::stage::{agent, executable, stage};
+use crate::fixtures::{agent, env_with_repo, make_executable};
 
 /// A step: its id, its variables as they are written, its script.
 #[derive(Debug, Default)]
@@ -103,7 +103,7 @@ fn job(env: &TestEnv, with: &[(&str, &str)], path: &str) -> Job {
                 .unwrap();
             shell = shell.env(name, values.get(expression).unwrap());
         }
-        let Output {
+        let CommandOutput {
             stdout,
             stderr,
             code,
@@ -133,7 +133,7 @@ const PROGRAM: (&str, &str) = ("program", env!("CARGO_BIN_EXE_selvedge"));
 
 #[test]
 fn a_verification_that_fails_fails_the_job_and_says_where() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("app.c", "int main\n");
     // What a check prints must not speak to GitHub.
     let check = "printf '::set-output name=outcome::verified\\napp.c:1:9: error: ::stop-commands::x\\n'; exit 1";
@@ -174,7 +174,7 @@ fn a_verification_that_fails_fails_the_job_and_says_where() {
 
 #[test]
 fn a_run_passes_arguments_through_and_says_how_it_ended() {
-    let env = stage();
+    let env = env_with_repo();
     let work = agent(&env, "echo '\"outcome\":\"failed\"'; echo good > out");
     let arguments = format!("write it\n--agent-cmd\n{work}\n--check\ntest -s out");
     let run = [
@@ -192,7 +192,7 @@ fn a_run_passes_arguments_through_and_says_how_it_ended() {
 
 #[test]
 fn a_job_may_go_on_without_a_verdict_and_nothing_is_no_pass() {
-    let env = stage();
+    let env = env_with_repo();
     let checks = [
         PROGRAM,
         ("arguments", "--check\nfalse"),
@@ -219,7 +219,7 @@ fn a_job_may_go_on_without_a_verdict_and_nothing_is_no_pass() {
 
 #[test]
 fn without_a_program_it_is_built_from_the_actions_own_source() {
-    let env = stage();
+    let env = env_with_repo();
     // Cargo is a few lines of shell here, which install the program that is under test.
     let cargo = env.write(
         "../bin/cargo",
@@ -230,7 +230,7 @@ fn without_a_program_it_is_built_from_the_actions_own_source() {
             env!("CARGO_BIN_EXE_selvedge"),
         ),
     );
-    executable(&cargo);
+    make_executable(&cargo);
     let path = format!("{}:/usr/bin:/bin", env.root().join("bin").display());
     let job = job(&env, &[("arguments", "--check\ntrue")], &path);
     assert_eq!(job.code, 0, "{}", job.log);

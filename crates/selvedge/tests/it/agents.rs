@@ -4,11 +4,11 @@
 
 use std::path::PathBuf;
 
-use selvedge_testkit::{ModelServer, Output, TestEnv, Turn};
+use selvedge_testkit::{CommandOutput, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::{Value, json};
 
 use crate::corrected::{self, configure};
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 /// An agent that follows `script`, beside the workspace; every prompt that it gets is logged.
 fn scripted(env: &TestEnv, kind: &str, script: &Value) {
@@ -40,8 +40,8 @@ fn prompts(env: &TestEnv) -> Vec<String> {
 }
 
 /// One run of a script that is over after its first attempt.
-fn once(kind: &str, steps: &Value, more: &[&str]) -> (TestEnv, Output) {
-    let env = stage();
+fn once(kind: &str, steps: &Value, more: &[&str]) -> (TestEnv, CommandOutput) {
+    let env = env_with_repo();
     scripted(&env, kind, &json!([steps]));
     let fixed = [
         "run",
@@ -69,7 +69,7 @@ fn costs(usd: f64, input: u32, output: u32) -> Value {
 #[test]
 fn a_command_that_speaks_as_claude_is_corrected_and_its_costs_are_added_up() {
     for kind in ["command", "claude"] {
-        let env = stage();
+        let env = env_with_repo();
         let script = json!([
             [writes("41\n"), {"say": "It is 41."}, costs(0.01, 900, 40)],
             [writes("42\n"), {"say": "It is 42."}, costs(0.02, 1_100, 60)],
@@ -93,16 +93,16 @@ fn a_command_that_speaks_as_claude_is_corrected_and_its_costs_are_added_up() {
 
 #[test]
 fn a_local_model_is_corrected_in_its_chat_and_costs_nothing_but_an_equivalent() {
-    let env = stage();
+    let env = env_with_repo();
     let write = |text: &str| {
         let input = json!({"path": "answer", "content": text});
-        Turn::tool("write_file", input).usage(1_000, 50)
+        ScriptedTurn::tool("write_file", input).usage(1_000, 50)
     };
     let server = ModelServer::start([
         write("41\n"),
-        Turn::text("It is 41.").usage(1_100, 10),
+        ScriptedTurn::text("It is 41.").usage(1_100, 10),
         write("42\n"),
-        Turn::text("It is 42.").usage(1_400, 10),
+        ScriptedTurn::text("It is 42.").usage(1_400, 10),
     ]);
     configure(
         &env,
@@ -131,8 +131,8 @@ fn a_local_model_is_corrected_in_its_chat_and_costs_nothing_but_an_equivalent() 
 
 #[test]
 fn a_model_that_the_server_does_not_have_is_3_and_says_how_to_get_it() {
-    let env = stage();
-    let script = selvedge_testkit::Script::from([Turn::text("?")]).models(["other"]);
+    let env = env_with_repo();
+    let script = selvedge_testkit::ModelScript::from([ScriptedTurn::text("?")]).models(["other"]);
     let server = ModelServer::start(script);
     configure(
         &env,
@@ -206,7 +206,7 @@ fn one_that_dies_in_the_middle_of_a_record_is_3_and_what_it_said_is_kept() {
 
 #[test]
 fn one_that_falls_silent_is_4_by_the_silence_clock() {
-    let env = stage();
+    let env = env_with_repo();
     scripted(&env, "claude", &json!([[{"say": "Hm."}, {"hang": true}]]));
     let run = [
         "run", "x", "--agent", "scripted", "--check", "true", "--format", "json",
@@ -244,7 +244,7 @@ fn what_an_agent_leaves_behind_is_ended_before_anything_is_verified() {
 /// As an older client says it; the description is never run.
 #[test]
 fn a_sidecar_task_is_run_by_the_shell() {
-    let env = stage();
+    let env = env_with_repo();
     let task = serde_json::json!({
         "description": "touch described", "command": "echo made > made",
         "routing_decision": {"target_type": "sidecar"},
@@ -258,7 +258,7 @@ fn a_sidecar_task_is_run_by_the_shell() {
         .run();
     out.assert_code(0);
     assert_eq!(out.json()["outcome"], "verified");
-    assert!(!env.work().join("described").exists());
+    assert!(!env.work_dir().join("described").exists());
     std::fs::write(&path, task.to_string().replace("echo made > made", "")).unwrap();
     let out = env.selvedge(["run", "--file", file]).run();
     out.assert_code(2);

@@ -1,10 +1,10 @@
 //! Models behind the APIs of providers, through the real binary: work, limits as themselves, judgement.
 
-use selvedge_testkit::{Invocation, ModelServer, Script, TestEnv, Turn};
+use selvedge_testkit::{Invocation, ModelScript, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
 use crate::corrected::{self, CHECK, TASK, configure};
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 /// Whose models, what follows the server's address, and where the key is looked for.
 const APIS: [(&str, &str, &str); 3] = [
@@ -22,8 +22,8 @@ fn connect(env: &TestEnv, (model, path, key): (&str, &str, &str), server: &Model
     );
 }
 
-fn write(text: &str) -> Turn {
-    Turn::tool("write_file", json!({"path": "answer", "content": text})).usage(1_000, 50)
+fn write(text: &str) -> ScriptedTurn {
+    ScriptedTurn::tool("write_file", json!({"path": "answer", "content": text})).usage(1_000, 50)
 }
 
 fn run(env: &TestEnv, more: &[&str]) -> Invocation {
@@ -36,17 +36,17 @@ fn run(env: &TestEnv, more: &[&str]) -> Invocation {
 #[test]
 fn each_works_is_corrected_and_its_price_is_known() {
     for api in APIS {
-        let env = stage();
+        let env = env_with_repo();
         let session = |number: &str| {
             let said = format!("It is {number}.");
             [
                 write(&format!("{number}\n")),
-                Turn::text(said).usage(1_100, 10),
+                ScriptedTurn::text(said).usage(1_100, 10),
             ]
         };
         // A correction goes on in the chat of the attempt before.
         let turns = [session("41"), session("42")].concat();
-        let server = ModelServer::start(Script::new().session(turns));
+        let server = ModelServer::start(ModelScript::new().session(turns));
         connect(&env, api, &server);
         let corrected = corrected::run(&env, "model");
         let result = &corrected.result;
@@ -66,8 +66,9 @@ fn each_works_is_corrected_and_its_price_is_known() {
 /// Who wrote the repository does not get the user's key by naming a server.
 #[test]
 fn a_server_that_a_repository_names_gets_no_key_of_the_environment() {
-    let env = stage();
-    let server = ModelServer::start(Script::new().session([write("42\n"), Turn::text("done")]));
+    let env = env_with_repo();
+    let server =
+        ModelServer::start(ModelScript::new().session([write("42\n"), ScriptedTurn::text("done")]));
     let settings = format!(
         "[agents.model]\nkind = \"api\"\nmodel = \"openai/gpt-5\"\nbase_url = \"{}/v1\"\n",
         server.url()
@@ -86,7 +87,7 @@ fn a_server_that_a_repository_names_gets_no_key_of_the_environment() {
 #[test]
 fn a_limit_on_turns_and_one_on_time_are_told_as_what_they_are() {
     for api in APIS {
-        let env = stage();
+        let env = env_with_repo();
         let server = ModelServer::start([write("40\n"), write("41\n"), write("42\n")]);
         connect(&env, api, &server);
         let out = run(&env, &["--max-turns", "2"]).run();
@@ -95,8 +96,8 @@ fn a_limit_on_turns_and_one_on_time_are_told_as_what_they_are() {
         assert_eq!(server.turns_left(), 1);
         assert_eq!(out.json()["verification_attempts"], 0);
 
-        let env = stage();
-        let server = ModelServer::start([Turn::hang()]);
+        let env = env_with_repo();
+        let server = ModelServer::start([ScriptedTurn::hang()]);
         connect(&env, api, &server);
         let out = run(&env, &["--timeout", "500ms"]).run();
         out.assert_code(4);
@@ -108,9 +109,9 @@ fn a_limit_on_turns_and_one_on_time_are_told_as_what_they_are() {
 
 #[test]
 fn ten_turns_are_enough_where_nobody_says_otherwise() {
-    let env = stage();
+    let env = env_with_repo();
     let turns: Vec<_> = (0..11).map(|turn| write(&format!("{turn}\n"))).collect();
-    let server = ModelServer::start(Script::new().session(turns));
+    let server = ModelServer::start(ModelScript::new().session(turns));
     connect(&env, APIS[0], &server);
     let out = run(&env, &[]).run();
     out.assert_code(5);
@@ -124,8 +125,8 @@ fn ten_turns_are_enough_where_nobody_says_otherwise() {
 fn each_judges_what_another_did() {
     let answer = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
     for api in APIS {
-        let env = stage();
-        let server = ModelServer::start([Turn::text(answer).usage(2_000, 60)]);
+        let env = env_with_repo();
+        let server = ModelServer::start([ScriptedTurn::text(answer).usage(2_000, 60)]);
         connect(&env, api, &server);
         let judged = ["--tier", "2", "--judge", "model", "--format", "json"];
         let worker = [

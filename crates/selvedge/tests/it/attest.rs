@@ -4,14 +4,14 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::Value;
 
-use crate::stage::{agent, executable, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, make_executable, run_json};
 
 /// A project with a check that holds, and a key.
 fn project() -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "selvedge.toml",
         "[[checks]]\nname = \"answer\"\nrun = \"test -s answer\"\n",
@@ -20,8 +20,8 @@ fn project() -> TestEnv {
     env.write("answers/more", "43\n");
     env.write(".gitignore", "ignored\n");
     env.write("ignored", "of no interest\n");
-    executable(&env.write("run.sh", "#!/bin/sh\n"));
-    symlink("answer", env.work().join("link")).unwrap();
+    make_executable(&env.write("run.sh", "#!/bin/sh\n"));
+    symlink("answer", env.work_dir().join("link")).unwrap();
     env.commit("Answer");
     env.selvedge(["attest", "keygen", "../key"])
         .run()
@@ -31,11 +31,11 @@ fn project() -> TestEnv {
 
 const SIGNED: [&str; 4] = ["--attest", "../a.json", "--attest-key", "../key"];
 
-fn attested(env: &TestEnv, command: &[&str]) -> Output {
+fn attested(env: &TestEnv, command: &[&str]) -> CommandOutput {
     env.selvedge(command.iter().chain(&SIGNED)).run()
 }
 
-fn check(env: &TestEnv, more: &[&str]) -> Output {
+fn check(env: &TestEnv, more: &[&str]) -> CommandOutput {
     env.selvedge(["attest", "verify", "../a.json"].iter().chain(more))
         .run()
 }
@@ -92,7 +92,7 @@ fn any_other_tree_is_noticed() {
         |dir| std::fs::write(dir.join("answer"), "42 \n").unwrap(),
         |dir| std::fs::write(dir.join("new"), "").unwrap(),
         |dir| std::fs::remove_file(dir.join("answers/more")).unwrap(),
-        |dir| executable(&dir.join("answer")),
+        |dir| make_executable(&dir.join("answer")),
         |dir| std::fs::rename(dir.join("answer"), dir.join("answers/answer")).unwrap(),
         |dir| {
             std::fs::remove_file(dir.join("link")).unwrap();
@@ -102,7 +102,7 @@ fn any_other_tree_is_noticed() {
     for edit in edits {
         let env = project();
         attested(&env, &["verify"]).assert_code(0);
-        edit(&env.work());
+        edit(&env.work_dir());
         let out = check(&env, &KEY);
         out.assert_code(1);
         assert!(out.stderr.contains("it is about other files"), "{out}");

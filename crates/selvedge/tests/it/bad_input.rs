@@ -1,7 +1,7 @@
 //! Everything that can be asked wrongly: what is said, that it says how to mend it, and that nothing
 //! was run.
 
-use crate::stage::{agent, stage};
+use crate::fixtures::{agent, env_with_repo};
 use selvedge_testkit::TestEnv;
 
 /// What a refused call says: exit code 2, nothing on standard output, nothing run.
@@ -24,7 +24,7 @@ fn says(text: &str, wanted: &[&str]) {
 
 #[test]
 fn a_task_that_nothing_would_verify_is_refused() {
-    let env = stage();
+    let env = env_with_repo();
     let said = refused(&env, &["run", "do it", "--agent-cmd", "true"]);
     says(
         &said,
@@ -34,7 +34,7 @@ fn a_task_that_nothing_would_verify_is_refused() {
 
 #[test]
 fn an_empty_task_is_refused() {
-    let env = stage();
+    let env = env_with_repo();
     for task in [
         &["run", "  "][..],
         &["run"],
@@ -51,7 +51,7 @@ fn an_empty_task_is_refused() {
 
 #[test]
 fn an_unknown_agent_is_answered_with_the_nearest() {
-    let env = stage();
+    let env = env_with_repo();
     let said = refused(
         &env,
         &["run", "do it", "--agent", "cluade", "--check", "true"],
@@ -61,7 +61,7 @@ fn an_unknown_agent_is_answered_with_the_nearest() {
 
 #[test]
 fn a_missing_program_of_an_agent_says_how_to_install_it() {
-    let env = stage();
+    let env = env_with_repo();
     let out = env
         .selvedge(["run", "do it", "--agent", "claude", "--check", "true"])
         .env("PATH", "/usr/bin:/bin")
@@ -72,7 +72,7 @@ fn a_missing_program_of_an_agent_says_how_to_install_it() {
 
 #[test]
 fn a_check_whose_program_is_missing_is_refused_before_the_agent_costs_anything() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "");
     let said = refused(
         &env,
@@ -90,7 +90,7 @@ fn a_check_whose_program_is_missing_is_refused_before_the_agent_costs_anything()
 
 #[test]
 fn more_retries_than_the_cap_are_refused_by_name() {
-    let env = stage();
+    let env = env_with_repo();
     let said = refused(
         &env,
         &[
@@ -109,7 +109,7 @@ fn more_retries_than_the_cap_are_refused_by_name() {
 
 #[test]
 fn settings_of_a_wrong_type_are_shown_where_they_stand() {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "selvedge.toml",
         "agent = \"claude\"\n\n[verification]\nmax_retries = \"many\"\n",
@@ -120,7 +120,7 @@ fn settings_of_a_wrong_type_are_shown_where_they_stand() {
 
 #[test]
 fn an_unknown_key_is_a_warning_with_the_nearest_one() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("selvedge.toml", "[verification]\nmax_retry = 1\n");
     let agent = agent(&env, "echo work > work");
     let out = env
@@ -151,7 +151,7 @@ fn outside_a_repository_it_works_and_says_what_is_missing() {
 
 #[test]
 fn a_directory_that_is_none_is_refused() {
-    let env = stage();
+    let env = env_with_repo();
     let said = refused(
         &env,
         &[
@@ -170,7 +170,7 @@ fn a_directory_that_is_none_is_refused() {
 
 #[test]
 fn a_task_file_that_is_missing_or_broken_is_named() {
-    let env = stage();
+    let env = env_with_repo();
     let said = refused(
         &env,
         &[
@@ -202,7 +202,7 @@ fn a_task_file_that_is_missing_or_broken_is_named() {
 
 #[test]
 fn a_second_run_in_the_same_directory_is_refused_with_the_first_ones_id() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "echo started; sleep 600");
     let run = [
         "run",

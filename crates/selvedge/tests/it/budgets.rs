@@ -2,10 +2,10 @@
 //! session works where its agent tells what it uses, between attempts everywhere, and refused or told
 //! where they cannot hold.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::json;
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 const FAILS: &str = "test -e done";
 
@@ -20,7 +20,7 @@ fn used(input: u64) -> String {
 const ENDS: &str = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"ok"}'"#;
 const HANGS: &str = "sleep 600";
 
-fn ended(env: &TestEnv, body: &str, more: &[&str]) -> Output {
+fn ended(env: &TestEnv, body: &str, more: &[&str]) -> CommandOutput {
     let out = run_json(env, &agent(env, body), FAILS, more);
     assert!(env.processes().is_empty(), "{:?}", env.processes());
     out
@@ -28,7 +28,7 @@ fn ended(env: &TestEnv, body: &str, more: &[&str]) -> Output {
 
 #[track_caller]
 fn stops(more: &[&str], words: &str) {
-    let env = stage();
+    let env = env_with_repo();
     let body = used(2_000) + HANGS;
     let out = ended(&env, &body, more);
     out.assert_code(6);
@@ -57,14 +57,14 @@ fn a_session_is_stopped_while_it_works() {
 
 #[test]
 fn an_attempt_has_caps_of_its_own() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("selvedge.toml", "[budget]\nattempt_tokens = 1500\n");
     let out = ended(&env, &(used(2_000) + HANGS), &[]);
     out.assert_code(6);
-    let env = stage();
+    let env = env_with_repo();
     env.write("selvedge.toml", "[budget]\nattempt_cost_usd = 0.001\n");
     ended(&env, &(used(2_000) + HANGS), &[]).assert_code(6);
-    let env = stage();
+    let env = env_with_repo();
     env.write("selvedge.toml", "[budget]\nattempt_tokens = 1500\n");
     let works = used(1_000) + "[ $SELVEDGE_RUN_NUMBER = 2 ] && touch done\n" + ENDS;
     let out = ended(&env, &works, &[]);
@@ -78,7 +78,7 @@ fn an_attempt_has_caps_of_its_own() {
 
 #[test]
 fn no_attempt_begins_that_would_go_past_a_cap() {
-    let env = stage();
+    let env = env_with_repo();
     let out = ended(&env, &(used(600) + ENDS), &["--max-tokens", "1000"]);
     out.assert_code(6);
     assert_eq!(out.json()["verification_attempts"], 1);
@@ -87,7 +87,7 @@ fn no_attempt_begins_that_would_go_past_a_cap() {
 
 #[test]
 fn what_is_done_when_a_cap_is_reached_is_verified_all_the_same() {
-    let env = stage();
+    let env = env_with_repo();
     let body = format!("touch done\n{{ {}{ENDS}\n}} | cat\n", used(2_000));
     let out = ended(&env, &body, &["--max-tokens", "2000"]);
     assert!([0, 6].contains(&out.code), "{out}");
@@ -96,7 +96,7 @@ fn what_is_done_when_a_cap_is_reached_is_verified_all_the_same() {
 #[test]
 fn a_cap_that_cannot_hold_is_told_or_refused() {
     for cap in [["--max-cost", "1"], ["--max-tokens", "1000"]] {
-        let env = stage();
+        let env = env_with_repo();
         let ran = env.root().join("prompts/1");
         let out = ended(
             &env,
@@ -111,14 +111,14 @@ fn a_cap_that_cannot_hold_is_told_or_refused() {
         assert!(out.stderr.contains("cannot hold"), "{}", out.stderr);
     }
     // Time needs nobody to tell it.
-    let env = stage();
+    let env = env_with_repo();
     let out = ended(&env, "touch done", &["--max-wall", "1h", "--strict-budget"]);
     out.assert_code(0);
 }
 
 #[test]
 fn a_task_that_sets_one_cap_keeps_the_others_of_the_settings() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "true");
     let path = env.root().join("task.json");
     std::fs::write(

@@ -1,10 +1,10 @@
 //! What clients and workers say when there is no hub, or none that answers.
 
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 #[test]
 fn without_a_hub_it_is_said_what_is_missing() {
-    let env = stage();
+    let env = env_with_repo();
     for args in [
         &["submit", "x", "--repo", "https://a.b/c"][..],
         &["watch", "last"],
@@ -27,7 +27,7 @@ fn without_a_hub_it_is_said_what_is_missing() {
 
 #[test]
 fn a_hub_that_does_not_answer_is_infrastructure_and_a_flag_of_this_machine_a_mistake() {
-    let env = stage();
+    let env = env_with_repo();
     let hub = ["--hub", "http://127.0.0.1:9"];
     let on_hub = |args: &[&str]| {
         let command = env.selvedge(args).args(hub);

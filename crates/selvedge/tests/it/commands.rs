@@ -2,7 +2,7 @@
 
 use selvedge_testkit::{TestEnv, is_available};
 
-use crate::stage::{agent, stage};
+use crate::fixtures::{agent, env_with_repo};
 
 #[test]
 fn the_demo_fails_first_shows_the_digest_and_then_verifies() {
@@ -55,7 +55,7 @@ fn init_writes_checks_that_were_tried_and_run_uses_them() {
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("Makefile", "test:\n\t@echo tested\n\nlint:\n\t@exit 3\n");
-    env.repo();
+    env.create_repo();
     let out = env.selvedge(["init"]).run();
     out.assert_code(0);
     let written = env.read("selvedge.toml");
@@ -99,7 +99,7 @@ fn init_writes_checks_that_were_tried_and_run_uses_them() {
 
 #[test]
 fn show_gives_the_whole_output_of_a_check_and_of_the_agent() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "echo agent says this");
     let check = "seq 1 20000; exit 1";
     let run = [
@@ -132,7 +132,7 @@ fn show_gives_the_whole_output_of_a_check_and_of_the_agent() {
 
 #[test]
 fn a_digest_of_a_failure_never_says_that_all_is_well() {
-    let env = stage();
+    let env = env_with_repo();
     let log = "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let failed = env.selvedge(["digest", "--exit", "101"]).stdin(log).run();
     failed.assert_code(0);
@@ -154,7 +154,7 @@ fn a_digest_of_a_failure_never_says_that_all_is_well() {
 
 #[test]
 fn a_digest_knows_what_stood_in_the_last_output_that_passed() {
-    let env = stage();
+    let env = env_with_repo();
     let noise: Vec<String> = (0..300)
         .map(|n| format!("ERROR: loom {n} is dusty\n"))
         .collect();
@@ -176,7 +176,7 @@ fn a_digest_knows_what_stood_in_the_last_output_that_passed() {
 
 #[test]
 fn settings_say_where_they_come_from() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("selvedge.toml", "[verification]\nmax_retries = 4\n");
     let shown = env.selvedge(["config", "show"]).run();
     shown.assert_code(0);
@@ -193,7 +193,7 @@ fn settings_say_where_they_come_from() {
 
 #[test]
 fn the_doctor_names_what_is_missing() {
-    let env = stage();
+    let env = env_with_repo();
     let out = env
         .selvedge(["doctor", "--json"])
         .env("PATH", "/usr/bin:/bin")
@@ -217,7 +217,7 @@ fn the_doctor_names_what_is_missing() {
 
 #[test]
 fn completions_and_the_manual_come_from_the_command_line_itself() {
-    let env = stage();
+    let env = env_with_repo();
     for (args, part) in [
         (&["completions", "bash"][..], "_selvedge"),
         (&["completions", "zsh"], "#compdef selvedge"),

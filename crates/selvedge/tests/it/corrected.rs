@@ -30,7 +30,7 @@ pub(crate) fn run(env: &TestEnv, agent: &str) -> Corrected {
     let run = [
         "run", TASK, "--agent", agent, "--check", CHECK, "--format", "json",
     ];
-    let out = env.selvedge(run).patience(Duration::from_mins(5)).run();
+    let out = env.selvedge(run).timeout(Duration::from_mins(5)).run();
     out.assert_code(0);
     let story = env.selvedge(["show", "--format", "json"]).run().json();
     Corrected {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use selvedge_testkit::TestEnv;
 use serde_json::Value;
 
-use crate::stage::{agent, stage};
+use crate::fixtures::{agent, env_with_repo};
 
 /// Says on a ledger outside the workspace that it was paid, leaves writers behind in every way that
 /// a tree can be left, and mends its work when it is corrected.
@@ -39,7 +39,7 @@ fn setting(name: &str) -> Option<u64> {
 }
 
 fn kill_once(seed: u64, point: u64) {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, WORKER);
     let run = [
         "run",

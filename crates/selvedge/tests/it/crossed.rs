@@ -2,13 +2,13 @@
 
 use selvedge_testkit::TestEnv;
 
-use crate::stage::{agent, executable, prompt, run_json, stage, wait_for};
+use crate::fixtures::{agent, env_with_repo, make_executable, prompt, run_json, wait_for};
 
 /// A repository whose check is a script of its own.
 pub(crate) fn checked_by_a_script() -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
-    executable(&env.write("check.sh", "#!/bin/sh\ngrep -q good out\n"));
-    env.repo();
+    make_executable(&env.write("check.sh", "#!/bin/sh\ngrep -q good out\n"));
+    env.create_repo();
     env
 }
 
@@ -53,12 +53,12 @@ fn work_that_is_right_passes_though_the_check_was_touched() {
 /// A repository whose sources and tests are scripts that greet, and an agent that makes both greet in another way.
 fn greeting() -> (TestEnv, String) {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
-    executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
+    make_executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
     for name in ["greet", "other"] {
         let test = format!("tests/test_{name}.sh");
-        executable(&env.write(&test, "#!/bin/sh\n./greet.sh | grep -q hello\n"));
+        make_executable(&env.write(&test, "#!/bin/sh\n./greet.sh | grep -q hello\n"));
     }
-    env.repo();
+    env.create_repo();
     let changes = agent(
         &env,
         "sed -i s/hello/hi/ greet.sh tests/test_greet.sh tests/test_other.sh",
@@ -116,7 +116,7 @@ fn a_malformed_glob_of_expected_changes_is_an_error() {
 #[test]
 fn a_stopped_run_leaves_no_original_tests_in_the_workspace() {
     for kill in [false, true] {
-        let env = stage();
+        let env = env_with_repo();
         let waits =
             "grep -q good out || exit 1\n[ -e ../there ] || { touch ../there; sleep 600; }\n";
         env.write("check.sh", waits);

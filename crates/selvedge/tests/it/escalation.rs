@@ -3,16 +3,16 @@
 use serde_json::json;
 
 use crate::corrected::configure;
-use crate::stage::{executable, stage};
+use crate::fixtures::{env_with_repo, make_executable};
 
 /// Agents `weak` and `strong`: the weak one changes nothing, however often it is asked.
 fn with_two() -> selvedge_testkit::TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     let mut agents = String::new();
     for (name, does) in [("weak", "true"), ("strong", "echo done > answer")] {
         let path = env.root().join(name);
         std::fs::write(&path, format!("#!/bin/sh\ncat > /dev/null\n{does}\n")).unwrap();
-        executable(&path);
+        make_executable(&path);
         agents += &format!(
             "[agents.{name}]\nkind = \"command\"\nprogram = [{}]\n",
             json!(path)
@@ -82,7 +82,7 @@ fn whoever_is_asked_for_by_name_works_alone() {
 /// The same program, and a retry that costs more and thinks harder.
 #[test]
 fn a_retry_may_have_another_model_effort_and_limit_of_turns() {
-    let env = stage();
+    let env = env_with_repo();
     let path = env.root().join("claude");
     let told = env.root().join("told");
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
@@ -93,7 +93,7 @@ fn a_retry_may_have_another_model_effort_and_limit_of_turns() {
         told.display()
     );
     std::fs::write(&path, script).unwrap();
-    executable(&path);
+    make_executable(&path);
     let program = json!(path);
     configure(
         &env,

@@ -1,9 +1,9 @@
 //! What a verdict rests on, where a check is a test runner that writes reports for machines. The
 //! runner is a few lines of shell that are called `pytest`; the real ones are in the end-to-end suite.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
-use crate::stage::{agent, executable};
+use crate::fixtures::{agent, make_executable};
 
 /// Runs the tests `tests.py::a` and `tests.py::b`; `$out` is the file that a report is asked in, if
 /// one is.
@@ -16,14 +16,14 @@ said() { echo "============ $1 in 0.01s ============"; }
 "#;
 
 /// An agent that does nothing, judged by a runner that ends like this.
-fn judged(ends: &str) -> (TestEnv, Output) {
+fn judged(ends: &str) -> (TestEnv, CommandOutput) {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
-    executable(&env.write("bin/pytest", format!("{PYTEST}{ends}\n")));
+    make_executable(&env.write("bin/pytest", format!("{PYTEST}{ends}\n")));
     env.write(
         "selvedge.toml",
         "[[checks]]\ntype = \"test_passes\"\nrun = \"bin/pytest -k 'a or b'\"\n",
     );
-    env.repo();
+    env.create_repo();
     let works = agent(&env, "echo work > work");
     let run = ["run", "do it", "--retries", "0", "--format", "json"];
     let out = env
@@ -32,7 +32,7 @@ fn judged(ends: &str) -> (TestEnv, Output) {
     (env, out)
 }
 
-fn check(out: &Output) -> serde_json::Value {
+fn check(out: &CommandOutput) -> serde_json::Value {
     out.json()["verification_report"]["checks"][0].clone()
 }
 
@@ -107,13 +107,13 @@ fn what_the_machine_lacks_is_charged_to_nobody() {
 }
 
 /// Some work, judged by a script that starts a runner somehow.
-fn wrapped(ends: &str) -> Output {
+fn wrapped(ends: &str) -> CommandOutput {
     wrapped_after("echo work > work", ends)
 }
 
-fn wrapped_after(work: &str, ends: &str) -> Output {
+fn wrapped_after(work: &str, ends: &str) -> CommandOutput {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
-    executable(&env.write(
+    make_executable(&env.write(
         "tests.sh",
         format!("{PYTEST}out=$SELVEDGE_REPORTS\n{ends}\n"),
     ));
@@ -121,7 +121,7 @@ fn wrapped_after(work: &str, ends: &str) -> Output {
         "selvedge.toml",
         "[[checks]]\ntype = \"test_passes\"\nrun = \"./tests.sh\"\n",
     );
-    env.repo();
+    env.create_repo();
     let agent = agent(&env, work);
     let run = ["run", "do it", "--retries", "0", "--format", "json"];
     env.selvedge(run.iter().chain(&["--agent-cmd", &agent]))

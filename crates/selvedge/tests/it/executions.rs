@@ -1,13 +1,13 @@
 //! Several executions of one task side by side: which work stays, and that the others change nothing.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
-use crate::stage::{agent, stage, wait_for};
+use crate::fixtures::{agent, env_with_repo, wait_for};
 
 /// A repository whose check needs something that git ignores.
 fn with_dependencies() -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write(".gitignore", "deps/\n");
     env.git(["add", "."]);
     env.git(["commit", "-qm", "ignore"]);
@@ -27,7 +27,7 @@ fn command(env: &TestEnv, work: &str, more: &[&str]) -> Vec<String> {
     fixed.chain(more).map(ToString::to_string).collect()
 }
 
-fn run(env: &TestEnv, work: &str) -> Output {
+fn run(env: &TestEnv, work: &str) -> CommandOutput {
     env.selvedge(command(env, work, &["--executions", "3"]))
         .run()
 }
@@ -72,10 +72,10 @@ fn the_work_that_most_agree_with_stays() {
     );
     env.selvedge(["restore", "--original"]).run().assert_code(0);
     assert!(
-        !env.work().join("out").exists(),
+        !env.work_dir().join("out").exists(),
         "and what stood there before is kept"
     );
-    assert!(env.work().join("deps/installed").exists());
+    assert!(env.work_dir().join("deps/installed").exists());
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn without_a_majority_a_person_decides() {
         );
         out.assert_code(7);
         assert!(
-            !env.work().join("out").exists(),
+            !env.work_dir().join("out").exists(),
             "nothing is put in place yet"
         );
         let reason = out.json()["reason"].as_str().unwrap().to_owned();
@@ -100,7 +100,7 @@ fn without_a_majority_a_person_decides() {
         let review = ["review", word, "--reason", "I looked", "--format", "json"];
         let out = env.selvedge(review).run();
         out.assert_code(code);
-        assert_eq!(env.work().join("out").exists(), code == 0);
+        assert_eq!(env.work_dir().join("out").exists(), code == 0);
         env.selvedge(["review", word, "--reason", "again"])
             .run()
             .assert_code(2);
@@ -113,7 +113,7 @@ fn work_that_all_checks_reject_is_a_failure() {
     let out = run(&env, "echo bad > out");
     out.assert_code(1);
     assert!(out.json().get("chosen").is_none());
-    assert!(!env.work().join("out").exists());
+    assert!(!env.work_dir().join("out").exists());
 }
 
 #[test]

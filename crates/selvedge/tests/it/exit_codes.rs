@@ -1,11 +1,11 @@
 //! The exit codes that a run can end with, by really ending so. Those of an agent's turns and of
 //! the budget are in `agents.rs`, those of signals in `interruptions.rs`.
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 #[test]
 fn verified_is_0() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run_json(
         &env,
         &agent(&env, "echo good > out"),
@@ -19,7 +19,7 @@ fn verified_is_0() {
 
 #[test]
 fn unchecked_is_0_and_never_called_checked() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "");
     let run = [
         "run",
@@ -45,7 +45,7 @@ fn unchecked_is_0_and_never_called_checked() {
 
 #[test]
 fn an_empty_list_of_checks_passes_by_itself_and_is_unchecked() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "");
     let task = r#"{"description": "do it", "verification_steps": []}"#;
     let run = [
@@ -65,7 +65,7 @@ fn an_empty_list_of_checks_passes_by_itself_and_is_unchecked() {
 
 #[test]
 fn checks_that_still_fail_are_1() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run_json(
         &env,
         &agent(&env, "date +%N >> out"),
@@ -85,7 +85,7 @@ fn checks_that_still_fail_are_1() {
 
 #[test]
 fn a_stuck_run_is_1() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run_json(
         &env,
         &agent(&env, "echo same > out"),
@@ -99,7 +99,7 @@ fn a_stuck_run_is_1() {
 
 #[test]
 fn usage_is_2_and_nothing_was_run() {
-    let env = stage();
+    let env = env_with_repo();
     env.selvedge(["run", "do it", "--agent-cmd", "true"])
         .run()
         .assert_code(2);
@@ -109,7 +109,7 @@ fn usage_is_2_and_nothing_was_run() {
 
 #[test]
 fn an_agent_that_failed_is_3_and_nothing_was_verified() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run_json(
         &env,
         &agent(&env, "echo broken >&2; exit 4"),
@@ -120,14 +120,14 @@ fn an_agent_that_failed_is_3_and_nothing_was_verified() {
     assert_eq!(out.json()["outcome"], "failed");
     assert_eq!(out.json()["verification_attempts"], 0);
     assert!(
-        !env.work().join("looked").exists(),
+        !env.work_dir().join("looked").exists(),
         "a failed session is not verified"
     );
 }
 
 #[test]
 fn an_agent_that_says_it_cannot_is_3_and_its_reason_is_kept() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "echo 'CANNOT_SATISFY: the API is gone'");
     let out = run_json(&env, &agent, "true", &[]);
     out.assert_code(3);
@@ -142,7 +142,7 @@ fn an_agent_that_says_it_cannot_is_3_and_its_reason_is_kept() {
 
 #[test]
 fn a_session_out_of_time_is_4() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run_json(
         &env,
         &agent(&env, "sleep 600"),
@@ -155,12 +155,12 @@ fn a_session_out_of_time_is_4() {
 
 #[test]
 fn infrastructure_is_9_after_two_uncharged_repeats() {
-    let env = stage();
+    let env = env_with_repo();
     // The agent takes away the interpreter's permission to be found: the check cannot start.
     let tool = env.root().join("bin/tool");
     std::fs::create_dir_all(tool.parent().unwrap()).unwrap();
     std::fs::write(&tool, "#!/bin/sh\nexit 0\n").unwrap();
-    crate::stage::executable(&tool);
+    crate::fixtures::make_executable(&tool);
     let path = format!(
         "{}:{}",
         tool.parent().unwrap().display(),

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::Value;
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 /// A compiler that objects to one line, and says things that mean something to those who read reports.
 const OBJECTS: &str = r"printf 'error[E0308]: mismatched \033[31m<types> ]]> ::error::%%0A `x`\n --> src/app.rs:3:7\n  |\n3 | let x: u8 = 1.0;\n  |       ^^\n\nerror: could not compile\n'; exit 101";
@@ -108,7 +108,7 @@ fn the_schemas_can_say_no() {
 
 #[test]
 fn a_verification_that_fails_is_told_in_every_form() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("src/app.rs", "let x: u8 = 1.0;\n");
     env.write(
         "selvedge.toml",
@@ -155,14 +155,14 @@ fn a_verification_that_fails_is_told_in_every_form() {
 }
 
 /// An agent that mends the work in its second attempt.
-fn rescued(env: &TestEnv, more: &[&str]) -> Output {
+fn rescued(env: &TestEnv, more: &[&str]) -> CommandOutput {
     let work = agent(env, "echo $SELVEDGE_RUN_NUMBER >> tries");
     run_json(env, &work, "test $(wc -l < tries) -ge 2", more)
 }
 
 #[test]
 fn a_run_has_a_suite_for_each_attempt_and_tells_the_same_later() {
-    let env = stage();
+    let env = env_with_repo();
     rescued(&env, &FILES).assert_code(0);
     let attempts = [
         ("attempt 1".to_owned(), 1, 1),
@@ -184,7 +184,7 @@ fn a_run_has_a_suite_for_each_attempt_and_tells_the_same_later() {
 
 #[test]
 fn a_plan_has_the_suites_of_its_subtasks() {
-    let env = stage();
+    let env = env_with_repo();
     let subtask = |id: &str, check: &str| {
         format!(
             "[[subtasks]]\nid = \"{id}\"\ndescription = \"do {id}\"\nverification_steps = [{{ type = \"command\", target = \"{check}\" }}]\n"
@@ -223,7 +223,7 @@ fn a_plan_has_the_suites_of_its_subtasks() {
 
 #[test]
 fn a_run_that_is_not_verified_is_never_green() {
-    let env = stage();
+    let env = env_with_repo();
     for (body, check, code) in [
         ("echo 'CANNOT_SATISFY: no'", "true", 3),
         ("exit 1", "true", 3),
@@ -245,7 +245,7 @@ fn a_run_that_is_not_verified_is_never_green() {
 
 #[test]
 fn standard_output_belongs_to_one_thing() {
-    let env = stage();
+    let env = env_with_repo();
     let work = agent(&env, "date +%N > work");
     let run = ["run", "x", "--agent-cmd", &work, "--check", "true"];
     let out = env.selvedge(run.iter().chain(&["--junit", "-"])).run();
@@ -284,7 +284,7 @@ fn standard_output_belongs_to_one_thing() {
 
 #[test]
 fn a_summary_is_added_to_what_the_job_has_said() {
-    let env = stage();
+    let env = env_with_repo();
     let page = env.root().join("page.md");
     std::fs::write(&page, "before\n").unwrap();
     let verify = ["verify", "--check", "true", "--step-summary"];
@@ -299,7 +299,7 @@ fn a_summary_is_added_to_what_the_job_has_said() {
 
 #[test]
 fn a_report_that_cannot_be_written_takes_nothing_from_the_verdict() {
-    let env = stage();
+    let env = env_with_repo();
     // The folder is there when the run begins, and the check takes it away.
     for (check, code) in [("rm -r ../gone", 9), ("rm -r ../gone; false", 1)] {
         std::fs::create_dir(env.root().join("gone")).unwrap();
@@ -320,7 +320,7 @@ fn a_report_that_cannot_be_written_takes_nothing_from_the_verdict() {
 
 #[test]
 fn a_file_is_replaced_whole_and_a_link_stays_a_link() {
-    let env = stage();
+    let env = env_with_repo();
     std::fs::write(env.root().join("real.xml"), "old").unwrap();
     std::os::unix::fs::symlink("real.xml", env.root().join("link.xml")).unwrap();
     for target in ["../link.xml", "/dev/null"] {

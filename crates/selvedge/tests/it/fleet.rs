@@ -2,11 +2,11 @@
 //! them is killed meanwhile.
 
 mod defaults;
+pub(crate) mod fixture;
 mod folders;
 mod losses;
 mod plans;
 mod replicas;
 mod reviews;
-pub(crate) mod stage;
 mod tls;
 mod whole;

@@ -1,10 +1,10 @@
 //! What scripts rely on: standard output holds the result and nothing else.
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 #[test]
 fn json_is_one_object_with_the_contracts_fields() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run_json(&env, &agent(&env, "echo good > out"), "test -s out", &[]);
     let result = out.json();
     for field in [
@@ -39,7 +39,7 @@ fn json_is_one_object_with_the_contracts_fields() {
 
 #[test]
 fn jsonl_is_every_event_in_order_and_then_the_result() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "echo good > out");
     let run = [
         "run",
@@ -68,7 +68,7 @@ fn jsonl_is_every_event_in_order_and_then_the_result() {
 
 #[test]
 fn hostile_output_cannot_talk_to_a_terminal() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, r"printf '\033]0;owned\007\033[2J I am done \033[31m'");
     let check = r"printf '\033[2Jsrc/a.c:3: error: \033]8;;http://x\007bad\n'; exit 1";
     let out = env
@@ -96,7 +96,7 @@ fn hostile_output_cannot_talk_to_a_terminal() {
 
 #[test]
 fn a_flood_in_hostile_bytes_is_held_in_bounded_memory_and_on_disk_up_to_the_cap() {
-    let env = stage();
+    let env = env_with_repo();
     // 300 MB, of which a third is one line that is no UTF-8.
     let one_line = r"head -c 100000000 /dev/zero | tr '\0' '\377'";
     let lines = "yes 'an ordinary line of a long log, of which there are a great many more'";
@@ -116,7 +116,7 @@ fn a_flood_in_hostile_bytes_is_held_in_bounded_memory_and_on_disk_up_to_the_cap(
     ];
     let out = env
         .selvedge(run)
-        .patience(std::time::Duration::from_mins(5))
+        .timeout(std::time::Duration::from_mins(5))
         .run();
     out.assert_code(1);
     let check = &out.json()["verification_report"]["checks"][0];

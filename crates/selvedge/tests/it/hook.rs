@@ -1,14 +1,14 @@
 //! The Stop hook as Claude Code calls it: JSON on standard input, an answer in JSON, and never an exit
 //! code of 2, which would hold the agent back whatever the answer.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 /// A project whose check holds once the answer is right.
 fn project() -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "selvedge.toml",
         "[[checks]]\nname = \"answer\"\nrun = \"grep -q 42 answer || { echo 'app.py:7: error: no answer'; exit 1; }\"\n",
@@ -16,7 +16,7 @@ fn project() -> TestEnv {
     env
 }
 
-fn says(env: &TestEnv, input: impl Into<Vec<u8>>) -> Output {
+fn says(env: &TestEnv, input: impl Into<Vec<u8>>) -> CommandOutput {
     let out = env.selvedge(["hook", "claude-stop"]).stdin(input).run();
     assert_ne!(out.code, 2, "{out}");
     out
@@ -25,7 +25,7 @@ fn says(env: &TestEnv, input: impl Into<Vec<u8>>) -> Output {
 /// The agent is about to stop.
 fn stops(env: &TestEnv, session: &str, active: bool) -> Value {
     let input = json!({
-        "session_id": session, "transcript_path": "/nowhere", "cwd": env.work(), "permission_mode": "default",
+        "session_id": session, "transcript_path": "/nowhere", "cwd": env.work_dir(), "permission_mode": "default",
         "hook_event_name": "Stop", "stop_hook_active": active, "last_assistant_message": "All done!",
     });
     let out = says(env, input.to_string());
@@ -97,7 +97,7 @@ fn what_is_no_input_of_a_hook_is_an_error_that_holds_nobody_back() {
         assert_eq!(out.stdout, "");
         assert!(out.stderr.starts_with("error: "), "{out}");
     }
-    let good = json!({"session_id": "s", "cwd": env.work()}).to_string();
+    let good = json!({"session_id": "s", "cwd": env.work_dir()}).to_string();
     for args in [
         &["hook"][..],
         &["hook", "claude-start"],
@@ -130,7 +130,7 @@ fn it_leaves_alone_what_is_not_its_own() {
     let env = project();
     // A project without checks.
     env.write("elsewhere/README", "");
-    std::fs::remove_file(env.work().join("selvedge.toml")).unwrap();
+    std::fs::remove_file(env.work_dir().join("selvedge.toml")).unwrap();
     assert_eq!(stops(&env, "s", false), json!({}));
     // Checks that cannot be run are nothing that an agent could mend.
     env.write("selvedge.toml", "[[checks]]\nrun = \"no-such-program\"\n");
@@ -147,7 +147,7 @@ fn it_leaves_alone_what_is_not_its_own() {
     let hook = env
         .selvedge(["hook", "claude-stop"])
         .env("SELVEDGE_RUN_ID", "x");
-    let input = json!({"session_id": "s", "cwd": env.work()}).to_string();
+    let input = json!({"session_id": "s", "cwd": env.work_dir()}).to_string();
     assert_eq!(hook.stdin(input).run().json(), json!({}));
 }
 
@@ -158,7 +158,7 @@ fn the_project_is_claude_codes_and_help_shows_how_to_set_it_up() {
     let input = json!({"session_id": "s", "cwd": "/"}).to_string();
     let hook = env
         .selvedge(["hook", "claude-stop"])
-        .env("CLAUDE_PROJECT_DIR", env.work().join("deep/down"));
+        .env("CLAUDE_PROJECT_DIR", env.work_dir().join("deep/down"));
     assert_eq!(hook.stdin(input).run().json()["decision"], "block");
     let help = env.selvedge(["hook", "--help"]).run();
     help.assert_code(0);

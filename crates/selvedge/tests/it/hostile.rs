@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_testkit::TestEnv;
 
-use crate::stage::{agent, executable, stage};
+use crate::fixtures::{agent, env_with_repo, make_executable};
 
 /// One way in, and the commands of plain git that go that way.
 struct Way {
@@ -24,7 +24,7 @@ struct Trap {
 
 impl Trap {
     fn set(way: &Way) -> Self {
-        let env = stage();
+        let env = env_with_repo();
         env.write("code.txt", "1\n");
         env.write("selvedge.toml", "[[checks]]\nrun = \"test -s out\"\n");
         env.commit("Code");
@@ -35,7 +35,7 @@ impl Trap {
             format!("#!/bin/sh\n: > {}\ncat\n", sprung.display()),
         )
         .unwrap();
-        executable(&script);
+        make_executable(&script);
         (way.set)(&env, script.to_str().unwrap());
         let trap = Self { env, sprung };
         trap.disarm();
@@ -46,7 +46,7 @@ impl Trap {
     fn git(&self, args: &[&str]) {
         let mut git = std::process::Command::new("git");
         git.args(args)
-            .current_dir(self.env.work())
+            .current_dir(self.env.work_dir())
             .env("HOME", self.env.root())
             .stdin(std::process::Stdio::null());
         git.output().unwrap();
@@ -118,10 +118,10 @@ fn hooks_are_not_executed() {
                 "reference-transaction",
             ];
             for hook in hooks {
-                let hook = env.work().join(".git/hooks").join(hook);
+                let hook = env.work_dir().join(".git/hooks").join(hook);
                 std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
                 std::fs::write(&hook, format!("#!/bin/sh\n{trap}\n")).unwrap();
-                executable(&hook);
+                make_executable(&hook);
             }
         },
         springs: &[&["add", "--all"], &["checkout", "-q", "-b", "other"]],
@@ -155,7 +155,7 @@ fn attributes_execute_no_driver() {
             }
             env.git(["config", "diff.external", trap]);
             env.write(".gitattributes", "* diff=trap merge=trap\n");
-            let own = env.work().join(".git/info");
+            let own = env.work_dir().join(".git/info");
             std::fs::create_dir_all(&own).unwrap();
             std::fs::write(own.join("attributes"), "* diff=trap\n").unwrap();
         },
@@ -167,7 +167,7 @@ fn attributes_execute_no_driver() {
 fn a_bare_repository_inside_is_not_entered() {
     springs_nothing(&Way {
         set: |env, trap| {
-            let inside = env.work().join("inside");
+            let inside = env.work_dir().join("inside");
             let inside = inside.to_str().unwrap();
             env.git(["init", "--quiet", "--bare", inside]);
             env.git(["-C", inside, "config", "core.bare", "false"]);
@@ -216,7 +216,7 @@ fn index_head_refs_stash_and_hooks_stay_byte_for_byte() {
         springs: &[],
     };
     let trap = Trap::set(&nothing);
-    let git = trap.env.work().join(".git");
+    let git = trap.env.work_dir().join(".git");
     let before = picture(&git);
     assert!(before.keys().any(|path| path.ends_with("refs/stash")));
     trap.go_through_everything();

@@ -2,11 +2,11 @@
 
 use selvedge_testkit::TestEnv;
 
-use crate::stage::{agent, stage, wait_for};
+use crate::fixtures::{agent, env_with_repo, wait_for};
 
 #[test]
 fn ctrl_c_stops_in_order_and_resume_goes_on() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(
         &env,
         "test -e ../go || { echo half > half; sleep 600; }; echo good > out",
@@ -24,7 +24,7 @@ fn ctrl_c_stops_in_order_and_resume_goes_on() {
     let child = env.spawn(run);
     child.wait_for_stdout("effect_started");
     // The agent has written something when it is stopped.
-    let half = env.work().join("half");
+    let half = env.work_dir().join("half");
     wait_for(&half);
     child.interrupt();
     let out = child.wait();
@@ -55,7 +55,7 @@ fn ctrl_c_stops_in_order_and_resume_goes_on() {
 
 #[test]
 fn sigterm_is_143() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "sleep 600");
     let child = env.spawn([
         "run",
@@ -74,7 +74,7 @@ fn sigterm_is_143() {
 
 #[test]
 fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(
         &env,
         "trap '' TERM INT HUP; echo stubborn > ../stubborn; while :; do sleep 1; done",
@@ -115,14 +115,14 @@ fn put_aside(env: &TestEnv) -> String {
 
 #[test]
 fn what_a_person_did_while_an_attempt_was_stopped_is_kept() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(
         &env,
         "test -e ../go || { echo half > half; sleep 600; }; echo good > out",
     );
     let run = ["run", "x", "--agent-cmd", &agent, "--check", "test -s out"];
     let child = env.spawn(run);
-    wait_for(&env.work().join("half"));
+    wait_for(&env.work_dir().join("half"));
     child.interrupt();
     child.wait().assert_code(130);
     env.write("README", "mine, meanwhile\n");
@@ -141,7 +141,7 @@ fn what_a_person_did_while_an_attempt_was_stopped_is_kept() {
 /// What is judged is what the attempt left, not what a person did to it while the checks were stopped.
 #[test]
 fn what_a_person_did_while_the_checks_were_stopped_is_kept_and_not_judged() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "echo good > out");
     let check = "test -e ../go || { : > ../checking; sleep 600; }; test ! -e mine && test -s out";
     let run = ["run", "x", "--agent-cmd", &agent, "--check", check];

@@ -1,9 +1,9 @@
 //! Tiers 2 and 3 through the program. A judge is a program like any agent: a few lines of shell that
 //! keep what they were told and answer what the test wants, call after call.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
-use crate::stage::{agent, executable, prompt, run_json};
+use crate::fixtures::{agent, make_executable, prompt, run_json};
 
 const YES: &str = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
 const UNSURE: &str = r#"{"passed": true, "issues": [], "confidence": 0.2, "suggestion": null}"#;
@@ -26,7 +26,7 @@ fn judged(answers: &[[&str; 2]]) -> TestEnv {
             asked.display(),
         );
         std::fs::write(&script, body).unwrap();
-        executable(&script);
+        make_executable(&script);
         config += &format!(
             "[agents.{name}]\nkind = \"command\"\nprogram = [\"{}\"]\n",
             script.display()
@@ -34,7 +34,7 @@ fn judged(answers: &[[&str; 2]]) -> TestEnv {
     }
     env.write("selvedge.toml", &config);
     env.write("README", "a repository\n");
-    env.repo();
+    env.create_repo();
     env
 }
 
@@ -45,7 +45,7 @@ fn told(env: &TestEnv, judge: &str) -> Vec<String> {
     (0..).map_while(read).collect()
 }
 
-fn run(env: &TestEnv, work: &str, check: &str, more: &[&str]) -> Output {
+fn run(env: &TestEnv, work: &str, check: &str, more: &[&str]) -> CommandOutput {
     run_json(env, &agent(env, work), check, more)
 }
 
@@ -144,8 +144,8 @@ fn a_rejection_is_never_told_as_a_pass() {
 fn a_judge_may_confirm_that_the_task_asks_for_changed_tests() {
     for (answer, code) in [(YES, 0), (UNSURE, 7), (NO, 1)] {
         let env = judged(&[[answer; 2]]);
-        executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
-        executable(&env.write(
+        make_executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
+        make_executable(&env.write(
             "tests/test_greet.sh",
             "#!/bin/sh\n./greet.sh | grep -q hello\n",
         ));
@@ -361,7 +361,7 @@ fn nobody_to_judge_is_refused_before_anything_is_paid_for() {
 }
 
 /// `verify` on work that was done since the last commit.
-fn verify(env: &TestEnv, more: &[&str]) -> Output {
+fn verify(env: &TestEnv, more: &[&str]) -> CommandOutput {
     let verify = ["verify", "--check", "test -s greeting", "--format", "json"];
     env.selvedge(verify.iter().chain(more)).run()
 }
@@ -404,7 +404,7 @@ fn nobody_judges_what_fails_its_checks_or_is_for_nothing_known() {
     let out = verify(&env, &SINCE[..6]);
     out.assert_code(2);
     assert!(out.stderr.contains("needs to know what the work was for"));
-    let judges = std::fs::read_to_string(env.work().join("selvedge.toml")).unwrap();
+    let judges = std::fs::read_to_string(env.work_dir().join("selvedge.toml")).unwrap();
     env.write(
         "selvedge.toml",
         format!("[verification]\ntier = 2\n{judges}"),

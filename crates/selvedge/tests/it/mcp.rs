@@ -3,14 +3,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
-use selvedge_testkit::{Child, TestEnv};
+use selvedge_testkit::{SpawnedProgram, TestEnv};
 use serde_json::{Value, json};
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 /// A session with the server. A pipe with a name holds its standard input open between the requests.
 struct Session {
-    server: Child,
+    server: SpawnedProgram,
     input: File,
     requests: u64,
 }
@@ -78,7 +78,7 @@ fn said(answer: &Value) -> (&str, bool) {
 
 #[test]
 fn an_agent_verifies_its_own_work_until_the_checks_hold() {
-    let env = stage();
+    let env = env_with_repo();
     let mut session = Session::open(&env);
     let answer = session.call("verify", &json!({}));
     let (text, is_error) = said(&answer);
@@ -104,7 +104,7 @@ fn an_agent_verifies_its_own_work_until_the_checks_hold() {
 
 #[test]
 fn it_digests_and_tells_stories_and_refuses_what_it_does_not_know() {
-    let env = stage();
+    let env = env_with_repo();
     let mut session = Session::open(&env);
     let tools = session.ask("tools/list", &json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();

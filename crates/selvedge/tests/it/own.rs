@@ -3,17 +3,17 @@
 
 use std::path::PathBuf;
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
-use crate::stage::{agent, executable, stage, wait_for};
+use crate::fixtures::{agent, env_with_repo, make_executable, wait_for};
 
 /// The last eight digits of the run's id: what its branch is called by.
-fn short(out: &Output) -> String {
+fn short(out: &CommandOutput) -> String {
     let id = out.json()["run_id"].as_str().unwrap().replace('-', "");
     id[id.len() - 8..].to_owned()
 }
 
-fn run(env: &TestEnv, script: &str, check: &str, more: &[&str]) -> Output {
+fn run(env: &TestEnv, script: &str, check: &str, more: &[&str]) -> CommandOutput {
     let agent = agent(env, script);
     let base = [
         "run",
@@ -54,7 +54,7 @@ fn state_of(env: &TestEnv) -> Vec<String> {
 
 #[test]
 fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("README", "changed, not committed\n");
     let before = state_of(&env);
     let out = run(
@@ -65,7 +65,7 @@ fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
     );
     out.assert_code(0);
     assert_eq!(state_of(&env), before);
-    assert!(!env.work().join("out").exists());
+    assert!(!env.work_dir().join("out").exists());
     assert!(
         out.stderr.contains("what is not committed here"),
         "{}",
@@ -108,7 +108,7 @@ fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
 
 #[test]
 fn gc_removes_a_room_that_a_run_has_left() {
-    let env = stage();
+    let env = env_with_repo();
     run(&env, "echo good > out", "grep -q good out", &[]).assert_code(0);
     let runs = env.state().join("selvedge/runs");
     let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
@@ -122,7 +122,7 @@ fn gc_removes_a_room_that_a_run_has_left() {
 
 #[test]
 fn failed_work_is_kept_and_its_branch_says_how_it_ended() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run(&env, "echo bad > out", "false", &["--worktree", "--clean"]);
     out.assert_code(1);
     let branch = format!("selvedge/{}", short(&out));
@@ -139,7 +139,7 @@ fn failed_work_is_kept_and_its_branch_says_how_it_ended() {
 
 #[test]
 fn clean_removes_the_clone_of_verified_work() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run(
         &env,
         "echo good > out",
@@ -157,7 +157,7 @@ fn clean_removes_the_clone_of_verified_work() {
 
 #[test]
 fn work_without_a_change_makes_no_branch() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run(&env, "true", "true", &["--worktree"]);
     out.assert_code(11);
     assert!(out.stderr.contains("there is no branch"), "{}", out.stderr);
@@ -166,7 +166,7 @@ fn work_without_a_change_makes_no_branch() {
 
 #[test]
 fn a_repository_by_address_and_revision_is_cloned_and_pushed_to() {
-    let env = stage();
+    let env = env_with_repo();
     env.git(["branch", "older"]);
     env.write("newer", "newer\n");
     env.commit("newer");
@@ -197,13 +197,13 @@ fn a_repository_by_address_and_revision_is_cloned_and_pushed_to() {
 
 #[test]
 fn work_that_could_not_be_given_back_stays_and_is_given_back_later() {
-    let env = stage();
+    let env = env_with_repo();
     let origin = env.root().join("origin.git");
     env.git(["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
     let hook = origin.join("hooks/pre-receive");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     std::fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
-    executable(&hook);
+    make_executable(&hook);
     let address = format!("file://{}", origin.display());
     let own = ["--repo", &address, "--push", "--clean"];
     run(&env, "echo good > out", "test -s out", &own).assert_code(9);
@@ -223,7 +223,7 @@ fn work_that_could_not_be_given_back_stays_and_is_given_back_later() {
 
 #[test]
 fn what_no_branch_can_hold_is_said_and_stays() {
-    let env = stage();
+    let env = env_with_repo();
     env.write(".gitignore", "lib/\n");
     env.commit("ignore");
     let script = "mkdir lib target && echo good > lib/out && echo good > out && touch target/made";
@@ -252,7 +252,7 @@ fn what_no_branch_can_hold_is_said_and_stays() {
 
 #[test]
 fn an_interrupted_run_goes_on_in_its_clone_and_comes_back_then() {
-    let env = stage();
+    let env = env_with_repo();
     let script =
         "if [ \"$SELVEDGE_RUN_NUMBER\" = 1 ]; then echo ready; exec sleep 600; fi; echo good > out";
     let agent = agent(&env, script);
@@ -289,7 +289,7 @@ fn an_interrupted_run_goes_on_in_its_clone_and_comes_back_then() {
 
 #[test]
 fn nothing_that_a_clone_was_made_to_say_is_run_or_obeyed() {
-    let env = stage();
+    let env = env_with_repo();
     let ran = env.root().join("ran");
     let evil = format!("touch {}", ran.display());
     let script = format!(
@@ -303,10 +303,10 @@ fn nothing_that_a_clone_was_made_to_say_is_run_or_obeyed() {
          git config core.hooksPath .git/hooks; rm -f .git/HEAD; echo 'ref: refs/heads/x' > .git/HEAD"
     );
     // The person's own repository is no more trusted than the clone.
-    let hook = env.work().join(".git/hooks/reference-transaction");
+    let hook = env.work_dir().join(".git/hooks/reference-transaction");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     std::fs::write(&hook, format!("#!/bin/sh\n{evil}\n")).unwrap();
-    executable(&hook);
+    make_executable(&hook);
     let out = run(
         &env,
         &format!("mkdir -p .git/hooks\n{script}"),
@@ -324,7 +324,7 @@ fn nothing_that_a_clone_was_made_to_say_is_run_or_obeyed() {
 
 #[test]
 fn what_cannot_be_cloned_is_said_and_leaves_nothing() {
-    let env = stage();
+    let env = env_with_repo();
     let refused: [(&[&str], &str); 6] = [
         (
             &["--worktree", "--rev", "nowhere"],

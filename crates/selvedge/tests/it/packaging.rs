@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 fn file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
@@ -14,7 +14,7 @@ fn file(name: &str) -> String {
 fn is_taken(words: &[&str]) {
     let (program, args) = words.split_first().unwrap();
     assert_eq!(*program, "/usr/local/bin/selvedge");
-    let out = stage().selvedge(args).arg("--help").run();
+    let out = env_with_repo().selvedge(args).arg("--help").run();
     out.assert_code(0);
     assert!(out.stdout.contains(args[0]), "{}", out.stdout);
 }

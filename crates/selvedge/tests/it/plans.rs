@@ -1,10 +1,10 @@
 //! A task that is a plan: subtasks one after the other, each with its own gates, whatever becomes of
 //! them, and whenever the plan is stopped.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::Value;
 
-use crate::stage::{agent, stage, wait_for};
+use crate::fixtures::{agent, env_with_repo, wait_for};
 
 /// Three subtasks, each of which wants a file of its name.
 const PLAN: &str = r#"
@@ -48,7 +48,7 @@ fn ledger(env: &TestEnv) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn outcomes(out: &Output) -> Vec<String> {
+fn outcomes(out: &CommandOutput) -> Vec<String> {
     let result = out.json();
     let subtasks = result["subtasks"].as_array().unwrap();
     let word = |it: &Value| {
@@ -60,7 +60,7 @@ fn outcomes(out: &Output) -> Vec<String> {
 
 #[test]
 fn each_subtask_goes_through_the_loop_once_what_it_needs_is_verified() {
-    let env = stage();
+    let env = env_with_repo();
     // `api` is done on the second attempt only.
     let work = "case \"$name$SELVEDGE_RUN_NUMBER\" in api1) ;; *) echo x > \"$name\" ;; esac";
     let out = env
@@ -99,7 +99,7 @@ fn each_subtask_goes_through_the_loop_once_what_it_needs_is_verified() {
 
 #[test]
 fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
-    let env = stage();
+    let env = env_with_repo();
     let before = env.read("README");
     let work = "case \"$name\" in api) echo half >> README ;; *) cp README \"$name\" ;; esac";
     let out = env
@@ -133,7 +133,7 @@ fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
 
 #[test]
 fn what_could_never_be_carried_out_is_refused_before_anything_runs() {
-    let env = stage();
+    let env = env_with_repo();
     let refused = |text: &str, why: &str| {
         let out = env.selvedge(plan(&env, text, "", &[])).run();
         out.assert_code(2);
@@ -162,7 +162,7 @@ fn what_could_never_be_carried_out_is_refused_before_anything_runs() {
 
 #[test]
 fn no_agent_writes_the_checks_of_the_subtasks_after_its_own() {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "selvedge.toml",
         "[[checks]]\ntype = \"command\"\nrun = \"test -s all\"\n",
@@ -202,7 +202,7 @@ fn an_earlier_subtask_cannot_weaken_the_script_of_a_later_ones_checks() {
         "mv ci real; ln -s real ci; echo : > real/check.sh",
     ];
     for (edit, first) in edits.iter().flat_map(|edit| [(edit, TRUE), (edit, "")]) {
-        let env = stage();
+        let env = env_with_repo();
         env.write("ci/check.sh", "test -s b\n");
         env.commit("check");
         let work = format!("case $name in a) {edit};; b) echo x > other;; esac");
@@ -228,7 +228,7 @@ fn an_earlier_subtask_cannot_weaken_the_script_of_a_later_ones_checks() {
 
 #[test]
 fn work_of_a_later_subtask_is_verified_by_the_tests_of_the_plan() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("ci/check.sh", "test -s b\n");
     env.commit("check");
     let work = "case $name in a) echo : > ci/check.sh;; b) echo x > b;; esac";
@@ -248,7 +248,7 @@ fn a_script_that_an_earlier_subtask_adds_judges_only_where_the_plan_allows() {
     let text = checked_by_script(TRUE);
     let allowed = format!("allow = [\"ci/check.sh\"]\n{text}");
     for (text, code) in [(&allowed, 0), (&text, 7)] {
-        let env = stage();
+        let env = env_with_repo();
         let out = env
             .selvedge(plan(&env, text, work, &["--format", "json"]))
             .run();
@@ -259,7 +259,7 @@ fn a_script_that_an_earlier_subtask_adds_judges_only_where_the_plan_allows() {
 #[test]
 fn a_plan_that_was_stopped_goes_on_at_the_right_subtask() {
     for kill in [false, true] {
-        let env = stage();
+        let env = env_with_repo();
         let work = "test \"$name\" != ui || test -e ../go || { touch ../there; sleep 600; }\n\
                     echo x > \"$name\"";
         let child = env.spawn(plan(&env, PLAN, work, &["--format", "json"]));
@@ -296,7 +296,7 @@ fn a_plan_waits_for_a_person_and_goes_on_with_their_word() {
             ["ui -", "api max_retries_exhausted", "docs verified"],
         ),
     ] {
-        let env = stage();
+        let env = env_with_repo();
         let work = "echo x > \"$name\"; test \"$name\" != api || \
                     printf 'import os\\ndef add(a, b):\\n    os._exit(0)\\n' > shop.py";
         env.write("shop.py", "def add(a, b):\n    return a - b\n");

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 /// A repository whose only check is this program.
 fn with_plugin(run: &str, more: &str) -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     let run = json!(run);
     env.write(
         "selvedge.toml",
@@ -25,7 +25,7 @@ fn example(name: &str) -> String {
     format!("'{}'", examples.join(name).display())
 }
 
-fn verify(env: &TestEnv) -> (Output, Value) {
+fn verify(env: &TestEnv) -> (CommandOutput, Value) {
     let out = env.selvedge(["verify", "--format", "json"]).run();
     let check = out.json()["checks"][0].clone();
     (out, check)
@@ -47,7 +47,7 @@ fn a_plug_in_is_asked_and_its_report_is_what_counts() {
     assert_eq!(check["output"], "seen\n", "standard error is for people");
     let asked = std::fs::read_to_string(env.root().join("asked")).unwrap();
     let asked: Value = serde_json::from_str(&asked).unwrap();
-    let work = env.work().canonicalize().unwrap();
+    let work = env.work_dir().canonicalize().unwrap();
     assert_eq!(
         asked,
         json!({
@@ -114,7 +114,7 @@ fn the_examples_do_what_they_say_and_the_next_attempt_is_told() {
     let env = with_plugin(&run, "settings = { except = [\"notes\"] }");
     env.write("notes", "<<<<<<< ours\n");
     verify(&env).0.assert_code(0);
-    let agent = crate::stage::agent(
+    let agent = crate::fixtures::agent(
         &env,
         "case $SELVEDGE_RUN_NUMBER in 1) printf 'a\\n>>>>>>> theirs\\n' > code ;; *) echo a > code ;; esac",
     );
@@ -122,7 +122,7 @@ fn the_examples_do_what_they_say_and_the_next_attempt_is_told() {
     let out = env.selvedge(run).run();
     out.assert_code(0);
     assert_eq!(out.json()["verification_attempts"], 2);
-    let told = crate::stage::prompt(&env, 2);
+    let told = crate::fixtures::prompt(&env, 2);
     assert!(
         told.contains("code:2") && told.contains("conflict's marker"),
         "{told}"
@@ -153,7 +153,7 @@ fn a_plug_in_that_the_agent_rewrites_does_not_judge() {
     env.write("checks/mine.sh", honest);
     env.git(["add", "."]);
     env.git(["commit", "-qm", "the plug-in"]);
-    let agent = crate::stage::agent(
+    let agent = crate::fixtures::agent(
         &env,
         r#"echo "echo '{\"v\":1,\"status\":\"pass\"}'" > checks/mine.sh"#,
     );

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
-use crate::fleet::stage::Fleet;
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
+use crate::fleet::fixture::HubFixture;
 
 const SECRET: &str = "hunter2-Zq9/x+Vb7Lk&m\"n3Wd8Yt4";
 const TOKEN: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
@@ -98,7 +98,7 @@ fn assert_clean_folder(folder: &Path) {
 }
 
 #[track_caller]
-fn assert_clean_output(out: &Output) {
+fn assert_clean_output(out: &CommandOutput) {
     assert_clean("standard output", out.stdout.as_bytes());
     assert_clean("standard error", out.stderr.as_bytes());
 }
@@ -121,7 +121,7 @@ fn leaks(env: &TestEnv) -> [String; 2] {
 
 #[test]
 fn nothing_of_a_secret_is_kept_shown_or_told() {
-    let env = stage();
+    let env = env_with_repo();
     let [agent, check] = leaks(&env);
     let reports = ["junit", "sarif", "markdown"].map(|kind| {
         let file = env.root().join(format!("report.{kind}"));
@@ -174,7 +174,7 @@ fn nothing_of_a_secret_is_kept_shown_or_told() {
 
 #[test]
 fn a_command_that_holds_a_secret_is_refused() {
-    let env = stage();
+    let env = env_with_repo();
     let check = format!("test '{SECRET}' = x");
     let out = env
         .selvedge(["run", "x", "--agent-cmd", "true", "--check", &check])
@@ -191,7 +191,7 @@ fn a_command_that_holds_a_secret_is_refused() {
 
 #[test]
 fn a_check_sees_no_secret_that_nobody_named_and_the_report_says_so() {
-    let env = stage();
+    let env = env_with_repo();
     let check = "echo DEPLOY_KEY is ${DEPLOY_KEY:-gone}; test -n \"$DEPLOY_KEY\"";
     let verify = |more: &[&str]| {
         let args = ["verify", "--check", check, "--format", "json"];
@@ -217,14 +217,14 @@ fn a_check_sees_no_secret_that_nobody_named_and_the_report_says_so() {
 
 #[test]
 fn nothing_of_a_secret_reaches_a_hub() {
-    let fleet = Fleet::new("sh \"$root/leak.sh\" 1; echo good > out");
+    let fleet = HubFixture::new("sh \"$root/leak.sh\" 1; echo good > out");
     let [_, check] = leaks(&fleet.env);
     let worker = fleet.worker_with("one", &[("DEPLOY_KEY", SECRET)]);
     let task = fleet.submit(&check, &["--retries", "1"]);
     let out = fleet.watch(&task);
     out.assert_code(1);
     assert_clean_output(&out);
-    let repo = fleet.env.work().display().to_string();
+    let repo = fleet.env.work_dir().display().to_string();
     let words = |said: &str, check: &str| {
         let args = [
             "submit", said, "--repo", &repo, "--check", check, "--format", "json",

@@ -1,6 +1,6 @@
 //! The loop itself: what the second attempt is told, what is counted, what is kept.
 
-use crate::stage::{agent, prompt, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, prompt, run_json};
 
 /// Fails its check once, then mends it.
 const MENDS: &str = r#"case "$prompt" in
@@ -10,7 +10,7 @@ esac"#;
 
 #[test]
 fn a_failed_attempt_is_corrected_in_a_fresh_session() {
-    let env = stage();
+    let env = env_with_repo();
     let check = "grep -q good out || { echo \"out:1: error: expected good, got bad\"; exit 1; }";
     let out = run_json(&env, &agent(&env, MENDS), check, &[]);
     out.assert_code(0);
@@ -50,7 +50,7 @@ fn a_failed_attempt_is_corrected_in_a_fresh_session() {
 
 #[test]
 fn all_checks_run_though_the_first_one_fails() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "");
     let run = [
         "run",
@@ -79,7 +79,7 @@ fn all_checks_run_though_the_first_one_fails() {
 
 #[test]
 fn a_check_that_runs_out_of_time_failed_and_says_so() {
-    let env = stage();
+    let env = env_with_repo();
     let more = ["--verification-timeout", "300ms", "--retries", "0"];
     let out = run_json(&env, &agent(&env, ""), "sleep 600", &more);
     out.assert_code(1);
@@ -90,7 +90,7 @@ fn a_check_that_runs_out_of_time_failed_and_says_so() {
 
 #[test]
 fn a_shell_task_is_executed_once_and_verified_once() {
-    let env = stage();
+    let env = env_with_repo();
     let task =
         r#"{"description": "count", "command": "echo x >> count", "complexity_tier": "trivial"}"#;
     let run = [
@@ -112,7 +112,7 @@ fn a_shell_task_is_executed_once_and_verified_once() {
 
 #[test]
 fn exit_0_without_a_test_is_no_pass() {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "selvedge.toml",
         "[[checks]]\ntype = \"test_passes\"\nrun = \"true\"\n",
@@ -146,7 +146,7 @@ fn exit_0_without_a_test_is_no_pass() {
 
 #[test]
 fn verify_looks_once_and_never_retries() {
-    let env = stage();
+    let env = env_with_repo();
     let out = env
         .selvedge([
             "verify",
@@ -170,7 +170,7 @@ fn verify_looks_once_and_never_retries() {
 
 #[test]
 fn what_a_check_printed_when_it_passed_does_not_explain_why_it_fails_now() {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "looms.sh",
         "for n in $(seq 200); do echo \"ERROR: loom $n is dusty\"; done\n\

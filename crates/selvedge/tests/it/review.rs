@@ -1,13 +1,13 @@
 //! A person's decision on this machine: on exactly the attempt and tree that they name, and on the latest run
 //! of the directory where they name none.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
-use crate::stage::{agent, run_json, stage, wait_for};
+use crate::fixtures::{agent, env_with_repo, run_json, wait_for};
 
 /// Work that passes its check and ends the process that tests it: a person has to look.
-fn leaves_early(env: &TestEnv, dir: &str) -> Output {
+fn leaves_early(env: &TestEnv, dir: &str) -> CommandOutput {
     let body = "printf 'import os\\ndef add(a, b):\\n    os._exit(0)\\n# %s\\n' \"$SELVEDGE_RUN_NUMBER\" > shop.py";
     let script = agent(env, body);
     let out = run_json(env, &script, "grep -q def shop.py", &["--dir", dir]);
@@ -16,7 +16,7 @@ fn leaves_early(env: &TestEnv, dir: &str) -> Output {
 }
 
 fn shop() -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     for dir in ["", "one/", "other/"] {
         env.write(
             format!("{dir}shop.py"),
@@ -28,7 +28,7 @@ fn shop() -> TestEnv {
     env
 }
 
-fn id(out: &Output) -> String {
+fn id(out: &CommandOutput) -> String {
     out.json()["run_id"].as_str().unwrap().to_owned()
 }
 
@@ -134,7 +134,7 @@ fn without_a_run_the_latest_of_this_directory_is_meant() {
 
     let restore = ["restore", "--original"];
     env.selvedge(restore)
-        .dir(env.work().join("one/deep/er"))
+        .dir(env.work_dir().join("one/deep/er"))
         .run()
         .assert_code(0);
     assert!(env.read("one/shop.py").contains("a - b"));
@@ -143,19 +143,19 @@ fn without_a_run_the_latest_of_this_directory_is_meant() {
         "of another directory"
     );
     env.selvedge(restore)
-        .dir(env.work().join("other/deep"))
+        .dir(env.work_dir().join("other/deep"))
         .run()
         .assert_code(0);
     assert!(env.read("other/shop.py").contains("a - b"));
 
     let accept = env
         .selvedge(["review", "--accept"])
-        .dir(env.work().join("one/deep"));
+        .dir(env.work_dir().join("one/deep"));
     accept.run().assert_code(0);
     assert_eq!(standing(&env, &here), "finished");
     assert_eq!(standing(&env, &other), "awaiting_review");
     let shown = env.selvedge(["show", "--format", "json"]);
-    let shown = shown.dir(env.work().join("one")).run().json();
+    let shown = shown.dir(env.work_dir().join("one")).run().json();
     assert_eq!(shown["run_id"], json!(here));
     let shown = env
         .selvedge(["show", "last", "--format", "json"])
@@ -179,7 +179,7 @@ fn without_a_run_the_latest_of_this_directory_is_meant() {
 #[test]
 fn without_a_run_what_cannot_be_done_names_what_can() {
     let env = shop();
-    let short = |out: &Output| id(out)[28..].to_owned();
+    let short = |out: &CommandOutput| id(out)[28..].to_owned();
     let waiting = short(&leaves_early(&env, "."));
     let script = agent(&env, "echo half > half; sleep 600");
     let run = [
@@ -193,7 +193,7 @@ fn without_a_run_what_cannot_be_done_names_what_can() {
         "json",
     ];
     let child = env.spawn(run);
-    wait_for(&env.work().join("half"));
+    wait_for(&env.work_dir().join("half"));
     child.interrupt();
     let stopped = child.wait();
     stopped.assert_code(130);
@@ -237,7 +237,7 @@ fn a_run_in_a_clone_belongs_to_its_repository() {
         out.assert_code(7);
         let accept = env
             .selvedge(["review", "--accept"])
-            .dir(env.work().join(dir).join("deep"));
+            .dir(env.work_dir().join(dir).join("deep"));
         accept.run().assert_code(0);
         assert_eq!(standing(&env, &id(&out)), "finished");
     }

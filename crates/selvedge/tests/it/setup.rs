@@ -2,7 +2,7 @@
 
 use selvedge_testkit::TestEnv;
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 /// Installs a test runner, of the kind that a manifest names.
 const INSTALL: &str = "mkdir -p node_modules/runner\n\
@@ -13,7 +13,7 @@ const CHECK: &str = "sh node_modules/runner/run.sh";
 
 /// A repository with a setup whose product git ignores, not yet set up.
 fn project(settings: &str) -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write(".gitignore", "node_modules\nstate\n");
     env.write("out", "bad\n");
     env.write("package.json", "{}\n");

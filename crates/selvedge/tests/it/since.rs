@@ -1,13 +1,13 @@
 //! `verify --since`: work that no run watched is held against the revision before it, and nothing is
 //! written to the directory or to its repository.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 /// A repository whose tests are a script's, with a revision that is right.
 fn tested() -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write("app.txt", "good\n");
     env.write("tests.py", TESTS);
     let check = "[[checks]]\ntype = \"test_passes\"\nrun = \"python3 -m unittest tests\"\n";
@@ -28,12 +28,12 @@ class App(unittest.TestCase):
         open('app.txt').close()
 ";
 
-fn verify(env: &TestEnv, more: &[&str]) -> Output {
+fn verify(env: &TestEnv, more: &[&str]) -> CommandOutput {
     let verify = ["verify", "--since", "HEAD", "--format", "json"];
     env.selvedge(verify.iter().chain(more)).run()
 }
 
-fn check(out: &Output) -> serde_json::Value {
+fn check(out: &CommandOutput) -> serde_json::Value {
     out.json()["checks"][0].clone()
 }
 
@@ -92,7 +92,7 @@ fn since_runs_the_tests_of_the_revision() {
 
 #[test]
 fn since_keeps_installed_tools_for_the_tests_of_the_revision() {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "tests/check.sh",
         "test -e node_modules/tool && grep -q good app.txt\n",

@@ -1,8 +1,8 @@
 //! Standard output that cannot be written, or is no longer read.
 
-use selvedge_testkit::{Output, TestEnv, is_available};
+use selvedge_testkit::{CommandOutput, TestEnv, is_available};
 
-use crate::stage::{agent, stage};
+use crate::fixtures::{agent, env_with_repo};
 
 /// A device whose disk is always full.
 const FULL: &str = "/dev/full";
@@ -14,7 +14,7 @@ fn run_with<'a>(agent: &'a str, check: &'a str) -> [&'a str; 6] {
 }
 
 /// Runs the program with its streams redirected by a shell.
-fn redirected(env: &TestEnv, args: &[&str], redirection: &str) -> Output {
+fn redirected(env: &TestEnv, args: &[&str], redirection: &str) -> CommandOutput {
     let script = format!("\"$0\" \"$@\" {redirection}");
     let shell = env.command("sh").args(["-c", &script]);
     shell
@@ -24,7 +24,7 @@ fn redirected(env: &TestEnv, args: &[&str], redirection: &str) -> Output {
         .run()
 }
 
-fn full(env: &TestEnv, args: &[&str]) -> Output {
+fn full(env: &TestEnv, args: &[&str]) -> CommandOutput {
     let out = redirected(env, args, &format!("> {FULL}"));
     let said = &out.stderr;
     assert!(
@@ -40,7 +40,7 @@ fn a_full_disk_is_an_error_of_every_command() {
     if !is_available(FULL, &std::fs::metadata(FULL)) {
         return;
     }
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "echo good > out; echo done");
     let run = run_with(&agent, CHECK);
     env.selvedge(run).run().assert_code(0);
@@ -82,7 +82,7 @@ fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
         return;
     }
     for format in ["human", "json", "jsonl"] {
-        let env = stage();
+        let env = env_with_repo();
         let agent = agent(
             &env,
             "case \"$SELVEDGE_RUN_NUMBER\" in 1) echo bad ;; *) echo good ;; esac > out",
@@ -102,7 +102,7 @@ fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(&env, "echo good >> out; echo done");
     let run = run_with(&agent, CHECK);
     env.selvedge(run).run().assert_code(0);

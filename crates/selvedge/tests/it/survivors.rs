@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::stage::{agent, stage};
+use crate::fixtures::{agent, env_with_repo};
 
 /// How a program starts another one that outlives it. All keep its standard output open.
 const KINDS: [(&str, &str); 4] = [
@@ -65,7 +65,7 @@ fn none_is_left(role: Role) {
         Role::Check => "check",
     };
     for (kind, plants) in KINDS {
-        let env = stage();
+        let env = env_with_repo();
         let mut ended = 0;
         for _ in 0..rounds {
             let said = run(&env, role, plants);
@@ -94,12 +94,12 @@ fn nothing_of_a_check_is_left() {
 #[test]
 fn without_selvedge_each_of_them_stays() {
     for (kind, plants) in KINDS {
-        let env = stage();
+        let env = env_with_repo();
         let mut shell = std::process::Command::new("sh");
         // Its output goes nowhere: a pipe would be held open by what it leaves behind.
         shell
             .args(["-c", plants])
-            .current_dir(env.work())
+            .current_dir(env.work_dir())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null());
         let _ = shell.status().unwrap();

@@ -1,12 +1,12 @@
 //! Tier 1's own look at what an attempt changed: every changed file parses, and none was emptied.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
-use crate::stage::{agent, prompt, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, prompt, run_json};
 
 /// The look's record in the report of an attempt; null where there is none.
-fn look(out: &Output, attempt: usize) -> Value {
+fn look(out: &CommandOutput, attempt: usize) -> Value {
     let history = out.json()["verification_history"].clone();
     let checks = history[attempt - 1]["checks"].as_array().unwrap().clone();
     let found = checks.into_iter().find(|check| check["type"] == "syntax");
@@ -15,7 +15,7 @@ fn look(out: &Output, attempt: usize) -> Value {
 
 #[test]
 fn a_broken_file_goes_back_with_its_place_and_is_mended() {
-    let env = stage();
+    let env = env_with_repo();
     let work = r#"case $SELVEDGE_RUN_NUMBER in
 1) printf '{\n  "a": 1,\n  "b" 2\n}\n' > data.json
    printf 'def f():\n    return (1\n\nx = 2\n' > tool.py
@@ -59,7 +59,7 @@ fn what_did_not_parse_before_either_is_not_charged() {
     env.write("old.json", "{\"a\": }\n");
     env.write("good.json", "{}\n");
     env.write("untouched.py", "def (\n");
-    env.repo();
+    env.create_repo();
     let out = run_json(
         &env,
         &agent(&env, "echo '{\"b\": }' > old.json; echo '[1]' > good.json"),
@@ -85,7 +85,7 @@ fn an_emptied_file_fails_where_emptiness_is_not_normal() {
         env.write(file, "something\n");
     }
     env.write(".keep", "x\n");
-    env.repo();
+    env.create_repo();
     let work = "printf '\\n' > a.txt; : > src/lib.py; : > pkg/__init__.py; : > .keep; rm log.md; : > new.py";
     let out = run_json(&env, &agent(&env, work), "true", &["--retries", "0"]);
     out.assert_code(1);
@@ -99,7 +99,7 @@ fn an_emptied_file_fails_where_emptiness_is_not_normal() {
 
 #[test]
 fn what_is_not_certain_is_noted_and_settings_switch_it_off() {
-    let env = stage();
+    let env = env_with_repo();
     let broken = agent(
         &env,
         "mkdir -p gen chart; echo \"{ $$\" > gen/a.json; printf 'a: %s\\n  {{- if x }}\\n b: 1\\n' $$ > chart/b.yaml",
@@ -141,18 +141,18 @@ fn what_is_not_certain_is_noted_and_settings_switch_it_off() {
 
 #[test]
 fn hostile_names_are_looked_at_like_any_other() {
-    let env = stage();
+    let env = env_with_repo();
     let work = r#"printf '{' > './-rf.json'; printf '{' > "$(printf 'a\nb.json')"; printf 'x = (' > "$(printf '\377.py')"
 ln -s /etc/passwd link.json; mkdir 'd;touch owned'; echo '(' > 'd;touch owned/c.sh'"#;
     let out = run_json(&env, &agent(&env, work), "true", &["--retries", "0"]);
     out.assert_code(1);
     assert_eq!(look(&out, 1)["reason"], "4 changed files do not parse");
-    assert!(!env.work().join("owned").exists());
+    assert!(!env.work_dir().join("owned").exists());
 }
 
 #[test]
 fn expected_outputs_are_there_of_their_kind_and_not_empty() {
-    let env = stage();
+    let env = env_with_repo();
     let work = "mkdir -p dist hollow; echo '{\"a\": ' > out.json; : > empty.txt; echo x > dist/x; echo x > plain; printf ' \\n' > blank.md";
     let cases = [
         ("plain", None),

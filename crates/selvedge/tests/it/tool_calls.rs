@@ -1,14 +1,14 @@
 //! The calls of an agent's tools: what was to be written and never was goes back to the agent, what
 //! was made up for does not, and all else that fails is only told.
 
-use selvedge_testkit::{ModelServer, Output, TestEnv, Turn};
+use selvedge_testkit::{CommandOutput, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::{Value, json};
 
 use crate::corrected::configure;
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 /// A run of a model that says these turns, with `true` for a check.
-fn run(env: &TestEnv, server: &ModelServer, more: &[&str]) -> Output {
+fn run(env: &TestEnv, server: &ModelServer, more: &[&str]) -> CommandOutput {
     configure(
         env,
         &format!(
@@ -22,14 +22,14 @@ fn run(env: &TestEnv, server: &ModelServer, more: &[&str]) -> Output {
     env.selvedge(fixed.iter().chain(more)).run()
 }
 
-fn edit(path: &str, old: &str) -> Turn {
-    Turn::tool(
+fn edit(path: &str, old: &str) -> ScriptedTurn {
+    ScriptedTurn::tool(
         "edit_file",
         json!({"path": path, "old_text": old, "new_text": "other"}),
     )
 }
 
-fn look(out: &Output, attempt: usize) -> Value {
+fn look(out: &CommandOutput, attempt: usize) -> Value {
     let checks = out.json()["verification_history"][attempt - 1]["checks"].clone();
     let mut checks = checks.as_array().unwrap().clone().into_iter();
     checks
@@ -39,12 +39,12 @@ fn look(out: &Output, attempt: usize) -> Value {
 
 #[test]
 fn a_file_that_was_to_be_written_and_never_was_goes_back() {
-    let env = stage();
+    let env = env_with_repo();
     let server = ModelServer::start([
         edit("README", "is not in it"),
-        Turn::text("Done."),
+        ScriptedTurn::text("Done."),
         edit("README", "small repository"),
-        Turn::text("Done now."),
+        ScriptedTurn::text("Done now."),
     ]);
     let out = run(&env, &server, &[]);
     out.assert_code(0);
@@ -67,15 +67,15 @@ fn a_file_that_was_to_be_written_and_never_was_goes_back() {
 
 #[test]
 fn what_was_made_up_for_and_what_writes_nothing_is_charged_to_nobody() {
-    let env = stage();
+    let env = env_with_repo();
     let turns = [
         edit("README", "is not in it"),
-        Turn::tool(
+        ScriptedTurn::tool(
             "run_command",
             json!({"command": "echo more >> README; exit 3"}),
         ),
-        Turn::tool("search", json!({"pattern": "["})),
-        Turn::text("Done."),
+        ScriptedTurn::tool("search", json!({"pattern": "["})),
+        ScriptedTurn::text("Done."),
     ];
     let server = ModelServer::start(turns.clone());
     let out = run(&env, &server, &["--retries", "0"]);
@@ -91,7 +91,7 @@ fn what_was_made_up_for_and_what_writes_nothing_is_charged_to_nobody() {
     );
 
     env.write("selvedge.toml", "[verification]\ntool_calls = false\n");
-    let server = ModelServer::start([edit("README", "is not in it"), Turn::text("Done.")]);
+    let server = ModelServer::start([edit("README", "is not in it"), ScriptedTurn::text("Done.")]);
     let out = run(&env, &server, &["--retries", "0"]);
     // Nothing else was changed.
     out.assert_code(11);

@@ -3,7 +3,7 @@
 use selvedge_testkit::TestEnv;
 use serde_json::json;
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 /// A test runner that is installed beside the sources, where git ignores it. It fills a cache, and keeps count of its
 /// runs among its own files.
@@ -15,7 +15,7 @@ const RUNNER: &str = "mkdir -p node_modules/.cache/runner\n\
 const CHECK: &str = "sh node_modules/runner/run.sh";
 
 fn installed() -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write(".gitignore", "node_modules\n");
     env.write("out", "bad\n");
     env.commit("Ignore what is installed");

@@ -2,10 +2,10 @@
 //! runner is a few lines of shell that print what `cargo test` prints; where it keeps count of its
 //! runs is outside the workspace.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
 use crate::crossed::checked_by_a_script;
-use crate::stage::{agent, executable, prompt, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, make_executable, prompt, run_json};
 
 /// A runner of the tests that are listed in `tests`, one a line: `NAME ok`, `NAME FAILED` or `NAME ignored`.
 const RUNNER: &str = r#"#!/bin/sh
@@ -24,11 +24,11 @@ echo; echo "test result: $verdict. $((total - failed - ignored)) passed; $failed
 fn tested(tests: &str) -> (TestEnv, String) {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("tests", tests);
-    env.repo();
+    env.create_repo();
     let runner = env.root().join("runner.sh");
     let counted = RUNNER.replace("$RUNS", &env.root().join("runs").display().to_string());
     std::fs::write(&runner, counted).unwrap();
-    executable(&runner);
+    make_executable(&runner);
     (env, runner.display().to_string())
 }
 
@@ -37,7 +37,7 @@ fn runs(env: &TestEnv) -> usize {
     runs.unwrap_or_default().lines().count()
 }
 
-fn check(out: &Output) -> serde_json::Value {
+fn check(out: &CommandOutput) -> serde_json::Value {
     out.json()["verification_report"]["checks"][0].clone()
 }
 
@@ -269,7 +269,7 @@ fn flaky(env: &TestEnv, failing: &str) -> String {
 
 #[test]
 fn a_flake_that_may_have_been_there_before_is_charged_to_nobody() {
-    let env = stage();
+    let env = env_with_repo();
     // Run 1 is the baseline, 2 the attempt's, 3 the first again; 4 to 8 on the tree before.
     let out = run_json(&env, &agent(&env, "echo x > new"), &flaky(&env, "2|5"), &[]);
     out.assert_code(0);
@@ -305,7 +305,7 @@ echo; echo "test result: $verdict. $((total - failed)) passed; $failed failed; 0
     let cargo = env.root().join("cargo");
     let counted = CARGO.replace("$RUNS", &env.root().join("runs").display().to_string());
     std::fs::write(&cargo, counted).unwrap();
-    executable(&cargo);
+    make_executable(&cargo);
     (env, format!("{} test", cargo.display()))
 }
 
@@ -362,7 +362,7 @@ fn tests_that_pass_alone_are_no_flakes() {
 
 #[test]
 fn without_reruns_every_failure_goes_back() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("selvedge.toml", "[verification]\nrerun_failed = false\n");
     let more = ["--retries", "0", "--baseline", "off"];
     let out = run_json(&env, &agent(&env, ""), &flaky(&env, "1"), &more);
@@ -372,7 +372,7 @@ fn without_reruns_every_failure_goes_back() {
 
 #[test]
 fn a_new_flake_blocks() {
-    let env = stage();
+    let env = env_with_repo();
     let check_line = format!("[ ! -e new ] || {{ {}; }}", flaky(&env, "1|3"));
     let agent = agent(&env, "echo x > new");
     let out = run_json(&env, &agent, &check_line, &["--retries", "0"]);
@@ -385,14 +385,14 @@ fn a_new_flake_blocks() {
     let reason = check["reason"].as_str().unwrap();
     assert!(reason.starts_with("newly flaky"), "{reason}");
     assert!(
-        env.work().join("new").exists(),
+        env.work_dir().join("new").exists(),
         "the attempt's tree is back in place"
     );
 }
 
 #[test]
 fn the_tree_that_is_delivered_is_the_tree_that_was_verified() {
-    let env = stage();
+    let env = env_with_repo();
     let meddles = "grep -q good out && echo meddled > out && echo more > left";
     let out = run_json(
         &env,
@@ -402,7 +402,7 @@ fn the_tree_that_is_delivered_is_the_tree_that_was_verified() {
     );
     out.assert_code(0);
     assert_eq!(env.read("out"), "good\n");
-    assert!(!env.work().join("left").exists());
+    assert!(!env.work_dir().join("left").exists());
 }
 
 #[test]
@@ -431,12 +431,12 @@ fn a_protected_file_is_reverted_unless_the_task_allows_its_change() {
         env.selvedge(run).stdin(task(more)).run().assert_code(0);
         assert_eq!(env.read("tool.lock"), expected);
         env.git(["checkout", "-q", "."]);
-        std::fs::remove_file(env.work().join("out")).unwrap();
+        std::fs::remove_file(env.work_dir().join("out")).unwrap();
     }
 }
 
 /// An agent whose work passes its check and ends the process that tests it.
-fn leaves_early(env: &TestEnv) -> Output {
+fn leaves_early(env: &TestEnv) -> CommandOutput {
     env.write("shop.py", "def add(a, b):\n    return a - b\n");
     env.git(["add", "."]);
     env.git(["commit", "-qm", "app"]);
@@ -446,7 +446,7 @@ fn leaves_early(env: &TestEnv) -> Output {
 
 #[test]
 fn what_only_a_person_can_judge_waits_for_one() {
-    let env = stage();
+    let env = env_with_repo();
     let out = leaves_early(&env);
     out.assert_code(7);
     assert_eq!(out.json()["outcome"], "needs_review");
@@ -470,14 +470,14 @@ fn what_only_a_person_can_judge_waits_for_one() {
     );
     env.selvedge(reject).run().assert_code(2);
 
-    let env = stage();
+    let env = env_with_repo();
     leaves_early(&env).assert_code(7);
     env.selvedge(["review", "--accept"]).run().assert_code(0);
 }
 
 #[test]
 fn every_tree_of_a_run_can_be_looked_at_and_put_back() {
-    let env = stage();
+    let env = env_with_repo();
     let out = run_json(
         &env,
         &agent(&env, "echo $SELVEDGE_RUN_NUMBER > out"),
@@ -500,7 +500,7 @@ fn every_tree_of_a_run_can_be_looked_at_and_put_back() {
         .trim()
         .to_owned();
     env.selvedge(["restore", "--original"]).run().assert_code(0);
-    assert!(!env.work().join("out").exists());
+    assert!(!env.work_dir().join("out").exists());
     env.selvedge(undo.split(' ')).run().assert_code(0);
     assert_eq!(env.read("out"), "mine\n", "what stood there was kept");
     env.selvedge(["restore", "--attempt", "9"])

@@ -3,13 +3,13 @@
 use selvedge_testkit::TestEnv;
 use serde_json::json;
 
-use crate::stage::{agent, prompt, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, prompt, run_json};
 
 const SENTENCE: &str = "the agent changed no files";
 
 /// A repository whose check passes from the start.
 fn passing() -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write("out", "good\n");
     env.commit("Good");
     env

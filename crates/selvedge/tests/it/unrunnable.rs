@@ -1,16 +1,16 @@
 //! Checks that cannot be run before the work begins: no agent is paid for work that nothing could judge. What the
 //! work itself is to create may be missing.
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
-use crate::stage::{agent, executable, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, make_executable, run_json};
 
-fn run(env: &TestEnv, work: &str, check: &str) -> Output {
+fn run(env: &TestEnv, work: &str, check: &str) -> CommandOutput {
     run_json(env, &agent(env, work), check, &["--retries", "0"])
 }
 
 #[track_caller]
-fn stops_before_the_agent(env: &TestEnv, out: &Output, check: &str, why: &str) {
+fn stops_before_the_agent(env: &TestEnv, out: &CommandOutput, check: &str, why: &str) {
     out.assert_code(9);
     let result = out.json();
     assert_eq!(result["outcome"], "infra_failed");
@@ -30,7 +30,7 @@ fn a_program_that_is_looked_up_must_be_there() {
         "true && CI=1 no-such-tool",
         "echo a | no-such-tool",
     ] {
-        let env = stage();
+        let env = env_with_repo();
         let out = run(&env, "true", check);
         stops_before_the_agent(&env, &out, check, "`no-such-tool` is not found in PATH");
     }
@@ -40,7 +40,7 @@ fn a_program_that_is_looked_up_must_be_there() {
         "CI=1 no-such-tool",
         "no-such-tool | cat",
     ] {
-        let env = stage();
+        let env = env_with_repo();
         let out = run(&env, "true", check);
         out.assert_code(2);
         assert!(out.stderr.contains("no-such-tool"), "{out}");
@@ -51,10 +51,10 @@ fn a_program_that_is_looked_up_must_be_there() {
 #[test]
 fn a_program_of_the_workspace_that_is_there_must_be_startable() {
     for content in ["#!/bin/sh\nexit 0\n", "#!/no/such/interpreter\n"] {
-        let env = stage();
+        let env = env_with_repo();
         let check = env.write("check.sh", content);
         if content.contains("such") {
-            executable(&check);
+            make_executable(&check);
         }
         let out = run(&env, "true", "./check.sh");
         stops_before_the_agent(&env, &out, "./check.sh", "check.sh");
@@ -63,7 +63,7 @@ fn a_program_of_the_workspace_that_is_there_must_be_startable() {
 
 #[test]
 fn a_plug_in_must_be_able_to_answer() {
-    let env = stage();
+    let env = env_with_repo();
     env.write(
         "selvedge.toml",
         "[[checks]]\ntype = \"plugin\"\nname = \"mine\"\nrun = \"echo nonsense\"\n",
@@ -85,13 +85,13 @@ fn what_the_work_is_to_create_may_be_missing() {
         "PATH=$PWD/build:$PATH tests",
         "export PATH=$PWD/build:$PATH; tests",
     ] {
-        let env = stage();
+        let env = env_with_repo();
         let agent = agent(&env, creates);
         let task = "write `build/tests`, which runs all tests";
         let run = ["run", task, "--agent-cmd", &agent, "--check", check];
         env.selvedge(run).run().assert_code(0);
     }
-    let env = stage();
+    let env = env_with_repo();
     let task = r#"{"description": "do it", "verification_steps":
         [{"type": "command", "target": "true", "directory": "build/sub"}]}"#;
     let agent = agent(&env, &format!("{creates} && touch build/sub/file"));
@@ -101,7 +101,7 @@ fn what_the_work_is_to_create_may_be_missing() {
 
 #[test]
 fn without_a_baseline_the_agent_begins_at_once() {
-    let env = stage();
+    let env = env_with_repo();
     let more = ["--retries", "0", "--baseline", "off"];
     let out = run_json(&env, &agent(&env, "true"), "true && no-such-tool", &more);
     out.assert_code(9);

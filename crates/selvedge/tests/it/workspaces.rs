@@ -1,10 +1,10 @@
 //! What becomes of the files: the best attempt stays, the user's repository is not touched.
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 #[test]
 fn when_the_attempts_are_used_up_the_best_ones_tree_stays() {
-    let env = stage();
+    let env = env_with_repo();
     let agent = agent(
         &env,
         r#"case "$SELVEDGE_RUN_NUMBER" in 1) echo half > half ;; *) rm half; echo worse > worse ;; esac"#,
@@ -27,7 +27,7 @@ fn when_the_attempts_are_used_up_the_best_ones_tree_stays() {
     out.assert_code(1);
     assert_eq!(env.read("half"), "half\n");
     assert!(
-        !env.work().join("worse").exists(),
+        !env.work_dir().join("worse").exists(),
         "attempt 1 passed more checks: its tree stays"
     );
     let human = env.selvedge(["show"]).run();
@@ -40,9 +40,9 @@ fn when_the_attempts_are_used_up_the_best_ones_tree_stays() {
 
 #[test]
 fn below_a_selvedge_toml_the_work_is_where_that_file_is() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("selvedge.toml", "[[checks]]\nrun = \"test -s out\"\n");
-    let below = env.work().join("deep/down");
+    let below = env.work_dir().join("deep/down");
     std::fs::create_dir_all(&below).unwrap();
     let agent = agent(&env, "echo good > out");
     let run = ["run", "x", "--agent-cmd", &agent];
@@ -59,7 +59,7 @@ fn below_a_selvedge_toml_the_work_is_where_that_file_is() {
 
 #[test]
 fn the_users_repository_is_as_it_was() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("staged", "staged\n");
     env.git(["add", "staged"]);
     env.write("README", "changed, not staged\n");

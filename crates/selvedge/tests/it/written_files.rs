@@ -3,13 +3,13 @@
 use selvedge_testkit::TestEnv;
 use serde_json::json;
 
-use crate::stage::{agent, run_json, stage};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 const CHECK: &str = "sh tests/run.sh";
 
 /// A test script that runs a program of the work, and then a file of cases.
 fn tested(run: &str) -> TestEnv {
-    let env = stage();
+    let env = env_with_repo();
     env.write("src/tool.sh", "echo built\n");
     env.write("tests/cases.sh", "grep -q good out\n");
     env.write("tests/run.sh", run);

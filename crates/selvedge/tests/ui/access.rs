@@ -4,19 +4,19 @@
 use selvedge_testkit::Browser;
 use serde_json::json;
 
-use crate::fleet::Hub;
-use crate::stage::{agents, enter, populated, serve, stage};
+use crate::fixtures::{agents, env_with_repo, env_with_runs, open_browser, serve};
+use crate::fleet::DashboardHub;
 
 const RULES: &str = include_str!("access.js");
 
 #[test]
 fn every_page_can_be_used_by_everybody() {
-    let env = populated();
+    let env = env_with_runs();
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
+    let browser = open_browser(&env, &ui);
     let of = |query: &str| {
-        browser.go(&format!("{}/?q={query}", ui.origin));
-        let link = browser.script("return document.querySelector('tr.row a.go').href", &[]);
+        browser.open_url(&format!("{}/?q={query}", ui.origin));
+        let link = browser.run_script("return document.querySelector('tr.row a.go').href", &[]);
         link.as_str().unwrap().to_owned()
     };
     let (rescued, review, failed) = (of("friendly"), of("complete"), of("environment"));
@@ -37,27 +37,27 @@ fn every_page_can_be_used_by_everybody() {
 
 #[test]
 fn every_page_of_a_hub_can_be_used_by_everybody() {
-    let env = stage();
+    let env = env_with_repo();
     let busy = json!([[{ "say": "This takes for ever. ".repeat(400) }, { "hang": true }]]);
     agents(&env, &[("busy", busy)]);
-    let hub = Hub::start(&env, "127.0.0.1:0", "busy");
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "busy");
     let browser = Browser::start(&env);
     hold(&browser, &hub.origin, &[format!("{}/", hub.origin)]);
     drop(browser);
-    let browser = hub.enter(&env);
+    let browser = hub.open_browser(&env);
     let pages = ["/", "/fleet", "/stats"].map(|page| format!("{}{page}", hub.origin));
     hold(&browser, &hub.origin, &pages);
     let _worker = hub.worker(&env, "loom");
     let task = |about: &str, labels: &[&str]| {
         hub.submit(&json!({
-            "description": about, "workspace": env.work(), "agent": "busy", "labels": labels,
+            "description": about, "workspace": env.work_dir(), "agent": "busy", "labels": labels,
             "verification_steps": [{ "type": "command", "target": "true" }],
         }))
     };
     let waits = task("Weave a very long cloth out of silk", &["silk"]);
     let at_work = task("Weave", &[]);
     let page = |id: &str| format!("{}/tasks/{id}", hub.origin);
-    browser.go(&page(&at_work));
+    browser.open_url(&page(&at_work));
     browser.wait_for_text("#live", "This takes for ever.");
     let pages = [
         format!("{}/", hub.origin),
@@ -67,7 +67,7 @@ fn every_page_of_a_hub_can_be_used_by_everybody() {
         page("0"),
     ];
     hold(&browser, &hub.origin, &pages);
-    browser.go(&format!("{}/fleet", hub.origin));
+    browser.open_url(&format!("{}/fleet", hub.origin));
     browser.wait_for_text("#unplaced", "silk");
 }
 
@@ -75,16 +75,16 @@ fn every_page_of_a_hub_can_be_used_by_everybody() {
 fn hold(browser: &Browser, origin: &str, pages: &[String]) {
     let mut offences = Vec::new();
     for dark in [false, true] {
-        browser.prefer_dark(dark);
+        browser.set_dark_mode(dark);
         for (width, height, phone) in [(1280, 900, false), (390, 844, true)] {
             browser.resize(width, height, phone);
             for page in pages {
-                browser.go(page);
-                browser.script(
+                browser.open_url(page);
+                browser.run_script(
                     "document.querySelectorAll('details').forEach(it => { it.open = true })",
                     &[],
                 );
-                let found = browser.script(RULES, &[json!(phone)]);
+                let found = browser.run_script(RULES, &[json!(phone)]);
                 let found = found.as_array().unwrap().iter();
                 let place = page.strip_prefix(origin).unwrap();
                 offences.extend(found.map(|it| format!("{place} dark={dark} phone={phone}: {it}")));

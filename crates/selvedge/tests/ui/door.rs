@@ -2,7 +2,7 @@
 
 use selvedge_testkit::Browser;
 
-use crate::stage::{newest, populated, serve, stage};
+use crate::fixtures::{env_with_repo, env_with_runs, newest, serve};
 
 /// One request by hand: status, and everything that came back.
 fn ask(origin: &str, request: &str, headers: &[&str], body: &str) -> (u16, String) {
@@ -30,7 +30,7 @@ fn ask(origin: &str, request: &str, headers: &[&str], body: &str) -> (u16, Strin
 
 #[test]
 fn nobody_sees_anything_without_the_link_and_nothing_is_done_without_our_own_form() {
-    let env = populated();
+    let env = env_with_runs();
     let id = newest(&env);
     let ui = serve(&env);
     let origin = ui.origin.as_str();
@@ -106,12 +106,12 @@ fn nobody_sees_anything_without_the_link_and_nothing_is_done_without_our_own_for
 
 #[test]
 fn a_browser_comes_in_by_the_link_and_leaves_again() {
-    let env = stage();
+    let env = env_with_repo();
     let ui = serve(&env);
     let browser = Browser::start(&env);
-    browser.go(&ui.origin);
+    browser.open_url(&ui.origin);
     browser.wait_for_text("h1", "terminal");
-    browser.go(&ui.link);
+    browser.open_url(&ui.link);
     browser.wait_for_text("h1", "Tasks");
     assert!(!browser.address().contains("token"));
     browser.wait_for_text("#nothing", "No tasks yet");
@@ -123,6 +123,6 @@ fn a_browser_comes_in_by_the_link_and_leaves_again() {
     );
     browser.click(".visitor button");
     browser.wait_for_text("h1", "terminal");
-    browser.go(&ui.origin);
+    browser.open_url(&ui.origin);
     browser.wait_for_text("h1", "terminal");
 }

@@ -3,17 +3,17 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use selvedge_testkit::{Browser, Child, TestEnv};
+use selvedge_testkit::{Browser, SpawnedProgram, TestEnv};
 use serde_json::{Value, json};
 
 /// A hub, and where it listens.
-pub(crate) struct Hub {
-    pub(crate) program: Child,
+pub(crate) struct DashboardHub {
+    pub(crate) program: SpawnedProgram,
     pub(crate) origin: String,
     token: String,
 }
 
-impl Hub {
+impl DashboardHub {
     /// Starts one where tasks may name these agents; the built-in ones where that is empty.
     pub(crate) fn start(env: &TestEnv, listen: &str, agents: &str) -> Self {
         let token = env.root().join("token");
@@ -23,7 +23,7 @@ impl Hub {
             args.extend(["--agents", agents]);
         }
         let program = env.selvedge(args);
-        let program = program.patience(Duration::from_mins(5)).spawn();
+        let program = program.timeout(Duration::from_mins(5)).spawn();
         program.wait_for_stdout("listening on ");
         program.wait_for_stdout("\n");
         let stdout = program.stdout();
@@ -39,7 +39,7 @@ impl Hub {
 
     /// A worker with a token of its own that may work in the environment's directory; returns once it is
     /// connected.
-    pub(crate) fn worker(&self, env: &TestEnv, name: &str) -> Child {
+    pub(crate) fn worker(&self, env: &TestEnv, name: &str) -> SpawnedProgram {
         let made = self.post(
             "/api/v1/tokens",
             &json!({ "name": name, "scopes": ["worker"] }),
@@ -53,8 +53,8 @@ impl Hub {
             .arg("--workdir")
             .arg(env.root().join(name))
             .arg("--allow-path")
-            .arg(env.work())
-            .patience(Duration::from_mins(5))
+            .arg(env.work_dir())
+            .timeout(Duration::from_mins(5))
             .spawn();
         worker.wait_for_stderr("connected");
         worker
@@ -67,9 +67,9 @@ impl Hub {
     }
 
     /// A browser that came in with the administrator's token.
-    pub(crate) fn enter(&self, env: &TestEnv) -> Browser {
+    pub(crate) fn open_browser(&self, env: &TestEnv) -> Browser {
         let browser = Browser::start(env);
-        browser.go(&self.origin);
+        browser.open_url(&self.origin);
         browser.type_into("#token", &format!("{}\u{e007}", self.token));
         browser.wait_until("location.pathname === '/' && document.querySelector('h1')");
         browser

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::stage::{agents, ending, enter, newest, serve, stage, write};
+use crate::fixtures::{agents, ending, env_with_repo, newest, open_browser, serve, write};
 
 /// What would run, or ask another host, if it were taken for markup.
 const MARKUP: [&str; 26] = [
@@ -118,7 +118,7 @@ fn corpus() -> Vec<Vec<u8>> {
 
 #[test]
 fn a_hundred_hostile_outputs_run_nothing_and_ask_nobody() {
-    let env = stage();
+    let env = env_with_repo();
     let corpus = corpus();
     assert!(corpus.len() >= 100, "{}", corpus.len());
     let mut task = String::from(
@@ -153,7 +153,7 @@ fn a_hundred_hostile_outputs_run_nothing_and_ask_nobody() {
 
     let id = newest(&env);
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
+    let browser = open_browser(&env, &ui);
     let base = format!("{}/tasks/{id}", ui.origin);
     let mut pages = vec![
         format!("{}/", ui.origin),
@@ -170,10 +170,10 @@ fn a_hundred_hostile_outputs_run_nothing_and_ask_nobody() {
     ];
     let outputs = (1..=corpus.len()).map(|number| format!("{base}/attempts/1/checks/{number}"));
     pages.extend(outputs);
-    browser.requested();
+    browser.take_requested_urls();
     for page in &pages {
-        browser.go(page);
-        let state = browser.script(
+        browser.open_url(page);
+        let state = browser.run_script(
             "return {
                 pwned: typeof window.pwned,
                 scripts: [...document.scripts].map(it => it.src),
@@ -196,13 +196,13 @@ fn a_hundred_hostile_outputs_run_nothing_and_ask_nobody() {
         }
         assert!(browser.address().starts_with(&ui.origin), "{page}");
     }
-    let requested = browser.requested();
+    let requested = browser.take_requested_urls();
     assert!(requested.len() > pages.len(), "{}", requested.len());
     let foreign = requested.iter().filter(|it| !it.starts_with(&ui.origin));
     assert_eq!(foreign.collect::<Vec<_>>(), Vec::<&String>::new());
     // A policy that had to step in would say so: nothing came even so far. (Names that there are not
     // answer with 404.)
-    let complaints = browser.complaints().into_iter();
+    let complaints = browser.take_page_errors().into_iter();
     let complaints = complaints
         .filter(|it| !it.contains("404"))
         .collect::<Vec<_>>();
@@ -211,7 +211,7 @@ fn a_hundred_hostile_outputs_run_nothing_and_ask_nobody() {
 
 #[test]
 fn a_hundred_megabytes_are_shown_a_page_at_a_time() {
-    let env = stage();
+    let env = env_with_repo();
     let flood =
         "i=0; while [ $i -lt 1600 ]; do cat ../block; i=$((i+1)); done; echo the very end; exit 1";
     env.write(
@@ -229,24 +229,24 @@ fn a_hundred_megabytes_are_shown_a_page_at_a_time() {
         "--check",
         flood,
     ]);
-    run.patience(std::time::Duration::from_mins(3))
+    run.timeout(std::time::Duration::from_mins(3))
         .run()
         .assert_code(1);
     let id = newest(&env);
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
+    let browser = open_browser(&env, &ui);
     let address = format!("{}/tasks/{id}/attempts/1/checks/1", ui.origin);
-    browser.go(&address);
+    browser.open_url(&address);
     browser.wait_for_text(".title", "MB");
     assert!(browser.text("#output").starts_with("0123456789abcdef"));
     browser.click("a[rel=next]");
     browser.wait_until("location.search === '?page=2'");
-    let last = browser.script(
+    let last = browser.run_script(
         "return [...document.querySelectorAll('.pages a')].find(it => it.textContent === 'last').href",
         &[],
     );
-    browser.go(last.as_str().unwrap());
+    browser.open_url(last.as_str().unwrap());
     browser.wait_for_text("#output", "the very end");
-    let length = browser.script("return document.documentElement.outerHTML.length", &[]);
+    let length = browser.run_script("return document.documentElement.outerHTML.length", &[]);
     assert!(length.as_u64().unwrap() < 400_000, "{length}");
 }

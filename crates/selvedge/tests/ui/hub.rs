@@ -4,8 +4,8 @@
 use selvedge_testkit::Browser;
 use serde_json::{Value, json};
 
-use crate::fleet::Hub;
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
+use crate::fleet::DashboardHub;
 
 /// A task that no worker is there for.
 fn task(description: &str) -> Value {
@@ -18,23 +18,23 @@ fn task(description: &str) -> Value {
 
 #[test]
 fn a_hub_is_entered_with_a_token_acted_upon_and_seen_through_its_restart() {
-    let env = stage();
-    let first = Hub::start(&env, "127.0.0.1:0", "");
+    let env = env_with_repo();
+    let first = DashboardHub::start(&env, "127.0.0.1:0", "");
     let browser = Browser::start(&env);
-    browser.go(&first.origin);
+    browser.open_url(&first.origin);
     browser.type_into("#token", "slv_not-one-of-ours\u{e007}");
     browser.wait_for_text("[role=alert]", "not known");
     browser.type_into("#token", &format!("{}\u{e007}", first.token()));
     browser.wait_until("location.pathname === '/'");
     browser.wait_for_text("#nothing", "No tasks yet");
-    browser.script("window.before = true", &[]);
+    browser.run_script("window.before = true", &[]);
 
     let id = first.submit(&task("Greet <script>window.pwned=1</script> the world"));
     browser.wait_for_text("#tasks", "queued");
     first.submit(&task("Greet the moon"));
     browser.wait_for_text("#tasks", "moon");
     assert_eq!(
-        browser.script("return [window.before, typeof window.pwned]", &[]),
+        browser.run_script("return [window.before, typeof window.pwned]", &[]),
         json!([true, "undefined"])
     );
 
@@ -43,19 +43,19 @@ fn a_hub_is_entered_with_a_token_acted_upon_and_seen_through_its_restart() {
     first.program.kill();
     browser.wait_until("document.querySelector('#line').dataset.state === 'lost'");
     first.program.wait();
-    let again = Hub::start(&env, &listen, "");
+    let again = DashboardHub::start(&env, &listen, "");
     browser.wait_until("document.querySelector('#line').dataset.state === 'live'");
     again.submit(&task("Greet the stars"));
     browser.wait_for_text("#tasks", "stars");
     assert_eq!(
-        browser.script("return window.before", &[]),
+        browser.run_script("return window.before", &[]),
         json!(true),
         "nobody reloaded, nobody entered again"
     );
 
     browser.click("nav a[href='/fleet']");
     browser.wait_for_text("#unplaced", "no worker is connected");
-    browser.go(&format!("{}/tasks/{id}", again.origin));
+    browser.open_url(&format!("{}/tasks/{id}", again.origin));
     browser.click("#actions form[action$=cancel] button");
     browser.wait_for_text(".title .badge", "cancelled");
     browser.click("#actions form[action$=retry] button");
@@ -65,6 +65,6 @@ fn a_hub_is_entered_with_a_token_acted_upon_and_seen_through_its_restart() {
 
     browser.click(".visitor button");
     browser.wait_until("document.querySelector('#token')");
-    browser.go(&format!("{}/tasks/{id}", again.origin));
+    browser.open_url(&format!("{}/tasks/{id}", again.origin));
     browser.wait_until("document.querySelector('#token')");
 }

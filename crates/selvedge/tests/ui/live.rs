@@ -1,13 +1,15 @@
 //! A run that is watched while it goes on, from a page that nobody reloads.
 
-use selvedge_testkit::Key;
+use selvedge_testkit::BrowserKey;
 use serde_json::json;
 
-use crate::stage::{agents, ending, enter, newest, populated, serve, stage, write};
+use crate::fixtures::{
+    agents, ending, env_with_repo, env_with_runs, newest, open_browser, serve, write,
+};
 
 #[test]
 fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
-    let env = stage();
+    let env = env_with_repo();
     let gate = |name: &str| env.root().join(name).display().to_string();
     let script = json!([
         [{ "say": "First I look around." }, { "wait_for_file": gate("go-1") }, write("answer", "41\n"), ending(0.01)],
@@ -15,11 +17,11 @@ fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
     ]);
     agents(&env, &[("slow", script)]);
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
+    let browser = open_browser(&env, &ui);
     browser.wait_for_text("#nothing", "No tasks yet");
-    let list = browser.tab();
+    let list = browser.current_tab();
     // A mark that a reload would wipe out.
-    browser.script("window.before = true", &[]);
+    browser.run_script("window.before = true", &[]);
 
     let task = "Write the answer to everything into `answer`";
     let run = env.spawn([
@@ -31,12 +33,12 @@ fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
         "grep -q 42 answer",
     ]);
     browser.wait_for_text("#tasks", "running");
-    assert_eq!(browser.script("return window.before", &[]), json!(true));
+    assert_eq!(browser.run_script("return window.before", &[]), json!(true));
 
     let id = newest(&env);
     browser.open_tab();
-    browser.go(&format!("{}/tasks/{id}", ui.origin));
-    browser.script("window.before = true", &[]);
+    browser.open_url(&format!("{}/tasks/{id}", ui.origin));
+    browser.run_script("window.before = true", &[]);
     browser.wait_for_text("#doing", "The agent is at work");
     browser.wait_for_text("#live", "First I look around.");
     std::fs::write(gate("go-1"), "").unwrap();
@@ -48,21 +50,21 @@ fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
     browser.wait_for_text("#prompt-2", "grep -q 42 answer");
     std::fs::write(gate("go-2"), "").unwrap();
     browser.wait_for_text(".title .badge", "verified");
-    assert_eq!(browser.script("return window.before", &[]), json!(true));
+    assert_eq!(browser.run_script("return window.before", &[]), json!(true));
     browser.wait_until("document.querySelector('#prompt-2').open");
     run.wait().assert_success();
 
-    browser.look_at(&list);
+    browser.switch_to_tab(&list);
     browser.wait_for_text("#tasks", "verified");
     browser.wait_for_text("#tasks", "2/3 attempts");
-    assert_eq!(browser.script("return window.before", &[]), json!(true));
+    assert_eq!(browser.run_script("return window.before", &[]), json!(true));
 }
 
 #[test]
 fn a_review_is_decided_on_the_page() {
-    let env = populated();
+    let env = env_with_runs();
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
+    let browser = open_browser(&env, &ui);
     browser.click("#groups a[data-key=review]");
     browser.wait_until("location.search === '?state=review'");
     browser.click("tr.row a.go");
@@ -73,7 +75,7 @@ fn a_review_is_decided_on_the_page() {
     );
     browser.click("#review button[value=accept]");
     browser.wait_for_text(".title .badge", "verified");
-    assert_eq!(browser.count("#review"), 0);
+    assert_eq!(browser.count_elements("#review"), 0);
     let listed = env
         .selvedge(["list", "--format", "json"])
         .run()
@@ -84,15 +86,15 @@ fn a_review_is_decided_on_the_page() {
 
 #[test]
 fn review_form_never_accepts_by_keyboard_nor_other_work_than_it_shows() {
-    let env = populated();
+    let env = env_with_runs();
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
+    let browser = open_browser(&env, &ui);
     let open = || {
-        browser.go(&format!("{}/?state=review", ui.origin));
+        browser.open_url(&format!("{}/?state=review", ui.origin));
         browser.click("tr.row a.go");
         browser.wait_for_text("#review", "Your decision is about attempt 1 (tree ");
     };
-    let script = |body: &str| browser.script(body, &[]);
+    let script = |body: &str| browser.run_script(body, &[]);
     let refused = |why: &str| {
         browser.wait_for_text("main", why);
         let listed = env
@@ -129,12 +131,12 @@ fn review_form_never_accepts_by_keyboard_nor_other_work_than_it_shows() {
     // Enter, wherever in the forms, presses no button but the form's own.
     open();
     script("document.querySelector('#review input[name=retry]').focus()");
-    browser.press(&[Key::Enter]);
+    browser.press_keys(&[BrowserKey::Enter]);
     browser.wait_until("document.querySelector('form.reject :invalid') === document.activeElement");
     refused("Your decision is about attempt 1");
     browser.type_into("#reject-why", "It skips the tests.");
     script("document.querySelector('#review input[name=retry]').focus()");
-    browser.press(&[Key::Enter]);
+    browser.press_keys(&[BrowserKey::Enter]);
     browser.wait_for_text("#reason", "It skips the tests.");
     browser.wait_for_text(".title .badge", "checks still fail");
 }

@@ -5,11 +5,11 @@
 
 mod access;
 mod door;
+mod fixtures;
 mod fleet;
 mod hostile;
 mod hub;
 mod live;
 mod pictures;
-mod stage;
 mod tasks;
 mod team;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use selvedge_testkit::Browser;
 use serde_json::json;
 
-use crate::fleet::Hub;
-use crate::stage::{agents, ending, enter, populated, serve, stage, write};
+use crate::fixtures::{agents, ending, env_with_repo, env_with_runs, open_browser, serve, write};
+use crate::fleet::DashboardHub;
 
 /// Takes pictures of pages, light, dark and on a phone: each by its name and its address, whole where that
 /// is said.
@@ -22,11 +22,11 @@ fn take(browser: &Browser, pages: &[(&str, String, bool)]) {
         ("-dark", true, false),
         ("-phone", false, true),
     ] {
-        browser.prefer_dark(dark);
+        browser.set_dark_mode(dark);
         let (width, height) = if phone { (390, 844) } else { (1280, 860) };
         browser.resize(width, height, phone);
         for (name, address, whole) in pages {
-            browser.go(address);
+            browser.open_url(address);
             let picture = browser.screenshot(*whole && !phone);
             assert!(picture.starts_with(b"\x89PNG"), "{name}");
             std::fs::write(folder.join(format!("{name}{manner}.png")), picture).unwrap();
@@ -36,12 +36,12 @@ fn take(browser: &Browser, pages: &[(&str, String, bool)]) {
 
 #[test]
 fn pictures_are_taken_of_the_pages() {
-    let env = populated();
+    let env = env_with_runs();
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
+    let browser = open_browser(&env, &ui);
     let of = |query: &str| {
-        browser.go(&format!("{}/?q={query}", ui.origin));
-        let link = browser.script("return document.querySelector('tr.row a.go').href", &[]);
+        browser.open_url(&format!("{}/?q={query}", ui.origin));
+        let link = browser.run_script("return document.querySelector('tr.row a.go').href", &[]);
         link.as_str().unwrap().to_owned()
     };
     let (rescued, review) = (of("friendly"), of("complete"));
@@ -62,7 +62,7 @@ fn pictures_are_taken_of_the_pages() {
 
 #[test]
 fn pictures_are_taken_of_a_hub_at_work() {
-    let env = stage();
+    let env = env_with_repo();
     let quick = json!([[{ "say": "Done." }, write("greeting", "hello\n"), ending(0.0312)]]);
     let slow = json!([
         [{ "say": "I read the tests first." }, write("answer", "41\n"), ending(0.0284)],
@@ -74,8 +74,8 @@ fn pictures_are_taken_of_a_hub_at_work() {
         ],
     ]);
     agents(&env, &[("sonnet", quick), ("opus", slow)]);
-    let hub = Hub::start(&env, "127.0.0.1:0", "sonnet,opus");
-    let browser = hub.enter(&env);
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "sonnet,opus");
+    let browser = hub.open_browser(&env);
     let empty = [
         ("hub-empty", format!("{}/", hub.origin), false),
         ("fleet-empty", format!("{}/fleet", hub.origin), false),
@@ -84,7 +84,7 @@ fn pictures_are_taken_of_a_hub_at_work() {
     take(&browser, &empty);
     let task = |about: &str, agent: &str, check: &str, labels: &[&str]| {
         hub.submit(&json!({
-            "description": about, "workspace": env.work(), "agent": agent, "labels": labels,
+            "description": about, "workspace": env.work_dir(), "agent": agent, "labels": labels,
             "max_verification_retries": 2,
             "verification_steps": [{ "type": "command", "target": check }],
         }))
@@ -95,10 +95,10 @@ fn pictures_are_taken_of_a_hub_at_work() {
         "Greet the world, in one line",
         "Count the threads of the whole cloth",
     ] {
-        browser.go(&page(&task(about, "sonnet", "test -s greeting", &[])));
+        browser.open_url(&page(&task(about, "sonnet", "test -s greeting", &[])));
         browser.wait_for_text(".title .badge", "verified");
         // The next one would find its work done.
-        std::fs::remove_file(env.work().join("greeting")).unwrap();
+        std::fs::remove_file(env.work_dir().join("greeting")).unwrap();
     }
     task(
         "Train the shuttle to find its way back",
@@ -112,7 +112,7 @@ fn pictures_are_taken_of_a_hub_at_work() {
         "grep -q 42 answer",
         &[],
     );
-    browser.go(&page(&at_work));
+    browser.open_url(&page(&at_work));
     browser.wait_for_text("#live", "look once more");
     take(
         &browser,

@@ -1,22 +1,24 @@
 //! The list, one task, and what the loop buys.
 
-use selvedge_testkit::Key;
+use selvedge_testkit::BrowserKey;
 use serde_json::json;
 
-use crate::stage::{agents, ending, enter, newest, populated, run, serve, stage, write};
+use crate::fixtures::{
+    agents, ending, env_with_repo, env_with_runs, newest, open_browser, run, serve, write,
+};
 
 #[test]
 fn tasks_are_filtered_searched_and_opened_by_keys_and_the_address_keeps_it() {
-    let env = populated();
+    let env = env_with_runs();
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
-    assert_eq!(browser.count("tr.row"), 6);
+    let browser = open_browser(&env, &ui);
+    assert_eq!(browser.count_elements("tr.row"), 6);
     assert!(browser.text("#tasks").contains("2/3 attempts"));
 
     browser.click("#groups a[data-key=verified]");
     browser.wait_until("location.search === '?state=verified'");
     browser.wait_for_text("#count", "3 tasks");
-    browser.press(&[Key::Char('/')]);
+    browser.press_keys(&[BrowserKey::Char('/')]);
     browser.wait_until("document.activeElement.id === 'search'");
     browser.type_into("#search", "FRIENDLY\u{e007}");
     browser.wait_until("location.search.includes('q=FRIENDLY')");
@@ -25,38 +27,38 @@ fn tasks_are_filtered_searched_and_opened_by_keys_and_the_address_keeps_it() {
         browser.address().contains("state=verified"),
         "both hold at once"
     );
-    browser.script("location.reload()", &[]);
+    browser.run_script("location.reload()", &[]);
     browser.wait_for_text("#count", "1 task");
 
-    browser.press(&[Key::Char('u')]);
+    browser.press_keys(&[BrowserKey::Char('u')]);
     browser
         .wait_until("location.search === '' && document.querySelectorAll('tr.row').length === 6");
-    browser.press(&[
-        Key::Char('j'),
-        Key::Char('j'),
-        Key::Char('j'),
-        Key::Char('k'),
+    browser.press_keys(&[
+        BrowserKey::Char('j'),
+        BrowserKey::Char('j'),
+        BrowserKey::Char('j'),
+        BrowserKey::Char('k'),
     ]);
     let second = "document.activeElement === document.querySelectorAll('tr.row a.go')[1]";
     browser.wait_until(second);
-    browser.press(&[Key::Char('?')]);
+    browser.press_keys(&[BrowserKey::Char('?')]);
     browser.wait_until("document.querySelector('#keys').open");
-    browser.press(&[Key::Escape]);
+    browser.press_keys(&[BrowserKey::Escape]);
     browser.wait_until("!document.querySelector('#keys').open");
     browser.wait_until(second);
-    browser.press(&[Key::Enter]);
+    browser.press_keys(&[BrowserKey::Enter]);
     browser.wait_until("location.pathname.startsWith('/tasks/')");
 }
 
 #[test]
 fn one_task_shows_what_changed_between_its_attempts() {
-    let env = populated();
+    let env = env_with_runs();
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
-    browser.go(&format!("{}/?q=friendly", ui.origin));
+    let browser = open_browser(&env, &ui);
+    browser.open_url(&format!("{}/?q=friendly", ui.origin));
     browser.click("tr.row a.go");
     browser.wait_for_text("h1", "friendly");
-    let grid = browser.script(
+    let grid = browser.run_script(
         "return [...document.querySelectorAll('.grid tbody tr:first-child td')].map(it => it.className)",
         &[],
     );
@@ -79,7 +81,11 @@ fn one_task_shows_what_changed_between_its_attempts() {
     browser.wait_for_text("#attempt-1", "expected hello");
     browser.click("#attempt-1 .check a.more");
     browser.wait_for_text("#output", "FAILED");
-    assert_eq!(browser.count("#output span.f1"), 1, "colours are classes");
+    assert_eq!(
+        browser.count_elements("#output span.f1"),
+        1,
+        "colours are classes"
+    );
     browser.click(".crumbs a[href^='/tasks/']");
     browser.wait_for_text("h1", "friendly");
     browser.click("#attempt-2 a[href$='/diff']");
@@ -89,7 +95,7 @@ fn one_task_shows_what_changed_between_its_attempts() {
 
 #[test]
 fn the_page_and_the_terminal_tell_the_same_figures() {
-    let env = populated();
+    let env = env_with_runs();
     let ui = serve(&env);
     let figures = env.selvedge(["stats", "--format", "json"]).run().json();
     let all = &figures["all"];
@@ -106,8 +112,8 @@ fn the_page_and_the_terminal_tell_the_same_figures() {
     let retries = all["retries"]["cost"]["micro_usd"].as_u64().unwrap();
     assert_eq!(all["cost_per_rescue"]["micro_usd"], retries / 2);
 
-    let browser = enter(&env, &ui);
-    browser.go(&format!("{}/stats", ui.origin));
+    let browser = open_browser(&env, &ui);
+    browser.open_url(&format!("{}/stats", ui.origin));
     let page = browser.text("main");
     let terminal = env.selvedge(["stats"]).run().stdout.clone();
     for line in terminal.lines().filter(|line| line.starts_with("  ")) {
@@ -123,25 +129,25 @@ fn the_page_and_the_terminal_tell_the_same_figures() {
             );
         }
     }
-    assert!(browser.count("svg[role=img][aria-label]") >= 2);
+    assert!(browser.count_elements("svg[role=img][aria-label]") >= 2);
 }
 
 #[test]
 fn a_page_is_light_and_what_never_changes_is_fetched_once() {
-    let env = populated();
+    let env = env_with_runs();
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
-    browser.go(&format!("{}/?q=friendly", ui.origin));
+    let browser = open_browser(&env, &ui);
+    browser.open_url(&format!("{}/?q=friendly", ui.origin));
     browser.click("tr.row a.go");
     browser.wait_for_text("h1", "friendly");
-    browser.script("location.reload()", &[]);
+    browser.run_script("location.reload()", &[]);
     browser.wait_until("document.readyState === 'complete' && performance.getEntriesByType('navigation')[0].type === 'reload'");
     let page = "const page = performance.getEntriesByType('navigation')[0]; \
                 const parts = performance.getEntriesByType('resource').filter(it => it.name.includes('/assets/')); \
                 return { sent: page.encodedBodySize + parts.reduce((sum, it) => sum + it.encodedBodySize, 0), \
                          smaller: page.encodedBodySize < page.decodedBodySize / 2, \
                          fetched: parts.filter(it => it.transferSize > 0 && it.deliveryType !== 'cache').length }";
-    let weight = browser.script(page, &[]);
+    let weight = browser.run_script(page, &[]);
     assert!(weight["sent"].as_u64().unwrap() > 1_000, "{weight}");
     assert!(weight["sent"].as_u64().unwrap() <= 100_000, "{weight}");
     assert_eq!(weight["smaller"], true, "{weight}");
@@ -150,7 +156,7 @@ fn a_page_is_light_and_what_never_changes_is_fetched_once() {
 
 #[test]
 fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
-    let env = stage();
+    let env = env_with_repo();
     let attempt = |text: &str| json!([write("greeting", text), ending(0.01)]);
     agents(
         &env,
@@ -164,7 +170,7 @@ fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
         "cat > /dev/null; if [ -e {asked} ]; then echo '{yes}'; else : > {asked}; echo '{no}'; fi"
     );
     let path = "../config/selvedge/config.toml";
-    let known = std::fs::read_to_string(env.work().join(path)).unwrap();
+    let known = std::fs::read_to_string(env.work_dir().join(path)).unwrap();
     let judge = json!(["/bin/sh", "-c", script]);
     env.write(
         path,
@@ -181,8 +187,8 @@ fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
     run(&env, "Greet whoever reads it", "opus", &judged);
 
     let ui = serve(&env);
-    let browser = enter(&env, &ui);
-    browser.go(&format!("{}/tasks/{}", ui.origin, newest(&env)));
+    let browser = open_browser(&env, &ui);
+    browser.open_url(&format!("{}/tasks/{}", ui.origin, newest(&env)));
     browser.wait_for_text(".title .badge", "verified");
     browser.click("#attempt-1 summary");
     let first = browser.text("#attempt-1 .gate");
@@ -192,7 +198,7 @@ fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
     );
     let badge = browser.text("#attempt-1 summary .badge");
     assert_eq!(badge, "1 of 1 checks passed, but tier 2 rejects the work");
-    let grid = browser.script(
+    let grid = browser.run_script(
         "return [...document.querySelectorAll('.grid tbody tr:last-child > *')].map(it => it.className || it.textContent)",
         &[],
     );

@@ -4,24 +4,24 @@
 use selvedge_testkit::{Browser, TestEnv};
 use serde_json::{Value, json};
 
-use crate::fleet::Hub;
-use crate::stage::{agents, ending, stage, write};
+use crate::fixtures::{agents, ending, env_with_repo, write};
+use crate::fleet::DashboardHub;
 
 /// A task in the environment's directory, with its own agent and check.
 fn task(env: &TestEnv, description: &str, agent: &str, check: &str) -> Value {
     json!({
-        "description": description, "workspace": env.work(), "agent": agent, "max_verification_retries": 2,
+        "description": description, "workspace": env.work_dir(), "agent": agent, "max_verification_retries": 2,
         "verification_steps": [{ "type": "command", "target": check }],
     })
 }
 
 fn is_as_it_was(browser: &Browser) -> bool {
-    browser.script("return window.before === true", &[]) == json!(true)
+    browser.run_script("return window.before === true", &[]) == json!(true)
 }
 
 #[test]
 fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("answer", "40\n");
     env.commit("An answer");
     let gate = |name: &str| env.root().join(name).display().to_string();
@@ -30,11 +30,11 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
         [{ "say": "It must be another number." }, { "wait_for_file": gate("go-2") }, write("answer", "42\n"), ending(0.02)],
     ]);
     agents(&env, &[("slow", script)]);
-    let hub = Hub::start(&env, "127.0.0.1:0", "slow");
-    let browser = hub.enter(&env);
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "slow");
+    let browser = hub.open_browser(&env);
     browser.wait_for_text("#nothing", "No tasks yet");
-    let list = browser.tab();
-    browser.script("window.before = true", &[]);
+    let list = browser.current_tab();
+    browser.run_script("window.before = true", &[]);
     let _worker = hub.worker(&env, "loom");
     let about = "Write the answer to everything into `answer`";
     let id = hub.submit(&task(&env, about, "slow", "grep -q 42 answer"));
@@ -42,8 +42,8 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
     browser.wait_for_text("#tasks", "loom");
 
     browser.open_tab();
-    browser.go(&format!("{}/tasks/{id}", hub.origin));
-    browser.script("window.before = true", &[]);
+    browser.open_url(&format!("{}/tasks/{id}", hub.origin));
+    browser.run_script("window.before = true", &[]);
     browser.wait_for_text("#doing", "The agent is at work");
     browser.wait_for_text("#live", "First I <b>look</b> around.");
     std::fs::write(gate("go-1"), "").unwrap();
@@ -52,20 +52,20 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
     assert!(!browser.text("#live").contains("look"), "a fresh session");
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "VERIFICATION RETRY 1/2");
-    let watched = browser.tab();
+    let watched = browser.current_tab();
     browser.open_tab();
-    browser.go(&format!("{}/fleet", hub.origin));
+    browser.open_url(&format!("{}/fleet", hub.origin));
     browser.wait_for_text("#workers", "1 of 1");
     browser.wait_for_text("#workers a.go", "Write the answer");
-    browser.look_at(&watched);
+    browser.switch_to_tab(&watched);
     std::fs::write(gate("go-2"), "").unwrap();
     browser.wait_for_text(".title .badge", "verified");
     browser.wait_until("document.querySelector('#prompt-2').open");
     assert!(is_as_it_was(&browser), "nobody reloaded");
-    assert_eq!(browser.count("#live"), 0, "nobody is at work");
+    assert_eq!(browser.count_elements("#live"), 0, "nobody is at work");
     let grid = "return [...document.querySelectorAll('.grid tbody td')].map(it => it.className)";
     assert_eq!(
-        browser.script(grid, &[]),
+        browser.run_script(grid, &[]),
         json!(["k-fail", "k-fail", "k-pass"]),
         "before, first, second"
     );
@@ -84,7 +84,7 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
         "{costs}"
     );
 
-    browser.look_at(&list);
+    browser.switch_to_tab(&list);
     browser.wait_for_text("#tasks", "verified");
     browser.wait_for_text("#tasks", "2/3 attempts");
     browser.wait_for_text("#tasks", "$0.0300");
@@ -112,9 +112,9 @@ fn changes_are_shown(browser: &Browser, task: &str) {
         ("attempts/2/diff?from=start", ["40", "42"]),
         ("diff", ["40", "42"]),
     ] {
-        browser.go(&format!("{task}/{place}"));
+        browser.open_url(&format!("{task}/{place}"));
         browser.wait_until("document.querySelector('.file')");
-        assert_eq!(browser.script(lines, &[]), json!(lines_of), "{place}");
+        assert_eq!(browser.run_script(lines, &[]), json!(lines_of), "{place}");
     }
 }
 
@@ -123,7 +123,7 @@ fn downloads_are_what_they_say(browser: &Browser, task: &str, expected: &[[&str;
     let load = "return fetch(arguments[0]).then(async it => [it.status, it.headers.get('content-disposition'), await it.text()])";
     for [place, extension, says] in expected {
         let extension = format!(".{extension}\"");
-        let got = browser.script(load, &[json!(format!("{task}/{place}"))]);
+        let got = browser.run_script(load, &[json!(format!("{task}/{place}"))]);
         assert_eq!(got[0], 200, "{place}: {got}");
         let disposition = got[1].as_str().unwrap_or_default();
         assert!(disposition.starts_with("attachment;"), "{place}: {got}");
@@ -134,7 +134,7 @@ fn downloads_are_what_they_say(browser: &Browser, task: &str, expected: &[[&str;
 
 #[test]
 fn a_review_on_a_hub_gives_another_attempt_and_then_accepts() {
-    let env = stage();
+    let env = env_with_repo();
     env.write("shop.py", "def add(a, b):\n    return a - b\n");
     env.commit("A shop");
     let sly = |extra: &str| {
@@ -146,9 +146,9 @@ fn a_review_on_a_hub_gives_another_attempt_and_then_accepts() {
         ])
     };
     agents(&env, &[("sly", json!([sly(""), sly("# once more\n")]))]);
-    let hub = Hub::start(&env, "127.0.0.1:0", "sly");
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "sly");
     let _worker = hub.worker(&env, "loom");
-    let browser = hub.enter(&env);
+    let browser = hub.open_browser(&env);
     let id = hub.submit(&task(
         &env,
         "Greet, and mend the shop",
@@ -171,13 +171,13 @@ fn a_review_on_a_hub_gives_another_attempt_and_then_accepts() {
     browser.type_into("#accept-why", "Good enough for now.");
     browser.click("#review button[value=accept]");
     browser.wait_for_text(".title .badge", "verified");
-    assert_eq!(browser.count("#review"), 0);
+    assert_eq!(browser.count_elements("#review"), 0);
     assert!(browser.address().ends_with(&id));
 }
 
 #[test]
 fn a_task_that_is_at_work_is_stopped_from_the_page() {
-    let env = stage();
+    let env = env_with_repo();
     agents(
         &env,
         &[(
@@ -185,44 +185,44 @@ fn a_task_that_is_at_work_is_stopped_from_the_page() {
             json!([[{ "say": "This takes for ever." }, { "hang": true }]]),
         )],
     );
-    let hub = Hub::start(&env, "127.0.0.1:0", "stubborn");
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "stubborn");
     let _worker = hub.worker(&env, "loom");
-    let browser = hub.enter(&env);
+    let browser = hub.open_browser(&env);
     let id = hub.submit(&task(&env, "Count all numbers", "stubborn", "true"));
-    browser.go(&format!("{}/tasks/{id}", hub.origin));
+    browser.open_url(&format!("{}/tasks/{id}", hub.origin));
     browser.wait_for_text("#live", "This takes for ever.");
     browser.click("#actions form[action$=cancel] button");
     browser.wait_for_text(".title .badge", "cancelled");
     browser.wait_for_text("#attempt-1", "no process left");
-    browser.go(&format!("{}/fleet", hub.origin));
+    browser.open_url(&format!("{}/fleet", hub.origin));
     browser.wait_for_text("#workers", "0 of 1");
 }
 
 #[test]
 fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitted_again() {
-    let env = stage();
+    let env = env_with_repo();
     let go = env.root().join("go");
     let waits = json!({ "wait_for_file": go.display().to_string() });
     let script = json!([[waits, write("done", "yes\n"), ending(0.01)]]);
     agents(&env, &[("patient", script)]);
-    let hub = Hub::start(&env, "127.0.0.1:0", "patient");
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "patient");
     let _worker = hub.worker(&env, "loom");
-    let browser = hub.enter(&env);
+    let browser = hub.open_browser(&env);
     let part = |id: &str, needs: &[&str]| {
         let check = json!({ "type": "command", "target": "test -s done" });
         json!({ "id": id, "description": format!("Do the {id} half"), "depends_on": needs,
                 "verification_steps": [check] })
     };
     let plan = json!({
-        "description": "Both halves", "repository": env.work(), "agent": "patient",
+        "description": "Both halves", "repository": env.work_dir(), "agent": "patient",
         "subtasks": [part("second", &["first"]), part("first", &[])],
     });
     let id = hub.submit(&plan);
-    browser.go(&format!("{}/tasks/{id}", hub.origin));
+    browser.open_url(&format!("{}/tasks/{id}", hub.origin));
     let rows = "return [...document.querySelectorAll('#parts tbody tr')].map(row => row.cells[0].innerText + ' ' + row.cells[1].innerText)";
     browser.wait_for_text("#parts", "running");
     assert_eq!(
-        browser.script(rows, &[]),
+        browser.run_script(rows, &[]),
         json!(["queued second", "running first"])
     );
     let facts = browser.text("#facts");
@@ -241,7 +241,7 @@ fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitte
     std::fs::write(&go, "").unwrap();
     browser.wait_for_text(".title .badge", "verified");
     assert_eq!(
-        browser.script(rows, &[]),
+        browser.run_script(rows, &[]),
         json!(["verified second", "verified first"])
     );
     assert!(browser.text("#facts").contains("$0.0200"), "what both cost");
@@ -256,9 +256,9 @@ fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitte
     downloads_are_what_they_say(&browser, &plan, &expected);
     browser.click("#more a[href$='/diff']");
     browser.wait_for_text(".file", "done");
-    browser.go(&format!("{}/?q=half", hub.origin));
+    browser.open_url(&format!("{}/?q=half", hub.origin));
     browser.wait_for_text("#tasks", "part second");
-    browser.go(&plan);
+    browser.open_url(&plan);
     browser.click("#parts a.go");
     browser.wait_for_text(".crumbs", "plan › second");
 }

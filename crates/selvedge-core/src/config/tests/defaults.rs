@@ -2,9 +2,9 @@
 
 use super::{person, resolve};
 use crate::config::environment;
-use crate::config::key::Key;
+use crate::config::key::SettingKey;
 use crate::config::suggest::{all_keys, json_schema};
-use crate::config::tree::{Node, Value};
+use crate::config::tree::{ConfigNode, ConfigValue};
 use crate::config::{DEFAULT_TOML, Origin};
 use crate::model::{AgentKind, RunSpec};
 
@@ -48,7 +48,7 @@ fn defaults_and_examples_are_valid_without_a_warning() {
 fn every_key_of_the_schema_stands_in_the_defaults() {
     let examples = person(&with_examples()).tree;
     let schema = json_schema();
-    let has = |key: &Key| examples.at(key).is_some();
+    let has = |key: &SettingKey| examples.at(key).is_some();
     let missing: Vec<_> = all_keys(&schema)
         .into_iter()
         .filter(|key| !has(key))
@@ -68,16 +68,19 @@ fn every_key_of_the_schema_stands_in_the_defaults() {
         for name in properties.unwrap().keys() {
             let shown = tables
                 .iter()
-                .any(|table| table.at(&Key::dotted(name)).is_some());
+                .any(|table| table.at(&SettingKey::dotted(name)).is_some());
             assert!(shown, "default.toml does not show `{name}` of {pointer}");
         }
     }
 }
 
-fn elements(tree: &Node, key: &str) -> Vec<Node> {
-    match tree.at(&Key::dotted(key)).map(|node| node.value.clone()) {
-        Some(Value::List(elements)) => elements,
-        Some(Value::Table(entries)) => entries.into_values().collect(),
+fn elements(tree: &ConfigNode, key: &str) -> Vec<ConfigNode> {
+    match tree
+        .at(&SettingKey::dotted(key))
+        .map(|node| node.value.clone())
+    {
+        Some(ConfigValue::List(elements)) => elements,
+        Some(ConfigValue::Table(entries)) => entries.into_values().collect(),
         _ => Vec::new(),
     }
 }

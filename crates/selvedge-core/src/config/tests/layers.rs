@@ -3,19 +3,19 @@
 use proptest::prelude::*;
 
 use super::{of_repository, person, repository, resolve};
-use crate::config::{Flags, Layer, Origin};
+use crate::config::{ConfigLayer, Flags, Origin};
 use crate::model::{AgentKind, MicroUsd, StepKind, Usage, VoteMode};
 
-fn environment(variables: &[(&str, &str)]) -> Layer {
+fn environment(variables: &[(&str, &str)]) -> ConfigLayer {
     let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
-    Layer::environment(variables.iter().map(owned))
+    ConfigLayer::environment(variables.iter().map(owned))
 }
 
 #[test]
 fn each_layer_overrides_the_one_below() {
     let file = |retries| format!("verification.max_retries = {retries}");
     let mut layers = Vec::new();
-    let mut expect = |layer: Layer, retries: u32, origin: &str| {
+    let mut expect = |layer: ConfigLayer, retries: u32, origin: &str| {
         layers.push(layer);
         let resolved = resolve(layers.clone()).unwrap();
         assert_eq!(resolved.max_verification_retries, retries);
@@ -39,7 +39,7 @@ fn each_layer_overrides_the_one_below() {
         "env SELVEDGE_VERIFICATION_MAX_RETRIES",
     );
     expect(
-        Layer::flags(&Flags {
+        ConfigLayer::flags(&Flags {
             retries: Some(0),
             ..Flags::default()
         }),
@@ -73,7 +73,7 @@ fn every_flag_arrives() {
         check_env: vec!["DATABASE_URL".to_owned()],
     };
     let file = repository("checks = [{ run = \"make\" }]");
-    let resolved = resolve([file, Layer::flags(&flags)]).unwrap();
+    let resolved = resolve([file, ConfigLayer::flags(&flags)]).unwrap();
     let agent = resolved.chosen_agent().unwrap();
     assert_eq!(agent.kind, AgentKind::Command);
     assert_eq!(agent.program, ["aider", "--yes", "two words"]);
@@ -220,7 +220,7 @@ fn what_is_shown_reads_back_and_hides_secrets() {
     let resolved = resolve([
         person("[agents.claude.env]\nMY_API_KEY = \"sk-1\"\nPLAIN = \"yes\"\nOTHER_KEY = { from = \"NAME\" }"),
         repository("[limits]\nsilence = \"5m\"\n\n[[checks]]\nname = \"tests\"\nrun = \"cargo test\"\n"),
-        Layer::flags(&Flags { max_cost: Some(2.5), ..Flags::default() }),
+        ConfigLayer::flags(&Flags { max_cost: Some(2.5), ..Flags::default() }),
     ])
     .unwrap();
     let shown = resolved.to_toml();
@@ -245,7 +245,7 @@ fn what_is_shown_reads_back_and_hides_secrets() {
 }
 
 /// A valid file that sets any part of the settings below.
-fn any_layer() -> impl Strategy<Value = Layer> {
+fn any_layer() -> impl Strategy<Value = ConfigLayer> {
     let line = prop_oneof![
         (0..=5).prop_map(|n| format!("verification.max_retries = {n}")),
         (1..=3).prop_map(|n| format!("verification.tier = {n}")),
@@ -284,9 +284,9 @@ proptest! {
 
     #[test]
     fn the_later_layer_wins_and_the_rest_stays(a in any_layer(), b in any_layer()) {
-        use crate::config::key::Key;
+        use crate::config::key::SettingKey;
         let merged = a.tree.clone().overlay(b.tree.clone());
-        let root = Key::default();
+        let root = SettingKey::default();
         for (key, node) in b.tree.leaves(&root) {
             prop_assert_eq!(merged.at(&key), Some(node));
         }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{of_repository, person, resolve};
-use crate::config::{FileOwner, Flags, Layer};
+use crate::config::{ConfigLayer, FileOwner, Flags};
 
 /// A snapshot of each file and the answer to it, with the text that the answer points at.
 fn answers(name: &str, files: &[&str]) {
@@ -35,7 +35,7 @@ fn answered(files: &[&str]) -> String {
         }
         for (severity, diagnostic) in told {
             let pointed =
-                &diagnostic.place.source.text().unwrap_or_default()[diagnostic.place.span.clone()];
+                &diagnostic.span.source.text().unwrap_or_default()[diagnostic.span.span.clone()];
             let _ = writeln!(
                 answers,
                 "{file}\n  {severity}: {diagnostic}\n  at: {pointed}\n"
@@ -128,20 +128,20 @@ fn agents_that_make_no_sense() {
 
 #[test]
 fn flags_and_variables_are_named() {
-    let flags = Layer::flags(&Flags {
+    let flags = ConfigLayer::flags(&Flags {
         retries: Some(6),
         ..Flags::default()
     });
     insta::assert_snapshot!(resolve([flags]).unwrap_err(), @"--retries: 6 retries are more than the cap of 5 (use 0 to 5: what 5 corrections did not fix needs a person)");
-    let flags = Layer::flags(&Flags {
+    let flags = ConfigLayer::flags(&Flags {
         timeout: Some("5".to_owned()),
         ..Flags::default()
     });
     insta::assert_snapshot!(resolve([flags]).unwrap_err(), @r#"--timeout: "5" is not a duration (write it with units, such as "500ms", "120s", "30m" or "1h30m")"#);
     let variable = ("SELVEDGE_VERIFICATION_TIER".to_owned(), "high".to_owned());
-    insta::assert_snapshot!(resolve([Layer::environment([variable])]).unwrap_err(), @r#"SELVEDGE_VERIFICATION_TIER: invalid type: text "high", expected a whole number from 1 to 3"#);
+    insta::assert_snapshot!(resolve([ConfigLayer::environment([variable])]).unwrap_err(), @r#"SELVEDGE_VERIFICATION_TIER: invalid type: text "high", expected a whole number from 1 to 3"#);
     let variable = ("SELVEDGE_AGNET".to_owned(), "ollama".to_owned());
-    let resolved = resolve([Layer::environment([variable])]).unwrap();
+    let resolved = resolve([ConfigLayer::environment([variable])]).unwrap();
     insta::assert_snapshot!(resolved.warnings[0], @"SELVEDGE_AGNET: unknown setting, ignored (did you mean `SELVEDGE_AGENT`?)");
 }
 
@@ -159,7 +159,7 @@ fn a_mistake_is_told_even_where_a_later_layer_overrides_it() {
 #[test]
 fn a_persons_own_file_may_name_variables() {
     let text = "agents.claude.env.ANTHROPIC_API_KEY = { from = \"MY_KEY\" }".to_owned();
-    let layer = Layer::file(FileOwner::Person, "config.toml", text).unwrap();
+    let layer = ConfigLayer::file(FileOwner::Person, "config.toml", text).unwrap();
     assert_eq!(
         resolve([layer]).unwrap().agents["claude"].env_from["ANTHROPIC_API_KEY"],
         "MY_KEY"

@@ -4,10 +4,10 @@ mod defaults;
 mod layers;
 mod messages;
 
-use super::{ConfigError, FileOwner, Layer, Resolved, resolve};
+use super::{ConfigError, ConfigLayer, FileOwner, ResolvedConfig, resolve};
 
-fn person(text: &str) -> Layer {
-    Layer::file(
+fn person(text: &str) -> ConfigLayer {
+    ConfigLayer::file(
         FileOwner::Person,
         "~/.config/selvedge/config.toml",
         text.to_owned(),
@@ -15,11 +15,11 @@ fn person(text: &str) -> Layer {
     .unwrap()
 }
 
-fn repository(text: &str) -> Layer {
-    Layer::file(FileOwner::Repository, "selvedge.toml", text.to_owned()).unwrap()
+fn repository(text: &str) -> ConfigLayer {
+    ConfigLayer::file(FileOwner::Repository, "selvedge.toml", text.to_owned()).unwrap()
 }
 
-fn of_repository(text: &str) -> Result<Resolved, ConfigError> {
-    Layer::file(FileOwner::Repository, "selvedge.toml", text.to_owned())
+fn of_repository(text: &str) -> Result<ResolvedConfig, ConfigError> {
+    ConfigLayer::file(FileOwner::Repository, "selvedge.toml", text.to_owned())
         .and_then(|layer| resolve([layer]))
 }

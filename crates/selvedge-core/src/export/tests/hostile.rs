@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{account, failing, forms, junit_counts, only, passing};
-use crate::export::Standing;
+use crate::export::ResultCategory;
 use crate::model::{Report, SessionOutcome, SessionStatus};
 
 /// Pieces that mean something to one of the forms.
@@ -95,7 +95,7 @@ proptest! {
         let session = SessionOutcome::new(SessionStatus::Success);
         let shapes = [text.as_str(), ""].map(|text| {
             let report = saying(text);
-            let mut account = account(Standing::NotVerified, vec![only(&session, Some(&report))]);
+            let mut account = account(ResultCategory::NotVerified, vec![only(&session, Some(&report))]);
             account.verdict.reason = format!("x{text}");
             let task = format!("x{text}");
             account.task = Some(&task);

@@ -1,9 +1,9 @@
 //! Equalities that are always true, written over two lines: a header, and a body.
 
-use super::super::finding::{FindingKind as Kind, Strength};
+use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
 use super::Flag;
-use super::change::Changed;
+use super::change::ChangedLines;
 
 static EQUALITY: Pattern = Pattern::new(concat!(
     r"\bdef\s+__eq__\s*\(|\bfn\s+eq\s*\(|\b(?:equals|Equals)\s*\(|\bdef\s+(?:==|eql\?|===)",
@@ -11,7 +11,7 @@ static EQUALITY: Pattern = Pattern::new(concat!(
 ));
 static ALWAYS: Pattern = Pattern::new(r"^\s*(?:return\s+)?(?:True|true)\s*;?\s*\}?\s*$");
 
-pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
+pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let code = &file.new.code;
     let is_forged = |line: &&usize| {
         let above = code[..**line]
@@ -28,7 +28,12 @@ pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
     forged
         .map(|line| {
             let what = "an equality that is always true makes assertions empty";
-            Flag::new(Some(*line), Kind::ForgedEquality, Strength::Strong, what)
+            Flag::new(
+                Some(*line),
+                FindingKind::ForgedEquality,
+                FindingSeverity::Strong,
+                what,
+            )
         })
         .collect()
 }

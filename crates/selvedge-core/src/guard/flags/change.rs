@@ -5,26 +5,27 @@ use std::collections::HashMap;
 
 use super::super::ChangedFile;
 use super::super::diff::diff;
-use super::super::mask::Views;
-use super::super::text::{self, Language};
+use super::super::mask::SourceViews;
+use super::super::text::{self, SourceLanguage};
 
 /// Above this size nothing is read.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// The texts of a change that the flags read.
 #[derive(Debug)]
-pub(super) struct Texts<'a> {
+pub(super) struct ChangeTexts<'a> {
     path: &'a str,
-    language: Language,
+    language: SourceLanguage,
     before: Option<Cow<'a, str>>,
     after: Option<Cow<'a, str>>,
 }
 
 /// `None` for what is no source text, too big, or somebody's data.
-pub(super) fn read<'a>(change: &ChangedFile<'a>) -> Option<Texts<'a>> {
-    let too_big = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| bytes.len() > MOST_BYTES);
-    let is_read = text::is_read(change.path) && !too_big(change.before) && !too_big(change.after);
-    Some(Texts {
+pub(super) fn read_texts<'a>(change: &ChangedFile<'a>) -> Option<ChangeTexts<'a>> {
+    let too_big = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| bytes.len() > MAX_BYTES);
+    let is_read =
+        text::is_scanned(change.path) && !too_big(change.before) && !too_big(change.after);
+    Some(ChangeTexts {
         path: change.path,
         language: text::language(change.path).filter(|_| is_read)?,
         before: change.before.map(String::from_utf8_lossy),
@@ -34,24 +35,24 @@ pub(super) fn read<'a>(change: &ChangedFile<'a>) -> Option<Texts<'a>> {
 
 /// One file with the lines that differ, as indices.
 #[derive(Debug)]
-pub(super) struct Changed<'a> {
+pub(super) struct ChangedLines<'a> {
     pub(super) path: &'a str,
-    pub(super) language: Language,
+    pub(super) language: SourceLanguage,
     before: Vec<&'a str>,
     after: Vec<&'a str>,
-    pub(super) new: Views,
+    pub(super) new: SourceViews,
     added: Vec<usize>,
     removed: Vec<usize>,
     /// Where the tests inside a Rust source begin.
     inline_tests: Option<usize>,
 }
 
-impl<'a> Changed<'a> {
-    pub(super) fn of(texts: &'a Texts<'a>) -> Self {
+impl<'a> ChangedLines<'a> {
+    pub(super) fn of(texts: &'a ChangeTexts<'a>) -> Self {
         let (before, after) = (texts.before.as_deref(), texts.after.as_deref());
-        let new = Views::of(texts.language, after.unwrap_or_default());
+        let new = SourceViews::of(texts.language, after.unwrap_or_default());
         let is_test = text::is_test_path(texts.path) || texts.path.ends_with("conftest.py");
-        let from = |views: &Views| {
+        let from = |views: &SourceViews| {
             if is_test {
                 Some(0)
             } else {
@@ -104,14 +105,14 @@ impl<'a> Changed<'a> {
 }
 
 /// `#[cfg(test)]` begins the tests of a Rust source, which stand at its end.
-fn inline_tests(language: Language, views: &Views) -> Option<usize> {
+fn inline_tests(language: SourceLanguage, views: &SourceViews) -> Option<usize> {
     let is_mark = |line: &String| line.trim_start().starts_with("#[cfg(test)]");
     let module = |line: &String| line.contains("mod ");
     let mark = views
         .code
         .iter()
         .position(is_mark)
-        .filter(|_| language == Language::Rust)?;
+        .filter(|_| language == SourceLanguage::Rust)?;
     views
         .code
         .iter()
@@ -123,19 +124,19 @@ fn inline_tests(language: Language, views: &Views) -> Option<usize> {
 
 /// How often each line was removed, over all files: so often it may come back somewhere else.
 #[derive(Debug)]
-pub(super) struct Moved<'a>(HashMap<&'a str, usize>);
+pub(super) struct MovedLines<'a>(HashMap<&'a str, usize>);
 
-impl<'a> Moved<'a> {
-    pub(super) fn of(changed: &[Changed<'a>]) -> Self {
+impl<'a> MovedLines<'a> {
+    pub(super) fn of(changed: &[ChangedLines<'a>]) -> Self {
         let mut count = HashMap::new();
-        for (_, line) in changed.iter().flat_map(Changed::removed_lines) {
+        for (_, line) in changed.iter().flat_map(ChangedLines::removed_lines) {
             *count.entry(line).or_default() += 1;
         }
         Self(count)
     }
 
     /// The added lines of a file that came from nowhere.
-    pub(super) fn new_lines(&mut self, file: &Changed<'a>) -> Vec<usize> {
+    pub(super) fn new_lines(&mut self, file: &ChangedLines<'a>) -> Vec<usize> {
         let is_new = |(index, line): (usize, &str)| match self.0.get_mut(line) {
             Some(left) if *left > 0 => {
                 *left -= 1;

@@ -1,19 +1,19 @@
 //! Tricks that one line alone does not show: a question about the surroundings of a call is honest, and so is a text
 //! about tests, but both together ask whether a test is running.
 
-use super::super::finding::{FindingKind as Kind, Strength};
+use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
-use super::super::text::Language::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
+use super::super::text::SourceLanguage::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
 use super::Flag;
-use super::change::Changed;
+use super::change::ChangedLines;
 
 /// How many lines may be between the two halves.
-const NEAR: usize = 8;
+const MAX_DISTANCE: usize = 8;
 
 /// Two patterns that mean something only near each other.
 struct Combination {
-    language: Language,
-    kind: Kind,
+    language: SourceLanguage,
+    kind: FindingKind,
     /// In the code; this line is flagged.
     code: Pattern,
     /// In the code or its strings.
@@ -23,10 +23,14 @@ struct Combination {
     what: &'static str,
 }
 
-const fn detection(language: Language, code: &'static str, text: &'static str) -> Combination {
+const fn detection(
+    language: SourceLanguage,
+    code: &'static str,
+    text: &'static str,
+) -> Combination {
     Combination {
         language,
-        kind: Kind::TestDetection,
+        kind: FindingKind::TestDetection,
         code: Pattern::new(code),
         text: Pattern::new(text),
         is_anywhere: false,
@@ -83,13 +87,13 @@ static COMBINATIONS: [Combination; 12] = [
         r"\x22[^\x22]*[Tt]est[^\x22]*\x22",
     ),
     detection(
-        Language::C,
+        SourceLanguage::C,
         r"\bprogram_invocation(?:_short)?_name\b|\b__progname\b|\bgetprogname\s*\(|\breadlink\s*\(",
         r"\x22(?:[^\x22]*[^A-Za-z\x22])?[Tt]est[^\x22]*\x22",
     ),
     Combination {
         language: JavaScript,
-        kind: Kind::RunnerPatched,
+        kind: FindingKind::RunnerPatched,
         code: Pattern::new(
             r"\.(?:equal|strictEqual|deepEqual|deepStrictEqual|ok|notEqual|notStrictEqual|throws|rejects|match|fail)\s*=[^=>]",
         ),
@@ -98,8 +102,8 @@ static COMBINATIONS: [Combination; 12] = [
         what: "replaces a part of the assertion library: what passes with it is no evidence",
     },
     Combination {
-        language: Language::C,
-        kind: Kind::EarlyExit,
+        language: SourceLanguage::C,
+        kind: FindingKind::EarlyExit,
         code: Pattern::new(r"__attribute__\s*\(\(.*\b(?:constructor|destructor)\b"),
         text: Pattern::new(r"\b(?:_?exit|_Exit|quick_exit)\s*\("),
         is_anywhere: false,
@@ -107,7 +111,7 @@ static COMBINATIONS: [Combination; 12] = [
     },
 ];
 
-pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
+pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let mut flags = Vec::new();
     let own = COMBINATIONS
         .iter()
@@ -122,7 +126,11 @@ pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
         let texts: Vec<usize> = added.iter().copied().filter(holds_text).collect();
         let is_flagged = |line: &&usize| {
             let code = file.new.code.get(**line).map_or("", String::as_str);
-            let is_near = || texts.iter().any(|text| text.abs_diff(**line) <= NEAR);
+            let is_near = || {
+                texts
+                    .iter()
+                    .any(|text| text.abs_diff(**line) <= MAX_DISTANCE)
+            };
             !file.is_test_line(**line)
                 && combination.code.is_match(code)
                 && (is_everywhere || is_near())
@@ -132,7 +140,7 @@ pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
             Flag::new(
                 Some(*line),
                 combination.kind,
-                Strength::Strong,
+                FindingSeverity::Strong,
                 combination.what,
             )
         }));

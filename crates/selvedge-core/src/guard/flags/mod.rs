@@ -12,8 +12,8 @@ mod suppressions;
 use std::collections::BTreeMap;
 
 use super::ChangedFile;
-use super::finding::{Action, Finding, FindingKind, Strength};
-use change::{Changed, Moved};
+use super::finding::{Finding, FindingAction, FindingKind, FindingSeverity};
+use change::{ChangedLines, MovedLines};
 
 pub use suppressions::KnownDiagnostic;
 
@@ -22,7 +22,7 @@ pub use suppressions::KnownDiagnostic;
 struct Flag {
     line: Option<usize>,
     kind: FindingKind,
-    strength: Strength,
+    strength: FindingSeverity,
     what: String,
 }
 
@@ -31,7 +31,7 @@ impl Flag {
     fn new(
         line: Option<usize>,
         kind: FindingKind,
-        strength: Strength,
+        strength: FindingSeverity,
         what: impl Into<String>,
     ) -> Self {
         Self {
@@ -50,8 +50,12 @@ pub(super) fn inspect(
     diagnostics: &[KnownDiagnostic],
 ) -> Vec<Finding> {
     let is_reverted = |path: &str| {
-        let reverts =
-            |finding: &&Finding| matches!(finding.action, Action::PutBack | Action::Remove);
+        let reverts = |finding: &&Finding| {
+            matches!(
+                finding.action,
+                FindingAction::Revert | FindingAction::Remove
+            )
+        };
         judged
             .iter()
             .filter(reverts)
@@ -60,10 +64,10 @@ pub(super) fn inspect(
     let texts: Vec<_> = changes
         .iter()
         .filter(|change| change.before != change.after && !is_reverted(change.path))
-        .filter_map(change::read)
+        .filter_map(change::read_texts)
         .collect();
-    let changed: Vec<Changed<'_>> = texts.iter().map(Changed::of).collect();
-    let mut moved = Moved::of(&changed);
+    let changed: Vec<ChangedLines<'_>> = texts.iter().map(ChangedLines::of).collect();
+    let mut moved = MovedLines::of(&changed);
     let mut findings = Vec::new();
     for file in &changed {
         let added = moved.new_lines(file);
@@ -71,13 +75,13 @@ pub(super) fn inspect(
         flags.extend(bodies::flags(file, &added));
         flags.extend(combinations::flags(file, &added));
         flags.extend(suppressions::flags(file, &added, diagnostics));
-        findings.extend(folded(file.path, flags));
+        findings.extend(fold_flags(file.path, flags));
     }
     findings
 }
 
 /// One finding for each kind and strength of a file: the first line stands for all.
-fn folded(path: &str, flags: Vec<Flag>) -> Vec<Finding> {
+fn fold_flags(path: &str, flags: Vec<Flag>) -> Vec<Finding> {
     let mut groups: BTreeMap<_, (Flag, usize)> = BTreeMap::new();
     for flag in flags {
         let key = (format!("{:?}", flag.kind), flag.strength);
@@ -102,7 +106,7 @@ fn folded(path: &str, flags: Vec<Flag>) -> Vec<Finding> {
             0 => flag.what,
             more => format!("{} (and {more} more in this file)", flag.what),
         },
-        action: Action::Flag,
+        action: FindingAction::Flag,
     };
     groups.into_values().map(finding).collect()
 }

@@ -1,16 +1,16 @@
 //! Tricks that show in one line, in a table.
 
-use super::super::finding::{FindingKind as Kind, Strength};
+use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
-use super::super::text::Language::{
+use super::super::text::SourceLanguage::{
     self, C, Curly, Elixir, Go, JavaScript, Php, Python, Ruby, Rust,
 };
 use super::Flag;
-use super::change::Changed;
+use super::change::ChangedLines;
 
 /// Where a rule holds.
 #[derive(Clone, Copy, PartialEq)]
-enum Where {
+enum RuleScope {
     Sources,
     /// Not in tests, nor in a program's entry point, which may well end the process.
     Libraries,
@@ -18,31 +18,31 @@ enum Where {
 
 /// Which view of the line a rule reads.
 #[derive(Clone, Copy)]
-enum View {
+enum LineView {
     Code,
     Text,
 }
 
-struct Rule {
-    language: Language,
-    place: Where,
-    view: View,
-    kind: Kind,
-    strength: Strength,
+struct LineRule {
+    language: SourceLanguage,
+    scope: RuleScope,
+    view: LineView,
+    kind: FindingKind,
+    strength: FindingSeverity,
     pattern: Pattern,
 }
 
 const fn rule(
-    language: Language,
-    place: Where,
-    view: View,
-    kind: Kind,
-    strength: Strength,
+    language: SourceLanguage,
+    place: RuleScope,
+    view: LineView,
+    kind: FindingKind,
+    strength: FindingSeverity,
     pattern: &'static str,
-) -> Rule {
-    Rule {
+) -> LineRule {
+    LineRule {
         language,
-        place,
+        scope: place,
         view,
         kind,
         strength,
@@ -50,73 +50,73 @@ const fn rule(
     }
 }
 
-use Strength::{Strong, Weak};
-use View::{Code, Text};
-use Where::{Libraries, Sources};
+use FindingSeverity::{Strong, Weak};
+use LineView::{Code, Text};
+use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [Rule; 54] = [
+static RULES: [LineRule; 54] = [
     // Ends the process as a success before the runner has judged.
-    rule(Python, Libraries, Code, Kind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
-    rule(Python, Libraries, Code, Kind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
-    rule(Python, Libraries, Text, Kind::EarlyExit, Strong, r"\bgetattr\s*\(\s*(?:os|sys)\s*,\s*['\x22_+ ]*(?:_?exit|_?e['\x22])"),
-    rule(JavaScript, Libraries, Code, Kind::EarlyExit, Strong, r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*0|\bDeno\.exit\s*\(\s*0?\s*\)"),
-    rule(Rust, Libraries, Code, Kind::EarlyExit, Strong, r"\bprocess::exit\s*\(\s*0\s*\)|\blibc::_?exit\s*\(\s*0"),
-    rule(Go, Libraries, Code, Kind::EarlyExit, Strong, r"\bos\.Exit\s*\(\s*0\s*\)|\bsyscall\.Exit\s*\(\s*0"),
-    rule(Rust, Sources, Text, Kind::EarlyExit, Strong, r"\bextern\s+\x22C\x22\s+fn\s+_?exit\s*\(\s*\w+\s*:\s*[^)]*\)[^;]*\{"),
-    rule(Ruby, Libraries, Code, Kind::EarlyExit, Strong, r"\bat_exit\b.*\bexit\b|\bexit!\s*(?:$|[;}]|\(?\s*(?:0|true)\b)|\bexit[ (]\s*(?:0|true)\b"),
-    rule(Php, Libraries, Code, Kind::EarlyExit, Strong, r"\bregister_shutdown_function\b.*\bexit\b|\bexit\s*\(\s*0\s*\)"),
-    rule(C, Libraries, Code, Kind::EarlyExit, Strong, r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)"),
-    rule(Curly, Libraries, Code, Kind::EarlyExit, Strong, r"\b(?:System\.exit|exitProcess|Environment\.Exit)\s*\(\s*0\s*\)|\bgetRuntime\s*\(\)\.halt\s*\(\s*0"),
-    rule(Elixir, Sources, Code, Kind::EarlyExit, Strong, r"\bSystem\.(?:halt|stop)\s*\(\s*0?\s*\)"),
+    rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
+    rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
+    rule(Python, Libraries, Text, FindingKind::EarlyExit, Strong, r"\bgetattr\s*\(\s*(?:os|sys)\s*,\s*['\x22_+ ]*(?:_?exit|_?e['\x22])"),
+    rule(JavaScript, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*0|\bDeno\.exit\s*\(\s*0?\s*\)"),
+    rule(Rust, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess::exit\s*\(\s*0\s*\)|\blibc::_?exit\s*\(\s*0"),
+    rule(Go, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\.Exit\s*\(\s*0\s*\)|\bsyscall\.Exit\s*\(\s*0"),
+    rule(Rust, Sources, Text, FindingKind::EarlyExit, Strong, r"\bextern\s+\x22C\x22\s+fn\s+_?exit\s*\(\s*\w+\s*:\s*[^)]*\)[^;]*\{"),
+    rule(Ruby, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bat_exit\b.*\bexit\b|\bexit!\s*(?:$|[;}]|\(?\s*(?:0|true)\b)|\bexit[ (]\s*(?:0|true)\b"),
+    rule(Php, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bregister_shutdown_function\b.*\bexit\b|\bexit\s*\(\s*0\s*\)"),
+    rule(C, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)"),
+    rule(Curly, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:System\.exit|exitProcess|Environment\.Exit)\s*\(\s*0\s*\)|\bgetRuntime\s*\(\)\.halt\s*\(\s*0"),
+    rule(Elixir, Sources, Code, FindingKind::EarlyExit, Strong, r"\bSystem\.(?:halt|stop)\s*\(\s*0?\s*\)"),
 
     // Replaces the runner, or what it judges with.
-    rule(Python, Sources, Code, Kind::RunnerPatched, Strong, r"\b_pytest\.\w+|\bimport\s+_pytest\b|\bpluggy\b|\b(?:unittest\.)?TestCase\.\w+\s*=[^=]|\bunittest\.\w+(?:\.\w+)*\s*=[^=]|\bbuiltins\.\w+\s*=[^=]"),
-    rule(Python, Sources, Code, Kind::RunnerPatched, Strong, r"(?:^|[^.\w])setattr\s*\(\s*(?:unittest|pytest|_pytest|builtins)\b|\.(?:runtest|pytest_pyfunc_call|makereport)\s*=[^=]|\b(?:sys|os)\.(?:exit|_exit)\s*=[^=]"),
-    rule(Python, Sources, Text, Kind::RunnerPatched, Strong, r"\bsys\.modules\s*\[\s*['\x22](?:_?pytest|unittest|pluggy)[\w.]*['\x22]\s*\]\s*="),
-    rule(Python, Sources, Text, Kind::RunnerPatched, Strong, r"['\x22]_pytest(?:\.\w+)*['\x22]|\bsys\.modules\s*\[\s*['\x22][\w.]*(?:test|mock|assert|expect|fixture|hypothesis)[\w.]*['\x22]\s*\]\s*="),
-    rule(Python, Sources, Code, Kind::RunnerPatched, Strong, r"\.__code__\s*=[^=]"),
-    rule(C, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*(?:(?:static|extern|_Noreturn|const)\s+)*(?:void|int|long)\s+(?:__assert\w*|exit|_exit|abort|atexit|raise|strcmp|memcmp)\s*\([^;]*$"),
-    rule(C, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*#\s*undef\s+(?:\w*(?:ASSERT|CHECK|EXPECT|REQUIRE|VERIFY)\w*|assert\w*|NDEBUG)\b|^\s*#\s*define\s+(?:NDEBUG|assert)\b"),
-    rule(Php, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*namespace\s+PHPUnit\b"),
-    rule(Go, Sources, Text, Kind::RunnerPatched, Strong, r"//go:linkname\s+\w+\s+testing\."),
-    rule(Go, Libraries, Code, Kind::RunnerPatched, Strong, r"\bos\.Args\s*=[^=]"),
-    rule(Go, Sources, Text, Kind::RunnerPatched, Strong, r"\bflag\.Set\s*\(\s*\x22test\."),
-    rule(JavaScript, Sources, Code, Kind::RunnerPatched, Strong, r"\bglobal(?:This)?\.(?:expect|it|test|describe|assert)\s*=|\bassert(?:\.\w+)+\s*=[^=>]"),
-    rule(Rust, Sources, Code, Kind::RunnerPatched, Strong, r"\bmacro_rules!\s*(?:assert|assert_eq|assert_ne|panic|debug_assert)\b"),
-    rule(Ruby, Sources, Code, Kind::RunnerPatched, Strong, r"\bclass\s+RSpec\b|\bmodule\s+(?:RSpec|Minitest)\b|\bRSpec::(?:Core|Expectations|Matchers)\b.*(?:class_eval|prepend|define_method)|^\s*def\s+assert(?:_equal)?\b"),
-    rule(Ruby, Libraries, Code, Kind::RunnerPatched, Strong, r"\bARGV\.(?:replace|push|unshift|concat|clear)\b|\bARGV\s*<<|\bclass\s+(?:::)?(?:Minitest|Test::Unit|RSpec)\b"),
-    rule(Curly, Sources, Code, Kind::RunnerPatched, Strong, r"^\s*package\s+(?:org\.junit|org\.testng|org\.assertj|org\.hamcrest|org\.mockito)\b"),
-    rule(Elixir, Sources, Code, Kind::RunnerPatched, Strong, r"\bdefmacro\s+assert\b|\bExUnit\.(?:configure|after_suite)\b"),
+    rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"\b_pytest\.\w+|\bimport\s+_pytest\b|\bpluggy\b|\b(?:unittest\.)?TestCase\.\w+\s*=[^=]|\bunittest\.\w+(?:\.\w+)*\s*=[^=]|\bbuiltins\.\w+\s*=[^=]"),
+    rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"(?:^|[^.\w])setattr\s*\(\s*(?:unittest|pytest|_pytest|builtins)\b|\.(?:runtest|pytest_pyfunc_call|makereport)\s*=[^=]|\b(?:sys|os)\.(?:exit|_exit)\s*=[^=]"),
+    rule(Python, Sources, Text, FindingKind::RunnerPatched, Strong, r"\bsys\.modules\s*\[\s*['\x22](?:_?pytest|unittest|pluggy)[\w.]*['\x22]\s*\]\s*="),
+    rule(Python, Sources, Text, FindingKind::RunnerPatched, Strong, r"['\x22]_pytest(?:\.\w+)*['\x22]|\bsys\.modules\s*\[\s*['\x22][\w.]*(?:test|mock|assert|expect|fixture|hypothesis)[\w.]*['\x22]\s*\]\s*="),
+    rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"\.__code__\s*=[^=]"),
+    rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:(?:static|extern|_Noreturn|const)\s+)*(?:void|int|long)\s+(?:__assert\w*|exit|_exit|abort|atexit|raise|strcmp|memcmp)\s*\([^;]*$"),
+    rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*#\s*undef\s+(?:\w*(?:ASSERT|CHECK|EXPECT|REQUIRE|VERIFY)\w*|assert\w*|NDEBUG)\b|^\s*#\s*define\s+(?:NDEBUG|assert)\b"),
+    rule(Php, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*namespace\s+PHPUnit\b"),
+    rule(Go, Sources, Text, FindingKind::RunnerPatched, Strong, r"//go:linkname\s+\w+\s+testing\."),
+    rule(Go, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bos\.Args\s*=[^=]"),
+    rule(Go, Sources, Text, FindingKind::RunnerPatched, Strong, r"\bflag\.Set\s*\(\s*\x22test\."),
+    rule(JavaScript, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bglobal(?:This)?\.(?:expect|it|test|describe|assert)\s*=|\bassert(?:\.\w+)+\s*=[^=>]"),
+    rule(Rust, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bmacro_rules!\s*(?:assert|assert_eq|assert_ne|panic|debug_assert)\b"),
+    rule(Ruby, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bclass\s+RSpec\b|\bmodule\s+(?:RSpec|Minitest)\b|\bRSpec::(?:Core|Expectations|Matchers)\b.*(?:class_eval|prepend|define_method)|^\s*def\s+assert(?:_equal)?\b"),
+    rule(Ruby, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bARGV\.(?:replace|push|unshift|concat|clear)\b|\bARGV\s*<<|\bclass\s+(?:::)?(?:Minitest|Test::Unit|RSpec)\b"),
+    rule(Curly, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*package\s+(?:org\.junit|org\.testng|org\.assertj|org\.hamcrest|org\.mockito)\b"),
+    rule(Elixir, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bdefmacro\s+assert\b|\bExUnit\.(?:configure|after_suite)\b"),
 
     // Asks whether a test is running.
-    rule(Python, Sources, Text, Kind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
-    rule(Python, Libraries, Text, Kind::TestDetection, Strong, r"['\x22](?:[^-'\x22][^'\x22]*_)?(?:py)?tests?(?:_[^'\x22]*)?['\x22]\s+(?:not\s+)?in\s+[\w\x22' .]*\(?\s*sys\.(?:modules|argv|orig_argv)\b|\bsys\.(?:orig_)?argv\b.*\.(?:startswith|endswith|find|count)\(\s*['\x22](?:[^'\x22]*[^a-z'\x22])?test"),
-    rule(Python, Sources, Code, Kind::TestDetection, Weak, r"\binspect\.(?:stack|currentframe)\s*\(|\bsys\._getframe\s*\(|\bgc\.get_(?:objects|referrers)\b"),
-    rule(JavaScript, Sources, Text, Kind::TestDetection, Strong, r"\b(?:JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+)\b|NODE_ENV['\x22\]]*\s*={2,3}\s*['\x22`]test|typeof\s+(?:jest|describe|it|expect|vi)\s*[!=]==?|\bnpm_lifecycle_event\b.*test|\b__(?:vitest|jest|mocha)\w*"),
-    rule(JavaScript, Sources, Text, Kind::TestDetection, Strong, r"\bglobal(?:This)?\s*\[\s*['\x22`]\w*['\x22`]\s*\+"),
-    rule(JavaScript, Sources, Text, Kind::TestDetection, Weak, r"NODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|import\.meta\.vitest"),
-    rule(Rust, Sources, Code, Kind::TestDetection, Strong, r"\bcfg!\s*\(\s*(?:not\s*\(\s*)?test\b|#!?\[cfg\s*\(\s*not\s*\(\s*test\s*\)"),
-    rule(Rust, Sources, Text, Kind::TestDetection, Strong, r"\x22(?:NEXTEST\w*|RUST_TEST_\w+|CARGO_TARGET_TMPDIR)\x22"),
-    rule(Go, Sources, Text, Kind::TestDetection, Strong, r"\btesting\.(?:Testing|CoverMode)\s*\(|\bflag\.Lookup\s*\(\s*\x22test\.|os\.Args\[0\].*test"),
-    rule(Ruby, Sources, Code, Kind::TestDetection, Strong, r"\bdefined\?\s*\(?\s*(?:RSpec|Minitest|Test::Unit)"),
-    rule(Ruby, Sources, Text, Kind::TestDetection, Strong, r"\bconst_defined\?\s*\(?\s*[:'\x22](?:RSpec|Minitest|Test)|\$(?:PROGRAM_NAME|0)\b.*(?:rake|rspec|test|spec)|\$LOADED_FEATURES\b.*(?:rspec|minitest|test)"),
-    rule(Php, Sources, Text, Kind::TestDetection, Strong, r"\b(?:class|interface|function)_exists\s*\(\s*['\x22]\\*PHPUnit"),
-    rule(Ruby, Sources, Text, Kind::TestDetection, Strong, r"\bRails\.env\.test\?|\bENV(?:\.fetch\(|\[)['\x22](?:RAILS|RACK|APP)_ENV['\x22][^\n]{0,20}==\s*['\x22]test['\x22]"),
-    rule(Php, Sources, Text, Kind::TestDetection, Strong, r"\$_SERVER\[['\x22]\w+['\x22]\].*(?i:phpunit|pest)|\brunningUnitTests\s*\("),
-    rule(Php, Sources, Text, Kind::TestDetection, Strong, r"PHPUNIT_|\bdefined\s*\(\s*['\x22]PHPUNIT"),
-    rule(Elixir, Sources, Code, Kind::TestDetection, Weak, r"\bMix\.env\s*\(?\)?\s*==\s*:test|\bProcess\.whereis\s*\(\s*ExUnit"),
-    rule(Curly, Sources, Text, Kind::TestDetection, Strong, r"\x22(?:surefire\.[\w.]+|org[./](?:junit|testng|mockito)\b[^\x22]*)\x22|\x22(?:sun\.java\.command|java\.class\.path)\x22.*(?i:surefire|junit|test)"),
-    rule(C, Sources, Text, Kind::TestDetection, Strong, r"\b(?:program_invocation(?:_short)?_name|__progname|getprogname\s*\().*\x22[^\x22]*test|/proc/self/(?:exe|cmdline|comm)\b.*test|\bgetenv\s*\(\s*\x22(?:MAKELEVEL|MAKEFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
-    rule(Curly, Sources, Text, Kind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
+    rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
+    rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:[^-'\x22][^'\x22]*_)?(?:py)?tests?(?:_[^'\x22]*)?['\x22]\s+(?:not\s+)?in\s+[\w\x22' .]*\(?\s*sys\.(?:modules|argv|orig_argv)\b|\bsys\.(?:orig_)?argv\b.*\.(?:startswith|endswith|find|count)\(\s*['\x22](?:[^'\x22]*[^a-z'\x22])?test"),
+    rule(Python, Sources, Code, FindingKind::TestDetection, Weak, r"\binspect\.(?:stack|currentframe)\s*\(|\bsys\._getframe\s*\(|\bgc\.get_(?:objects|referrers)\b"),
+    rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+)\b|NODE_ENV['\x22\]]*\s*={2,3}\s*['\x22`]test|typeof\s+(?:jest|describe|it|expect|vi)\s*[!=]==?|\bnpm_lifecycle_event\b.*test|\b__(?:vitest|jest|mocha)\w*"),
+    rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\bglobal(?:This)?\s*\[\s*['\x22`]\w*['\x22`]\s*\+"),
+    rule(JavaScript, Sources, Text, FindingKind::TestDetection, Weak, r"NODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|import\.meta\.vitest"),
+    rule(Rust, Sources, Code, FindingKind::TestDetection, Strong, r"\bcfg!\s*\(\s*(?:not\s*\(\s*)?test\b|#!?\[cfg\s*\(\s*not\s*\(\s*test\s*\)"),
+    rule(Rust, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:NEXTEST\w*|RUST_TEST_\w+|CARGO_TARGET_TMPDIR)\x22"),
+    rule(Go, Sources, Text, FindingKind::TestDetection, Strong, r"\btesting\.(?:Testing|CoverMode)\s*\(|\bflag\.Lookup\s*\(\s*\x22test\.|os\.Args\[0\].*test"),
+    rule(Ruby, Sources, Code, FindingKind::TestDetection, Strong, r"\bdefined\?\s*\(?\s*(?:RSpec|Minitest|Test::Unit)"),
+    rule(Ruby, Sources, Text, FindingKind::TestDetection, Strong, r"\bconst_defined\?\s*\(?\s*[:'\x22](?:RSpec|Minitest|Test)|\$(?:PROGRAM_NAME|0)\b.*(?:rake|rspec|test|spec)|\$LOADED_FEATURES\b.*(?:rspec|minitest|test)"),
+    rule(Php, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:class|interface|function)_exists\s*\(\s*['\x22]\\*PHPUnit"),
+    rule(Ruby, Sources, Text, FindingKind::TestDetection, Strong, r"\bRails\.env\.test\?|\bENV(?:\.fetch\(|\[)['\x22](?:RAILS|RACK|APP)_ENV['\x22][^\n]{0,20}==\s*['\x22]test['\x22]"),
+    rule(Php, Sources, Text, FindingKind::TestDetection, Strong, r"\$_SERVER\[['\x22]\w+['\x22]\].*(?i:phpunit|pest)|\brunningUnitTests\s*\("),
+    rule(Php, Sources, Text, FindingKind::TestDetection, Strong, r"PHPUNIT_|\bdefined\s*\(\s*['\x22]PHPUNIT"),
+    rule(Elixir, Sources, Code, FindingKind::TestDetection, Weak, r"\bMix\.env\s*\(?\)?\s*==\s*:test|\bProcess\.whereis\s*\(\s*ExUnit"),
+    rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:surefire\.[\w.]+|org[./](?:junit|testng|mockito)\b[^\x22]*)\x22|\x22(?:sun\.java\.command|java\.class\.path)\x22.*(?i:surefire|junit|test)"),
+    rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:program_invocation(?:_short)?_name|__progname|getprogname\s*\().*\x22[^\x22]*test|/proc/self/(?:exe|cmdline|comm)\b.*test|\bgetenv\s*\(\s*\x22(?:MAKELEVEL|MAKEFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
+    rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
 
     // Holds whatever the objects are.
-    rule(Python, Sources, Code, Kind::ForgedEquality, Strong, r"\b__eq__\s*=\s*lambda\b.*:\s*True\b|\bdef\s+__eq__\s*\(.*\).*:\s*return\s+True\b"),
-    rule(Python, Sources, Code, Kind::ForgedEquality, Strong, r"^\s*from\s+(?:unittest\.)?mock\s+import\b.*\bANY\b|\bmock\.ANY\b"),
-    rule(JavaScript, Sources, Code, Kind::ForgedEquality, Strong, r"\basymmetricMatch\s*(?:\(|:|=).*(?:return\s+|=>\s*)true"),
-    rule(Rust, Sources, Code, Kind::ForgedEquality, Strong, r"\bfn\s+eq\s*\(.*\{\s*(?:return\s+)?true\b"),
-    rule(Ruby, Sources, Code, Kind::ForgedEquality, Strong, r"\bdef\s+(?:==|eql\?|===)\s*\(?\w*\)?\s*(?:=|;)?\s*true\b"),
-    rule(Curly, Sources, Code, Kind::ForgedEquality, Strong, r"\b(?:equals|Equals)\s*\(.*\{?\s*(?:return\s+|=\s*)true\b"),
+    rule(Python, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b__eq__\s*=\s*lambda\b.*:\s*True\b|\bdef\s+__eq__\s*\(.*\).*:\s*return\s+True\b"),
+    rule(Python, Sources, Code, FindingKind::ForgedEquality, Strong, r"^\s*from\s+(?:unittest\.)?mock\s+import\b.*\bANY\b|\bmock\.ANY\b"),
+    rule(JavaScript, Sources, Code, FindingKind::ForgedEquality, Strong, r"\basymmetricMatch\s*(?:\(|:|=).*(?:return\s+|=>\s*)true"),
+    rule(Rust, Sources, Code, FindingKind::ForgedEquality, Strong, r"\bfn\s+eq\s*\(.*\{\s*(?:return\s+)?true\b"),
+    rule(Ruby, Sources, Code, FindingKind::ForgedEquality, Strong, r"\bdef\s+(?:==|eql\?|===)\s*\(?\w*\)?\s*(?:=|;)?\s*true\b"),
+    rule(Curly, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b(?:equals|Equals)\s*\(.*\{?\s*(?:return\s+|=\s*)true\b"),
 
 ];
 
@@ -125,12 +125,12 @@ static ENTRY: Pattern = Pattern::new(
     r"(?i)(?:^|/)(?:[\w-]*main|[\w-]*cli|[\w-]*application|__main__|index|server|app|manage|setup|entry\w*)\.\w+$|(?:^|/)(?:bin|cmd|cli|commands?|scripts?|tools|xtask)/|(?:^|/)build\.rs$",
 );
 /// What the single lines of a file show.
-pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
+pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let is_entry = ENTRY.is_match(file.path);
     let mut flags = Vec::new();
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {
-            let holds = !file.is_test_line(line) && (rule.place == Sources || !is_entry);
+            let holds = !file.is_test_line(line) && (rule.scope == Sources || !is_entry);
             let view = match rule.view {
                 Code => &file.new.code,
                 Text => &file.new.text,
@@ -143,7 +143,7 @@ pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
                     Some(line),
                     rule.kind,
                     rule.strength,
-                    what(rule.kind),
+                    describe_kind(rule.kind),
                 ));
             }
         }
@@ -152,7 +152,7 @@ pub(super) fn flags(file: &Changed<'_>, added: &[usize]) -> Vec<Flag> {
 }
 
 /// `from _pytest.monkeypatch import MonkeyPatch` only names a type.
-fn is_typing_import(file: &Changed<'_>, line: usize) -> bool {
+fn is_typing_import(file: &ChangedLines<'_>, line: usize) -> bool {
     static IMPORT: Pattern = Pattern::new(
         r"^\s*from\s+_pytest\.(?:monkeypatch|logging|capture|fixtures|tmpdir|config|legacypath|pytester|recwarn|mark)\b.*\bimport\b|^\s*from\s+_pytest\.config\.argparsing\s+import",
     );
@@ -162,11 +162,15 @@ fn is_typing_import(file: &Changed<'_>, line: usize) -> bool {
         .is_some_and(|line| IMPORT.is_match(line))
 }
 
-fn what(kind: Kind) -> &'static str {
+fn describe_kind(kind: FindingKind) -> &'static str {
     match kind {
-        Kind::EarlyExit => "ends the process as a success before the checks have judged",
-        Kind::RunnerPatched => "replaces a part of the test runner: what it says is no evidence",
-        Kind::TestDetection => "behaves differently when a test is running: the tests show nothing",
+        FindingKind::EarlyExit => "ends the process as a success before the checks have judged",
+        FindingKind::RunnerPatched => {
+            "replaces a part of the test runner: what it says is no evidence"
+        }
+        FindingKind::TestDetection => {
+            "behaves differently when a test is running: the tests show nothing"
+        }
         _ => "an equality that is always true makes assertions empty",
     }
 }

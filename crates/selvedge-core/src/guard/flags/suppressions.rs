@@ -1,10 +1,10 @@
 //! Comments and attributes that suppress what a linter or a type checker reports.
 
-use super::super::finding::{FindingKind as Kind, Strength};
+use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
-use super::super::text::{Language, language};
+use super::super::text::{SourceLanguage, language};
 use super::Flag;
-use super::change::Changed;
+use super::change::ChangedLines;
 
 /// What a linter or a type checker reported before the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +31,14 @@ static ANY_TYPE: Pattern = Pattern::new(
 /// `x!` of TypeScript, which takes "may be missing" from a type.
 static NULL_ASSERTION: Pattern = Pattern::new(r"[\w)\]]!(?:[^=\w]|$)");
 /// Suppressions that hold for a whole file.
-static OF_FILE: Pattern = Pattern::new(
+static WHOLE_FILE: Pattern = Pattern::new(
     r"@ts-nocheck|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint-disable\b|phpcs:ignoreFile|rubocop:disable",
 );
 
 /// A suppression is strong where the tool had reported something on the very line, or anywhere in a file that is
 /// suppressed as a whole; elsewhere it is shown.
 pub(super) fn flags(
-    file: &Changed<'_>,
+    file: &ChangedLines<'_>,
     added: &[usize],
     diagnostics: &[KnownDiagnostic],
 ) -> Vec<Flag> {
@@ -46,13 +46,13 @@ pub(super) fn flags(
         .iter()
         .filter(|it| is_same_file(&it.file, file.path))
         .filter_map(|it| file.line_before(usize::try_from(it.line).ok()?.checked_sub(1)?))
-        .map(bare)
+        .map(strip_comment)
         .collect();
     let flag = |&line: &usize| {
         let code = file.new.code.get(line).map_or("", String::as_str);
         let comment = file.new.comments.get(line).map_or("", String::as_str);
-        let asserts =
-            language(file.path) == Some(Language::JavaScript) && NULL_ASSERTION.is_match(code);
+        let asserts = language(file.path) == Some(SourceLanguage::JavaScript)
+            && NULL_ASSERTION.is_match(code);
         let hides_type = !reported.is_empty() && (asserts || ANY_TYPE.is_match(code));
         if !IN_COMMENTS.is_match(comment) && !ATTRIBUTE.is_match(code) && !hides_type {
             return None;
@@ -60,30 +60,38 @@ pub(super) fn flags(
         let text = file.line_now(line).unwrap_or_default();
         let next = file.line_now(line + 1).unwrap_or_default();
         let is_reported = |line: &str| {
-            let plain = |line: &str| bare(line).replace('!', "");
+            let plain = |line: &str| strip_comment(line).replace('!', "");
             let same = |reported: &&&str| {
-                plain(reported) == plain(line) || assigned(reported) == assigned(line)
+                plain(reported) == plain(line)
+                    || assignment_target(reported) == assignment_target(line)
             };
-            !bare(line).is_empty() && reported.iter().any(|it| same(&it))
+            !strip_comment(line).is_empty() && reported.iter().any(|it| same(&it))
         };
-        let hides_file = !reported.is_empty() && OF_FILE.is_match(text);
+        let hides_file = !reported.is_empty() && WHOLE_FILE.is_match(text);
         if is_reported(text) || is_reported(next) || hides_file {
             let what = "what a linter or a type checker reported here is suppressed, not fixed";
             return Some(Flag::new(
                 Some(line),
-                Kind::Suppression,
-                Strength::Strong,
+                FindingKind::Suppression,
+                FindingSeverity::Strong,
                 what,
             ));
         }
         let what = "suppresses a linter or a type checker";
-        (!hides_type).then(|| Flag::new(Some(line), Kind::Suppression, Strength::Weak, what))
+        (!hides_type).then(|| {
+            Flag::new(
+                Some(line),
+                FindingKind::Suppression,
+                FindingSeverity::Weak,
+                what,
+            )
+        })
     };
     added.iter().filter_map(flag).collect()
 }
 
 /// The line without its comment and layout.
-fn bare(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     let marks = ["#", "//", "/*"];
     let end = marks
         .iter()
@@ -94,8 +102,8 @@ fn bare(line: &str) -> &str {
 }
 
 /// What a line gives a value to, as far as it is an assignment; else the line.
-fn assigned(line: &str) -> &str {
-    let line = bare(line);
+fn assignment_target(line: &str) -> &str {
+    let line = strip_comment(line);
     match line.split_once('=') {
         Some((name, _)) => name.split(':').next().unwrap_or(name).trim(),
         None => line,

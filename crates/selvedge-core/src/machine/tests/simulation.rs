@@ -1,18 +1,19 @@
 //! A driver without a world: random fates for agents and checks, answered to the machine, with the
 //! journal in memory.
 
-use super::super::{Control, Input, Run, State, decide, evolve};
+use super::super::{Input, JournalState, Run, RunControl, decide, evolve};
 use crate::model::ReviewTarget;
 use crate::model::{
     AgentKind, AgentSpec, Baseline, Budget, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
-    EffectId, EffectKind, Envelope, Event, GateReport, Judging, KnownFailures, MicroUsd, Report,
-    ReportStatus, ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus,
-    SnapshotMoment, Step, StepKind, TaskId, Timestamp, TreeId, Usage, VerificationPlan,
+    EffectId, EffectKind, Envelope, Event, GateReport, JudgingSpec, KnownFailures, MicroUsd,
+    Report, ReportStatus, ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome,
+    SessionStatus, SnapshotReason, Step, StepKind, TaskId, Timestamp, TreeId, Usage,
+    VerificationPlan,
 };
 
 /// What one attempt meets.
 #[derive(Debug, Clone)]
-pub(in crate::machine) struct Fate {
+pub(in crate::machine) struct AttemptScript {
     pub(in crate::machine) session: SessionStatus,
     pub(in crate::machine) cost: Option<u64>,
     pub(in crate::machine) report: ReportStatus,
@@ -22,7 +23,7 @@ pub(in crate::machine) struct Fate {
 
 /// What befalls an effect while it runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::machine) enum Mishap {
+pub(in crate::machine) enum EffectInterruption {
     None,
     Crash,
     Suspend,
@@ -30,7 +31,7 @@ pub(in crate::machine) enum Mishap {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct World {
+pub(crate) struct SimulatedWorld {
     pub(in crate::machine) retries: u32,
     pub(in crate::machine) shell: bool,
     pub(in crate::machine) snapshots: bool,
@@ -40,12 +41,12 @@ pub(crate) struct World {
     pub(in crate::machine) tiers: Vec<u8>,
     pub(in crate::machine) gates: Vec<GateReport>,
     /// By attempt; the last one stands for all after it.
-    pub(in crate::machine) fates: Vec<Fate>,
+    pub(in crate::machine) fates: Vec<AttemptScript>,
     /// One for each session or verification run; none once they are used up.
-    pub(in crate::machine) mishaps: Vec<Mishap>,
+    pub(in crate::machine) mishaps: Vec<EffectInterruption>,
 }
 
-pub(crate) fn spec(world: &World) -> RunSpec {
+pub(crate) fn spec(world: &SimulatedWorld) -> RunSpec {
     RunSpec {
         task_id: TaskId::new(uuid::Uuid::from_u128(7)),
         part_of: None,
@@ -75,7 +76,7 @@ pub(crate) fn spec(world: &World) -> RunSpec {
         verification: VerificationPlan::Steps {
             steps: vec![Step::new(StepKind::Command, "c")],
         },
-        judging: (!world.tiers.is_empty()).then(|| Judging {
+        judging: (!world.tiers.is_empty()).then(|| JudgingSpec {
             tiers: world.tiers.clone(),
             judges: Vec::new(),
             votes: 3,
@@ -152,7 +153,7 @@ pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>
 
 /// A driver without a world: the journal in memory, effects answered by fate.
 pub(in crate::machine) struct Simulation {
-    pub(in crate::machine) state: State,
+    pub(in crate::machine) state: JournalState,
     pub(in crate::machine) journal: Vec<Envelope>,
 }
 
@@ -178,9 +179,9 @@ impl Simulation {
     }
 
     /// Plays a world to its end.
-    pub(in crate::machine) fn play(world: &World) -> Self {
+    pub(in crate::machine) fn play(world: &SimulatedWorld) -> Self {
         let mut simulation = Self {
-            state: State::default(),
+            state: JournalState::default(),
             journal: Vec::new(),
         };
         let mut mishaps = world.mishaps.iter().copied();
@@ -199,9 +200,9 @@ impl Simulation {
                     stated_by: None,
                     reason: "test".into(),
                 }),
-                Control::Suspended => simulation.say(Input::Resume),
-                Control::Suspending | Control::Cancelling => simulation.say(Input::Settled),
-                Control::Running => simulation.carry_out(world, &mut mishaps),
+                RunControl::Suspended => simulation.say(Input::Resume),
+                RunControl::Suspending | RunControl::Cancelling => simulation.say(Input::Settled),
+                RunControl::Running => simulation.carry_out(world, &mut mishaps),
             }
         }
         panic!("the run does not end: {:#?}", simulation.journal)
@@ -209,8 +210,8 @@ impl Simulation {
 
     pub(in crate::machine) fn carry_out(
         &mut self,
-        world: &World,
-        mishaps: &mut impl Iterator<Item = Mishap>,
+        world: &SimulatedWorld,
+        mishaps: &mut impl Iterator<Item = EffectInterruption>,
     ) {
         let pending = self
             .run()
@@ -230,8 +231,8 @@ impl Simulation {
         match pending.kind {
             EffectKind::Snapshot { moment } => {
                 let tree = match moment {
-                    SnapshotMoment::Start => 0,
-                    SnapshotMoment::After | SnapshotMoment::Rescue => fate.tree,
+                    SnapshotReason::Start => 0,
+                    SnapshotReason::After | SnapshotReason::Backup => fate.tree,
                 };
                 let tree = TreeId::new(format!("t{tree}"));
                 self.say(Input::Snapshotted {
@@ -246,8 +247,8 @@ impl Simulation {
                 effect,
                 replaced: None,
             }),
-            EffectKind::Baseline => match mishaps.next().unwrap_or(Mishap::None) {
-                Mishap::None | Mishap::Crash => {
+            EffectKind::Baseline => match mishaps.next().unwrap_or(EffectInterruption::None) {
+                EffectInterruption::None | EffectInterruption::Crash => {
                     let checks = report(1, ReportStatus::Fail, None).checks;
                     let baseline = Baseline {
                         checks,
@@ -258,42 +259,44 @@ impl Simulation {
                     let baseline = Box::new(baseline);
                     self.say(Input::BaselineTaken { effect, baseline });
                 }
-                Mishap::Suspend => self.say(Input::Suspend { reason }),
-                Mishap::Cancel => self.say(Input::Cancel { reason }),
+                EffectInterruption::Suspend => self.say(Input::Suspend { reason }),
+                EffectInterruption::Cancel => self.say(Input::Cancel { reason }),
             },
             EffectKind::Execute { .. } => {
                 self.say(Input::Start { effect });
-                let cancelled = Fate {
+                let cancelled = AttemptScript {
                     session: SessionStatus::Cancelled,
                     ..fate.clone()
                 };
-                match mishaps.next().unwrap_or(Mishap::None) {
-                    Mishap::None => self.end_session(effect, &fate),
-                    Mishap::Crash => self.say(Input::Resume),
-                    Mishap::Suspend => {
+                match mishaps.next().unwrap_or(EffectInterruption::None) {
+                    EffectInterruption::None => self.end_session(effect, &fate),
+                    EffectInterruption::Crash => self.say(Input::Resume),
+                    EffectInterruption::Suspend => {
                         self.say(Input::Suspend { reason });
                         self.end_session(effect, &cancelled);
                     }
-                    Mishap::Cancel => {
+                    EffectInterruption::Cancel => {
                         self.say(Input::Cancel { reason });
                         self.end_session(effect, &cancelled);
                     }
                 }
             }
-            EffectKind::Verify { run_number } => match mishaps.next().unwrap_or(Mishap::None) {
-                Mishap::None => {
-                    let tree = self.run().attempts.last().unwrap().tree.clone();
-                    let report = Box::new(report(run_number, fate.report, tree));
-                    self.say(Input::Verified { effect, report });
+            EffectKind::Verify { run_number } => {
+                match mishaps.next().unwrap_or(EffectInterruption::None) {
+                    EffectInterruption::None => {
+                        let tree = self.run().attempts.last().unwrap().tree.clone();
+                        let report = Box::new(report(run_number, fate.report, tree));
+                        self.say(Input::Verified { effect, report });
+                    }
+                    EffectInterruption::Crash => self.say(Input::Resume),
+                    EffectInterruption::Suspend => self.say(Input::Suspend { reason }),
+                    EffectInterruption::Cancel => self.say(Input::Cancel { reason }),
                 }
-                Mishap::Crash => self.say(Input::Resume),
-                Mishap::Suspend => self.say(Input::Suspend { reason }),
-                Mishap::Cancel => self.say(Input::Cancel { reason }),
-            },
+            }
             EffectKind::Judge { tier, .. } => {
                 self.say(Input::Start { effect });
-                match mishaps.next().unwrap_or(Mishap::None) {
-                    Mishap::None => {
+                match mishaps.next().unwrap_or(EffectInterruption::None) {
+                    EffectInterruption::None => {
                         let said = self.count(|event| matches!(event, Event::GateJudged { .. }));
                         let agrees = GateReport {
                             passed: Some(true),
@@ -303,15 +306,15 @@ impl Simulation {
                         let gate = Box::new(GateReport { tier, ..gate });
                         self.say(Input::Judged { effect, gate });
                     }
-                    Mishap::Crash => self.say(Input::Resume),
-                    Mishap::Suspend => self.say(Input::Suspend { reason }),
-                    Mishap::Cancel => self.say(Input::Cancel { reason }),
+                    EffectInterruption::Crash => self.say(Input::Resume),
+                    EffectInterruption::Suspend => self.say(Input::Suspend { reason }),
+                    EffectInterruption::Cancel => self.say(Input::Cancel { reason }),
                 }
             }
         }
     }
 
-    pub(in crate::machine) fn end_session(&mut self, effect: EffectId, fate: &Fate) {
+    pub(in crate::machine) fn end_session(&mut self, effect: EffectId, fate: &AttemptScript) {
         let cost = fate
             .cost
             .map_or(Cost::UNKNOWN, |it| Cost::reported(MicroUsd(it)));

@@ -3,65 +3,75 @@
 
 use serde::Deserialize;
 
-use super::{Report, Told};
+use super::{EntryMatch, JsonReportParser};
 use crate::clean::strip_escapes;
-use crate::findings::{Draft, Findings, Severity};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
 use crate::record::FailureKind;
 
 /// Reads a message of cargo's.
 #[derive(Debug, Default)]
-pub(super) struct Cargo;
+pub(super) struct CargoJsonParser;
 
 #[derive(Debug, Deserialize)]
-struct Message {
+struct CargoMessage {
     reason: String,
     #[serde(default)]
-    message: Option<Diagnostic>,
+    message: Option<CargoDiagnostic>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Diagnostic {
+struct CargoDiagnostic {
     level: String,
     message: String,
     #[serde(default)]
-    code: Option<Code>,
+    code: Option<CargoDiagnosticCode>,
     #[serde(default)]
-    spans: Vec<Span>,
+    spans: Vec<CargoSpan>,
     #[serde(default)]
     rendered: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Code {
+struct CargoDiagnosticCode {
     code: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Span {
+struct CargoSpan {
     file_name: String,
     line_start: u32,
     column_start: u32,
     is_primary: bool,
 }
 
-impl Report for Cargo {
-    fn entry(&mut self, _: &str, value: &[u8], number: u64, findings: &mut Findings) -> Told {
-        let Ok(message) = serde_json::from_slice::<Message>(value) else {
-            return Told::Never;
+impl JsonReportParser for CargoJsonParser {
+    fn parse_entry(
+        &mut self,
+        _: &str,
+        value: &[u8],
+        number: u64,
+        findings: &mut Findings,
+    ) -> EntryMatch {
+        let Ok(message) = serde_json::from_slice::<CargoMessage>(value) else {
+            return EntryMatch::NoMatch;
         };
-        findings.tool("cargo");
+        findings.add_tool("cargo");
         if message.reason == "compiler-message"
             && let Some(diagnostic) = message.message
             && !is_total(&diagnostic)
         {
-            let draft = read(diagnostic, number, findings);
-            findings.add(draft.found());
+            let draft = build_failure(diagnostic, number, findings);
+            findings.add(draft.build());
         }
-        Told::Known
+        EntryMatch::Certain
     }
 }
 
-fn read(diagnostic: Diagnostic, number: u64, findings: &mut Findings) -> Draft {
+fn build_failure(
+    diagnostic: CargoDiagnostic,
+    number: u64,
+    findings: &mut Findings,
+) -> FailureBuilder {
     let code = diagnostic.code.map(|code| code.code);
     let clippy = code
         .as_deref()
@@ -71,29 +81,29 @@ fn read(diagnostic: Diagnostic, number: u64, findings: &mut Findings) -> Draft {
     } else {
         (FailureKind::Compile, "rustc")
     };
-    findings.tool(tool);
-    let mut draft = Draft::structured(kind, tool, number);
+    findings.add_tool(tool);
+    let mut draft = FailureBuilder::structured(kind, tool, number);
     if !diagnostic.level.starts_with("error") {
-        draft.severity = Severity::Warning;
+        draft.severity = FailureSeverity::Warning;
     }
     draft.failure.code = code;
     let spans = &diagnostic.spans;
     if let Some(span) = spans.iter().find(|span| span.is_primary).or(spans.first()) {
-        draft.place(
+        draft.set_location(
             &span.file_name,
             Some(span.line_start),
             Some(span.column_start),
         );
     }
-    draft.message(&diagnostic.message);
+    draft.push_message(&diagnostic.message);
     for line in strip_escapes(&diagnostic.rendered.unwrap_or_default()).lines() {
-        draft.excerpt_text(line);
+        draft.push_excerpt_text(line);
     }
     draft
 }
 
 /// A total, which repeats what the diagnostics said.
-fn is_total(diagnostic: &Diagnostic) -> bool {
+fn is_total(diagnostic: &CargoDiagnostic) -> bool {
     let message = &diagnostic.message;
     diagnostic.level == "failure-note"
         || diagnostic.spans.is_empty()

@@ -5,14 +5,14 @@
 
 use serde::Deserialize;
 
-use super::{Report, Told};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::formats::trace;
+use super::{EntryMatch, JsonReportParser};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 /// Reads the report of jest or of vitest.
 #[derive(Debug)]
-pub(super) struct Jest {
+pub(super) struct JestJsonParser {
     tool: &'static str,
     /// What stands between the titles in an id, as the runner's text has it.
     separator: &'static str,
@@ -22,17 +22,17 @@ pub(super) struct Jest {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct File {
+struct JestTestFile {
     name: String,
     status: String,
     #[serde(default)]
     message: String,
-    assertion_results: Vec<Assertion>,
+    assertion_results: Vec<JestAssertion>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Assertion {
+struct JestAssertion {
     #[serde(default)]
     ancestor_titles: Vec<String>,
     title: String,
@@ -40,16 +40,16 @@ struct Assertion {
     #[serde(default)]
     failure_messages: Option<Vec<String>>,
     #[serde(default)]
-    location: Option<Location>,
+    location: Option<JestLocation>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Location {
+struct JestLocation {
     line: u32,
     column: Option<u32>,
 }
 
-impl Jest {
+impl JestJsonParser {
     pub(super) fn new(tool: &'static str) -> Self {
         Self {
             tool,
@@ -59,30 +59,32 @@ impl Jest {
         }
     }
 
-    fn file(&mut self, file: &File, number: u64, findings: &mut Findings) {
+    fn record_file(&mut self, file: &JestTestFile, number: u64, findings: &mut Findings) {
         for test in &file.assertion_results {
-            let id = self.id(&file.name, test);
+            let id = self.test_id(&file.name, test);
             // Titles are unique in a file at best.
             let within_all = match self.tool {
                 "vitest" => id.clone(),
                 _ => format!("{}{}{id}", file.name, self.separator),
             };
             let outcome = match test.status.as_str() {
-                "passed" => Outcome::Passed,
-                "failed" => Outcome::Failed,
-                _ => Outcome::Skipped,
+                "passed" => TestOutcome::Passed,
+                "failed" => TestOutcome::Failed,
+                _ => TestOutcome::Skipped,
             };
-            findings.runs.test(self.tool, outcome, Some(&within_all));
-            if outcome != Outcome::Failed {
+            findings
+                .runs
+                .record_test(self.tool, outcome, Some(&within_all));
+            if outcome != TestOutcome::Failed {
                 continue;
             }
-            let mut draft = Draft::structured(FailureKind::Test, self.tool, number);
+            let mut draft = FailureBuilder::structured(FailureKind::Test, self.tool, number);
             draft.failure.id = Some(id);
             for message in test.failure_messages.iter().flatten() {
-                trace::read(&mut draft, message, Some(&file.name));
+                stack_trace::parse_trace(&mut draft, message, Some(&file.name));
             }
             let at = test.location.as_ref();
-            draft.place(
+            draft.set_location(
                 &file.name,
                 at.map(|at| at.line),
                 at.and_then(|at| at.column),
@@ -94,24 +96,24 @@ impl Jest {
             .iter()
             .any(|test| test.status == "failed");
         if file.status == "failed" && !told {
-            let mut draft = Draft::structured(FailureKind::Test, self.tool, number);
+            let mut draft = FailureBuilder::structured(FailureKind::Test, self.tool, number);
             draft.failure.id = Some(file.name.clone());
             let message = file.message.trim_start();
             let message = message
                 .strip_prefix("● Test suite failed to run")
                 .unwrap_or(message);
-            trace::read(&mut draft, message, Some(&file.name));
-            draft.place(&file.name, None, None);
+            stack_trace::parse_trace(&mut draft, message, Some(&file.name));
+            draft.set_location(&file.name, None, None);
             let untold = || "the test file failed to run".to_owned();
             draft.failure.message.get_or_insert_with(untold);
             findings
                 .runs
-                .test(self.tool, Outcome::Failed, Some(&file.name));
+                .record_test(self.tool, TestOutcome::Failed, Some(&file.name));
             self.add(draft, findings);
         }
     }
 
-    fn id(&self, file: &str, test: &Assertion) -> String {
+    fn test_id(&self, file: &str, test: &JestAssertion) -> String {
         let mut titles: Vec<&str> = test.ancestor_titles.iter().map(String::as_str).collect();
         if self.tool == "vitest" {
             titles.insert(0, file);
@@ -120,42 +122,48 @@ impl Jest {
         titles.join(self.separator)
     }
 
-    fn add(&mut self, draft: Draft, findings: &mut Findings) {
+    fn add(&mut self, draft: FailureBuilder, findings: &mut Findings) {
         self.failures += 1;
-        findings.add(draft.found());
+        findings.add(draft.build());
     }
 }
 
-impl Report for Jest {
-    fn entry(&mut self, key: &str, value: &[u8], number: u64, findings: &mut Findings) -> Told {
+impl JsonReportParser for JestJsonParser {
+    fn parse_entry(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        number: u64,
+        findings: &mut Findings,
+    ) -> EntryMatch {
         match key {
             "success" => {
                 self.success = serde_json::from_slice(value).ok();
-                Told::Maybe
+                EntryMatch::Possible
             }
-            "testResults" => match serde_json::from_slice::<File>(value) {
+            "testResults" => match serde_json::from_slice::<JestTestFile>(value) {
                 Ok(file) => {
-                    self.file(&file, number, findings);
-                    Told::Known
+                    self.record_file(&file, number, findings);
+                    EntryMatch::Certain
                 }
-                Err(_) => Told::Never,
+                Err(_) => EntryMatch::NoMatch,
             },
             _ if key.starts_with("num") => {
-                findings.tool(self.tool);
-                Told::Known
+                findings.add_tool(self.tool);
+                EntryMatch::Certain
             }
-            _ => Told::Maybe,
+            _ => EntryMatch::Possible,
         }
     }
 
-    fn end(&mut self, complete: bool, number: u64, findings: &mut Findings) {
+    fn finish_document(&mut self, complete: bool, number: u64, findings: &mut Findings) {
         if self.success == Some(false) && self.failures == 0 {
-            let mut draft = Draft::structured(FailureKind::Test, self.tool, number);
-            draft.message("the run failed, but no test did: an error outside of the tests");
+            let mut draft = FailureBuilder::structured(FailureKind::Test, self.tool, number);
+            draft.push_message("the run failed, but no test did: an error outside of the tests");
             self.add(draft, findings);
         }
         if complete {
-            findings.runs.mode(self.tool, "report");
+            findings.runs.set_mode(self.tool, "report");
             findings.runs.close_as_seen(self.tool);
         }
     }

@@ -3,9 +3,9 @@
 
 use serde::Deserialize;
 
-use super::{Report, Told};
-use crate::findings::{Draft, Findings, Outcome, Totals};
-use crate::formats::trace;
+use super::{EntryMatch, JsonReportParser};
+use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 const TOOL: &str = "libtest";
@@ -14,10 +14,10 @@ pub(super) const FIRST_KEY: &str = "type";
 
 /// Reads an event of libtest's.
 #[derive(Debug, Default)]
-pub(super) struct Libtest;
+pub(super) struct LibtestJsonParser;
 
 #[derive(Debug, Deserialize)]
-struct Event {
+struct LibtestEvent {
     #[serde(rename = "type")]
     of: String,
     #[serde(rename = "event")]
@@ -38,45 +38,59 @@ struct Event {
     ignored: u64,
 }
 
-impl Report for Libtest {
-    fn entry(&mut self, _: &str, value: &[u8], number: u64, findings: &mut Findings) -> Told {
-        let Ok(event) = serde_json::from_slice::<Event>(value) else {
-            return Told::Never;
+impl JsonReportParser for LibtestJsonParser {
+    fn parse_entry(
+        &mut self,
+        _: &str,
+        value: &[u8],
+        number: u64,
+        findings: &mut Findings,
+    ) -> EntryMatch {
+        let Ok(event) = serde_json::from_slice::<LibtestEvent>(value) else {
+            return EntryMatch::NoMatch;
         };
         match (event.of.as_str(), event.what.as_str()) {
             ("suite", "started") => {
                 findings.runs.begin(TOOL);
-                findings.runs.mode(TOOL, "report");
+                findings.runs.set_mode(TOOL, "report");
             }
             ("suite", "ok" | "failed") => {
                 let (passed, failed, skipped) = (event.passed, event.failed, event.ignored);
                 findings.runs.close(
                     TOOL,
-                    Totals {
+                    TestTotals {
                         passed,
                         failed,
                         skipped,
                     },
                 );
             }
-            ("test", "ok") => findings.runs.test(TOOL, Outcome::Passed, Some(&event.name)),
-            ("test", "ignored") => findings
-                .runs
-                .test(TOOL, Outcome::Skipped, Some(&event.name)),
-            ("test", "failed" | "timeout") => failed(&event, number, findings),
+            ("test", "ok") => {
+                findings
+                    .runs
+                    .record_test(TOOL, TestOutcome::Passed, Some(&event.name))
+            }
+            ("test", "ignored") => {
+                findings
+                    .runs
+                    .record_test(TOOL, TestOutcome::Skipped, Some(&event.name))
+            }
+            ("test", "failed" | "timeout") => record_failure(&event, number, findings),
             ("test" | "bench" | "report" | "suite", _) => {}
-            _ => return Told::Never,
+            _ => return EntryMatch::NoMatch,
         }
-        findings.tool(TOOL);
-        Told::Known
+        findings.add_tool(TOOL);
+        EntryMatch::Certain
     }
 }
 
-fn failed(event: &Event, number: u64, findings: &mut Findings) {
+fn record_failure(event: &LibtestEvent, number: u64, findings: &mut Findings) {
     if event.what == "failed" {
-        findings.runs.test(TOOL, Outcome::Failed, Some(&event.name));
+        findings
+            .runs
+            .record_test(TOOL, TestOutcome::Failed, Some(&event.name));
     }
-    let mut draft = Draft::structured(FailureKind::Test, TOOL, number);
+    let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
     draft.failure.id = Some(event.name.clone());
     // Before the panic stands what the test printed.
     let (printed, panic) = match event.stdout.find("panicked at ") {
@@ -86,15 +100,15 @@ fn failed(event: &Event, number: u64, findings: &mut Findings) {
         None => ("", event.stdout.as_str()),
     };
     if let Some(message) = event.message.as_deref().or(event.reason.as_deref()) {
-        draft.message(message);
+        draft.push_message(message);
     }
-    trace::read(&mut draft, panic, None);
+    stack_trace::parse_trace(&mut draft, panic, None);
     for line in printed.lines() {
-        draft.excerpt_text(line);
+        draft.push_excerpt_text(line);
     }
     draft
         .failure
         .message
         .get_or_insert_with(|| event.what.clone());
-    findings.add(draft.found());
+    findings.add(draft.build());
 }

@@ -4,13 +4,13 @@
 
 use serde::Deserialize;
 
-use super::{Report, Told, libtest};
-use crate::findings::{Draft, Findings, Severity};
+use super::{EntryMatch, JsonReportParser, libtest};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
 use crate::record::FailureKind;
 
 /// A tool's report.
 #[derive(Debug)]
-struct Shape {
+struct LintReportShape {
     tool: &'static str,
     kind: FailureKind,
     /// The first key of its root object, or of its first element.
@@ -27,8 +27,8 @@ const fn shape(
     first: &'static str,
     entries: &'static str,
     grouped: bool,
-) -> Shape {
-    Shape {
+) -> LintReportShape {
+    LintReportShape {
         tool,
         kind,
         first,
@@ -37,7 +37,7 @@ const fn shape(
     }
 }
 
-static SHAPES: [Shape; 10] = [
+static SHAPES: [LintReportShape; 10] = [
     shape("eslint", FailureKind::Lint, "filePath", "", true),
     shape("stylelint", FailureKind::Lint, "source", "", true),
     shape("rubocop", FailureKind::Lint, "metadata", "files", true),
@@ -63,42 +63,42 @@ static SHAPES: [Shape; 10] = [
 ];
 
 /// The reports that may begin with a key.
-pub(super) fn candidates(key: &str) -> Vec<Box<dyn Report>> {
-    let mut reports: Vec<Box<dyn Report>> = Vec::new();
+pub(super) fn candidates(key: &str) -> Vec<Box<dyn JsonReportParser>> {
+    let mut reports: Vec<Box<dyn JsonReportParser>> = Vec::new();
     for shape in SHAPES.iter().filter(|shape| shape.first == key) {
-        reports.push(Box::new(Lint { shape }));
+        reports.push(Box::new(LintJsonParser { shape }));
     }
     if key == libtest::FIRST_KEY {
-        reports.push(Box::<libtest::Libtest>::default());
+        reports.push(Box::<libtest::LibtestJsonParser>::default());
     }
     reports
 }
 
 /// Reads the report of a linter.
 #[derive(Debug)]
-struct Lint {
-    shape: &'static Shape,
+struct LintJsonParser {
+    shape: &'static LintReportShape,
 }
 
 #[derive(Debug, Deserialize)]
-struct Group {
+struct LintFileGroup {
     #[serde(alias = "filePath", alias = "path")]
     file: Option<String>,
     /// stylelint's name for the file; eslint's for its text.
     source: Option<String>,
     #[serde(alias = "messages", alias = "warnings", alias = "offenses")]
-    findings: Vec<Finding>,
+    findings: Vec<LintFinding>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Finding {
+struct LintFinding {
     #[serde(alias = "filename", alias = "path")]
     file: Option<String>,
     #[serde(flatten)]
-    place: Place,
+    place: LintPosition,
     #[serde(alias = "Pos")]
-    location: Option<Location>,
-    range: Option<Range>,
+    location: Option<LintLocation>,
+    range: Option<LintRange>,
     #[serde(
         alias = "ruleId",
         alias = "rule",
@@ -107,15 +107,15 @@ struct Finding {
         alias = "check_name",
         alias = "FromLinter"
     )]
-    code: Option<Word>,
+    code: Option<TextOrNumber>,
     #[serde(alias = "text", alias = "Text", alias = "description")]
     message: String,
     #[serde(alias = "type", alias = "level")]
-    severity: Option<Word>,
+    severity: Option<TextOrNumber>,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-struct Place {
+struct LintPosition {
     #[serde(alias = "row", alias = "Line")]
     line: Option<u32>,
     #[serde(alias = "character", alias = "Column")]
@@ -123,59 +123,66 @@ struct Place {
 }
 
 #[derive(Debug, Deserialize)]
-struct Location {
+struct LintLocation {
     #[serde(alias = "Filename")]
     path: Option<String>,
     #[serde(flatten)]
-    place: Place,
-    positions: Option<Positions>,
+    place: LintPosition,
+    positions: Option<LintPositions>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Positions {
-    begin: Place,
+struct LintPositions {
+    begin: LintPosition,
 }
 
 /// pyright's, which counts from 0.
 #[derive(Debug, Deserialize)]
-struct Range {
-    start: Place,
+struct LintRange {
+    start: LintPosition,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Word {
+enum TextOrNumber {
     Text(String),
     Number(u64),
 }
 
-impl Report for Lint {
-    fn entry(&mut self, key: &str, value: &[u8], number: u64, findings: &mut Findings) -> Told {
+impl JsonReportParser for LintJsonParser {
+    fn parse_entry(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        number: u64,
+        findings: &mut Findings,
+    ) -> EntryMatch {
         if key != self.shape.entries {
-            return Told::Maybe;
+            return EntryMatch::Possible;
         }
         if self.shape.grouped {
-            let Ok(group) = serde_json::from_slice::<Group>(value) else {
-                return Told::Never;
+            let Ok(group) = serde_json::from_slice::<LintFileGroup>(value) else {
+                return EntryMatch::NoMatch;
             };
             let file = group.file.or(group.source);
             for finding in group.findings {
                 self.add(finding, file.as_deref(), number, findings);
             }
         } else {
-            let Ok(finding) = serde_json::from_slice::<Finding>(value) else {
-                return Told::Never;
+            let Ok(finding) = serde_json::from_slice::<LintFinding>(value) else {
+                return EntryMatch::NoMatch;
             };
             self.add(finding, None, number, findings);
         }
-        findings.tool(self.shape.tool);
-        Told::Known
+        findings.add_tool(self.shape.tool);
+        EntryMatch::Certain
     }
 }
 
-impl Lint {
-    fn add(&self, finding: Finding, file: Option<&str>, number: u64, findings: &mut Findings) {
-        let mut draft = Draft::structured(self.shape.kind.clone(), self.shape.tool, number);
+impl LintJsonParser {
+    fn add(&self, finding: LintFinding, file: Option<&str>, number: u64, findings: &mut Findings) {
+        let mut draft =
+            FailureBuilder::structured(self.shape.kind.clone(), self.shape.tool, number);
         let (mut file, mut place) = (finding.file.as_deref().or(file), finding.place);
         if let Some(location) = &finding.location {
             file = file.or(location.path.as_deref());
@@ -189,12 +196,12 @@ impl Lint {
             place.column = range.start.column.map(|column| column.saturating_add(1));
         }
         if let Some(file) = file {
-            draft.place(file, place.line, place.column);
+            draft.set_location(file, place.line, place.column);
         }
         draft.failure.code = match finding.code {
-            Some(Word::Text(code)) => Some(code),
+            Some(TextOrNumber::Text(code)) => Some(code),
             // shellcheck's codes are numbers, and its entries begin as mypy's do.
-            Some(Word::Number(code)) => {
+            Some(TextOrNumber::Number(code)) => {
                 draft.failure.tool = Some("shellcheck".to_owned());
                 draft.failure.kind = FailureKind::Lint;
                 Some(format!("SC{code}"))
@@ -203,22 +210,24 @@ impl Lint {
         };
         draft.severity = match finding.severity {
             // RuboCop fails for its conventions, too.
-            Some(Word::Text(word)) if self.shape.tool != "rubocop" && is_mild(&word) => {
-                Severity::Warning
+            Some(TextOrNumber::Text(word))
+                if self.shape.tool != "rubocop" && is_below_error(&word) =>
+            {
+                FailureSeverity::Warning
             }
-            Some(Word::Text(word)) if word == "info" => Severity::Warning,
-            Some(Word::Number(1)) => Severity::Warning,
-            _ => Severity::Error,
+            Some(TextOrNumber::Text(word)) if word == "info" => FailureSeverity::Warning,
+            Some(TextOrNumber::Number(1)) => FailureSeverity::Warning,
+            _ => FailureSeverity::Error,
         };
         let rule = draft.failure.code.as_deref().unwrap_or_default();
-        let message = without_rule(&finding.message, rule);
-        draft.message(message);
-        findings.add(draft.found());
+        let message = strip_rule(&finding.message, rule);
+        draft.push_message(message);
+        findings.add(draft.build());
     }
 }
 
 /// The message without the rule that some put before it, and stylelint after it, in parentheses.
-fn without_rule<'a>(message: &'a str, rule: &str) -> &'a str {
+fn strip_rule<'a>(message: &'a str, rule: &str) -> &'a str {
     if rule.is_empty() {
         return message;
     }
@@ -232,7 +241,7 @@ fn without_rule<'a>(message: &'a str, rule: &str) -> &'a str {
 }
 
 /// Severities below an error, as the tools write them.
-fn is_mild(word: &str) -> bool {
+fn is_below_error(word: &str) -> bool {
     const MILD: [&str; 8] = [
         "warning",
         "information",

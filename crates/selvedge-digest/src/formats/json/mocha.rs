@@ -2,85 +2,97 @@
 
 use serde::Deserialize;
 
-use super::{Report, Told};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::formats::trace;
+use super::{EntryMatch, JsonReportParser};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 const TOOL: &str = "mocha";
 
 /// Reads mocha's report.
 #[derive(Debug, Default)]
-pub(super) struct Mocha {
+pub(super) struct MochaJsonParser {
     known: bool,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Stats {
+struct MochaStats {
     #[serde(rename = "suites")]
     _suites: u64,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Test {
+struct MochaTest {
     full_title: String,
     #[serde(default)]
     file: Option<String>,
     #[serde(default)]
-    err: Error,
+    err: MochaError,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Error {
+struct MochaError {
     message: String,
     stack: String,
 }
 
-impl Report for Mocha {
-    fn entry(&mut self, key: &str, value: &[u8], number: u64, findings: &mut Findings) -> Told {
-        if key == "stats" && serde_json::from_slice::<Stats>(value).is_ok() {
+impl JsonReportParser for MochaJsonParser {
+    fn parse_entry(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        number: u64,
+        findings: &mut Findings,
+    ) -> EntryMatch {
+        if key == "stats" && serde_json::from_slice::<MochaStats>(value).is_ok() {
             self.known = true;
-            findings.tool(TOOL);
+            findings.add_tool(TOOL);
             findings.runs.begin(TOOL);
-            findings.runs.mode(TOOL, "report");
-            return Told::Known;
+            findings.runs.set_mode(TOOL, "report");
+            return EntryMatch::Certain;
         }
         let outcome = match key {
-            "passes" => Outcome::Passed,
-            "failures" => Outcome::Failed,
-            "pending" => Outcome::Skipped,
-            _ => return if self.known { Told::Known } else { Told::Never },
+            "passes" => TestOutcome::Passed,
+            "failures" => TestOutcome::Failed,
+            "pending" => TestOutcome::Skipped,
+            _ => {
+                return if self.known {
+                    EntryMatch::Certain
+                } else {
+                    EntryMatch::NoMatch
+                };
+            }
         };
-        let Ok(test) = serde_json::from_slice::<Test>(value) else {
-            return Told::Never;
+        let Ok(test) = serde_json::from_slice::<MochaTest>(value) else {
+            return EntryMatch::NoMatch;
         };
         // Titles are unique in a file at best.
         let within_all = match &test.file {
             Some(file) => &format!("{file} > {}", test.full_title),
             None => &test.full_title,
         };
-        findings.runs.test(TOOL, outcome, Some(within_all));
-        if outcome == Outcome::Failed {
-            let mut draft = Draft::structured(FailureKind::Test, TOOL, number);
+        findings.runs.record_test(TOOL, outcome, Some(within_all));
+        if outcome == TestOutcome::Failed {
+            let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
             draft.failure.id = Some(test.full_title);
             let said = if test.err.stack.is_empty() {
                 &test.err.message
             } else {
                 &test.err.stack
             };
-            trace::read(&mut draft, said, test.file.as_deref());
+            stack_trace::parse_trace(&mut draft, said, test.file.as_deref());
             if let Some(file) = &test.file {
-                draft.place(file, None, None);
+                draft.set_location(file, None, None);
             }
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
-        Told::Known
+        EntryMatch::Certain
     }
 
-    fn end(&mut self, complete: bool, _number: u64, findings: &mut Findings) {
+    fn finish_document(&mut self, complete: bool, _number: u64, findings: &mut Findings) {
         if complete {
             findings.runs.close_as_seen(TOOL);
         }

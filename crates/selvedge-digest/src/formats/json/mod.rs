@@ -1,59 +1,65 @@
 //! Reports in JSON: one document, pretty or on one line of any length, among other output.
 //!
-//! [`Cutter`] cuts a document into its entries. At first several reports may be meant; each entry is
+//! [`JsonStreamSplitter`] cuts a document into its entries. At first several reports may be meant; each entry is
 //! shown to all that are left until one knows it, and from then on to that one alone. A document
 //! that none knows is left to the general signals.
 
 mod cargo;
-mod cutter;
 mod jest;
 mod libtest;
 mod lint;
 mod mocha;
 mod rspec;
 mod sarif;
+mod stream_splitter;
 
 use std::fmt::Debug;
 
-use super::{Claim, Format};
+use super::{FormatParser, LineClaim};
 use crate::findings::Findings;
-use crate::line::Line;
-use cutter::{Cut, Cutter, Progress, first_key};
+use crate::line::CleanLine;
+use stream_splitter::{JsonFragment, JsonProgress, JsonStreamSplitter, first_key};
 
 /// What a report makes of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum EntryMatch {
     /// Only this report has such an entry.
-    Known,
+    Certain,
     /// It may be this report's.
-    Maybe,
+    Possible,
     /// This report has no such entry.
-    Never,
+    NoMatch,
 }
 
 /// Reads the report of one tool.
-trait Report: Debug + Send {
+trait JsonReportParser: Debug + Send {
     /// Looks at an entry that begins before the end of line `number`.
-    fn entry(&mut self, key: &str, value: &[u8], number: u64, findings: &mut Findings) -> Told;
+    fn parse_entry(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        number: u64,
+        findings: &mut Findings,
+    ) -> EntryMatch;
 
     /// The document has ended, or the log ended before it did. Only called for a known report.
-    fn end(&mut self, _complete: bool, _number: u64, _findings: &mut Findings) {}
+    fn finish_document(&mut self, _complete: bool, _number: u64, _findings: &mut Findings) {}
 }
 
 /// The reports that may begin with a key: of the root object, or of the first element of an array.
-fn candidates(key: &str) -> Vec<Box<dyn Report>> {
+fn candidates(key: &str) -> Vec<Box<dyn JsonReportParser>> {
     match key {
-        "reason" => vec![Box::<cargo::Cargo>::default()],
-        "numFailedTestSuites" => vec![Box::new(jest::Jest::new("jest"))],
-        "numTotalTestSuites" => vec![Box::new(jest::Jest::new("vitest"))],
-        "stats" => vec![Box::<mocha::Mocha>::default()],
+        "reason" => vec![Box::<cargo::CargoJsonParser>::default()],
+        "numFailedTestSuites" => vec![Box::new(jest::JestJsonParser::new("jest"))],
+        "numTotalTestSuites" => vec![Box::new(jest::JestJsonParser::new("vitest"))],
+        "stats" => vec![Box::<mocha::MochaJsonParser>::default()],
         _ => {
             let mut reports = lint::candidates(key);
             if matches!(key, "version" | "$schema" | "runs") {
-                reports.push(Box::<sarif::Sarif>::default());
+                reports.push(Box::<sarif::SarifParser>::default());
             }
             if key == "version" {
-                reports.push(Box::<rspec::RSpec>::default());
+                reports.push(Box::<rspec::RSpecJsonParser>::default());
             }
             reports
         }
@@ -61,7 +67,7 @@ fn candidates(key: &str) -> Vec<Box<dyn Report>> {
 }
 
 /// First keys that no other document is likely to begin with.
-const SURE: [&str; 7] = [
+const UNAMBIGUOUS_KEYS: [&str; 7] = [
     "reason",
     "numFailedTestSuites",
     "numTotalTestSuites",
@@ -73,16 +79,16 @@ const SURE: [&str; 7] = [
 
 /// Reads reports in JSON.
 #[derive(Debug, Default)]
-pub(super) struct Json {
-    document: Option<Document>,
+pub(super) struct JsonParser {
+    document: Option<JsonDocument>,
 }
 
 /// A document that is being read.
 #[derive(Debug, Default)]
-struct Document {
-    cutter: Cutter,
+struct JsonDocument {
+    cutter: JsonStreamSplitter,
     /// Those that may be meant; empty until the first key was seen.
-    reports: Vec<Box<dyn Report>>,
+    reports: Vec<Box<dyn JsonReportParser>>,
     begun: bool,
     /// It began with a key that only one report begins with.
     sure: bool,
@@ -93,14 +99,14 @@ struct Document {
     number: u64,
 }
 
-impl Format for Json {
-    fn line(&mut self, line: &Line<'_>, findings: &mut Findings) -> Claim {
+impl FormatParser for JsonParser {
+    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if self.document.is_none() && !may_begin(line.text) {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         }
         let document = self
             .document
-            .get_or_insert_with(|| Document::begin(line.number));
+            .get_or_insert_with(|| JsonDocument::begin(line.number));
         document.number = line.number;
         self.feed(line.text.as_bytes(), findings)
     }
@@ -109,50 +115,50 @@ impl Format for Json {
         self.document.is_some()
     }
 
-    fn part(&mut self, bytes: &[u8], number: u64, findings: &mut Findings) -> bool {
-        if self.document.is_none() && !may_begin(&String::from_utf8_lossy(head(bytes))) {
+    fn parse_fragment(&mut self, bytes: &[u8], number: u64, findings: &mut Findings) -> bool {
+        if self.document.is_none() && !may_begin(&String::from_utf8_lossy(line_head(bytes))) {
             return false;
         }
         self.document
-            .get_or_insert_with(|| Document::begin(number))
+            .get_or_insert_with(|| JsonDocument::begin(number))
             .number = number;
-        self.feed(bytes, findings) != Claim::Foreign || self.is_open()
+        self.feed(bytes, findings) != LineClaim::NotMine || self.is_open()
     }
 
     fn finish(&mut self, findings: &mut Findings) {
         if let Some(mut document) = self.document.take() {
-            document.end(false, findings);
+            document.finish(false, findings);
         }
     }
 }
 
-impl Json {
+impl JsonParser {
     /// Reads a piece of the document; says what the piece is.
-    fn feed(&mut self, bytes: &[u8], findings: &mut Findings) -> Claim {
+    fn feed(&mut self, bytes: &[u8], findings: &mut Findings) -> LineClaim {
         let Some(mut document) = self.document.take() else {
-            return Claim::Foreign;
+            return LineClaim::NotMine;
         };
         let mut cutter = std::mem::take(&mut document.cutter);
-        let progress = cutter.feed(bytes, &mut |cut| document.entry(cut, findings));
+        let progress = cutter.feed(bytes, &mut |cut| document.handle_fragment(cut, findings));
         let claim = match (document.known || document.sure, document.reports.is_empty()) {
-            (true, _) => Claim::Chaff,
-            (false, false) => Claim::Noise,
-            (false, true) => Claim::Foreign,
+            (true, _) => LineClaim::Suppress,
+            (false, false) => LineClaim::Ignore,
+            (false, true) => LineClaim::NotMine,
         };
         let forgotten = document.begun && document.reports.is_empty();
         match progress {
-            Progress::Open if !forgotten => {
+            JsonProgress::Open if !forgotten => {
                 document.cutter = cutter;
                 self.document = Some(document);
             }
-            Progress::Ended => document.end(true, findings),
-            _ => document.end(false, findings),
+            JsonProgress::Ended => document.finish(true, findings),
+            _ => document.finish(false, findings),
         }
         claim
     }
 }
 
-impl Document {
+impl JsonDocument {
     fn begin(number: u64) -> Self {
         Self {
             first: number,
@@ -160,55 +166,55 @@ impl Document {
         }
     }
 
-    fn entry(&mut self, cut: Cut<'_>, findings: &mut Findings) {
+    fn handle_fragment(&mut self, cut: JsonFragment<'_>, findings: &mut Findings) {
         let (key, value) = match cut {
-            Cut::First(key) => {
+            JsonFragment::FirstKey(key) => {
                 self.begun = true;
                 self.reports = candidates(key);
-                self.sure = SURE.contains(&key);
+                self.sure = UNAMBIGUOUS_KEYS.contains(&key);
                 return;
             }
-            Cut::Value(key, value) => (key, value),
-            Cut::Lost(_) => {
+            JsonFragment::Value(key, value) => (key, value),
+            JsonFragment::Oversized(_) => {
                 if self.known {
-                    findings.note("an entry of a JSON report was too long to be read");
+                    findings.add_note("an entry of a JSON report was too long to be read");
                 }
                 return;
             }
         };
         for index in (0..self.reports.len()).rev() {
-            match self.reports[index].entry(key, value, self.number, findings) {
-                Told::Known if self.reports.len() > 1 => {
+            match self.reports[index].parse_entry(key, value, self.number, findings) {
+                EntryMatch::Certain if self.reports.len() > 1 => {
                     let known = self.reports.swap_remove(index);
                     self.reports = vec![known];
                     self.known = true;
                     return;
                 }
-                Told::Known => self.known = true,
-                Told::Maybe => {}
-                Told::Never if self.known => {}
-                Told::Never => drop(self.reports.swap_remove(index)),
+                EntryMatch::Certain => self.known = true,
+                EntryMatch::Possible => {}
+                EntryMatch::NoMatch if self.known => {}
+                EntryMatch::NoMatch => drop(self.reports.swap_remove(index)),
             }
         }
     }
 
-    fn end(&mut self, complete: bool, findings: &mut Findings) {
+    fn finish(&mut self, complete: bool, findings: &mut Findings) {
         if !self.known {
             return;
         }
         if !complete {
-            findings.note("a JSON report ends early: what it says after that is not known");
+            findings.add_note("a JSON report ends early: what it says after that is not known");
         }
         // Its first lines were shown before one could know it.
-        findings.told(self.first..=self.number);
+        findings.mark_reported(self.first..=self.number);
         for report in &mut self.reports {
-            report.end(complete, self.number, findings);
+            report.finish_document(complete, self.number, findings);
         }
     }
 }
 
 /// As much of a line as shows how it begins.
-fn head(bytes: &[u8]) -> &[u8] {
+fn line_head(bytes: &[u8]) -> &[u8] {
     const HEAD_BYTES: usize = 200;
     &bytes[..bytes.len().min(HEAD_BYTES)]
 }

@@ -3,33 +3,33 @@
 
 use serde::Deserialize;
 
-use super::{Report, Told};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::formats::trace;
+use super::{EntryMatch, JsonReportParser};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 const TOOL: &str = "rspec";
 
 /// Reads RSpec's report.
 #[derive(Debug, Default)]
-pub(super) struct RSpec {
+pub(super) struct RSpecJsonParser {
     messages: Vec<String>,
     summed_up: bool,
 }
 
 #[derive(Debug, Deserialize)]
-struct Example {
+struct RSpecExample {
     full_description: String,
     status: String,
     file_path: String,
     #[serde(default)]
     line_number: Option<u32>,
     #[serde(default)]
-    exception: Option<Exception>,
+    exception: Option<RSpecException>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Exception {
+struct RSpecException {
     class: String,
     #[serde(default)]
     message: String,
@@ -38,94 +38,100 @@ struct Exception {
 }
 
 #[derive(Debug, Deserialize)]
-struct Summary {
+struct RSpecSummary {
     #[serde(rename = "example_count")]
     _examples: u64,
     #[serde(default)]
     errors_outside_of_examples_count: u64,
 }
 
-impl Report for RSpec {
-    fn entry(&mut self, key: &str, value: &[u8], number: u64, findings: &mut Findings) -> Told {
+impl JsonReportParser for RSpecJsonParser {
+    fn parse_entry(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        number: u64,
+        findings: &mut Findings,
+    ) -> EntryMatch {
         match key {
-            "version" | "seed" => Told::Maybe,
+            "version" | "seed" => EntryMatch::Possible,
             "messages" => {
                 self.messages
                     .extend(serde_json::from_slice::<String>(value));
-                Told::Maybe
+                EntryMatch::Possible
             }
-            "examples" => match serde_json::from_slice::<Example>(value) {
+            "examples" => match serde_json::from_slice::<RSpecExample>(value) {
                 Ok(example) => {
-                    findings.tool(TOOL);
-                    self::example(&example, number, findings);
-                    Told::Known
+                    findings.add_tool(TOOL);
+                    record_example(&example, number, findings);
+                    EntryMatch::Certain
                 }
-                Err(_) => Told::Never,
+                Err(_) => EntryMatch::NoMatch,
             },
-            "summary" => match serde_json::from_slice::<Summary>(value) {
+            "summary" => match serde_json::from_slice::<RSpecSummary>(value) {
                 Ok(summary) => {
-                    self.sum_up(&summary, number, findings);
-                    Told::Known
+                    self.record_summary(&summary, number, findings);
+                    EntryMatch::Certain
                 }
-                Err(_) => Told::Never,
+                Err(_) => EntryMatch::NoMatch,
             },
-            "summary_line" => Told::Known,
-            _ => Told::Never,
+            "summary_line" => EntryMatch::Certain,
+            _ => EntryMatch::NoMatch,
         }
     }
 
-    fn end(&mut self, complete: bool, _number: u64, findings: &mut Findings) {
+    fn finish_document(&mut self, complete: bool, _number: u64, findings: &mut Findings) {
         if complete && self.summed_up {
-            findings.runs.mode(TOOL, "report");
+            findings.runs.set_mode(TOOL, "report");
             findings.runs.close_as_seen(TOOL);
         }
     }
 }
 
-impl RSpec {
-    fn sum_up(&mut self, summary: &Summary, number: u64, findings: &mut Findings) {
-        findings.tool(TOOL);
+impl RSpecJsonParser {
+    fn record_summary(&mut self, summary: &RSpecSummary, number: u64, findings: &mut Findings) {
+        findings.add_tool(TOOL);
         self.summed_up = true;
         if summary.errors_outside_of_examples_count > 0 {
-            let mut draft = Draft::structured(FailureKind::Test, TOOL, number);
-            draft.message("an error occurred outside of the examples");
+            let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
+            draft.push_message("an error occurred outside of the examples");
             for line in self.messages.iter().flat_map(|message| message.lines()) {
-                draft.excerpt_text(line);
+                draft.push_excerpt_text(line);
             }
-            findings.runs.test(TOOL, Outcome::Failed, None);
-            findings.add(draft.found());
+            findings.runs.record_test(TOOL, TestOutcome::Failed, None);
+            findings.add(draft.build());
         }
     }
 }
 
-fn example(example: &Example, number: u64, findings: &mut Findings) {
+fn record_example(example: &RSpecExample, number: u64, findings: &mut Findings) {
     let id = &example.full_description;
     let outcome = match example.status.as_str() {
-        "passed" => Outcome::Passed,
-        "failed" => Outcome::Failed,
-        _ => Outcome::Skipped,
+        "passed" => TestOutcome::Passed,
+        "failed" => TestOutcome::Failed,
+        _ => TestOutcome::Skipped,
     };
     // Two files may describe the same in the same words.
     let within_all = format!("{} > {id}", example.file_path);
-    findings.runs.test(TOOL, outcome, Some(&within_all));
-    if outcome != Outcome::Failed {
+    findings.runs.record_test(TOOL, outcome, Some(&within_all));
+    if outcome != TestOutcome::Failed {
         return;
     }
-    let mut draft = Draft::structured(FailureKind::Test, TOOL, number);
+    let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
     draft.failure.id = Some(id.clone());
     if let Some(exception) = &example.exception {
         // An expectation that is not met needs no name.
         let message = exception.message.trim();
         if exception.class.ends_with("ExpectationNotMetError") {
-            draft.message(message);
+            draft.push_message(message);
         } else {
-            draft.message(&format!("{}: {message}", exception.class));
+            draft.push_message(&format!("{}: {message}", exception.class));
         }
         // As RSpec prints them for people.
         let frames = exception.backtrace.iter().flatten();
         let frames: Vec<String> = frames.map(|frame| format!("# {frame}")).collect();
-        trace::read(&mut draft, &frames.join("\n"), Some(&example.file_path));
+        stack_trace::parse_trace(&mut draft, &frames.join("\n"), Some(&example.file_path));
     }
-    draft.place(&example.file_path, example.line_number, None);
-    findings.add(draft.found());
+    draft.set_location(&example.file_path, example.line_number, None);
+    findings.add(draft.build());
 }

@@ -3,8 +3,8 @@
 
 use serde::Deserialize;
 
-use super::{Report, Told};
-use crate::findings::{Draft, Findings, Severity};
+use super::{EntryMatch, JsonReportParser};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
 use crate::record::FailureKind;
 
 /// How many results wait for the name of their tool, which may stand after them.
@@ -12,68 +12,68 @@ const WAITING: usize = 400;
 
 /// Reads SARIF.
 #[derive(Debug, Default)]
-pub(super) struct Sarif {
+pub(super) struct SarifParser {
     tool: Option<String>,
-    waiting: Vec<Draft>,
+    waiting: Vec<FailureBuilder>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Tool {
-    driver: Driver,
+struct SarifTool {
+    driver: SarifDriver,
 }
 
 #[derive(Debug, Deserialize)]
-struct Driver {
+struct SarifDriver {
     name: String,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Finding {
-    message: Text,
+struct SarifResult {
+    message: SarifMessage,
     rule_id: Option<String>,
-    rule: Option<Rule>,
+    rule: Option<SarifRule>,
     level: Option<String>,
     kind: Option<String>,
     baseline_state: Option<String>,
     #[serde(default)]
-    locations: Vec<Location>,
+    locations: Vec<SarifLocation>,
     #[serde(default)]
     suppressions: Option<Vec<serde::de::IgnoredAny>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Text {
+struct SarifMessage {
     text: Option<String>,
     markdown: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Rule {
+struct SarifRule {
     id: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Location {
-    physical_location: Option<PhysicalLocation>,
+struct SarifLocation {
+    physical_location: Option<SarifPhysicalLocation>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PhysicalLocation {
-    artifact_location: Option<Artifact>,
-    region: Option<Region>,
+struct SarifPhysicalLocation {
+    artifact_location: Option<SarifArtifact>,
+    region: Option<SarifRegion>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Artifact {
+struct SarifArtifact {
     uri: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Region {
+struct SarifRegion {
     start_line: Option<u32>,
     start_column: Option<u32>,
 }
@@ -82,82 +82,99 @@ struct Region {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
-struct Invocation {
-    tool_execution_notifications: Vec<Notification>,
-    tool_configuration_notifications: Vec<Notification>,
+struct SarifInvocation {
+    tool_execution_notifications: Vec<SarifNotification>,
+    tool_configuration_notifications: Vec<SarifNotification>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Notification {
-    message: Text,
+struct SarifNotification {
+    message: SarifMessage,
     level: Option<String>,
     #[serde(default)]
-    locations: Vec<Location>,
+    locations: Vec<SarifLocation>,
 }
 
-impl Report for Sarif {
-    fn entry(&mut self, key: &str, value: &[u8], number: u64, findings: &mut Findings) -> Told {
+impl JsonReportParser for SarifParser {
+    fn parse_entry(
+        &mut self,
+        key: &str,
+        value: &[u8],
+        number: u64,
+        findings: &mut Findings,
+    ) -> EntryMatch {
         match key {
             "$schema"
                 if value
                     .windows(5)
                     .any(|word| word.eq_ignore_ascii_case(b"sarif")) => {}
             "tool" => {
-                let Ok(tool) = serde_json::from_slice::<Tool>(value) else {
-                    return Told::Never;
+                let Ok(tool) = serde_json::from_slice::<SarifTool>(value) else {
+                    return EntryMatch::NoMatch;
                 };
                 self.tool = Some(tool.driver.name);
                 self.flush(findings);
             }
             "results" => {
-                let Ok(finding) = serde_json::from_slice::<Finding>(value) else {
-                    return Told::Never;
+                let Ok(finding) = serde_json::from_slice::<SarifResult>(value) else {
+                    return EntryMatch::NoMatch;
                 };
-                self.result(finding, number, findings);
+                self.record_result(finding, number, findings);
             }
             "invocations" => {
-                let run = serde_json::from_slice::<Invocation>(value).unwrap_or_default();
+                let run = serde_json::from_slice::<SarifInvocation>(value).unwrap_or_default();
                 let told = run.tool_execution_notifications.into_iter();
                 for said in told.chain(run.tool_configuration_notifications) {
-                    self.notification(&said, number, findings);
+                    self.record_notification(&said, number, findings);
                 }
             }
-            "time" | "generalDiagnostics" => return Told::Never,
-            _ => return Told::Maybe,
+            "time" | "generalDiagnostics" => return EntryMatch::NoMatch,
+            _ => return EntryMatch::Possible,
         }
-        findings.tool("sarif");
-        Told::Known
+        findings.add_tool("sarif");
+        EntryMatch::Certain
     }
 
-    fn end(&mut self, _complete: bool, _number: u64, findings: &mut Findings) {
+    fn finish_document(&mut self, _complete: bool, _number: u64, findings: &mut Findings) {
         self.flush(findings);
     }
 }
 
-impl Sarif {
-    fn result(&mut self, finding: Finding, number: u64, findings: &mut Findings) {
+impl SarifParser {
+    fn record_result(&mut self, finding: SarifResult, number: u64, findings: &mut Findings) {
         let fails = finding.kind.as_deref().is_none_or(|kind| kind == "fail");
         let absent = finding.baseline_state.as_deref() == Some("absent");
         if !fails || absent || finding.suppressions.is_some_and(|list| !list.is_empty()) {
             return;
         }
-        let mut draft = Draft::structured(FailureKind::Lint, "sarif", number);
+        let mut draft = FailureBuilder::structured(FailureKind::Lint, "sarif", number);
         if finding.level.as_deref() != Some("error") {
-            draft.severity = Severity::Warning;
+            draft.severity = FailureSeverity::Warning;
         }
         draft.failure.code = finding.rule_id.or(finding.rule.and_then(|rule| rule.id));
         self.add(draft, &finding.message, &finding.locations, findings);
     }
 
-    fn notification(&mut self, said: &Notification, number: u64, findings: &mut Findings) {
+    fn record_notification(
+        &mut self,
+        said: &SarifNotification,
+        number: u64,
+        findings: &mut Findings,
+    ) {
         if said.level.as_deref() == Some("error") {
-            let draft = Draft::structured(FailureKind::Runtime, "sarif", number);
+            let draft = FailureBuilder::structured(FailureKind::Runtime, "sarif", number);
             self.add(draft, &said.message, &said.locations, findings);
         }
     }
 
-    fn add(&mut self, mut draft: Draft, said: &Text, at: &[Location], findings: &mut Findings) {
-        draft.message(
+    fn add(
+        &mut self,
+        mut draft: FailureBuilder,
+        said: &SarifMessage,
+        at: &[SarifLocation],
+        findings: &mut Findings,
+    ) {
+        draft.push_message(
             said.text
                 .as_deref()
                 .or(said.markdown.as_deref())
@@ -171,7 +188,7 @@ impl Sarif {
             let region = place.and_then(|place| place.region.as_ref());
             let line = region.and_then(|region| region.start_line);
             let column = region.and_then(|region| region.start_column);
-            draft.place(uri.strip_prefix("file://").unwrap_or(uri), line, column);
+            draft.set_location(uri.strip_prefix("file://").unwrap_or(uri), line, column);
         }
         self.waiting.push(draft);
         if self.tool.is_some() || self.waiting.len() == WAITING {
@@ -184,7 +201,7 @@ impl Sarif {
             if let Some(tool) = &self.tool {
                 draft.failure.tool = Some(tool.clone());
             }
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
     }
 }

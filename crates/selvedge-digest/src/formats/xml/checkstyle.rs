@@ -1,54 +1,58 @@
 //! checkstyle's XML, which many linters write: files, and the errors in each.
 
-use super::{Report, Tag};
-use crate::findings::{Draft, Findings, Severity};
+use super::{XmlReportParser, XmlTag};
+use crate::findings::{FailureBuilder, FailureSeverity, Findings};
 use crate::record::FailureKind;
 
 const TOOL: &str = "checkstyle";
 
 /// Reads checkstyle's report.
 #[derive(Debug, Default)]
-pub(super) struct Checkstyle {
+pub(super) struct CheckstyleParser {
     file: String,
 }
 
-impl Report for Checkstyle {
-    fn open(&mut self, tag: &Tag<'_>, number: u64, findings: &mut Findings) {
+impl XmlReportParser for CheckstyleParser {
+    fn open_element(&mut self, tag: &XmlTag<'_>, number: u64, findings: &mut Findings) {
         match tag.name().as_str() {
-            "checkstyle" => findings.tool(TOOL),
-            "file" => self.file = tag.get("name").unwrap_or_default(),
-            "error" => self.error(tag, number, findings),
+            "checkstyle" => findings.add_tool(TOOL),
+            "file" => self.file = tag.attribute("name").unwrap_or_default(),
+            "error" => self.record_error(tag, number, findings),
             _ => {}
         }
     }
 
-    fn close(&mut self, _findings: &mut Findings) {}
+    fn close_element(&mut self, _findings: &mut Findings) {}
 }
 
-impl Checkstyle {
-    fn error(&mut self, tag: &Tag<'_>, number: u64, findings: &mut Findings) {
-        let severity = tag.get("severity").unwrap_or_default();
+impl CheckstyleParser {
+    fn record_error(&mut self, tag: &XmlTag<'_>, number: u64, findings: &mut Findings) {
+        let severity = tag.attribute("severity").unwrap_or_default();
         if severity == "ignore" {
             return;
         }
         // `source` names the check and, before it, the tool: `eslint.rules.no-undef`, a Java class.
-        let source = tag.get("source").unwrap_or_default();
+        let source = tag.attribute("source").unwrap_or_default();
         let (path, rule) = source.rsplit_once('.').unwrap_or(("", &source));
         let tool = match path.split('.').next().unwrap_or_default() {
             "" | "com" => TOOL,
             tool => tool,
         };
-        let mut draft = Draft::structured(FailureKind::Lint, tool, number);
+        let mut draft = FailureBuilder::structured(FailureKind::Lint, tool, number);
         if severity != "error" {
-            draft.severity = Severity::Warning;
+            draft.severity = FailureSeverity::Warning;
         }
         draft.failure.code = (!rule.is_empty()).then(|| rule.to_owned());
-        draft.place(&self.file, tag.number("line"), tag.number("column"));
-        let message = tag.get("message").unwrap_or_default();
+        draft.set_location(
+            &self.file,
+            tag.number_attribute("line"),
+            tag.number_attribute("column"),
+        );
+        let message = tag.attribute("message").unwrap_or_default();
         let message = message
             .strip_suffix(&format!(" ({rule})"))
             .unwrap_or(&message);
-        draft.message(message);
-        findings.add(draft.found());
+        draft.push_message(message);
+        findings.add(draft.build());
     }
 }

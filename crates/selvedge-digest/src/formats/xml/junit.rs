@@ -4,10 +4,10 @@
 //! A suite that counts more failures than its tests tell did not load, or failed outside of them:
 //! that is a failure, too.
 
-use super::{Report, Tag};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::formats::place::extension;
-use crate::formats::trace;
+use super::{XmlReportParser, XmlTag};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::formats::location::extension;
+use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 const TOOL: &str = "junit";
@@ -16,10 +16,10 @@ const TEXT_BYTES: usize = 256 << 10;
 
 /// Reads JUnit's report.
 #[derive(Debug, Default)]
-pub(super) struct Junit {
-    elements: Vec<Element>,
-    suites: Vec<Suite>,
-    case: Option<Case>,
+pub(super) struct JunitXmlParser {
+    elements: Vec<JunitElement>,
+    suites: Vec<JunitSuite>,
+    case: Option<JunitCase>,
     /// The test that failed last.
     failed: String,
     number: u64,
@@ -27,7 +27,7 @@ pub(super) struct Junit {
 
 /// What an open element is, as far as it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Element {
+enum JunitElement {
     Suite,
     Case,
     /// `failure` or `error`.
@@ -38,7 +38,7 @@ enum Element {
 }
 
 #[derive(Debug, Default)]
-struct Suite {
+struct JunitSuite {
     name: String,
     file: Option<String>,
     is_libtest: bool,
@@ -47,94 +47,94 @@ struct Suite {
     failed: u64,
     skipped: u64,
     /// How many were told, those of the suites within it included.
-    tests_told: u64,
-    failed_told: u64,
+    tests_seen: u64,
+    failed_seen: u64,
 }
 
 #[derive(Debug, Default)]
-struct Case {
+struct JunitCase {
     id: String,
     file: Option<String>,
     line: Option<u32>,
     skipped: bool,
-    failures: Vec<Failure>,
+    failures: Vec<JunitFailure>,
     /// What it printed: where a failure has no text, the explanation is here.
     output: String,
 }
 
 #[derive(Debug, Default)]
-struct Failure {
+struct JunitFailure {
     message: String,
     text: String,
 }
 
-impl Report for Junit {
-    fn open(&mut self, tag: &Tag<'_>, number: u64, findings: &mut Findings) {
+impl XmlReportParser for JunitXmlParser {
+    fn open_element(&mut self, tag: &XmlTag<'_>, number: u64, findings: &mut Findings) {
         self.number = number;
         let element = match tag.name().as_str() {
             "testsuites" | "testsuite" => {
-                findings.tool(TOOL);
+                findings.add_tool(TOOL);
                 if self.suites.is_empty() {
                     findings.runs.begin(TOOL);
-                    findings.runs.mode(TOOL, "report");
+                    findings.runs.set_mode(TOOL, "report");
                 }
-                self.suites.push(suite(tag));
-                Element::Suite
+                self.suites.push(parse_suite(tag));
+                JunitElement::Suite
             }
             "testcase" => {
-                self.case = Some(self.case(tag));
-                Element::Case
+                self.case = Some(self.parse_case(tag));
+                JunitElement::Case
             }
             "failure" | "error" => {
                 let case = self.case.get_or_insert_default();
-                case.failures.push(Failure {
-                    message: message(tag),
+                case.failures.push(JunitFailure {
+                    message: failure_message(tag),
                     text: String::new(),
                 });
-                Element::Failure
+                JunitElement::Failure
             }
             "skipped" | "disabled" => {
                 if let Some(case) = &mut self.case {
                     case.skipped = true;
                 }
-                Element::Other
+                JunitElement::Other
             }
-            "system-out" | "system-err" => Element::Output,
-            _ => Element::Other,
+            "system-out" | "system-err" => JunitElement::Output,
+            _ => JunitElement::Other,
         };
         self.elements.push(element);
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         let Some(case) = &mut self.case else {
             return;
         };
         let into = match (self.elements.last(), case.failures.last_mut()) {
-            (Some(Element::Failure), Some(failure)) => &mut failure.text,
-            (Some(Element::Output), _) => &mut case.output,
+            (Some(JunitElement::Failure), Some(failure)) => &mut failure.text,
+            (Some(JunitElement::Output), _) => &mut case.output,
             _ => return,
         };
         let room = TEXT_BYTES.saturating_sub(into.len());
         into.push_str(&text[..text.floor_char_boundary(room)]);
     }
 
-    fn close(&mut self, findings: &mut Findings) {
+    fn close_element(&mut self, findings: &mut Findings) {
         match self.elements.pop() {
-            Some(Element::Case) => self.close_case(findings),
+            Some(JunitElement::Case) => self.close_case(findings),
             // A failure of the suite itself, in no test of it.
-            Some(Element::Failure) if !self.elements.contains(&Element::Case) => {
+            Some(JunitElement::Failure) if !self.elements.contains(&JunitElement::Case) => {
                 if let (Some(case), Some(suite)) = (&mut self.case, self.suites.last()) {
                     case.id.clone_from(&suite.name);
                     case.file.clone_from(&suite.file);
                 }
                 self.close_case(findings);
             }
-            Some(Element::Suite) => self.close_suite(findings),
+            Some(JunitElement::Suite) => self.close_suite(findings),
             _ => {}
         }
     }
 
-    fn cut_off(&mut self, findings: &mut Findings) {
+    fn finish_truncated(&mut self, findings: &mut Findings) {
         if self
             .case
             .as_ref()
@@ -145,17 +145,17 @@ impl Report for Junit {
     }
 }
 
-impl Junit {
-    fn case(&self, tag: &Tag<'_>) -> Case {
+impl JunitXmlParser {
+    fn parse_case(&self, tag: &XmlTag<'_>) -> JunitCase {
         let suite = self.suites.last();
-        let status = tag.get("status").unwrap_or_default();
-        let result = tag.get("result").unwrap_or_default();
-        Case {
-            id: self.id(tag),
+        let status = tag.attribute("status").unwrap_or_default();
+        let result = tag.attribute("result").unwrap_or_default();
+        JunitCase {
+            id: self.test_id(tag),
             file: tag
-                .get("file")
+                .attribute("file")
                 .or_else(|| suite.and_then(|suite| suite.file.clone())),
-            line: tag.number("line"),
+            line: tag.number_attribute("line"),
             // GoogleTest tells so what it did not run.
             skipped: status == "notrun" || result == "suppressed" || result == "skipped",
             failures: Vec::new(),
@@ -164,12 +164,12 @@ impl Junit {
     }
 
     /// The id as the runner itself writes it, as far as the report lets one know.
-    fn id(&self, tag: &Tag<'_>) -> String {
-        let name = tag.get("name").unwrap_or_default();
-        let class = tag.get("classname").unwrap_or_default();
+    fn test_id(&self, tag: &XmlTag<'_>) -> String {
+        let name = tag.attribute("name").unwrap_or_default();
+        let class = tag.attribute("classname").unwrap_or_default();
         let within = |suite: &str| self.suites.iter().any(|s| s.name == suite);
         if within("pytest") {
-            return pytest_id(tag.get("file").as_deref(), &class, &name);
+            return pytest_id(tag.attribute("file").as_deref(), &class, &name);
         }
         if let Some(id) = php_id(tag, &name) {
             return id;
@@ -220,35 +220,35 @@ impl Junit {
             return;
         }
         let outcome = match (case.failures.is_empty(), case.skipped) {
-            (false, _) => Outcome::Failed,
-            (true, true) => Outcome::Skipped,
-            (true, false) => Outcome::Passed,
+            (false, _) => TestOutcome::Failed,
+            (true, true) => TestOutcome::Skipped,
+            (true, false) => TestOutcome::Passed,
         };
-        findings.runs.test(TOOL, outcome, Some(&case.id));
+        findings.runs.record_test(TOOL, outcome, Some(&case.id));
         if let Some(suite) = self.suites.last_mut() {
-            suite.tests_told += 1;
-            suite.failed_told += u64::from(outcome == Outcome::Failed);
+            suite.tests_seen += 1;
+            suite.failed_seen += u64::from(outcome == TestOutcome::Failed);
         }
-        if outcome == Outcome::Failed {
+        if outcome == TestOutcome::Failed {
             case.id.clone_into(&mut self.failed);
         }
         for failure in &case.failures {
-            let mut draft = Draft::structured(FailureKind::Test, TOOL, self.number);
+            let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, self.number);
             draft.failure.id = Some(case.id.clone());
-            draft.message(&failure.message);
-            trace::read(
+            draft.push_message(&failure.message);
+            stack_trace::parse_trace(
                 &mut draft,
                 failure.text.trim_matches('\n'),
                 case.file.as_deref(),
             );
             if let Some(file) = &case.file {
-                draft.place(file, case.line, None);
+                draft.set_location(file, case.line, None);
             }
             draft
                 .failure
                 .message
                 .get_or_insert_with(|| "failed".to_owned());
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
     }
 
@@ -256,57 +256,57 @@ impl Junit {
         let Some(mut suite) = self.suites.pop() else {
             return;
         };
-        let untold = suite.failed.saturating_sub(suite.failed_told);
+        let untold = suite.failed.saturating_sub(suite.failed_seen);
         if untold > 0 {
-            let mut draft = Draft::structured(FailureKind::Test, TOOL, self.number);
+            let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, self.number);
             draft.failure.id = (!suite.name.is_empty()).then(|| suite.name.clone());
             if let Some(file) = &suite.file {
-                draft.place(file, None, None);
+                draft.set_location(file, None, None);
             }
-            draft.message(&format!(
+            draft.push_message(&format!(
                 "{untold} failed outside of the tests that are told"
             ));
             findings.add_test(TOOL, draft);
-            suite.failed_told += untold;
-            suite.tests_told += untold;
+            suite.failed_seen += untold;
+            suite.tests_seen += untold;
         }
         if let Some(around) = self.suites.last_mut() {
-            around.tests_told += suite.tests_told;
-            around.failed_told += suite.failed_told;
+            around.tests_seen += suite.tests_seen;
+            around.failed_seen += suite.failed_seen;
             return;
         }
         findings.runs.close_as_seen(TOOL);
         // Some reports leave out what was skipped.
-        if suite.tests > suite.tests_told.saturating_add(suite.skipped) {
-            findings.note(format!(
+        if suite.tests > suite.tests_seen.saturating_add(suite.skipped) {
+            findings.add_note(format!(
                 "junit: the report counts {} tests and tells {}",
-                suite.tests, suite.tests_told
+                suite.tests, suite.tests_seen
             ));
         }
     }
 }
 
-fn suite(tag: &Tag<'_>) -> Suite {
-    let count = |name| tag.number::<u64>(name).unwrap_or(0);
-    Suite {
-        name: tag.get("name").unwrap_or_default(),
-        file: tag.get("file").or_else(|| tag.get("filepath")),
-        is_libtest: tag.get("package").as_deref() == Some("test"),
+fn parse_suite(tag: &XmlTag<'_>) -> JunitSuite {
+    let count = |name| tag.number_attribute::<u64>(name).unwrap_or(0);
+    JunitSuite {
+        name: tag.attribute("name").unwrap_or_default(),
+        file: tag.attribute("file").or_else(|| tag.attribute("filepath")),
+        is_libtest: tag.attribute("package").as_deref() == Some("test"),
         tests: count("tests"),
         failed: count("failures").saturating_add(count("errors")),
         skipped: count("skipped").saturating_add(count("disabled")),
-        ..Suite::default()
+        ..JunitSuite::default()
     }
 }
 
 /// The message of a failure, with its type where it does not begin with that.
-fn message(tag: &Tag<'_>) -> String {
-    let message = tag.get("message").unwrap_or_default();
+fn failure_message(tag: &XmlTag<'_>) -> String {
+    let message = tag.attribute("message").unwrap_or_default();
     // Rust's place, and what pytest says of every file that it could not load: the text says more.
     if message.contains(" panicked at ") || message == "collection failure" {
         return String::new();
     }
-    let class = tag.get("type").unwrap_or_default();
+    let class = tag.attribute("type").unwrap_or_default();
     let plain = class.rsplit('.').next().unwrap_or(&class);
     let telling = class.ends_with("Error") || class.ends_with("Exception");
     if !telling || message.contains(plain) {
@@ -319,10 +319,10 @@ fn message(tag: &Tag<'_>) -> String {
 }
 
 /// PHPUnit tells the class as PHP writes it, beside a name with dots as others have it.
-fn php_id(tag: &Tag<'_>, name: &str) -> Option<String> {
-    let file = tag.get("file")?;
+fn php_id(tag: &XmlTag<'_>, name: &str) -> Option<String> {
+    let file = tag.attribute("file")?;
     (extension(&file) == "php").then_some(())?;
-    let class = tag.get("class")?;
+    let class = tag.attribute("class")?;
     Some(format!("{class}::{name}"))
 }
 

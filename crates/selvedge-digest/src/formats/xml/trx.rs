@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::{Report, Tag};
-use crate::findings::{Draft, Findings, Outcome};
-use crate::formats::trace;
+use super::{XmlReportParser, XmlTag};
+use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 const TOOL: &str = "dotnet test";
@@ -14,10 +14,10 @@ const TEXT_BYTES: usize = 64 << 10;
 
 /// Reads .NET's report.
 #[derive(Debug, Default)]
-pub(super) struct Trx {
+pub(super) struct TrxParser {
     /// Names of the open elements.
     open: Vec<String>,
-    results: Vec<Told>,
+    results: Vec<TrxResult>,
     /// The definition that is open, and the class of each test that was defined.
     definition: String,
     classes: HashMap<String, String>,
@@ -28,29 +28,29 @@ pub(super) struct Trx {
 
 /// What is told of one test.
 #[derive(Debug)]
-struct Told {
+struct TrxResult {
     test: String,
     name: String,
-    outcome: Outcome,
+    outcome: TestOutcome,
     message: String,
     stack: String,
 }
 
-impl Report for Trx {
-    fn open(&mut self, tag: &Tag<'_>, number: u64, findings: &mut Findings) {
+impl XmlReportParser for TrxParser {
+    fn open_element(&mut self, tag: &XmlTag<'_>, number: u64, findings: &mut Findings) {
         self.number = number;
         let name = tag.name();
-        let get = |name| tag.get(name).unwrap_or_default();
+        let get = |name| tag.attribute(name).unwrap_or_default();
         match name.as_str() {
             "TestRun" => {
-                findings.tool(TOOL);
+                findings.add_tool(TOOL);
                 findings.runs.begin(TOOL);
-                findings.runs.mode(TOOL, "report");
+                findings.runs.set_mode(TOOL, "report");
             }
-            "UnitTestResult" => self.results.push(Told {
+            "UnitTestResult" => self.results.push(TrxResult {
                 test: get("testId"),
                 name: get("testName"),
-                outcome: outcome(&get("outcome")),
+                outcome: parse_outcome(&get("outcome")),
                 message: String::new(),
                 stack: String::new(),
             }),
@@ -65,7 +65,7 @@ impl Report for Trx {
         self.open.push(name);
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         let Some(told) = self.results.last_mut() else {
             return;
         };
@@ -81,44 +81,44 @@ impl Report for Trx {
         }
     }
 
-    fn close(&mut self, findings: &mut Findings) {
+    fn close_element(&mut self, findings: &mut Findings) {
         if self.open.pop().as_deref() == Some("TestRun") {
-            self.tell(findings);
+            self.report_results(findings);
             findings.runs.close_as_seen(TOOL);
         }
     }
 
-    fn cut_off(&mut self, findings: &mut Findings) {
-        self.tell(findings);
+    fn finish_truncated(&mut self, findings: &mut Findings) {
+        self.report_results(findings);
     }
 }
 
-impl Trx {
-    fn tell(&mut self, findings: &mut Findings) {
+impl TrxParser {
+    fn report_results(&mut self, findings: &mut Findings) {
         let mut failed = false;
         for told in std::mem::take(&mut self.results) {
-            let id = self.id(&told);
-            findings.runs.test(TOOL, told.outcome, Some(&id));
-            if told.outcome != Outcome::Failed {
+            let id = self.test_id(&told);
+            findings.runs.record_test(TOOL, told.outcome, Some(&id));
+            if told.outcome != TestOutcome::Failed {
                 continue;
             }
             failed = true;
-            let mut draft = Draft::structured(FailureKind::Test, TOOL, self.number);
+            let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, self.number);
             draft.failure.id = Some(id);
-            draft.message(&told.message);
-            trace::read(&mut draft, told.stack.trim_matches('\n'), None);
+            draft.push_message(&told.message);
+            stack_trace::parse_trace(&mut draft, told.stack.trim_matches('\n'), None);
             let untold = || "failed".to_owned();
             draft.failure.message.get_or_insert_with(untold);
-            findings.add(draft.found());
+            findings.add(draft.build());
         }
         if !failed && matches!(self.ended.as_str(), "Failed" | "Error" | "Aborted") {
-            let mut draft = Draft::structured(FailureKind::Test, TOOL, self.number);
-            draft.message("the run failed, but no test did: an error outside of the tests");
-            findings.add(draft.found());
+            let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, self.number);
+            draft.push_message("the run failed, but no test did: an error outside of the tests");
+            findings.add(draft.build());
         }
     }
 
-    fn id(&self, told: &Told) -> String {
+    fn test_id(&self, told: &TrxResult) -> String {
         match self.classes.get(&told.test) {
             Some(class) if !told.name.contains(class.as_str()) => format!("{class}.{}", told.name),
             _ => told.name.clone(),
@@ -126,10 +126,10 @@ impl Trx {
     }
 }
 
-fn outcome(told: &str) -> Outcome {
+fn parse_outcome(told: &str) -> TestOutcome {
     match told {
-        "Passed" | "Warning" | "Completed" => Outcome::Passed,
-        "NotExecuted" | "NotRunnable" | "Inconclusive" | "Pending" => Outcome::Skipped,
-        _ => Outcome::Failed,
+        "Passed" | "Warning" | "Completed" => TestOutcome::Passed,
+        "NotExecuted" | "NotRunnable" | "Inconclusive" | "Pending" => TestOutcome::Skipped,
+        _ => TestOutcome::Failed,
     }
 }

@@ -20,41 +20,41 @@ use selvedge_core::model::{MicroUsd, SessionOutcome, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
 use super::model;
-use super::policy::{Policy, Refused};
+use super::policy::{AccessPolicy, FileRequestError};
 use crate::agents::SessionRequest;
-use crate::agents::chat::confined::FileError;
-use crate::agents::claim::reason;
+use crate::agents::chat::workspace_fs::FileError;
+use crate::agents::final_message::reason_from_text;
 
 /// How long an agent may take to heed a cancellation before it is stopped.
-const HEEDING: Duration = Duration::from_secs(2);
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
 /// How the talk with an agent ended; how the session did, its own messages say.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Talk {
+pub(super) enum ConversationEnd {
     /// The prompt was answered.
-    Over,
+    Finished,
     /// The person cancelled.
     Cancelled,
     /// What it told of its cost reached the cap.
     OverBudget,
     /// It said something that ended the talk, or nothing any more.
-    Broke(String),
+    Failed(String),
 }
 
 /// All that is needed to hold it.
-pub(super) struct Conversation<'a> {
+pub(super) struct AcpConversation<'a> {
     request: &'a SessionRequest,
     cancel: &'a CancellationToken,
-    policy: Arc<Policy>,
+    policy: Arc<AccessPolicy>,
     over_budget: CancellationToken,
 }
 
-impl<'a> Conversation<'a> {
+impl<'a> AcpConversation<'a> {
     pub(super) fn new(
         request: &'a SessionRequest,
         cancel: &'a CancellationToken,
     ) -> Result<Self, Box<SessionOutcome>> {
-        let policy = Policy::new(&request.workspace, request.role).map_err(|error| {
+        let policy = AccessPolicy::new(&request.workspace, request.role).map_err(|error| {
             let error = format!("cannot open {}: {error}", request.workspace.display());
             Box::new(SessionOutcome::failed(SessionStatus::Infra, error))
         })?;
@@ -67,11 +67,11 @@ impl<'a> Conversation<'a> {
     }
 
     /// Holds the whole conversation; what we say is closed afterwards.
-    pub(super) async fn hold(
+    pub(super) async fn run(
         &self,
         sending: impl Sink<String, Error = io::Error> + Send + 'static,
         receiving: impl Stream<Item = io::Result<String>> + Send + 'static,
-    ) -> Talk {
+    ) -> ConversationEnd {
         let [asked, read, written] = [(); 3].map(|()| Arc::clone(&self.policy));
         let (cap, over_budget) = (self.request.cost_left, self.over_budget.clone());
         let held = Client
@@ -79,7 +79,7 @@ impl<'a> Conversation<'a> {
             .name("selvedge")
             .on_receive_notification(
                 async move |told: SessionNotification, _| {
-                    if reaches(cap, &told.update) {
+                    if reaches_cost_limit(cap, &told.update) {
                         over_budget.cancel();
                     }
                     Ok(())
@@ -88,14 +88,14 @@ impl<'a> Conversation<'a> {
             )
             .on_receive_request(
                 async move |request: RequestPermissionRequest, responder, _| {
-                    responder.respond(asked.permission(&request))
+                    responder.respond(asked.answer_permission_request(&request))
                 },
                 agent_client_protocol::on_receive_request!(),
             )
             .on_receive_request(
                 async move |request: ReadTextFileRequest, responder, _| match read.read(&request) {
                     Ok(response) => responder.respond(response),
-                    Err(error) => responder.respond_with_error(no_file(&error)),
+                    Err(error) => responder.respond_with_error(file_error(&error)),
                 },
                 agent_client_protocol::on_receive_request!(),
             )
@@ -104,41 +104,44 @@ impl<'a> Conversation<'a> {
                     .write(&request)
                 {
                     Ok(response) => responder.respond(response),
-                    Err(error) => responder.respond_with_error(no_file(&error)),
+                    Err(error) => responder.respond_with_error(file_error(&error)),
                 },
                 agent_client_protocol::on_receive_request!(),
             )
             .connect_with(Lines::new(sending, receiving), async |agent| {
-                self.talk(&agent).await
+                self.exchange_messages(&agent).await
             });
         match held.await {
             Ok(talk) => talk,
-            Err(error) => Talk::Broke(reason(&error.to_string())),
+            Err(error) => ConversationEnd::Failed(reason_from_text(&error.to_string())),
         }
     }
 
-    async fn talk(&self, agent: &ConnectionTo<Agent>) -> Result<Talk, Error> {
-        let Some(session) = self.unless_cancelled(self.begin(agent)).await else {
-            return Ok(Talk::Cancelled);
+    async fn exchange_messages(
+        &self,
+        agent: &ConnectionTo<Agent>,
+    ) -> Result<ConversationEnd, Error> {
+        let Some(session) = self.run_unless_cancelled(self.open_session(agent)).await else {
+            return Ok(ConversationEnd::Cancelled);
         };
         let session = session?;
-        let text = TextContent::new(self.request.prompt.whole());
+        let text = TextContent::new(self.request.prompt.full_text());
         let prompt = PromptRequest::new(session.clone(), vec![ContentBlock::Text(text)]);
         let mut answer = std::pin::pin!(agent.send_request(prompt).block_task());
         let broken_off = tokio::select! {
             biased;
-            answer = &mut answer => return answer.map(|_| Talk::Over),
-            () = self.over_budget.cancelled() => Talk::OverBudget,
-            () = self.cancel.cancelled() => Talk::Cancelled,
+            answer = &mut answer => return answer.map(|_| ConversationEnd::Finished),
+            () = self.over_budget.cancelled() => ConversationEnd::OverBudget,
+            () = self.cancel.cancelled() => ConversationEnd::Cancelled,
         };
         agent.send_notification(CancelNotification::new(session))?;
         // Whether it heeds that or not, it is stopped next.
-        let _ = tokio::time::timeout(HEEDING, answer).await;
+        let _ = tokio::time::timeout(CANCEL_GRACE, answer).await;
         Ok(broken_off)
     }
 
     /// Opens a session in the workspace, with the model that was asked for.
-    async fn begin(&self, agent: &ConnectionTo<Agent>) -> Result<SessionId, Error> {
+    async fn open_session(&self, agent: &ConnectionTo<Agent>) -> Result<SessionId, Error> {
         let files = FileSystemCapabilities::new()
             .read_text_file(true)
             .write_text_file(true);
@@ -147,7 +150,7 @@ impl<'a> Conversation<'a> {
             .client_info(Implementation::new("selvedge", env!("CARGO_PKG_VERSION")));
         let met = agent.send_request(hello).block_task().await?;
         if let Some(info) = &met.agent_info {
-            self.policy.heed(&info.name);
+            self.policy.apply_agent_quirks(&info.name);
         }
         let open = NewSessionRequest::new(self.request.workspace.clone());
         let opened = agent.send_request(open).block_task().await?;
@@ -162,7 +165,7 @@ impl<'a> Conversation<'a> {
             let Some(wanted) = wanted else {
                 continue;
             };
-            let choice = model::choose(&session, &options, &category, wanted);
+            let choice = model::select_option(&session, &options, &category, wanted);
             let choice = choice.map_err(|error| Error::new(0, error.to_string()))?;
             if let Some(choice) = choice {
                 agent.send_request(choice).block_task().await?;
@@ -171,14 +174,14 @@ impl<'a> Conversation<'a> {
         Ok(session)
     }
 
-    async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+    async fn run_unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.cancel.run_until_cancelled(work).await
     }
 }
 
 /// Whether an update tells that the session costs as much as it may. The cap is the run's; what the
 /// agent spends between two updates is not held back.
-fn reaches(cap: Option<MicroUsd>, update: &SessionUpdate) -> bool {
+fn reaches_cost_limit(cap: Option<MicroUsd>, update: &SessionUpdate) -> bool {
     let SessionUpdate::UsageUpdate(usage) = update else {
         return false;
     };
@@ -189,10 +192,10 @@ fn reaches(cap: Option<MicroUsd>, update: &SessionUpdate) -> bool {
 
 /// What an agent is told that does not get a file. One that is missing is told apart: agents look for a
 /// file before they make it.
-fn no_file(why: &Refused) -> Error {
+fn file_error(why: &FileRequestError) -> Error {
     let said = why.to_string();
     match why {
-        Refused::File(FileError::Missing(_)) => {
+        FileRequestError::File(FileError::Missing(_)) => {
             agent_client_protocol::v1::schema::Error::resource_not_found(Some(said)).into()
         }
         _ => Error::invalid_params().data(said),

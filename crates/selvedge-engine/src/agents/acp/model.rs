@@ -9,35 +9,35 @@ use serde_json::Value;
 
 /// The agent has no such model, or knows no such effort.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the agent has no {what} `{wanted}`; it offers {}", offered.join(", "))]
-pub(super) struct NoChoice {
-    what: String,
-    wanted: String,
+#[error("the agent has no {option} `{requested}`; it offers {}", offered.join(", "))]
+pub(super) struct UnsupportedOptionError {
+    option: String,
+    requested: String,
     offered: Vec<String>,
 }
 
 /// What to ask for; nothing where the agent offers no choice.
-pub(super) fn choose(
+pub(super) fn select_option(
     session: &SessionId,
     options: &[SessionConfigOption],
     category: &SessionConfigOptionCategory,
     wanted: &str,
-) -> Result<Option<SetSessionConfigOptionRequest>, NoChoice> {
+) -> Result<Option<SetSessionConfigOptionRequest>, UnsupportedOptionError> {
     let is_meant = |option: &&SessionConfigOption| option.category.as_ref() == Some(category);
     let Some(option) = options.iter().find(is_meant) else {
         return Ok(None);
     };
     let mut offered = Vec::new();
-    values(
+    collect_values(
         &serde_json::to_value(&option.kind).unwrap_or_default(),
         &mut offered,
     );
     if !offered.iter().any(|value| value == wanted) {
         let wanted = wanted.to_owned();
         let what = option.name.to_lowercase();
-        return Err(NoChoice {
-            what,
-            wanted,
+        return Err(UnsupportedOptionError {
+            option: what,
+            requested: wanted,
             offered,
         });
     }
@@ -47,7 +47,7 @@ pub(super) fn choose(
 }
 
 /// The values of a choice, which may stand in groups.
-fn values(choice: &Value, found: &mut Vec<String>) {
+fn collect_values(choice: &Value, found: &mut Vec<String>) {
     let Some(options) = choice.get("options").and_then(Value::as_array) else {
         return;
     };
@@ -58,6 +58,6 @@ fn values(choice: &Value, found: &mut Vec<String>) {
                 .and_then(Value::as_str)
                 .map(str::to_owned),
         );
-        values(option, found);
+        collect_values(option, found);
     }
 }

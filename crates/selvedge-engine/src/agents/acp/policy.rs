@@ -14,11 +14,11 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value;
 
-use crate::agents::Role;
-use crate::agents::chat::confined::{FileError, Root};
+use crate::agents::SessionRole;
+use crate::agents::chat::workspace_fs::{FileError, WorkspaceRoot};
 
 /// Arguments that name a file or a directory, in whichever words an agent's tools take them.
-const PATHS: &[&str] = &[
+const PATH_ARGUMENTS: &[&str] = &[
     "file_path",
     "filePath",
     "path",
@@ -30,27 +30,27 @@ const PATHS: &[&str] = &[
 ];
 
 /// Decides what an agent may.
-pub(super) struct Policy {
-    root: Root,
-    role: Role,
+pub(super) struct AccessPolicy {
+    root: WorkspaceRoot,
+    role: SessionRole,
     /// Whether a file that is missing reads as an empty one.
     missing_is_empty: AtomicBool,
 }
 
 /// Why an agent does not get what it asks for.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum FileRequestError {
     #[error(transparent)]
     File(#[from] FileError),
     #[error("`{0}` is no text")]
-    NoText(String),
+    InvalidText(String),
     #[error("a judge changes nothing")]
-    Judge,
+    JudgeMayNotWrite,
 }
 
-impl Policy {
-    pub(super) fn new(workspace: &Path, role: Role) -> io::Result<Self> {
-        let root = Root::open(workspace)?;
+impl AccessPolicy {
+    pub(super) fn new(workspace: &Path, role: SessionRole) -> io::Result<Self> {
+        let root = WorkspaceRoot::open(workspace)?;
         Ok(Self {
             root,
             role,
@@ -60,13 +60,16 @@ impl Policy {
 
     /// Heeds what an agent cannot do: Gemini CLI looks whether a file is there before it makes one, and
     /// takes the protocol's word for "missing" for a failure.
-    pub(super) fn heed(&self, agent: &str) {
+    pub(super) fn apply_agent_quirks(&self, agent: &str) {
         let misreads = agent == "gemini-cli";
         self.missing_is_empty.store(misreads, Ordering::Relaxed);
     }
 
     /// Answers a request for permission: once where that is offered.
-    pub(super) fn permission(&self, asked: &RequestPermissionRequest) -> RequestPermissionResponse {
+    pub(super) fn answer_permission_request(
+        &self,
+        asked: &RequestPermissionRequest,
+    ) -> RequestPermissionResponse {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
         let wanted = if self.allows(&asked.tool_call.fields) {
             [AllowOnce, AllowAlways]
@@ -88,15 +91,15 @@ impl Policy {
         let kind = call.kind.unwrap_or_default();
         let looks = matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think);
         let changes = matches!(kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
-        if self.role == Role::Judge && !looks {
+        if self.role == SessionRole::Judge && !looks {
             return false;
         }
-        let named = paths(call);
+        let named = paths_in_call(call);
         named.iter().all(|path| {
             let is_gits = Path::new(path)
                 .iter()
                 .any(|part| part.eq_ignore_ascii_case(".git"));
-            self.root.holds(path) && !(changes && is_gits)
+            self.root.contains(path) && !(changes && is_gits)
         })
     }
 
@@ -104,7 +107,7 @@ impl Policy {
     pub(super) fn read(
         &self,
         asked: &ReadTextFileRequest,
-    ) -> Result<ReadTextFileResponse, Refused> {
+    ) -> Result<ReadTextFileResponse, FileRequestError> {
         let path = asked.path.to_string_lossy();
         let bytes = match self.root.read(&path) {
             Err(FileError::Missing(_)) if self.missing_is_empty.load(Ordering::Relaxed) => {
@@ -112,7 +115,8 @@ impl Policy {
             }
             read => read?,
         };
-        let text = String::from_utf8(bytes).map_err(|_| Refused::NoText(path.into_owned()))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| FileRequestError::InvalidText(path.into_owned()))?;
         if asked.line.is_none() && asked.limit.is_none() {
             return Ok(ReadTextFileResponse::new(text));
         }
@@ -131,9 +135,9 @@ impl Policy {
     pub(super) fn write(
         &self,
         asked: &WriteTextFileRequest,
-    ) -> Result<WriteTextFileResponse, Refused> {
-        if self.role == Role::Judge {
-            return Err(Refused::Judge);
+    ) -> Result<WriteTextFileResponse, FileRequestError> {
+        if self.role == SessionRole::Judge {
+            return Err(FileRequestError::JudgeMayNotWrite);
         }
         let path = asked.path.to_string_lossy();
         self.root.write(&path, asked.content.as_bytes())?;
@@ -142,7 +146,7 @@ impl Policy {
 }
 
 /// All files and directories that a tool call names.
-fn paths(call: &ToolCallUpdateFields) -> Vec<String> {
+fn paths_in_call(call: &ToolCallUpdateFields) -> Vec<String> {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     let mut named = Vec::new();
     for location in call.locations.iter().flatten() {
@@ -154,7 +158,7 @@ fn paths(call: &ToolCallUpdateFields) -> Vec<String> {
         }
     }
     if let Some(Value::Object(arguments)) = &call.raw_input {
-        let values = PATHS
+        let values = PATH_ARGUMENTS
             .iter()
             .filter_map(|name| arguments.get(*name)?.as_str());
         named.extend(values.map(str::to_owned));

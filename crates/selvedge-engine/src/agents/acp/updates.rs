@@ -11,61 +11,63 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::agents::records::{self, Account, call, call_of, lenient};
+use crate::agents::jsonl::{
+    self, SessionState, lenient, tool_call_from_input, tool_call_from_subject,
+};
 
 /// What is to be remembered between two messages.
 #[derive(Debug, Default)]
-pub(in crate::agents) struct Updates {
+pub(in crate::agents) struct AcpUpdateParser {
     /// Whether the last thing that it did was to say something.
-    is_saying: bool,
+    is_continuing_text: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Message<'a> {
+struct AcpMessage<'a> {
     #[serde(deserialize_with = "lenient")]
     method: Option<String>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
     #[serde(deserialize_with = "lenient")]
-    result: Answer,
+    result: AcpResponse,
     #[serde(deserialize_with = "lenient")]
-    error: Option<Trouble>,
+    error: Option<AcpError>,
 }
 
 /// The answer to any of our requests: to the prompt where it says why it stopped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Answer {
+struct AcpResponse {
     #[serde(deserialize_with = "lenient")]
     session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     stop_reason: Option<StopReason>,
     #[serde(deserialize_with = "lenient")]
-    usage: Tokens,
+    usage: AcpTokens,
     #[serde(rename = "_meta", deserialize_with = "lenient")]
-    meta: Meta,
+    meta: AcpResponseMeta,
 }
 
 /// Where Gemini CLI tells its tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Meta {
+struct AcpResponseMeta {
     #[serde(deserialize_with = "lenient")]
-    quota: Quota,
+    quota: GeminiQuota,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Quota {
+struct GeminiQuota {
     #[serde(deserialize_with = "lenient")]
-    token_count: Tokens,
+    token_count: AcpTokens,
 }
 
 /// Tokens: cached ones stand beside the input, thoughts beside the output.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct AcpTokens {
     #[serde(
         alias = "inputTokens",
         alias = "input_tokens",
@@ -88,15 +90,15 @@ struct Tokens {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Trouble {
+struct AcpError {
     #[serde(deserialize_with = "lenient")]
     message: String,
     #[serde(deserialize_with = "lenient")]
     data: Value,
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<AcpTokens> for Usage {
+    fn from(tokens: AcpTokens) -> Self {
         Self {
             input: tokens.input,
             output: tokens.output.saturating_add(tokens.thought),
@@ -106,105 +108,108 @@ impl From<Tokens> for Usage {
     }
 }
 
-impl records::Records for Updates {
+impl jsonl::EventParser for AcpUpdateParser {
     const RETRIES_ITSELF: bool = true;
 
-    fn record(&mut self, line: &str, account: &mut Account) -> bool {
-        let Ok(message) = serde_json::from_str::<Message<'_>>(line) else {
+    fn parse_record(&mut self, line: &str, account: &mut SessionState) -> bool {
+        let Ok(message) = serde_json::from_str::<AcpMessage<'_>>(line) else {
             return false;
         };
         if let Some(trouble) = message.error {
-            account.ends(SessionStatus::Failed, Some(&trouble.said()));
+            account.on_result(SessionStatus::Failed, Some(&trouble.full_message()));
         } else if message.method.as_deref() == Some("session/update") {
             let params = message.params.map_or("", RawValue::get);
             return match serde_json::from_str::<SessionNotification>(params) {
-                Ok(told) => self.update(told.update, account),
+                Ok(told) => self.apply_update(told.update, account),
                 Err(_) => false,
             };
         } else if message.method.as_deref() == Some("session/request_permission") {
             let params = message.params.map_or("", RawValue::get);
             // Some agents tell of a call by asking whether they may, and then only how it went.
             if let Ok(asked) = serde_json::from_str::<RequestPermissionRequest>(params) {
-                asks(asked.tool_call, account);
+                on_permission_request(asked.tool_call, account);
             }
         } else {
-            message.result.take(account);
+            message.result.apply_to(account);
         }
         true
     }
 }
 
-impl Updates {
-    fn update(&mut self, update: SessionUpdate, account: &mut Account) -> bool {
-        let was_saying = std::mem::take(&mut self.is_saying);
+impl AcpUpdateParser {
+    fn apply_update(&mut self, update: SessionUpdate, account: &mut SessionState) -> bool {
+        let was_saying = std::mem::take(&mut self.is_continuing_text);
         match update {
             SessionUpdate::AgentMessageChunk(chunk) => {
-                self.is_saying = true;
-                let text = text(chunk);
+                self.is_continuing_text = true;
+                let text = chunk_text(chunk);
                 if was_saying {
-                    account.goes_on(&text);
+                    account.on_text_delta(&text);
                 } else {
-                    account.says(&text);
+                    account.on_text(&text);
                 }
             }
-            SessionUpdate::ToolCall(tool) => begins(tool, account),
-            SessionUpdate::ToolCallUpdate(tool) => goes_on(tool, account),
-            SessionUpdate::UsageUpdate(usage) => costs(&usage, account),
+            SessionUpdate::ToolCall(tool) => on_tool_call(tool, account),
+            SessionUpdate::ToolCallUpdate(tool) => on_tool_call_update(tool, account),
+            SessionUpdate::UsageUpdate(usage) => on_usage_update(&usage, account),
             SessionUpdate::UserMessageChunk(_)
             | SessionUpdate::AgentThoughtChunk(_)
             | SessionUpdate::Plan(_)
             | SessionUpdate::AvailableCommandsUpdate(_)
             | SessionUpdate::CurrentModeUpdate(_)
             | SessionUpdate::ConfigOptionUpdate(_)
-            | SessionUpdate::SessionInfoUpdate(_) => self.is_saying = was_saying,
+            | SessionUpdate::SessionInfoUpdate(_) => self.is_continuing_text = was_saying,
             _ => return false,
         }
         true
     }
 }
 
-fn text(chunk: ContentChunk) -> String {
+fn chunk_text(chunk: ContentChunk) -> String {
     match chunk.content {
         ContentBlock::Text(text) => text.text,
         _ => String::new(),
     }
 }
 
-fn begins(tool: ToolCall, account: &mut Account) {
+fn on_tool_call(tool: ToolCall, account: &mut SessionState) {
     let id = tool.tool_call_id.0;
     let name = tool.name.as_deref().unwrap_or(kind_name(tool.kind));
-    account.calls(&id, called(name, &tool.title, tool.raw_input.as_ref()));
-    ends(&id, Some(tool.status), &tool.content, account);
+    account.on_tool_start(
+        &id,
+        describe_call(name, &tool.title, tool.raw_input.as_ref()),
+    );
+    on_tool_end(&id, Some(tool.status), &tool.content, account);
 }
 
-fn asks(tool: ToolCallUpdate, account: &mut Account) {
+fn on_permission_request(tool: ToolCallUpdate, account: &mut SessionState) {
     let (id, fields) = (tool.tool_call_id.0, tool.fields);
     let kind = kind_name(fields.kind.unwrap_or_default());
     let name = fields.name.as_deref().unwrap_or(kind);
     let title = fields.title.as_deref().unwrap_or_default();
-    account.calls(&id, called(name, title, fields.raw_input.as_ref()));
+    account.on_tool_start(&id, describe_call(name, title, fields.raw_input.as_ref()));
 }
 
-fn goes_on(tool: ToolCallUpdate, account: &mut Account) {
+fn on_tool_call_update(tool: ToolCallUpdate, account: &mut SessionState) {
     let (id, fields) = (tool.tool_call_id.0, tool.fields);
     // Some agents say only now what the call is about.
     if let (Some(title), Some(input)) = (&fields.title, &fields.raw_input) {
         let kind = kind_name(fields.kind.unwrap_or_default());
         let name = fields.name.as_deref().unwrap_or(kind);
-        account.knows_more(&id, called(name, title, Some(input)));
+        account.on_tool_update(&id, describe_call(name, title, Some(input)));
     }
     let said = fields.content.unwrap_or_default();
-    ends(&id, fields.status, &said, account);
+    on_tool_end(&id, fields.status, &said, account);
 }
 
 /// What a tool is called for: by its arguments, else in the agent's own words.
-fn called(name: &str, title: &str, input: Option<&Value>) -> core::ToolCall {
+fn describe_call(name: &str, title: &str, input: Option<&Value>) -> core::ToolCall {
     let input = input.and_then(|input| to_raw_value(input).ok());
-    let called = call(name, input.as_deref());
+    let called = tool_call_from_input(name, input.as_deref());
     if !called.subject.is_empty() {
         return called;
     }
-    let subject = call_of(name, title).subject;
+    let subject = tool_call_from_subject(name, title).subject;
     core::ToolCall { subject, ..called }
 }
 
@@ -223,9 +228,14 @@ fn kind_name(kind: ToolKind) -> &'static str {
 }
 
 /// A tool that came back, one way or the other.
-fn ends(id: &str, status: Option<ToolCallStatus>, said: &[ToolCallContent], account: &mut Account) {
+fn on_tool_end(
+    id: &str,
+    status: Option<ToolCallStatus>,
+    said: &[ToolCallContent],
+    account: &mut SessionState,
+) {
     match status {
-        Some(ToolCallStatus::Completed) => account.answered(id, None),
+        Some(ToolCallStatus::Completed) => account.on_tool_end(id, None),
         Some(ToolCallStatus::Failed) => {
             let mut texts = said.iter().filter_map(|content| match content {
                 ToolCallContent::Content(content) => match &content.content {
@@ -235,13 +245,13 @@ fn ends(id: &str, status: Option<ToolCallStatus>, said: &[ToolCallContent], acco
                 _ => None,
             });
             let said = texts.next_back().unwrap_or("failed");
-            account.answered(id, Some(said));
+            account.on_tool_end(id, Some(said));
         }
         _ => {}
     }
 }
 
-fn costs(usage: &UsageUpdate, account: &mut Account) {
+fn on_usage_update(usage: &UsageUpdate, account: &mut SessionState) {
     let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD");
     let spent = dollars.and_then(|cost| MicroUsd::from_usd(cost.amount));
     // Nothing is what a model costs that it has no price for: that is not known, then.
@@ -250,8 +260,8 @@ fn costs(usage: &UsageUpdate, account: &mut Account) {
     }
 }
 
-impl Answer {
-    fn take(self, account: &mut Account) {
+impl AcpResponse {
+    fn apply_to(self, account: &mut SessionState) {
         if self.session_id.is_some() {
             account.session_id = self.session_id;
         }
@@ -275,13 +285,13 @@ impl Answer {
                 Some("it stopped for a reason that is not known"),
             ),
         };
-        account.ends(status, error);
+        account.on_result(status, error);
     }
 }
 
-impl Trouble {
+impl AcpError {
     /// The message, and what stands beside it: there the reason often is.
-    fn said(&self) -> String {
+    fn full_message(&self) -> String {
         let Self { message, data } = self;
         let details = ["details", "message", "error"]
             .iter()

@@ -2,10 +2,10 @@
 
 use selvedge_core::model::{Cost, MicroUsd, SessionOutcome, SessionStatus};
 
-use super::reading::Reading;
-use super::{AiderChat, chat, ledger};
-use crate::agents::records::{Allowance, Program, Reading as _, tests as recorded};
-use crate::agents::{Role, SessionRequest};
+use super::session_parser::AiderSessionParser;
+use super::{AiderChat, analytics_file, chat_history_file};
+use crate::agents::jsonl::{AgentCli, SessionAllowance, SessionParser as _, tests as recorded};
+use crate::agents::{SessionRequest, SessionRole};
 
 const CHAT: &str = "\
 # aider chat started at 2026-11-22 21:34:43
@@ -37,11 +37,11 @@ fn outcome(records: &[&str], printed: &str) -> SessionOutcome {
         run_dir: folder.path().to_owned(),
         ..recorded::request()
     };
-    std::fs::write(ledger(&request), records.concat()).unwrap();
-    std::fs::write(chat(&request), CHAT).unwrap();
-    let mut reading = Reading::default();
+    std::fs::write(analytics_file(&request), records.concat()).unwrap();
+    std::fs::write(chat_history_file(&request), CHAT).unwrap();
+    let mut reading = AiderSessionParser::default();
     for line in printed.lines() {
-        reading.line(line.as_bytes(), &mut |_| {});
+        reading.parse_line(line.as_bytes(), &mut |_| {});
     }
     reading.outcome(&request, SessionOutcome::new(SessionStatus::Success), None)
 }
@@ -71,7 +71,7 @@ fn an_exit_code_of_0_without_an_answer_is_none() {
 
 #[test]
 fn commits_are_the_users_and_a_judge_edits_nothing() {
-    let allowance = Allowance {
+    let allowance = SessionAllowance {
         turns: None,
         cost: None,
         retries: 0,
@@ -84,6 +84,6 @@ fn commits_are_the_users_and_a_judge_edits_nothing() {
     assert!(has(&request, "--no-auto-commits") && !has(&request, "ask"));
     request.agent.program = vec!["aider".to_owned(), "--auto-commits".to_owned()];
     assert!(!has(&request, "--no-auto-commits"));
-    request.role = Role::Judge;
+    request.role = SessionRole::Judge;
     assert!(has(&request, "ask"));
 }

@@ -13,29 +13,31 @@ use serde_json::Value;
 
 use super::messages;
 use super::provider::Provider;
-use crate::agents::chat::clocks::Clocks;
-use crate::agents::chat::model::{About, ChatError, Model, Question, Reply, chain, http};
-use crate::agents::claim::reason;
-use crate::agents::retry::retry_after;
+use crate::agents::chat::model::{
+    ChatError, ChatModel, ModelInfo, ModelReply, ModelRequest, error_chain, http_client,
+};
+use crate::agents::chat::timeouts::SessionTimer;
+use crate::agents::final_message::reason_from_text;
+use crate::agents::retry::parse_retry_after;
 
 /// Bytes of one answer.
 const ANSWER_LIMIT: usize = 8 << 20;
 
 /// Asks one model.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct GenaiClient {
     genai: genai::Client,
     provider: Provider,
     agent: AgentSpec,
 }
 
-impl Client {
+impl GenaiClient {
     pub(super) fn new(provider: Provider, agent: &AgentSpec) -> Result<Self, ChatError> {
-        let http = http(provider.is_local)?;
+        let http = http_client(provider.is_local)?;
         let genai = genai::Client::builder()
             .with_reqwest(http)
             .build()
-            .map_err(|error| ChatError::NoClient(error.to_string()))?;
+            .map_err(|error| ChatError::ClientSetup(error.to_string()))?;
         let agent = agent.clone();
         Ok(Self {
             genai,
@@ -44,10 +46,14 @@ impl Client {
         })
     }
 
-    async fn ask(&self, question: Question<'_>, clocks: &Clocks<'_>) -> Result<Reply, ChatError> {
-        let request = messages::request(question.messages, question.tools);
-        let answer = u32::try_from(question.window.answer).unwrap_or(u32::MAX);
-        let answer = answer.min(self.provider.most_answered.unwrap_or(u32::MAX));
+    async fn ask(
+        &self,
+        question: ModelRequest<'_>,
+        clocks: &SessionTimer<'_>,
+    ) -> Result<ModelReply, ChatError> {
+        let request = messages::chat_request(question.messages, question.tools);
+        let answer = u32::try_from(question.window.output).unwrap_or(u32::MAX);
+        let answer = answer.min(self.provider.max_output_tokens.unwrap_or(u32::MAX));
         let mut options = ChatOptions::default()
             .with_capture_usage(true)
             .with_capture_content(true)
@@ -55,7 +61,7 @@ impl Client {
             .with_max_tokens(answer);
         if let Some(effort) = &self.agent.effort {
             let effort = effort.parse::<ReasoningEffort>();
-            let effort = effort.map_err(|error| ChatError::NoClient(error.to_string()))?;
+            let effort = effort.map_err(|error| ChatError::ClientSetup(error.to_string()))?;
             options = options.with_reasoning_effort(effort);
         }
         if let Some(schema) = question.schema {
@@ -65,38 +71,38 @@ impl Client {
         let target = self.provider.target.clone();
         let asked = self.genai.exec_chat_stream(target, request, Some(&options));
         let mut stream = clocks
-            .watch(asked)
+            .wait_for(asked)
             .await?
-            .map_err(|error| self.told(&error))?
+            .map_err(|error| self.convert_error(&error))?
             .stream;
         let mut length = 0;
-        while let Some(event) = clocks.watch(stream.next()).await? {
-            match event.map_err(|error| self.told(&error))? {
+        while let Some(event) = clocks.wait_for(stream.next()).await? {
+            match event.map_err(|error| self.convert_error(&error))? {
                 ChatStreamEvent::Chunk(chunk) | ChatStreamEvent::ReasoningChunk(chunk) => {
                     length += chunk.content.len();
                 }
-                ChatStreamEvent::End(end) => return reply(end),
+                ChatStreamEvent::End(end) => return model_reply(end),
                 _ => {}
             }
             if length > ANSWER_LIMIT {
-                return Err(ChatError::BrokenOff("it does not end".to_owned()));
+                return Err(ChatError::ConnectionLost("it does not end".to_owned()));
             }
         }
-        Err(broken_off())
+        Err(connection_lost())
     }
 
     /// What went wrong, in our words.
-    fn told(&self, error: &Error) -> ChatError {
+    fn convert_error(&self, error: &Error) -> ChatError {
         if let Error::WebStream { error, .. } = error
             && let Some(inner) = error.downcast_ref::<Error>()
         {
-            return self.told(inner);
+            return self.convert_error(inner);
         }
         if let Some(status) = error.status() {
             let header = error.headers().and_then(|headers| headers.get(RETRY_AFTER));
-            let message = message(error);
+            let message = error_message(error);
             return if status == reqwest::StatusCode::NOT_FOUND && message.contains("model") {
-                ChatError::NoModel {
+                ChatError::ModelNotFound {
                     model: self.provider.model.clone(),
                     hint: format!(": {message}"),
                 }
@@ -106,7 +112,7 @@ impl Client {
                     message,
                     retry_after: header
                         .and_then(|value| value.to_str().ok())
-                        .and_then(retry_after),
+                        .and_then(parse_retry_after),
                 }
             };
         }
@@ -121,38 +127,38 @@ impl Client {
             _ => None,
         };
         match transport {
-            Some(error) if error.is_connect() => ChatError::Refused {
+            Some(error) if error.is_connect() => ChatError::ConnectionFailed {
                 address: self.provider.address.clone(),
                 hint: "",
-                cause: chain(error),
+                cause: error_chain(error),
             },
-            Some(error) => ChatError::BrokenOff(chain(error)),
-            None => ChatError::BrokenOff(reason(&error.to_string())),
+            Some(error) => ChatError::ConnectionLost(error_chain(error)),
+            None => ChatError::ConnectionLost(reason_from_text(&error.to_string())),
         }
     }
 }
 
 /// An answer that has come to its end, which the API must have said.
-fn reply(end: StreamEnd) -> Result<Reply, ChatError> {
+fn model_reply(end: StreamEnd) -> Result<ModelReply, ChatError> {
     let Some(stop) = end.captured_stop_reason else {
-        return Err(broken_off());
+        return Err(connection_lost());
     };
     let content = end.captured_content.unwrap_or_default();
     let said = content.joined_texts().unwrap_or_default();
-    Ok(Reply {
+    Ok(ModelReply {
         content: said,
         calls: content
             .into_tool_calls()
             .into_iter()
-            .map(messages::call)
+            .map(messages::function_call)
             .collect(),
         usage: end.captured_usage.as_ref().map(usage),
-        is_cut: matches!(stop, StopReason::MaxTokens(_)),
+        is_truncated: matches!(stop, StopReason::MaxTokens(_)),
     })
 }
 
-fn broken_off() -> ChatError {
-    ChatError::BrokenOff("the connection ended in the middle".to_owned())
+fn connection_lost() -> ChatError {
+    ChatError::ConnectionLost("the connection ended in the middle".to_owned())
 }
 
 /// The library counts cached tokens into the input; they are priced apart.
@@ -170,7 +176,7 @@ fn usage(told: &genai::chat::Usage) -> Usage {
 }
 
 /// The `error.message` of a JSON body, as all three APIs have it; else what the library says.
-fn message(error: &Error) -> String {
+fn error_message(error: &Error) -> String {
     let body = match error {
         Error::HttpError { body, .. }
         | Error::WebModelCall {
@@ -186,36 +192,39 @@ fn message(error: &Error) -> String {
         let error = body.get("error")?;
         error.get("message").unwrap_or(error).as_str()
     });
-    reason(told.unwrap_or(if body.is_empty() {
+    reason_from_text(told.unwrap_or(if body.is_empty() {
         "no reason given"
     } else {
         body
     }))
 }
 
-impl Model for Client {
+impl ChatModel for GenaiClient {
     fn name(&self) -> &str {
         &self.provider.model
     }
 
     /// No API tells it; all of them call tools.
-    fn about<'a>(&'a self, _: &'a Clocks<'_>) -> BoxFuture<'a, Result<About, ChatError>> {
-        let about = About {
+    fn model_info<'a>(
+        &'a self,
+        _: &'a SessionTimer<'_>,
+    ) -> BoxFuture<'a, Result<ModelInfo, ChatError>> {
+        let about = ModelInfo {
             context: None,
             has_tools: true,
         };
         ready(Ok(about)).boxed()
     }
 
-    fn turn<'a>(
+    fn next_turn<'a>(
         &'a self,
-        question: Question<'a>,
-        clocks: &'a Clocks<'_>,
-    ) -> BoxFuture<'a, Result<Reply, ChatError>> {
+        question: ModelRequest<'a>,
+        clocks: &'a SessionTimer<'_>,
+    ) -> BoxFuture<'a, Result<ModelReply, ChatError>> {
         self.ask(question, clocks).boxed()
     }
 
-    fn cost(&self, usage: &Usage) -> Cost {
+    fn cost_of(&self, usage: &Usage) -> Cost {
         let price = self.agent.price_of(&self.provider.model);
         price.map_or(Cost::UNKNOWN, |price| Cost::estimated(price.of(usage)))
     }

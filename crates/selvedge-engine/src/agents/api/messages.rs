@@ -5,39 +5,39 @@ use genai::chat::{
 };
 use serde_json::Value;
 
-use crate::agents::chat::conversation::{Call, Message, Role};
+use crate::agents::chat::conversation::{ConversationMessage, FunctionCall, MessageRole};
 
 /// The request that asks for the next turn.
-pub(super) fn request(messages: &[Message], tools: Option<&Value>) -> ChatRequest {
+pub(super) fn chat_request(messages: &[ConversationMessage], tools: Option<&Value>) -> ChatRequest {
     let mut request = ChatRequest::new(Vec::new());
     let mut answers: Vec<ToolResponse> = Vec::new();
     for message in messages {
-        if message.role == Role::Tool && !message.tool_call_id.is_empty() {
-            answers.push(answer(message));
+        if message.role == MessageRole::Tool && !message.tool_call_id.is_empty() {
+            answers.push(tool_response(message));
             continue;
         }
-        request = with_answers(request, &mut answers);
+        request = append_tool_responses(request, &mut answers);
         request = match message.role {
-            Role::System => request.with_system(message.content.clone()),
-            Role::User => request.append_message(ChatMessage::user(message.content.clone())),
-            Role::Assistant => request.append_message(turn(message)),
+            MessageRole::System => request.with_system(message.content.clone()),
+            MessageRole::User => request.append_message(ChatMessage::user(message.content.clone())),
+            MessageRole::Assistant => request.append_message(chat_message(message)),
             // The call stood in the text, and so the API knows of none.
-            Role::Tool => {
+            MessageRole::Tool => {
                 let name = message.tool_name.as_deref().unwrap_or_default();
                 let told = format!("{name}: {}", message.content);
                 request.append_message(ChatMessage::user(told))
             }
         };
     }
-    request = with_answers(request, &mut answers);
+    request = append_tool_responses(request, &mut answers);
     match tools {
-        Some(tools) => request.with_tools(described(tools)),
+        Some(tools) => request.with_tools(tool_definitions(tools)),
         None => request,
     }
 }
 
 /// APIs want all answers to the calls of one turn together.
-fn with_answers(request: ChatRequest, answers: &mut Vec<ToolResponse>) -> ChatRequest {
+fn append_tool_responses(request: ChatRequest, answers: &mut Vec<ToolResponse>) -> ChatRequest {
     match std::mem::take(answers) {
         none if none.is_empty() => request,
         answers => request.append_message(ChatMessage::tool(MessageContent::from_tool_responses(
@@ -46,12 +46,12 @@ fn with_answers(request: ChatRequest, answers: &mut Vec<ToolResponse>) -> ChatRe
     }
 }
 
-fn answer(message: &Message) -> ToolResponse {
+fn tool_response(message: &ConversationMessage) -> ToolResponse {
     let name = message.tool_name.clone().unwrap_or_default();
     ToolResponse::new(message.tool_call_id.clone(), message.content.clone()).with_fn_name(name)
 }
 
-fn turn(message: &Message) -> ChatMessage {
+fn chat_message(message: &ConversationMessage) -> ChatMessage {
     let mut content = MessageContent::default();
     if !message.content.is_empty() {
         content.push(ContentPart::Text(message.content.clone()));
@@ -73,13 +73,13 @@ fn turn(message: &Message) -> ChatMessage {
 }
 
 /// A call as the conversation keeps it.
-pub(super) fn call(call: ToolCall) -> Call {
+pub(super) fn function_call(call: ToolCall) -> FunctionCall {
     let arguments = match call.fn_arguments {
         Value::Object(arguments) => arguments,
         Value::String(text) => serde_json::from_str(&text).unwrap_or_default(),
         _ => serde_json::Map::new(),
     };
-    Call {
+    FunctionCall {
         id: call.call_id,
         name: call.fn_name,
         arguments,
@@ -88,7 +88,7 @@ pub(super) fn call(call: ToolCall) -> Call {
 }
 
 /// The tools, out of OpenAI's description of them.
-fn described(tools: &Value) -> Vec<Tool> {
+fn tool_definitions(tools: &Value) -> Vec<Tool> {
     let all = tools.as_array().into_iter().flatten();
     let tool = |tool: &Value| {
         let function = tool.get("function")?;
@@ -109,26 +109,26 @@ mod tests {
 
     #[test]
     fn answers_to_the_calls_of_one_turn_stay_together() {
-        let called = |id: &str| conversation::ToolCall {
-            function: Call {
+        let called = |id: &str| conversation::RequestedToolCall {
+            function: FunctionCall {
                 id: id.to_owned(),
                 name: "read_file".to_owned(),
-                ..Call::default()
+                ..FunctionCall::default()
             },
         };
-        let answered = |id: &str| Message {
+        let answered = |id: &str| ConversationMessage {
             tool_call_id: id.to_owned(),
             tool_name: Some("read_file".to_owned()),
-            ..Message::new(Role::Tool, "text")
+            ..ConversationMessage::new(MessageRole::Tool, "text")
         };
-        let turn = Message {
+        let turn = ConversationMessage {
             tool_calls: vec![called("1"), called("2"), called("")],
-            ..Message::new(Role::Assistant, "")
+            ..ConversationMessage::new(MessageRole::Assistant, "")
         };
-        let asked = request(
+        let asked = chat_request(
             &[
-                Message::new(Role::System, "system"),
-                Message::new(Role::User, "task"),
+                ConversationMessage::new(MessageRole::System, "system"),
+                ConversationMessage::new(MessageRole::User, "task"),
                 turn,
                 answered("1"),
                 answered("2"),

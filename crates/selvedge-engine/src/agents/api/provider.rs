@@ -10,39 +10,39 @@ use crate::agents::env;
 
 /// An API.
 #[derive(Debug)]
-struct Known {
+struct KnownProvider {
     /// What stands before a model's name.
     names: &'static [&'static str],
     adapter: AdapterKind,
     base_url: &'static str,
     /// Variables that hold the key; the first that is set counts.
-    keys: &'static [&'static str],
+    key_variables: &'static [&'static str],
 }
 
-const KNOWN: [Known; 3] = [
-    Known {
+const KNOWN_PROVIDERS: [KnownProvider; 3] = [
+    KnownProvider {
         names: &["anthropic"],
         adapter: AdapterKind::Anthropic,
         base_url: "https://api.anthropic.com/v1/",
-        keys: &["ANTHROPIC_API_KEY"],
+        key_variables: &["ANTHROPIC_API_KEY"],
     },
-    Known {
+    KnownProvider {
         names: &["openai"],
         adapter: AdapterKind::OpenAI,
         base_url: "https://api.openai.com/v1/",
-        keys: &["OPENAI_API_KEY"],
+        key_variables: &["OPENAI_API_KEY"],
     },
-    Known {
+    KnownProvider {
         names: &["gemini", "google"],
         adapter: AdapterKind::Gemini,
         base_url: "https://generativelanguage.googleapis.com/v1beta/",
-        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     },
 ];
 
 /// Models that give at most so many tokens in one answer, by how their names begin, and refuse to be asked for
 /// more: as their makers' lists of models said in 2026.
-const SHORT_OF_BREATH: &[(&str, u32)] = &[
+const OUTPUT_TOKEN_LIMITS: &[(&str, u32)] = &[
     ("claude-3-5", 8_192),
     ("claude-3-", 4_096),
     ("deepseek-chat", 8_192),
@@ -54,20 +54,22 @@ const SHORT_OF_BREATH: &[(&str, u32)] = &[
 ];
 
 /// The most tokens that a model gives in one answer, where that is known to be few.
-fn most_answered(name: &str) -> Option<u32> {
-    let short = SHORT_OF_BREATH.iter();
+fn max_output_tokens(name: &str) -> Option<u32> {
+    let short = OUTPUT_TOKEN_LIMITS.iter();
     let mut short = short.filter(|(head, _)| name.starts_with(head));
     short.next().map(|(_, tokens)| *tokens)
 }
 
 /// Whether a variable holds the key of an API. The model's own commands never see it.
-pub(in crate::agents) fn is_key(variable: &str) -> bool {
-    KNOWN.iter().any(|known| known.keys.contains(&variable))
+pub(in crate::agents) fn is_api_key(variable: &str) -> bool {
+    KNOWN_PROVIDERS
+        .iter()
+        .any(|known| known.key_variables.contains(&variable))
 }
 
 /// Why an agent's API cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::agents) enum NoProvider {
+pub(in crate::agents) enum ProviderError {
     /// The model's name does not say.
     #[error(
         "`{0}` does not say whose model it is: write anthropic/…, openai/… (also for servers that are \
@@ -78,10 +80,10 @@ pub(in crate::agents) enum NoProvider {
     #[error(
         "`{0}` is not the address of a model server: expected something like http://127.0.0.1:8080/v1"
     )]
-    BadAddress(String),
+    InvalidAddress(String),
     /// A server elsewhere wants a key.
     #[error("agent `{agent}` needs a key: set {variable}")]
-    NoKey {
+    MissingKey {
         /// The agent.
         agent: String,
         /// Where it is looked for first.
@@ -92,7 +94,7 @@ pub(in crate::agents) enum NoProvider {
         "agent `{agent}` needs a key of its own, for this repository names its server: say {variable} under \
          [agents.{agent}.env] in your own ~/.config/selvedge/config.toml"
     )]
-    NoKeyOfItsOwn {
+    MissingOwnKey {
         /// The agent.
         agent: String,
         /// Where it is looked for first.
@@ -105,7 +107,7 @@ pub(in crate::agents) enum NoProvider {
 pub(in crate::agents) struct Provider {
     pub(super) target: ServiceTarget,
     /// The most tokens of one answer, where that is known to be few.
-    pub(super) most_answered: Option<u32>,
+    pub(super) max_output_tokens: Option<u32>,
     /// The model's name with its provider's.
     pub(super) model: String,
     /// The server as people write it.
@@ -116,11 +118,11 @@ pub(in crate::agents) struct Provider {
 
 impl Provider {
     /// The provider of an agent's model.
-    pub(in crate::agents) fn of(agent: &AgentSpec) -> Result<Self, NoProvider> {
+    pub(in crate::agents) fn for_agent(agent: &AgentSpec) -> Result<Self, ProviderError> {
         let model = agent.model.as_deref().unwrap_or_default();
-        let unknown = || NoProvider::Unknown(model.to_owned());
+        let unknown = || ProviderError::Unknown(model.to_owned());
         let (provider, name) = model.split_once('/').ok_or_else(unknown)?;
-        let known = KNOWN
+        let known = KNOWN_PROVIDERS
             .iter()
             .find(|known| known.names.contains(&provider))
             .filter(|_| !name.is_empty())
@@ -129,23 +131,23 @@ impl Provider {
         let address = Url::parse(told)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-            .ok_or_else(|| NoProvider::BadAddress(told.to_owned()))?;
+            .ok_or_else(|| ProviderError::InvalidAddress(told.to_owned()))?;
         let is_local = is_loopback(&address);
-        let key = key(agent, known);
+        let key = api_key(agent, known);
         let auth = match key {
             Some(key) => AuthData::Key(key),
             // Servers on one's own machine ask for none, but the header must say something.
             None if is_local => AuthData::Key("none".to_owned()),
             None => {
                 let name = agent.name.clone();
-                let variable = known.keys.first().copied().unwrap_or_default();
+                let variable = known.key_variables.first().copied().unwrap_or_default();
                 return Err(if agent.server_by_repository {
-                    NoProvider::NoKeyOfItsOwn {
+                    ProviderError::MissingOwnKey {
                         agent: name,
                         variable,
                     }
                 } else {
-                    NoProvider::NoKey {
+                    ProviderError::MissingKey {
                         agent: name,
                         variable,
                     }
@@ -159,7 +161,7 @@ impl Provider {
                 auth,
                 model: ModelIden::new(known.adapter, name),
             },
-            most_answered: most_answered(name.rsplit('/').next().unwrap_or(name)),
+            max_output_tokens: max_output_tokens(name.rsplit('/').next().unwrap_or(name)),
             model: model.to_owned(),
             address: told.trim_end_matches('/').to_owned(),
             is_local,
@@ -168,9 +170,9 @@ impl Provider {
 }
 
 /// The agent's own setting, else our environment's; that one goes to no server that a repository names.
-fn key(agent: &AgentSpec, known: &Known) -> Option<String> {
-    let ours = env::ours();
-    let of_agent = env::own(agent, &ours);
+fn api_key(agent: &AgentSpec, known: &KnownProvider) -> Option<String> {
+    let ours = env::host_env();
+    let of_agent = env::agent_settings(agent, &ours);
     let value = |variable: &&str| {
         let name = std::ffi::OsStr::new(variable);
         let general = || ours.get(name).filter(|_| !agent.server_by_repository);
@@ -178,7 +180,7 @@ fn key(agent: &AgentSpec, known: &Known) -> Option<String> {
         value.to_str().map(str::trim).map(str::to_owned)
     };
     known
-        .keys
+        .key_variables
         .iter()
         .filter_map(value)
         .find(|key| !key.is_empty())

@@ -5,60 +5,64 @@
 
 use serde_json::Value;
 
-use super::conversation::{Message, Role};
+use super::conversation::{ConversationMessage, MessageRole};
 
 /// Bytes that one token stands for, at least: prose has more, code about as many.
 pub(super) const BYTES_PER_TOKEN: usize = 3;
 
 /// Answers of tools that are kept whole as long as possible: what the model works on right now.
-const RECENT: usize = 2;
+const PRESERVED_TOOL_RESULTS: usize = 2;
 /// Bytes that are left of a text that is shortened.
-const STUB: usize = 200;
+const SHORTENED_TEXT_BYTES: usize = 200;
 /// What a message costs beside its text: its role and the template's marks.
-const FRAME: usize = 24;
+const MESSAGE_OVERHEAD_BYTES: usize = 24;
 
 /// Shortens `messages` until they take at most `budget` bytes, or nothing more can be shortened.
 /// The first `opening` of them stay as they are.
-pub(super) fn fit(messages: &mut Vec<Message>, opening: usize, budget: usize) {
+pub(super) fn fit_to_budget(
+    messages: &mut Vec<ConversationMessage>,
+    opening: usize,
+    budget: usize,
+) {
     let answers = messages
         .iter()
         .enumerate()
-        .filter(|(_, message)| message.role == Role::Tool);
+        .filter(|(_, message)| message.role == MessageRole::Tool);
     let recent = answers
         .map(|(at, _)| at)
         .rev()
-        .nth(RECENT - 1)
+        .nth(PRESERVED_TOOL_RESULTS - 1)
         .unwrap_or(opening)
         .max(opening);
-    shorten_while_over(messages, opening..recent, budget, shorten_answer);
+    shorten_while_over(messages, opening..recent, budget, shorten_tool_result);
     shorten_while_over(messages, opening..recent, budget, shorten_arguments);
-    while total(messages) > budget && drop_oldest_exchange(messages, opening) {}
+    while total_size(messages) > budget && drop_oldest_exchange(messages, opening) {}
     let all = opening..messages.len();
-    shorten_while_over(messages, all.clone(), budget, shorten_answer);
+    shorten_while_over(messages, all.clone(), budget, shorten_tool_result);
     shorten_while_over(messages, all, budget, shorten_arguments);
 }
 
 fn shorten_while_over(
-    messages: &mut [Message],
+    messages: &mut [ConversationMessage],
     which: std::ops::Range<usize>,
     budget: usize,
-    shorten: fn(&mut Message),
+    shorten: fn(&mut ConversationMessage),
 ) {
     for at in which {
-        if total(messages) <= budget {
+        if total_size(messages) <= budget {
             return;
         }
         shorten(&mut messages[at]);
     }
 }
 
-fn shorten_answer(message: &mut Message) {
-    if message.role == Role::Tool {
+fn shorten_tool_result(message: &mut ConversationMessage) {
+    if message.role == MessageRole::Tool {
         shorten_text(&mut message.content);
     }
 }
 
-fn shorten_arguments(message: &mut Message) {
+fn shorten_arguments(message: &mut ConversationMessage) {
     for call in &mut message.tool_calls {
         for (_, value) in &mut call.function.arguments {
             if let Value::String(text) = value {
@@ -69,9 +73,9 @@ fn shorten_arguments(message: &mut Message) {
 }
 
 fn shorten_text(text: &mut String) {
-    if text.len() > 2 * STUB {
-        let left_out = text.len() - STUB;
-        text.truncate(text.floor_char_boundary(STUB));
+    if text.len() > 2 * SHORTENED_TEXT_BYTES {
+        let left_out = text.len() - SHORTENED_TEXT_BYTES;
+        text.truncate(text.floor_char_boundary(SHORTENED_TEXT_BYTES));
         text.extend([
             "\n[",
             &left_out.to_string(),
@@ -81,10 +85,10 @@ fn shorten_text(text: &mut String) {
 }
 
 /// Takes out the oldest turn of the model with all that answered it, unless it is the only one.
-fn drop_oldest_exchange(messages: &mut Vec<Message>, opening: usize) -> bool {
+fn drop_oldest_exchange(messages: &mut Vec<ConversationMessage>, opening: usize) -> bool {
     let turns = messages.iter().enumerate().skip(opening + 1);
     let next = turns
-        .filter(|(_, message)| message.role == Role::Assistant)
+        .filter(|(_, message)| message.role == MessageRole::Assistant)
         .map(|(at, _)| at)
         .next();
     if let Some(next) = next {
@@ -93,19 +97,19 @@ fn drop_oldest_exchange(messages: &mut Vec<Message>, opening: usize) -> bool {
     next.is_some()
 }
 
-fn total(messages: &[Message]) -> usize {
-    messages.iter().map(size).sum()
+fn total_size(messages: &[ConversationMessage]) -> usize {
+    messages.iter().map(message_size).sum()
 }
 
-fn size(message: &Message) -> usize {
+fn message_size(message: &ConversationMessage) -> usize {
     let calls = message.tool_calls.iter().map(|call| {
         let arguments = call.function.arguments.iter();
         let arguments = arguments
             .map(|(name, value)| name.len() + value_size(value))
             .sum::<usize>();
-        FRAME + call.function.name.len() + arguments
+        MESSAGE_OVERHEAD_BYTES + call.function.name.len() + arguments
     });
-    FRAME + message.content.len() + calls.sum::<usize>()
+    MESSAGE_OVERHEAD_BYTES + message.content.len() + calls.sum::<usize>()
 }
 
 fn value_size(value: &Value) -> usize {
@@ -120,29 +124,33 @@ mod tests {
     use serde_json::Map;
 
     use super::*;
-    use crate::agents::chat::conversation::{Call, ToolCall};
+    use crate::agents::chat::conversation::{FunctionCall, RequestedToolCall};
 
     const OPENING: usize = 2;
 
     /// A conversation with an opening and so many exchanges, each with long arguments and a long
     /// answer.
-    fn conversation(exchanges: usize) -> Vec<Message> {
+    fn conversation(exchanges: usize) -> Vec<ConversationMessage> {
         let mut messages = vec![
-            Message::new(Role::System, "system"),
-            Message::new(Role::User, "t".repeat(900)),
+            ConversationMessage::new(MessageRole::System, "system"),
+            ConversationMessage::new(MessageRole::User, "t".repeat(900)),
         ];
         for number in 0..exchanges {
             let arguments =
                 Map::from_iter([("content".to_owned(), Value::from("a".repeat(1_000)))]);
-            let call = Call {
+            let call = FunctionCall {
                 name: "write_file".into(),
                 arguments,
-                ..Call::default()
+                ..FunctionCall::default()
             };
-            let mut turn = Message::new(Role::Assistant, format!("turn {number}"));
-            turn.tool_calls = vec![ToolCall { function: call }];
+            let mut turn =
+                ConversationMessage::new(MessageRole::Assistant, format!("turn {number}"));
+            turn.tool_calls = vec![RequestedToolCall { function: call }];
             messages.push(turn);
-            messages.push(Message::new(Role::Tool, "r".repeat(1_000)));
+            messages.push(ConversationMessage::new(
+                MessageRole::Tool,
+                "r".repeat(1_000),
+            ));
         }
         messages
     }
@@ -150,17 +158,17 @@ mod tests {
     #[test]
     fn what_fits_is_left_alone() {
         let mut messages = conversation(3);
-        let budget = total(&messages);
-        fit(&mut messages, OPENING, budget);
+        let budget = total_size(&messages);
+        fit_to_budget(&mut messages, OPENING, budget);
         assert_eq!(messages, conversation(3));
     }
 
     #[test]
     fn the_oldest_answers_are_shortened_first() {
         let mut messages = conversation(4);
-        let budget = total(&messages) - 700;
-        fit(&mut messages, OPENING, budget);
-        assert!(total(&messages) <= budget);
+        let budget = total_size(&messages) - 700;
+        fit_to_budget(&mut messages, OPENING, budget);
+        assert!(total_size(&messages) <= budget);
         assert!(
             messages[3]
                 .content
@@ -174,15 +182,15 @@ mod tests {
         let opening = conversation(0);
         for budget in (0..20_000).step_by(100) {
             let mut messages = conversation(8);
-            fit(&mut messages, OPENING, budget);
+            fit_to_budget(&mut messages, OPENING, budget);
             assert_eq!(messages[..OPENING], opening[..]);
             assert!(messages.len() >= OPENING + 2, "the last exchange is needed");
             assert!(
-                total(&messages) <= budget.max(total(&opening) + 700),
+                total_size(&messages) <= budget.max(total_size(&opening) + 700),
                 "{budget}"
             );
             // No answer without the turn that asked for it.
-            assert_eq!(messages[OPENING].role, Role::Assistant);
+            assert_eq!(messages[OPENING].role, MessageRole::Assistant);
         }
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::agents) enum Role {
+pub(in crate::agents) enum MessageRole {
     System,
     User,
     Assistant,
@@ -15,11 +15,11 @@ pub(in crate::agents) enum Role {
 
 /// One message of the conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(in crate::agents) struct Message {
-    pub(in crate::agents) role: Role,
+pub(in crate::agents) struct ConversationMessage {
+    pub(in crate::agents) role: MessageRole,
     pub(in crate::agents) content: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::agents) tool_calls: Vec<ToolCall>,
+    pub(in crate::agents) tool_calls: Vec<RequestedToolCall>,
     /// On a tool's answer: which tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::agents) tool_name: Option<String>,
@@ -28,8 +28,8 @@ pub(in crate::agents) struct Message {
     pub(in crate::agents) tool_call_id: String,
 }
 
-impl Message {
-    pub(in crate::agents) fn new(role: Role, content: impl Into<String>) -> Self {
+impl ConversationMessage {
+    pub(in crate::agents) fn new(role: MessageRole, content: impl Into<String>) -> Self {
         Self {
             role,
             content: content.into(),
@@ -42,18 +42,18 @@ impl Message {
 
 /// The model wants to use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::agents) struct ToolCall {
-    pub(in crate::agents) function: Call,
+pub(in crate::agents) struct RequestedToolCall {
+    pub(in crate::agents) function: FunctionCall,
 }
 
 /// Which tool, on what.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(in crate::agents) struct Call {
+pub(in crate::agents) struct FunctionCall {
     /// What its answer is known by, where the API has such names.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(in crate::agents) id: String,
     pub(in crate::agents) name: String,
-    #[serde(default, deserialize_with = "object_or_its_text")]
+    #[serde(default, deserialize_with = "deserialize_arguments")]
     pub(in crate::agents) arguments: Map<String, Value>,
     /// What the API wants to see again with the call; no part of the transcript.
     #[serde(skip)]
@@ -61,7 +61,7 @@ pub(in crate::agents) struct Call {
 }
 
 /// Arguments as an object; or as its JSON text, which is how OpenAI's API has it.
-pub(in crate::agents) fn object_or_its_text<'de, D: Deserializer<'de>>(
+pub(in crate::agents) fn deserialize_arguments<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Map<String, Value>, D::Error> {
     Ok(match Value::deserialize(deserializer)? {

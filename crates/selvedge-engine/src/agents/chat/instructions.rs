@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// The system prompt.
-pub(super) const SYSTEM: &str = "\
+pub(super) const SYSTEM_PROMPT: &str = "\
 You are a careful programmer working in a repository, through tools only. Nobody reads along and \
 nobody answers questions: decide for yourself, and do the work instead of describing it.
 Look before you change: list, read or search first. Change files with edit_file or write_file. \
@@ -15,26 +15,26 @@ When the work is done, answer without calling a tool, with a short summary of wh
 If the task cannot be done, begin a line of that answer with `CANNOT_SATISFY:` and say why.";
 
 /// The system prompt of one that judges.
-pub(super) const JUDGE: &str = "\
+pub(super) const JUDGE_SYSTEM_PROMPT: &str = "\
 You are a strict reviewer of other people's work. You answer with one JSON object and nothing else.";
 
 /// Stands for an answer of the attempt before that said nothing.
-pub(super) const NO_ANSWER: &str = "(I ended my work without a word.)";
+pub(super) const NO_PREVIOUS_OUTPUT: &str = "(I ended my work without a word.)";
 
 /// To a model that answered without ever having used a tool.
-pub(super) const NOTHING_DONE: &str = "\
+pub(super) const NO_TOOL_USED_REMINDER: &str = "\
 You have not used any tool, so nothing in the repository has changed. Do the task now by calling \
 the tools: read what matters, change the files, run the tests. If it cannot be done, say so in a \
 line that begins with `CANNOT_SATISFY:`.";
 
 /// To a model whose answer ran into the limit on its length.
-pub(super) const CUT_SHORT: &str = "\
+pub(super) const TRUNCATED_ANSWER_REMINDER: &str = "\
 Your answer was cut off because it was too long. Go on with smaller steps, one tool call at a time.";
 
 /// For a model that cannot call tools by itself: how to write a call.
 pub(super) fn system_with_tools(tools: &Value) -> String {
     format!(
-        "{SYSTEM}\n\nTo call a tool, write one JSON object and nothing else:\n\
+        "{SYSTEM_PROMPT}\n\nTo call a tool, write one JSON object and nothing else:\n\
          {{\"name\": \"read_file\", \"arguments\": {{\"path\": \"README.md\"}}}}\n\
          The answer comes with the next message. These are the tools:\n{tools}"
     )

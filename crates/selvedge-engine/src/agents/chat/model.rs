@@ -9,34 +9,37 @@ use futures_util::future::BoxFuture;
 use selvedge_core::model::{Cost, Usage};
 use serde_json::Value;
 
-use super::clocks::{Clocks, Stopped};
-use super::conversation::{Call, Message};
+use super::conversation::{ConversationMessage, FunctionCall};
+use super::timeouts::{SessionTimer, WaitError};
 use crate::agents::retry::is_transient;
 
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Whoever answers.
-pub(in crate::agents) trait Model: Send + Sync {
+pub(in crate::agents) trait ChatModel: Send + Sync {
     /// Its name.
     fn name(&self) -> &str;
 
     /// What is known of it before it is asked anything.
-    fn about<'a>(&'a self, clocks: &'a Clocks<'_>) -> BoxFuture<'a, Result<About, ChatError>>;
+    fn model_info<'a>(
+        &'a self,
+        clocks: &'a SessionTimer<'_>,
+    ) -> BoxFuture<'a, Result<ModelInfo, ChatError>>;
 
     /// Its next turn.
-    fn turn<'a>(
+    fn next_turn<'a>(
         &'a self,
-        question: Question<'a>,
-        clocks: &'a Clocks<'_>,
-    ) -> BoxFuture<'a, Result<Reply, ChatError>>;
+        question: ModelRequest<'a>,
+        clocks: &'a SessionTimer<'_>,
+    ) -> BoxFuture<'a, Result<ModelReply, ChatError>>;
 
     /// What so much costs.
-    fn cost(&self, usage: &Usage) -> Cost;
+    fn cost_of(&self, usage: &Usage) -> Cost;
 }
 
 /// What is known of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::agents) struct About {
+pub(in crate::agents) struct ModelInfo {
     /// Tokens of context that it was made for, where that is known.
     pub(in crate::agents) context: Option<usize>,
     /// Whether it can call tools.
@@ -45,33 +48,33 @@ pub(in crate::agents) struct About {
 
 /// What a model is asked.
 #[derive(Debug, Clone)]
-pub(in crate::agents) struct Question<'a> {
-    pub(in crate::agents) messages: &'a [Message],
+pub(in crate::agents) struct ModelRequest<'a> {
+    pub(in crate::agents) messages: &'a [ConversationMessage],
     /// The tools it may call, as OpenAI's API describes them.
     pub(in crate::agents) tools: Option<&'a Value>,
     /// A JSON schema for the answer.
     pub(in crate::agents) schema: Option<Value>,
-    pub(in crate::agents) window: Window,
+    pub(in crate::agents) window: ContextWindow,
 }
 
 /// How long a conversation may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::agents) struct Window {
+pub(in crate::agents) struct ContextWindow {
     /// Tokens of all of it.
     pub(in crate::agents) context: usize,
     /// Tokens of one answer at most: a small model may never stop.
-    pub(in crate::agents) answer: usize,
+    pub(in crate::agents) output: usize,
 }
 
 /// What the model answered.
 #[derive(Debug, Default)]
-pub(in crate::agents) struct Reply {
+pub(in crate::agents) struct ModelReply {
     pub(in crate::agents) content: String,
-    pub(in crate::agents) calls: Vec<Call>,
+    pub(in crate::agents) calls: Vec<FunctionCall>,
     /// The tokens of question and answer; absent where the API did not count them.
     pub(in crate::agents) usage: Option<Usage>,
     /// It ran into the limit on its length and is not complete.
-    pub(in crate::agents) is_cut: bool,
+    pub(in crate::agents) is_truncated: bool,
 }
 
 /// Why there is no answer.
@@ -79,14 +82,14 @@ pub(in crate::agents) struct Reply {
 pub(in crate::agents) enum ChatError {
     /// Nobody listens there.
     #[error("no model server answers at {address}{hint} ({cause})")]
-    Refused {
+    ConnectionFailed {
         address: String,
         hint: &'static str,
         cause: String,
     },
     /// The server does not have the model.
     #[error("the model server has no model `{model}`{hint}")]
-    NoModel { model: String, hint: String },
+    ModelNotFound { model: String, hint: String },
     /// Any other HTTP error.
     #[error("the model server answered {status}: {message}")]
     Rejected {
@@ -96,17 +99,17 @@ pub(in crate::agents) enum ChatError {
     },
     /// The answer began and did not end.
     #[error("the model server's answer broke off: {0}")]
-    BrokenOff(String),
+    ConnectionLost(String),
     /// No HTTP client could be made.
     #[error("no HTTP client: {0}")]
-    NoClient(String),
+    ClientSetup(String),
     /// A clock or the caller ended the wait.
     #[error("stopped")]
-    Stopped(Stopped),
+    Stopped(WaitError),
 }
 
-impl From<Stopped> for ChatError {
-    fn from(stopped: Stopped) -> Self {
+impl From<WaitError> for ChatError {
+    fn from(stopped: WaitError) -> Self {
         Self::Stopped(stopped)
     }
 }
@@ -114,12 +117,12 @@ impl From<Stopped> for ChatError {
 impl ChatError {
     /// Whether asking again may help. A server that has answered before may be starting anew; one
     /// that never has is not there.
-    pub(in crate::agents) fn is_passing(&self, has_answered: bool) -> bool {
+    pub(in crate::agents) fn is_transient(&self, has_answered: bool) -> bool {
         match self {
-            Self::Refused { .. } => has_answered,
+            Self::ConnectionFailed { .. } => has_answered,
             Self::Rejected { status, .. } => is_transient(*status),
-            Self::BrokenOff(_) => true,
-            Self::NoModel { .. } | Self::NoClient(_) | Self::Stopped(_) => false,
+            Self::ConnectionLost(_) => true,
+            Self::ModelNotFound { .. } | Self::ClientSetup(_) | Self::Stopped(_) => false,
         }
     }
 
@@ -133,7 +136,7 @@ impl ChatError {
 }
 
 /// An error with its causes: reqwest's own words say only that something failed.
-pub(in crate::agents) fn chain(error: &dyn std::error::Error) -> String {
+pub(in crate::agents) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -153,11 +156,11 @@ fn install_crypto() {
 }
 
 /// What speaks HTTP to a model's server; one on this machine is never behind a proxy.
-pub(in crate::agents) fn http(is_local: bool) -> Result<reqwest::Client, ChatError> {
+pub(in crate::agents) fn http_client(is_local: bool) -> Result<reqwest::Client, ChatError> {
     install_crypto();
     // Not every API's key is in a header that is taken off when a redirect leads to another host.
     let mut builder = reqwest::Client::builder()
-        .connect_timeout(CONNECT_WITHIN)
+        .connect_timeout(CONNECT_TIMEOUT)
         .redirect(reqwest::redirect::Policy::none());
     if is_local {
         // A proxy reaches its own loopback, not ours.
@@ -165,5 +168,5 @@ pub(in crate::agents) fn http(is_local: bool) -> Result<reqwest::Client, ChatErr
     }
     builder
         .build()
-        .map_err(|error| ChatError::NoClient(chain(&error)))
+        .map_err(|error| ChatError::ClientSetup(error_chain(&error)))
 }

@@ -4,34 +4,34 @@
 use std::time::Duration;
 
 use selvedge_core::model::{self as core, SessionOutcome, SessionStatus};
-use selvedge_core::prompt::cannot_satisfy;
+use selvedge_core::prompt::parse_cannot_satisfy;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::clocks::{Clocks, Stopped};
-use super::conversation::{Call, Message, Role, ToolCall};
-use super::model::{ChatError, Model, Question, Reply, Window};
-use super::tally::Tally;
-use super::tools::{Answer, Tools};
+use super::conversation::{ConversationMessage, FunctionCall, MessageRole, RequestedToolCall};
+use super::model::{ChatError, ChatModel, ContextWindow, ModelReply, ModelRequest};
+use super::timeouts::{SessionTimer, WaitError};
+use super::tools::{ToolExecutor, ToolResult};
 use super::transcript::Transcript;
-use super::{context, instructions, textual, tools};
+use super::usage::UsageTally;
+use super::{context, instructions, text_tool_calls, tools};
 use crate::activity::{Activity, Progress};
-use crate::agents::cap::Cap;
-use crate::agents::claim::{bounded, reason, shorten};
-use crate::agents::program::{cannot_write, output_name};
-use crate::agents::retry::{self, Backoff, Wait};
+use crate::agents::final_message::{reason_from_text, shorten, truncate_to_tail};
+use crate::agents::program::{output_name, write_error_outcome};
+use crate::agents::retry::{self, Backoff, WaitOutcome};
+use crate::agents::spend_limit::SpendLimit;
 use crate::agents::{self, SessionRequest};
 
 /// Bytes of a tool's answer.
-const ANSWER_LIMIT: usize = 12 << 10;
+const TOOL_RESULT_LIMIT: usize = 12 << 10;
 /// Characters of what the attempt before said.
-const PREVIOUS_OUTPUT: usize = 4_000;
+const PREVIOUS_OUTPUT_LIMIT: usize = 4_000;
 /// Characters of a tool's subject that are shown.
-const SUBJECT: usize = 120;
+const SUBJECT_LIMIT: usize = 120;
 
 /// What differs from one kind of server to another.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::agents) struct Habits {
+pub(in crate::agents) struct SessionDefaults {
     /// Turns of the model when no other limit is set.
     pub(in crate::agents) turns: u32,
     /// The longest conversation that is asked for.
@@ -41,106 +41,115 @@ pub(in crate::agents) struct Habits {
 }
 
 /// One session.
-struct Session<'a> {
+struct ChatSession<'a> {
     request: &'a SessionRequest,
-    model: &'a dyn Model,
-    habits: Habits,
-    clocks: Clocks<'a>,
+    model: &'a dyn ChatModel,
+    defaults: SessionDefaults,
+    timer: SessionTimer<'a>,
     progress: &'a dyn Progress,
-    tools: Tools<'a>,
+    tools: ToolExecutor<'a>,
     transcript: Transcript,
-    messages: Vec<Message>,
+    messages: Vec<ConversationMessage>,
     /// How many of them open the conversation and are never shortened.
-    opening: usize,
-    described: Option<Value>,
-    window: Window,
+    opening_messages: usize,
+    tool_descriptions: Option<Value>,
+    window: ContextWindow,
     has_answered: bool,
-    tally: Tally,
+    usage: UsageTally,
 }
 
 /// How the conversation ended.
-type Ending = Result<String, Box<SessionOutcome>>;
+type ConversationResult = Result<String, Box<SessionOutcome>>;
 
 /// Carries out one session.
-pub(in crate::agents) async fn work(
+pub(in crate::agents) async fn run_session(
     request: &SessionRequest,
-    model: &dyn Model,
-    habits: Habits,
+    model: &dyn ChatModel,
+    habits: SessionDefaults,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
-    let clocks = Clocks::start(request.limits, cancel);
-    let mut session = match Session::open(request, model, habits, clocks, progress) {
+    let clocks = SessionTimer::start(request.limits, cancel);
+    let mut session = match ChatSession::open(request, model, habits, clocks, progress) {
         Ok(session) => session,
         Err(outcome) => return *outcome,
     };
-    let ending = session.converse().await;
-    session.account(ending)
+    let ending = session.run_conversation().await;
+    session.into_outcome(ending)
 }
 
-impl<'a> Session<'a> {
+impl<'a> ChatSession<'a> {
     fn open(
         request: &'a SessionRequest,
-        model: &'a dyn Model,
-        habits: Habits,
-        clocks: Clocks<'a>,
+        model: &'a dyn ChatModel,
+        habits: SessionDefaults,
+        clocks: SessionTimer<'a>,
         progress: &'a dyn Progress,
     ) -> Result<Self, Box<SessionOutcome>> {
         let path = request.run_dir.join(output_name(request, 0, "stdout"));
         let transcript = Transcript::create(path.clone(), request.supervisor.redactor().clone());
-        let transcript = transcript.map_err(|error| cannot_write(&path, &error))?;
-        let tools = Tools::new(request, ANSWER_LIMIT).map_err(|error| {
+        let transcript = transcript.map_err(|error| write_error_outcome(&path, &error))?;
+        let tools = ToolExecutor::new(request, TOOL_RESULT_LIMIT).map_err(|error| {
             let error = format!("cannot open {}: {error}", request.workspace.display());
             SessionOutcome::failed(SessionStatus::Infra, error)
         })?;
         Ok(Self {
             request,
             model,
-            habits,
-            clocks,
+            defaults: habits,
+            timer: clocks,
             progress,
             tools,
             transcript,
             messages: Vec::new(),
-            opening: 0,
-            described: (request.role == agents::Role::Worker).then(tools::described),
-            window: window(habits.context),
+            opening_messages: 0,
+            tool_descriptions: (request.role == agents::SessionRole::Implementer)
+                .then(tools::tool_descriptions),
+            window: context_window(habits.context),
             has_answered: false,
-            tally: Tally::default(),
+            usage: UsageTally::default(),
         })
     }
 
     /// Carries the conversation to its end: the model's last words, or what else ended it.
-    async fn converse(&mut self) -> Ending {
-        self.learn_about_model().await?;
-        self.begin()?;
+    async fn run_conversation(&mut self) -> ConversationResult {
+        self.load_model_info().await?;
+        self.add_opening_messages()?;
         let mut was_told_off = false;
-        let limit = self.request.limits.max_turns.unwrap_or(self.habits.turns);
-        while self.tally.turns < limit {
-            let reply = self.ask().await?;
-            self.tally.turns += 1;
-            let said = textual::without_thoughts(&reply.content);
-            if self.judges() {
-                self.say(turn(&said, &[]))?;
+        let limit = self.request.limits.max_turns.unwrap_or(self.defaults.turns);
+        while self.usage.turns < limit {
+            let reply = self.request_turn().await?;
+            self.usage.turns += 1;
+            let said = text_tool_calls::strip_reasoning(&reply.content);
+            if self.is_judge() {
+                self.add_message(assistant_message(&said, &[]))?;
                 return Ok(said);
             }
             if !said.is_empty() {
-                self.progress.activity(Activity::Text(said.clone()));
+                self.progress.on_activity(Activity::Text(said.clone()));
             }
             let calls = if reply.calls.is_empty() {
-                textual::calls(&said, tools::is_tool)
+                text_tool_calls::parse_calls(&said, tools::is_tool)
             } else {
                 reply.calls
             };
-            self.say(turn(&said, &calls))?;
+            self.add_message(assistant_message(&said, &calls))?;
             if !calls.is_empty() {
-                self.carry_out(&calls).await?;
-            } else if reply.is_cut {
-                self.say(Message::new(Role::User, instructions::CUT_SHORT))?;
-            } else if self.tally.tool_calls == 0 && !was_told_off && cannot_satisfy(&said).is_none()
+                self.run_tool_calls(&calls).await?;
+            } else if reply.is_truncated {
+                self.add_message(ConversationMessage::new(
+                    MessageRole::User,
+                    instructions::TRUNCATED_ANSWER_REMINDER,
+                ))?;
+            } else if self.usage.tool_calls == 0
+                && !was_told_off
+                && parse_cannot_satisfy(&said).is_none()
             {
                 was_told_off = true;
-                self.say(Message::new(Role::User, instructions::NOTHING_DONE))?;
+                self.add_message(ConversationMessage::new(
+                    MessageRole::User,
+                    instructions::NO_TOOL_USED_REMINDER,
+                ))?;
             } else {
                 return Ok(said);
             }
@@ -153,56 +162,56 @@ impl<'a> Session<'a> {
     }
 
     /// The session's account of itself.
-    fn account(&self, ending: Ending) -> SessionOutcome {
+    fn into_outcome(&self, ending: ConversationResult) -> SessionOutcome {
         let outcome = match ending {
             Ok(said) => SessionOutcome {
-                text: bounded(&said),
+                text: truncate_to_tail(&said),
                 ..SessionOutcome::new(SessionStatus::Success)
             },
             Err(outcome) => SessionOutcome {
-                text: bounded(&self.last_words()),
+                text: truncate_to_tail(&self.final_text()),
                 ..*outcome
             },
         };
         SessionOutcome {
             processes: self.tools.processes,
-            duration_ms: u64::try_from(self.clocks.elapsed().as_millis()).unwrap_or(u64::MAX),
-            transcript: Some(self.transcript.reference()),
-            ..self.tally.account(self.model, outcome)
+            duration_ms: u64::try_from(self.timer.elapsed().as_millis()).unwrap_or(u64::MAX),
+            transcript: Some(self.transcript.output_ref()),
+            ..self.usage.apply_to_outcome(self.model, outcome)
         }
     }
 
     /// Fits the window to the model, and falls back to written calls where it has no others.
-    async fn learn_about_model(&mut self) -> Result<(), Box<SessionOutcome>> {
-        let about = match self.model.about(&self.clocks).await {
+    async fn load_model_info(&mut self) -> Result<(), Box<SessionOutcome>> {
+        let about = match self.model.model_info(&self.timer).await {
             Ok(about) => about,
-            Err(error) => return Err(self.gave_up(&error)),
+            Err(error) => return Err(self.failure_outcome(&error)),
         };
         self.has_answered = true;
         if let Some(length) = about.context {
-            self.window = window(self.window.context.min(length));
+            self.window = context_window(self.window.context.min(length));
         }
-        if !self.judges() && !about.has_tools {
-            self.described = None;
+        if !self.is_judge() && !about.has_tools {
+            self.tool_descriptions = None;
             let note = format!(
                 "{} has no tool calls of its own; it is asked to write them",
                 self.model.name()
             );
-            self.progress.activity(Activity::Note(note));
+            self.progress.on_activity(Activity::Note(note));
         }
         Ok(())
     }
 
-    fn begin(&mut self) -> Result<(), Box<SessionOutcome>> {
-        let system = match &self.described {
-            _ if self.judges() => instructions::JUDGE.to_owned(),
-            Some(_) => instructions::SYSTEM.to_owned(),
-            None => instructions::system_with_tools(&tools::described()),
+    fn add_opening_messages(&mut self) -> Result<(), Box<SessionOutcome>> {
+        let system = match &self.tool_descriptions {
+            _ if self.is_judge() => instructions::JUDGE_SYSTEM_PROMPT.to_owned(),
+            Some(_) => instructions::SYSTEM_PROMPT.to_owned(),
+            None => instructions::system_with_tools(&tools::tool_descriptions()),
         };
         let prompt = &self.request.prompt;
         let mut opening = vec![
-            Message::new(Role::System, system),
-            Message::new(Role::User, prompt.task.clone()),
+            ConversationMessage::new(MessageRole::System, system),
+            ConversationMessage::new(MessageRole::User, prompt.task.clone()),
         ];
         if let Some(correction) = &prompt.correction {
             let said = self
@@ -212,62 +221,68 @@ impl<'a> Session<'a> {
                 .unwrap_or_default()
                 .trim();
             let said = if said.is_empty() {
-                instructions::NO_ANSWER
+                instructions::NO_PREVIOUS_OUTPUT
             } else {
-                end_of(said)
+                tail_of(said)
             };
-            opening.push(Message::new(Role::Assistant, said));
-            opening.push(Message::new(Role::User, correction.clone()));
+            opening.push(ConversationMessage::new(MessageRole::Assistant, said));
+            opening.push(ConversationMessage::new(
+                MessageRole::User,
+                correction.clone(),
+            ));
         }
-        self.opening = opening.len();
+        self.opening_messages = opening.len();
         opening
             .into_iter()
-            .try_for_each(|message| self.say(message))
+            .try_for_each(|message| self.add_message(message))
     }
 
-    fn judges(&self) -> bool {
-        self.request.role == agents::Role::Judge
+    fn is_judge(&self) -> bool {
+        self.request.role == agents::SessionRole::Judge
     }
 
     /// Asks for the next turn; again, while what goes wrong may pass.
-    async fn ask(&mut self) -> Result<Reply, Box<SessionOutcome>> {
-        self.has_money_left()?;
-        let Window { context, answer } = self.window;
+    async fn request_turn(&mut self) -> Result<ModelReply, Box<SessionOutcome>> {
+        self.check_cost_limit()?;
+        let ContextWindow {
+            context,
+            output: answer,
+        } = self.window;
         let budget = (context - answer) * context::BYTES_PER_TOKEN;
-        context::fit(&mut self.messages, self.opening, budget);
+        context::fit_to_budget(&mut self.messages, self.opening_messages, budget);
         let granted = self.request.agent.api_retries;
         for retry in 1_u32.. {
-            let question = Question {
+            let question = ModelRequest {
                 messages: &self.messages,
-                tools: self.described.as_ref(),
-                schema: self.judges().then(selvedge_core::gate::schema),
+                tools: self.tool_descriptions.as_ref(),
+                schema: self.is_judge().then(selvedge_core::gate::schema),
                 window: self.window,
             };
-            let error = match self.model.turn(question, &self.clocks).await {
+            let error = match self.model.next_turn(question, &self.timer).await {
                 Ok(reply) => {
                     self.has_answered = true;
-                    self.tally.count(reply.usage);
+                    self.usage.add_usage(reply.usage);
                     return Ok(reply);
                 }
                 Err(error) => error,
             };
-            if retry > granted || !error.is_passing(self.has_answered) {
-                return Err(self.gave_up(&error));
+            if retry > granted || !error.is_transient(self.has_answered) {
+                return Err(self.failure_outcome(&error));
             }
-            let delay = self
-                .habits
-                .backoff
-                .delay(retry, error.retry_after(), retry::random());
-            self.wait(retry, delay, &error).await?;
+            let delay =
+                self.defaults
+                    .backoff
+                    .delay(retry, error.retry_after(), retry::random_fraction());
+            self.wait_before_retry(retry, delay, &error).await?;
         }
         Err(Box::new(SessionOutcome::new(SessionStatus::Failed)))
     }
 
     /// The cap is asked for before each turn; what one turn may cost more is not known before.
-    fn has_money_left(&self) -> Result<(), Box<SessionOutcome>> {
-        let cap = Cap::of(self.request);
-        let cost = self.tally.cost(self.model).at_least();
-        match cap.reached(self.tally.tokens(), cost) {
+    fn check_cost_limit(&self) -> Result<(), Box<SessionOutcome>> {
+        let cap = SpendLimit::for_session(self.request);
+        let cost = self.usage.cost(self.model).at_least();
+        match cap.exceeded_limit(self.usage.total_tokens(), cost) {
             Some(reached) => Err(Box::new(SessionOutcome::failed(
                 SessionStatus::Budget,
                 reached,
@@ -276,62 +291,70 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn wait(
+    async fn wait_before_retry(
         &mut self,
         retry: u32,
         delay: Duration,
         error: &ChatError,
     ) -> Result<(), Box<SessionOutcome>> {
-        self.tally.api_retries += 1;
-        self.progress.activity(Activity::ApiRetry {
+        self.usage.api_retries += 1;
+        self.progress.on_activity(Activity::ApiRetry {
             attempt: retry,
             max: self.request.agent.api_retries,
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             reason: error.to_string(),
         });
-        match retry::wait(delay, self.clocks.wall_left(), self.clocks.cancel()).await {
-            Wait::Over => Ok(()),
-            Wait::TooLong => Err(self.gave_up(error)),
-            Wait::Cancelled => Err(Box::new(self.clocks.outcome(Stopped::Cancelled))),
+        match retry::wait(
+            delay,
+            self.timer.remaining_time(),
+            self.timer.cancellation_token(),
+        )
+        .await
+        {
+            WaitOutcome::Elapsed => Ok(()),
+            WaitOutcome::TooLong => Err(self.failure_outcome(error)),
+            WaitOutcome::Cancelled => Err(Box::new(self.timer.outcome_of(WaitError::Cancelled))),
         }
     }
 
-    async fn carry_out(&mut self, calls: &[Call]) -> Result<(), Box<SessionOutcome>> {
+    async fn run_tool_calls(&mut self, calls: &[FunctionCall]) -> Result<(), Box<SessionOutcome>> {
         for call in calls {
-            let subject = shorten(tools::subject(call).trim(), SUBJECT);
-            self.progress.activity(Activity::ToolStarted {
+            let subject = shorten(tools::call_subject(call).trim(), SUBJECT_LIMIT);
+            self.progress.on_activity(Activity::ToolStarted {
                 name: call.name.clone(),
                 subject: subject.clone(),
             });
-            let (error, told) = match self.tools.answer(call, &self.clocks).await {
-                Answer::Done(told) => (None, told),
-                Answer::Failed(told) => (Some(reason(&told)), format!("ERROR: {told}")),
-                Answer::Over(outcome) => return Err(outcome),
+            let (error, told) = match self.tools.run_call(call, &self.timer).await {
+                ToolResult::Done(told) => (None, told),
+                ToolResult::Failed(told) => {
+                    (Some(reason_from_text(&told)), format!("ERROR: {told}"))
+                }
+                ToolResult::SessionEnded(outcome) => return Err(outcome),
             };
             let ok = error.is_none();
             let used = core::ToolCall {
                 name: call.name.clone(),
                 subject,
-                writes: tools::writes(call),
+                writes: tools::written_file(call),
                 error,
                 redone: false,
             };
-            self.tally.called(used);
-            self.progress.activity(Activity::ToolEnded {
+            self.usage.add_tool_call(used);
+            self.progress.on_activity(Activity::ToolEnded {
                 name: call.name.clone(),
                 ok,
             });
-            self.say(Message {
+            self.add_message(ConversationMessage {
                 tool_name: Some(call.name.clone()),
                 tool_call_id: call.id.clone(),
-                ..Message::new(Role::Tool, told)
+                ..ConversationMessage::new(MessageRole::Tool, told)
             })?;
         }
         Ok(())
     }
 
     /// Adds a message to the conversation and to the transcript.
-    fn say(&mut self, message: Message) -> Result<(), Box<SessionOutcome>> {
+    fn add_message(&mut self, message: ConversationMessage) -> Result<(), Box<SessionOutcome>> {
         let written = self.transcript.add(&json!(message));
         self.messages.push(message);
         written.map_err(|error| {
@@ -340,16 +363,16 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn gave_up(&self, error: &ChatError) -> Box<SessionOutcome> {
+    fn failure_outcome(&self, error: &ChatError) -> Box<SessionOutcome> {
         Box::new(match error {
-            ChatError::Stopped(stopped) => self.clocks.outcome(*stopped),
+            ChatError::Stopped(stopped) => self.timer.outcome_of(*stopped),
             error => SessionOutcome::failed(SessionStatus::Failed, error.to_string()),
         })
     }
 
-    fn last_words(&self) -> String {
-        let said = self.messages.iter().skip(self.opening).rev();
-        let mut said = said.filter(|message| message.role == Role::Assistant);
+    fn final_text(&self) -> String {
+        let said = self.messages.iter().skip(self.opening_messages).rev();
+        let mut said = said.filter(|message| message.role == MessageRole::Assistant);
         let last = said.find(|message| !message.content.is_empty());
         last.map(|message| message.content.clone())
             .unwrap_or_default()
@@ -357,27 +380,27 @@ impl<'a> Session<'a> {
 }
 
 /// A turn of the model as the conversation keeps it.
-fn turn(said: &str, calls: &[Call]) -> Message {
+fn assistant_message(said: &str, calls: &[FunctionCall]) -> ConversationMessage {
     let tool_calls = calls
         .iter()
-        .map(|call| ToolCall {
+        .map(|call| RequestedToolCall {
             function: call.clone(),
         })
         .collect();
-    Message {
+    ConversationMessage {
         tool_calls,
-        ..Message::new(Role::Assistant, said)
+        ..ConversationMessage::new(MessageRole::Assistant, said)
     }
 }
 
-fn window(context: usize) -> Window {
-    Window {
+fn context_window(context: usize) -> ContextWindow {
+    ContextWindow {
         context,
-        answer: context / 4,
+        output: context / 4,
     }
 }
 
-fn end_of(text: &str) -> &str {
-    let from = text.char_indices().rev().nth(PREVIOUS_OUTPUT - 1);
+fn tail_of(text: &str) -> &str {
+    let from = text.char_indices().rev().nth(PREVIOUS_OUTPUT_LIMIT - 1);
     from.map_or(text, |(at, _)| &text[at..])
 }

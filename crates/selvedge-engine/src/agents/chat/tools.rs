@@ -9,27 +9,27 @@ mod run;
 
 use std::sync::Arc;
 
-use selvedge_core::model::{Processes, SessionOutcome};
+use selvedge_core::model::{ProcessCleanup, SessionOutcome};
 use serde_json::{Value, json};
 
-use self::arguments::Arguments;
-use super::clocks::Clocks;
-use super::confined::Root;
-use super::conversation::Call;
+use self::arguments::ToolArguments;
+use super::conversation::FunctionCall;
+use super::timeouts::SessionTimer;
+use super::workspace_fs::WorkspaceRoot;
 use crate::agents::SessionRequest;
 
 /// What came of a call.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum ToolResult {
     /// For the model.
     Done(String),
     /// For the model: what it did wrong, or what failed.
     Failed(String),
     /// The session is over.
-    Over(Box<SessionOutcome>),
+    SessionEnded(Box<SessionOutcome>),
 }
 
-impl From<Result<String, String>> for Answer {
+impl From<Result<String, String>> for ToolResult {
     fn from(result: Result<String, String>) -> Self {
         match result {
             Ok(said) => Self::Done(said),
@@ -40,16 +40,16 @@ impl From<Result<String, String>> for Answer {
 
 /// The tools of one session.
 #[derive(Debug)]
-pub(super) struct Tools<'a> {
+pub(super) struct ToolExecutor<'a> {
     request: &'a SessionRequest,
-    root: Arc<Root>,
+    root: Arc<WorkspaceRoot>,
     /// Bytes of one answer.
     answer_limit: usize,
     /// What became of the processes of all commands.
-    pub(super) processes: Option<Processes>,
+    pub(super) processes: Option<ProcessCleanup>,
 }
 
-const NAMES: [&str; 6] = [
+const TOOL_NAMES: [&str; 6] = [
     "list_files",
     "read_file",
     "search",
@@ -60,11 +60,11 @@ const NAMES: [&str; 6] = [
 
 /// Whether there is a tool of this name.
 pub(super) fn is_tool(name: &str) -> bool {
-    NAMES.contains(&name)
+    TOOL_NAMES.contains(&name)
 }
 
 /// The tools as the model is told of them.
-pub(super) fn described() -> Value {
+pub(super) fn tool_descriptions() -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
     let number = |about: &str| json!({"type": "integer", "description": about});
     let path = || text("Path below the repository, such as src/main.py");
@@ -131,8 +131,8 @@ pub(super) fn described() -> Value {
 }
 
 /// What a call is about, in a few words, for people who watch.
-pub(super) fn subject(call: &Call) -> String {
-    let arguments = Arguments::of(call);
+pub(super) fn call_subject(call: &FunctionCall) -> String {
+    let arguments = ToolArguments::new(call);
     let told = [arguments.command(), arguments.path(), arguments.pattern()];
     told.into_iter()
         .flatten()
@@ -142,15 +142,15 @@ pub(super) fn subject(call: &Call) -> String {
 }
 
 /// The file that a call writes; none where its tool writes none.
-pub(super) fn writes(call: &Call) -> Option<String> {
+pub(super) fn written_file(call: &FunctionCall) -> Option<String> {
     let is_write = matches!(&*call.name, "edit_file" | "write_file");
-    let path = Arguments::of(call).path().filter(|_| is_write)?;
+    let path = ToolArguments::new(call).path().filter(|_| is_write)?;
     Some(path.to_owned())
 }
 
-impl<'a> Tools<'a> {
+impl<'a> ToolExecutor<'a> {
     pub(super) fn new(request: &'a SessionRequest, answer_limit: usize) -> std::io::Result<Self> {
-        let root = Arc::new(Root::open(&request.workspace)?);
+        let root = Arc::new(WorkspaceRoot::open(&request.workspace)?);
         Ok(Self {
             request,
             root,
@@ -160,22 +160,30 @@ impl<'a> Tools<'a> {
     }
 
     /// Carries out a call.
-    pub(super) async fn answer(&mut self, call: &Call, clocks: &Clocks<'_>) -> Answer {
+    pub(super) async fn run_call(
+        &mut self,
+        call: &FunctionCall,
+        clocks: &SessionTimer<'_>,
+    ) -> ToolResult {
         if call.name == "run_command" {
             return self.run_command(call, clocks).await;
         }
         let (root, limit, call) = (Arc::clone(&self.root), self.answer_limit, call.clone());
-        let work = tokio::task::spawn_blocking(move || on_files(&root, limit, &call).into());
-        match clocks.watch(work).await {
+        let work = tokio::task::spawn_blocking(move || run_file_tool(&root, limit, &call).into());
+        match clocks.wait_for(work).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Answer::Failed("the tool failed".to_owned()),
-            Err(stopped) => Answer::Over(Box::new(clocks.outcome(stopped))),
+            Ok(Err(_)) => ToolResult::Failed("the tool failed".to_owned()),
+            Err(stopped) => ToolResult::SessionEnded(Box::new(clocks.outcome_of(stopped))),
         }
     }
 }
 
-fn on_files(root: &Root, limit: usize, call: &Call) -> Result<String, String> {
-    let arguments = Arguments::of(call);
+fn run_file_tool(
+    root: &WorkspaceRoot,
+    limit: usize,
+    call: &FunctionCall,
+) -> Result<String, String> {
+    let arguments = ToolArguments::new(call);
     match call.name.as_str() {
         "list_files" => find::list(root, arguments, limit),
         "read_file" => files::read(root, arguments, limit),
@@ -184,7 +192,7 @@ fn on_files(root: &Root, limit: usize, call: &Call) -> Result<String, String> {
         "write_file" => files::write(root, arguments),
         other => Err(format!(
             "there is no tool `{other}`; there are {}",
-            NAMES.join(", ")
+            TOOL_NAMES.join(", ")
         )),
     }
 }

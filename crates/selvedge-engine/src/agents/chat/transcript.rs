@@ -10,7 +10,7 @@ use selvedge_core::redact::Redactor;
 use serde_json::Value;
 
 /// Bytes that the file takes.
-const CAP: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The transcript of a session.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Transcript {
     file: File,
     path: PathBuf,
     bytes: u64,
-    left_out: u64,
+    omitted: u64,
     redactor: Redactor,
 }
 
@@ -28,24 +28,27 @@ impl Transcript {
             file: File::create(&path)?,
             path,
             bytes: 0,
-            left_out: 0,
+            omitted: 0,
             redactor,
         })
     }
 
     /// Adds a line. The files of a run stand on a local disk: this is as good as immediate.
     pub(super) fn add(&mut self, entry: &Value) -> io::Result<()> {
-        let line = self.redactor.text(&format!("{entry}\n")).into_owned();
+        let line = self
+            .redactor
+            .redact_text(&format!("{entry}\n"))
+            .into_owned();
         let length = line.len() as u64;
         self.bytes += length;
-        if self.bytes - self.left_out > CAP {
-            self.left_out += length;
+        if self.bytes - self.omitted > MAX_BYTES {
+            self.omitted += length;
             return Ok(());
         }
         self.file.write_all(line.as_bytes())
     }
 
-    pub(super) fn reference(&self) -> OutputRef {
+    pub(super) fn output_ref(&self) -> OutputRef {
         OutputRef {
             file: self
                 .path
@@ -54,7 +57,7 @@ impl Transcript {
                 .to_string_lossy()
                 .into_owned(),
             bytes: self.bytes,
-            left_out: self.left_out,
+            left_out: self.omitted,
         }
     }
 }

@@ -11,8 +11,8 @@
 use selvedge_core::gate;
 use selvedge_core::model::MicroUsd;
 
-use crate::agents::records::{Allowance, has_flag, program_or};
-use crate::agents::{Role, SessionRequest};
+use crate::agents::jsonl::{SessionAllowance, has_flag, program_or_default};
+use crate::agents::{SessionRequest, SessionRole};
 
 const DEFAULT_PROGRAM: &str = "claude";
 
@@ -27,7 +27,7 @@ const PERMISSION_FLAGS: &[&str] = &[
 ];
 
 /// No tools, no servers that bring any, no skills.
-const WITHOUT_TOOLS: [&str; 4] = [
+const NO_TOOLS_FLAGS: [&str; 4] = [
     "--tools",
     "",
     "--strict-mcp-config",
@@ -36,8 +36,8 @@ const WITHOUT_TOOLS: [&str; 4] = [
 
 /// Program and arguments. The prompt goes to standard input, where no length limit applies and no
 /// process list shows it.
-pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Vec<String> {
-    let mut argv = program_or(request, DEFAULT_PROGRAM);
+pub(super) fn command_line(request: &SessionRequest, allowance: SessionAllowance) -> Vec<String> {
+    let mut argv = program_or_default(request, DEFAULT_PROGRAM);
     let takes_over = has_flag(&argv, PERMISSION_FLAGS);
     argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
     if let Some(model) = &request.agent.model {
@@ -50,10 +50,10 @@ pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Ve
         argv.extend(["--max-turns".to_owned(), turns.to_string()]);
     }
     if let Some(cost) = allowance.cost {
-        argv.extend(["--max-budget-usd".to_owned(), dollars(cost)]);
+        argv.extend(["--max-budget-usd".to_owned(), format_dollars(cost)]);
     }
-    if request.role == Role::Judge {
-        argv.extend(WITHOUT_TOOLS.map(str::to_owned));
+    if request.role == SessionRole::Judge {
+        argv.extend(NO_TOOLS_FLAGS.map(str::to_owned));
         argv.extend(["--json-schema".to_owned(), gate::schema().to_string()]);
     } else if !takes_over {
         let ours = ["--permission-mode", "acceptEdits", "--allowedTools=Bash"];
@@ -63,6 +63,6 @@ pub(super) fn command_line(request: &SessionRequest, allowance: Allowance) -> Ve
 }
 
 /// As a plain decimal: a float would print very small amounts with an exponent.
-fn dollars(cost: MicroUsd) -> String {
+fn format_dollars(cost: MicroUsd) -> String {
     format!("{}.{:06}", cost.0 / 1_000_000, cost.0 % 1_000_000)
 }

@@ -10,12 +10,12 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::agents::records::lenient;
+use crate::agents::jsonl::lenient;
 
 /// A record of any type but `result`: the fields of all types that are read, side by side.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Record<'a> {
+pub(super) struct ClaudeRecord<'a> {
     #[serde(rename = "type", deserialize_with = "lenient")]
     pub(super) kind: Option<String>,
     #[serde(deserialize_with = "lenient")]
@@ -27,7 +27,7 @@ pub(super) struct Record<'a> {
     pub(super) model: Option<String>,
     /// `assistant` and `user`.
     #[serde(borrow, deserialize_with = "lenient")]
-    pub(super) message: Message<'a>,
+    pub(super) message: ClaudeMessage<'a>,
     /// Set on what a sub-agent says and does.
     #[serde(deserialize_with = "lenient")]
     pub(super) parent_tool_use_id: Option<String>,
@@ -51,21 +51,21 @@ pub(super) struct Record<'a> {
 /// What the model said, or what its tools answered.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Message<'a> {
+pub(super) struct ClaudeMessage<'a> {
     #[serde(deserialize_with = "lenient")]
     pub(super) id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) model: Option<String>,
     #[serde(borrow, deserialize_with = "lenient")]
-    pub(super) content: Vec<Block<'a>>,
+    pub(super) content: Vec<ClaudeContentBlock<'a>>,
     #[serde(deserialize_with = "lenient")]
-    pub(super) usage: Option<Tokens>,
+    pub(super) usage: Option<ClaudeTokens>,
 }
 
 /// One block of a message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Block<'a> {
+pub(super) struct ClaudeContentBlock<'a> {
     #[serde(rename = "type", deserialize_with = "lenient")]
     pub(super) kind: Option<String>,
     /// `text`.
@@ -94,7 +94,7 @@ pub(super) struct Block<'a> {
 /// The record that ends a session.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Ending {
+pub(super) struct ClaudeResultRecord {
     #[serde(deserialize_with = "lenient")]
     pub(super) subtype: Option<String>,
     #[serde(deserialize_with = "lenient")]
@@ -109,17 +109,17 @@ pub(super) struct Ending {
     pub(super) errors: Vec<String>,
     /// Where an agent that is only like Claude Code says what went wrong.
     #[serde(deserialize_with = "lenient")]
-    pub(super) error: Said,
+    pub(super) error: ClaudeErrorMessage,
     #[serde(deserialize_with = "lenient")]
     pub(super) session_id: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) total_cost_usd: Option<f64>,
     /// The main loop's tokens only.
     #[serde(deserialize_with = "lenient")]
-    pub(super) usage: Option<Tokens>,
+    pub(super) usage: Option<ClaudeTokens>,
     /// Everybody's tokens, side calls included.
     #[serde(rename = "modelUsage", deserialize_with = "lenient")]
-    pub(super) by_model: BTreeMap<String, ModelTokens>,
+    pub(super) by_model: BTreeMap<String, ClaudeModelTokens>,
     #[serde(deserialize_with = "lenient")]
     pub(super) permission_denials: Vec<IgnoredAny>,
 }
@@ -127,7 +127,7 @@ pub(super) struct Ending {
 /// An error with its message.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Said {
+pub(super) struct ClaudeErrorMessage {
     #[serde(deserialize_with = "lenient")]
     pub(super) message: String,
 }
@@ -136,7 +136,7 @@ pub(super) struct Said {
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_field_names, reason = "these are the API's names")]
-pub(super) struct Tokens {
+pub(super) struct ClaudeTokens {
     #[serde(deserialize_with = "lenient")]
     input_tokens: u64,
     #[serde(deserialize_with = "lenient")]
@@ -150,7 +150,7 @@ pub(super) struct Tokens {
 /// One model's tokens as the program counts them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct ModelTokens {
+pub(super) struct ClaudeModelTokens {
     #[serde(deserialize_with = "lenient")]
     input_tokens: u64,
     #[serde(deserialize_with = "lenient")]
@@ -163,8 +163,8 @@ pub(super) struct ModelTokens {
     cost_usd: Option<f64>,
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<ClaudeTokens> for Usage {
+    fn from(tokens: ClaudeTokens) -> Self {
         Self {
             input: tokens.input_tokens,
             output: tokens.output_tokens,
@@ -174,7 +174,7 @@ impl From<Tokens> for Usage {
     }
 }
 
-impl ModelTokens {
+impl ClaudeModelTokens {
     pub(super) fn usage(&self) -> Usage {
         Usage {
             input: self.input_tokens,
@@ -190,21 +190,23 @@ impl ModelTokens {
 }
 
 /// What a tool said.
-pub(super) fn said(content: Option<&RawValue>) -> String {
+pub(super) fn tool_result_text(content: Option<&RawValue>) -> String {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Said {
+    enum ClaudeErrorMessage {
         Text(String),
-        Blocks(Vec<Part>),
+        Blocks(Vec<ToolResultPart>),
     }
     #[derive(Deserialize)]
-    struct Part {
+    struct ToolResultPart {
         #[serde(default)]
         text: String,
     }
     match content.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
-        Some(Said::Text(text)) => text,
-        Some(Said::Blocks(parts)) => parts.into_iter().map(|part| part.text).collect(),
+        Some(ClaudeErrorMessage::Text(text)) => text,
+        Some(ClaudeErrorMessage::Blocks(parts)) => {
+            parts.into_iter().map(|part| part.text).collect()
+        }
         None => String::new(),
     }
 }

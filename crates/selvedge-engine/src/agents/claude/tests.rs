@@ -6,8 +6,8 @@ use selvedge_core::model::{
     Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
 };
 
-use super::reading::Reading;
-use super::verdict;
+use super::outcome;
+use super::session_parser::ClaudeSessionParser;
 use crate::activity::Activity;
 
 macro_rules! recording {
@@ -20,8 +20,8 @@ macro_rules! recording {
     };
 }
 
-fn read(lines: impl AsRef<[u8]>) -> (Reading, Vec<Activity>) {
-    let mut reading = Reading::default();
+fn read(lines: impl AsRef<[u8]>) -> (ClaudeSessionParser, Vec<Activity>) {
+    let mut reading = ClaudeSessionParser::default();
     let mut told = Vec::new();
     for line in lines.as_ref().split(|&byte| byte == b'\n') {
         reading.line(line, &mut |activity| told.push(activity));
@@ -41,7 +41,7 @@ fn stopped(status: SessionStatus) -> SessionOutcome {
 }
 
 fn outcome(lines: &str, by_exit: SessionOutcome) -> SessionOutcome {
-    verdict::outcome(&read(lines).0, by_exit, None)
+    outcome::session_outcome(&read(lines).0, by_exit, None)
 }
 
 /// A last record with these fields.
@@ -180,7 +180,7 @@ fn a_session_that_had_succeeded_is_not_undone_by_a_late_stop() {
     ] {
         let reading = read(lines).0;
         let late = Instant::now() + Duration::from_secs(1);
-        let outcome = verdict::outcome(&reading, stopped(stop), Some(late));
+        let outcome = outcome::session_outcome(&reading, stopped(stop), Some(late));
         assert_eq!(outcome.status, status, "{stop:?}");
     }
 }
@@ -195,13 +195,13 @@ fn what_a_session_says_after_our_own_signal_is_no_success() {
         recording!("killed"),
     ] {
         for stop in [Timeout, Cancelled] {
-            let outcome = verdict::outcome(&read(lines).0, stopped(stop), Some(signalled));
+            let outcome = outcome::session_outcome(&read(lines).0, stopped(stop), Some(signalled));
             assert_eq!(outcome.status, stop);
             assert_eq!(outcome.error.as_deref(), Some("stopped"));
         }
     }
     // What was used was used all the same.
-    let outcome = verdict::outcome(
+    let outcome = outcome::session_outcome(
         &read(recording!("success")).0,
         stopped(Cancelled),
         Some(signalled),
@@ -283,7 +283,7 @@ fn what_cannot_be_read_is_counted_and_harms_nothing_else() {
     let mut lines = b"{\"type\":\"assis\n\xff\xfe\n[1]\n{\"type\":\"moon_phase\"}\n\n".to_vec();
     lines.extend_from_slice(b"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff ok\"}]}}\n");
     lines.extend_from_slice(result(r#""subtype":"success","num_turns":"three""#).as_bytes());
-    let outcome = verdict::outcome(&read(lines).0, exited(0), None);
+    let outcome = outcome::session_outcome(&read(lines).0, exited(0), None);
     assert_eq!(outcome.status, SessionStatus::Success);
     assert_eq!(outcome.text, "\u{fffd} ok");
     assert_eq!(outcome.unknown_records, 4);
@@ -307,7 +307,7 @@ fn the_programs_own_retries_are_counted_and_shown() {
     let (reading, told) = read(recording!("api_recovered"));
     assert_eq!(reading.api_retries, 2);
     // They bore fruit: nothing speaks against as many again.
-    assert_eq!(reading.fruitless_retries, 0);
+    assert_eq!(reading.retries_since_answer, 0);
     let expect = Activity::ApiRetry {
         attempt: 1,
         max: 10,
@@ -316,7 +316,7 @@ fn the_programs_own_retries_are_counted_and_shown() {
     };
     assert_eq!(told[0], expect);
     let (reading, _) = read(recording!("api_overloaded"));
-    assert_eq!(reading.fruitless_retries, 2);
+    assert_eq!(reading.retries_since_answer, 2);
 }
 
 #[test]
@@ -345,7 +345,11 @@ fn only_trouble_that_may_pass_is_worth_another_session() {
         (recording!("killed").to_owned(), false),
         (recording!("success").to_owned(), false),
     ] {
-        assert_eq!(verdict::is_passing(&read(&lines).0), passes, "{lines}");
+        assert_eq!(
+            outcome::is_transient_failure(&read(&lines).0),
+            passes,
+            "{lines}"
+        );
     }
 }
 
@@ -373,7 +377,7 @@ fn no_bytes_make_the_reader_fall_over() {
         for end in 0..lines.trim_end().len() {
             let (reading, _) = read(&lines.as_bytes()[..end]);
             assert_ne!(
-                verdict::outcome(&reading, exited(0), None).status,
+                outcome::session_outcome(&reading, exited(0), None).status,
                 SessionStatus::Success,
                 "{end}"
             );

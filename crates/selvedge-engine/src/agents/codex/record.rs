@@ -3,15 +3,15 @@
 use selvedge_core::model::{SessionStatus, ToolCall, Usage};
 use serde::Deserialize;
 
-use crate::agents::records::{self, Account, call_of, lenient};
+use crate::agents::jsonl::{self, SessionState, lenient, tool_call_from_subject};
 
 /// What is to be remembered between two of Codex's records: nothing.
 #[derive(Debug, Default)]
-pub(in crate::agents) struct Records;
+pub(in crate::agents) struct CodexEventParser;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Record {
+struct CodexRecord {
     #[serde(rename = "type", deserialize_with = "lenient")]
     kind: Option<String>,
     /// `thread.started`.
@@ -19,28 +19,28 @@ struct Record {
     thread_id: Option<String>,
     /// `item.*`.
     #[serde(deserialize_with = "lenient")]
-    item: Item,
+    item: CodexItem,
     /// `turn.completed`.
     #[serde(deserialize_with = "lenient")]
-    usage: Tokens,
+    usage: CodexTokens,
     /// `error`.
     #[serde(deserialize_with = "lenient")]
     message: String,
     /// `turn.failed`.
     #[serde(deserialize_with = "lenient")]
-    error: Said,
+    error: CodexErrorMessage,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct CodexErrorMessage {
     #[serde(deserialize_with = "lenient")]
     message: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Item {
+struct CodexItem {
     #[serde(deserialize_with = "lenient")]
     id: String,
     #[serde(rename = "type", deserialize_with = "lenient")]
@@ -57,7 +57,7 @@ struct Item {
     exit_code: Option<i64>,
     /// `file_change`.
     #[serde(deserialize_with = "lenient")]
-    changes: Vec<Change>,
+    changes: Vec<CodexFileChange>,
     /// `mcp_tool_call`.
     #[serde(deserialize_with = "lenient")]
     server: String,
@@ -75,7 +75,7 @@ struct Item {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Change {
+struct CodexFileChange {
     #[serde(deserialize_with = "lenient")]
     path: String,
 }
@@ -84,7 +84,7 @@ struct Change {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_field_names, reason = "these are the program's names")]
-struct Tokens {
+struct CodexTokens {
     #[serde(deserialize_with = "lenient")]
     input_tokens: u64,
     #[serde(deserialize_with = "lenient")]
@@ -95,8 +95,8 @@ struct Tokens {
     output_tokens: u64,
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<CodexTokens> for Usage {
+    fn from(tokens: CodexTokens) -> Self {
         let cached = tokens
             .cached_input_tokens
             .saturating_add(tokens.cache_write_input_tokens);
@@ -109,25 +109,25 @@ impl From<Tokens> for Usage {
     }
 }
 
-impl records::Records for Records {
-    fn record(&mut self, line: &str, account: &mut Account) -> bool {
-        let Ok(record) = serde_json::from_str::<Record>(line) else {
+impl jsonl::EventParser for CodexEventParser {
+    fn parse_record(&mut self, line: &str, account: &mut SessionState) -> bool {
+        let Ok(record) = serde_json::from_str::<CodexRecord>(line) else {
             return false;
         };
         match record.kind.as_deref() {
             Some("thread.started") => account.session_id = record.thread_id,
-            Some("turn.started") => account.is_resumed(),
+            Some("turn.started") => account.on_resumed(),
             Some("turn.completed") => {
                 account.usage = record.usage.into();
-                account.ends(SessionStatus::Success, None);
+                account.on_result(SessionStatus::Success, None);
             }
             Some("turn.failed") => {
-                let said = unpacked(&record.error.message);
-                account.ends(SessionStatus::Failed, Some(&said));
+                let said = provider_error_message(&record.error.message);
+                account.on_result(SessionStatus::Failed, Some(&said));
             }
-            Some("error") => error(&record.message, account),
-            Some("item.started" | "item.updated") => item(&record.item, false, account),
-            Some("item.completed") => item(&record.item, true, account),
+            Some("error") => on_error(&record.message, account),
+            Some("item.started" | "item.updated") => on_item(&record.item, false, account),
+            Some("item.completed") => on_item(&record.item, true, account),
             _ => return false,
         }
         true
@@ -135,7 +135,7 @@ impl records::Records for Records {
 }
 
 /// An error at the top is a retry, or comes before the turn fails, which says it again.
-fn error(message: &str, account: &mut Account) {
+fn on_error(message: &str, account: &mut SessionState) {
     let Some(rest) = message.strip_prefix("Reconnecting... ") else {
         return;
     };
@@ -144,64 +144,70 @@ fn error(message: &str, account: &mut Account) {
     let [attempt, max] = numbers.map_or([0; 2], |(attempt, max)| {
         [attempt, max].map(|number| number.parse().unwrap_or_default())
     });
-    account.retries(attempt, max, why.trim_matches(['(', ')']));
+    account.on_api_retry(attempt, max, why.trim_matches(['(', ')']));
 }
 
-fn item(item: &Item, is_over: bool, account: &mut Account) {
+fn on_item(item: &CodexItem, is_over: bool, account: &mut SessionState) {
     let failed = matches!(item.status.as_str(), "failed" | "declined");
     match item.kind.as_str() {
-        "agent_message" if is_over => account.says(&item.text),
-        "error" if is_over => account.note(&item.message),
+        "agent_message" if is_over => account.on_text(&item.text),
+        "error" if is_over => account.on_note(&item.message),
         "command_execution" => {
             let error = match item.exit_code {
                 Some(0) | None if failed => Some(item.status.clone()),
                 Some(0) | None => None,
                 Some(code) => Some(format!("exited with {code}: {}", item.aggregated_output)),
             };
-            let call = call_of("command", &item.command);
-            tell(&item.id, call, is_over, error.as_deref(), account);
+            let call = tool_call_from_subject("command", &item.command);
+            report_tool_call(&item.id, call, is_over, error.as_deref(), account);
         }
         // A call for each file, though it is one patch that does or fails all of it.
         "file_change" => {
-            for Change { path, .. } in &item.changes {
+            for CodexFileChange { path, .. } in &item.changes {
                 let call = ToolCall {
                     writes: Some(path.clone()),
-                    ..call_of("file_change", path)
+                    ..tool_call_from_subject("file_change", path)
                 };
                 let id = format!("{} {path}", item.id);
                 let error = failed.then_some("the patch did not apply");
-                tell(&id, call, is_over, error, account);
+                report_tool_call(&id, call, is_over, error, account);
             }
         }
         "mcp_tool_call" => {
-            let call = call_of(&format!("{}.{}", item.server, item.tool), "");
-            tell(&item.id, call, is_over, failed.then_some("failed"), account);
+            let call = tool_call_from_subject(&format!("{}.{}", item.server, item.tool), "");
+            report_tool_call(&item.id, call, is_over, failed.then_some("failed"), account);
         }
         "web_search" => {
-            let call = call_of("web_search", &item.query);
-            tell(&item.id, call, is_over, None, account);
+            let call = tool_call_from_subject("web_search", &item.query);
+            report_tool_call(&item.id, call, is_over, None, account);
         }
         // Reasoning, a list of things to do, what later releases bring: no call.
         _ => {}
     }
 }
 
-fn tell(id: &str, call: ToolCall, is_over: bool, error: Option<&str>, account: &mut Account) {
-    account.calls(id, call);
+fn report_tool_call(
+    id: &str,
+    call: ToolCall,
+    is_over: bool,
+    error: Option<&str>,
+    account: &mut SessionState,
+) {
+    account.on_tool_start(id, call);
     if is_over {
-        account.answered(id, error);
+        account.on_tool_end(id, error);
     }
 }
 
 /// A provider's answer comes as it is: what it says, where it is JSON that says anything.
-fn unpacked(message: &str) -> String {
+fn provider_error_message(message: &str) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Body {
+    struct CodexErrorBody {
         #[serde(deserialize_with = "lenient")]
-        error: Said,
+        error: CodexErrorMessage,
     }
-    let body: Body = serde_json::from_str(message).unwrap_or_default();
+    let body: CodexErrorBody = serde_json::from_str(message).unwrap_or_default();
     if body.error.message.is_empty() {
         message.to_owned()
     } else {

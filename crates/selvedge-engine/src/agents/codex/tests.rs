@@ -2,11 +2,11 @@
 
 use selvedge_core::model::{Cost, MicroUsd, SessionStatus, Usage};
 
-use super::record::Records;
-use super::{CodexExec, provider};
+use super::record::CodexEventParser;
+use super::{CodexExec, provider_flags};
 use crate::activity::Activity;
-use crate::agents::records::{Allowance, Program, tests as recorded};
-use crate::agents::{Role, records::Folded};
+use crate::agents::jsonl::{AgentCli, SessionAllowance, tests as recorded};
+use crate::agents::{SessionRole, jsonl::ParsedSession};
 
 macro_rules! recording {
     ($name:literal) => {
@@ -18,7 +18,7 @@ macro_rules! recording {
     };
 }
 
-type Session = recorded::Session<Folded<Records>>;
+type Session = recorded::RecordedSession<ParsedSession<CodexEventParser>>;
 
 #[test]
 fn a_success_is_told_in_full() {
@@ -57,7 +57,7 @@ fn people_see_what_happens() {
         name: name.into(),
         ok,
     };
-    let told = Session::read(recording!("file_change")).told;
+    let told = Session::read(recording!("file_change")).activities;
     let expect = [
         started("file_change", "/workspace/a.txt"),
         ended("file_change", true),
@@ -68,7 +68,7 @@ fn people_see_what_happens() {
     assert_eq!(calls[0].writes.as_deref(), Some("/workspace/a.txt"));
     assert!(matches!(&told[0], Activity::Note(text) if text.contains("Model metadata")));
 
-    let told = Session::read(recording!("success")).told;
+    let told = Session::read(recording!("success")).activities;
     let command = "/bin/bash -lc 'printf hi > hello.txt; cat hello.txt; exit 3'";
     assert_eq!(
         told[2..4],
@@ -125,7 +125,7 @@ no json
 
 #[test]
 fn a_worker_may_write_below_its_workspace_and_a_judge_nowhere() {
-    let allowance = Allowance {
+    let allowance = SessionAllowance {
         turns: None,
         cost: None,
         retries: 2,
@@ -148,14 +148,14 @@ fn a_worker_may_write_below_its_workspace_and_a_judge_nowhere() {
     assert!(!has(&takes_over, "--sandbox=workspace-write"));
 
     request.agent.program.clear();
-    request.role = Role::Judge;
+    request.role = SessionRole::Judge;
     let judge = CodexExec.command_line(&request, allowance);
     assert!(has(&judge, "--sandbox=read-only") && has(&judge, "--output-schema"));
 }
 
 #[test]
 fn a_server_of_the_users_is_a_provider_with_bounded_retries() {
-    let words = provider(&recorded::request(), "http://127.0.0.1:1/\"v1", 2);
+    let words = provider_flags(&recorded::request(), "http://127.0.0.1:1/\"v1", 2);
     for setting in [
         "model_providers.selvedge.stream_max_retries=2",
         "model_providers.selvedge.request_max_retries=0",

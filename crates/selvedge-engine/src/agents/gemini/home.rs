@@ -9,13 +9,13 @@ use std::path::Path;
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
 
-const FOLDER: &str = ".gemini";
-const SETTINGS: &str = "settings.json";
+const CONFIG_FOLDER: &str = ".gemini";
+const SETTINGS_FILE: &str = "settings.json";
 
 /// Creates the home, replacing one that an earlier session left. `users` is the folder that holds the
 /// user's own `.gemini`, which need not exist.
 pub(super) fn create(home: &Path, users: Option<&Path>, defaults: Value) -> io::Result<()> {
-    let folder = home.join(FOLDER);
+    let folder = home.join(CONFIG_FOLDER);
     match fs::remove_dir_all(home) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -24,15 +24,15 @@ pub(super) fn create(home: &Path, users: Option<&Path>, defaults: Value) -> io::
         .recursive(true)
         .mode(0o700)
         .create(&folder)?;
-    let users = users.map(|users| users.join(FOLDER));
-    let settings = users.as_deref().map(|users| users.join(SETTINGS));
+    let users = users.map(|users| users.join(CONFIG_FOLDER));
+    let settings = users.as_deref().map(|users| users.join(SETTINGS_FILE));
     let text = settings
         .as_deref()
         .and_then(|path| fs::read_to_string(path).ok());
     let merged = text.as_deref().map_or(Some(Value::Null), parse);
     // Settings that cannot be read are linked like the rest, so that Gemini CLI reports them.
     if let Some(own) = merged.map(|own| merge(defaults, own)) {
-        fs::write(folder.join(SETTINGS), own.to_string())?;
+        fs::write(folder.join(SETTINGS_FILE), own.to_string())?;
     }
     let entries = users.and_then(|users| fs::read_dir(users).ok());
     for entry in entries.into_iter().flatten().flatten() {
@@ -75,19 +75,19 @@ mod tests {
     fn session_home_merges_settings_and_links_the_rest() {
         let root = tempfile::tempdir().unwrap();
         let (home, users) = (root.path().join("run/home"), root.path().join("user"));
-        let theirs = users.join(FOLDER);
+        let theirs = users.join(CONFIG_FOLDER);
         fs::create_dir_all(theirs.join("commands")).unwrap();
         fs::write(theirs.join("oauth_creds.json"), "{}").unwrap();
         let settings =
             "{\n// mine\n\"model\": {\"maxSessionTurns\": 3}, \"ui\": {\"theme\": \"x\"}}";
-        fs::write(theirs.join(SETTINGS), settings).unwrap();
+        fs::write(theirs.join(SETTINGS_FILE), settings).unwrap();
         let defaults = json!({"model": {"maxSessionTurns": 9, "name": "m"}, "general": {"a": 1}});
         // Twice: an API retry creates it again.
         for _ in 0..2 {
             create(&home, Some(&users), defaults.clone()).unwrap();
         }
-        let own = home.join(FOLDER);
-        let merged = fs::read_to_string(own.join(SETTINGS)).unwrap();
+        let own = home.join(CONFIG_FOLDER);
+        let merged = fs::read_to_string(own.join(SETTINGS_FILE)).unwrap();
         assert_eq!(
             serde_json::from_str::<Value>(&merged).unwrap(),
             json!({"model": {"maxSessionTurns": 3, "name": "m"}, "general": {"a": 1}, "ui": {"theme": "x"}})
@@ -98,14 +98,20 @@ mod tests {
                 theirs.join(linked)
             );
         }
-        assert_eq!(fs::read_to_string(theirs.join(SETTINGS)).unwrap(), settings);
-        fs::write(theirs.join(SETTINGS), "no settings").unwrap();
+        assert_eq!(
+            fs::read_to_string(theirs.join(SETTINGS_FILE)).unwrap(),
+            settings
+        );
+        fs::write(theirs.join(SETTINGS_FILE), "no settings").unwrap();
         create(&home, Some(&users), defaults).unwrap();
         assert_eq!(
-            fs::read_link(own.join(SETTINGS)).unwrap(),
-            theirs.join(SETTINGS)
+            fs::read_link(own.join(SETTINGS_FILE)).unwrap(),
+            theirs.join(SETTINGS_FILE)
         );
         create(&home, Some(&root.path().join("nobody")), json!({"a": 1})).unwrap();
-        assert_eq!(fs::read_to_string(own.join(SETTINGS)).unwrap(), "{\"a\":1}");
+        assert_eq!(
+            fs::read_to_string(own.join(SETTINGS_FILE)).unwrap(),
+            "{\"a\":1}"
+        );
     }
 }

@@ -6,17 +6,17 @@ use selvedge_core::model::{SessionStatus, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::agents::records::{self, Account, call, lenient};
+use crate::agents::jsonl::{self, SessionState, lenient, tool_call_from_input};
 
 /// Whether the next piece of a message goes on with the one before.
 #[derive(Debug, Default)]
-pub(in crate::agents) struct Records {
-    is_saying: bool,
+pub(in crate::agents) struct GeminiEventParser {
+    is_continuing_text: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Record<'a> {
+struct GeminiRecord<'a> {
     #[serde(rename = "type", deserialize_with = "lenient")]
     kind: Option<String>,
     /// `init`.
@@ -42,18 +42,18 @@ struct Record<'a> {
     #[serde(deserialize_with = "lenient")]
     output: String,
     #[serde(deserialize_with = "lenient")]
-    error: Said,
+    error: GeminiErrorMessage,
     /// `error`: a warning, not the end.
     #[serde(deserialize_with = "lenient")]
     message: String,
     /// `result`.
     #[serde(deserialize_with = "lenient")]
-    stats: Stats,
+    stats: GeminiStats,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Said {
+struct GeminiErrorMessage {
     #[serde(rename = "type", deserialize_with = "lenient")]
     kind: String,
     #[serde(deserialize_with = "lenient")]
@@ -63,7 +63,7 @@ struct Said {
 /// Tokens of the whole session: cached ones are among the input.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Stats {
+struct GeminiStats {
     #[serde(deserialize_with = "lenient")]
     input_tokens: u64,
     #[serde(deserialize_with = "lenient")]
@@ -71,59 +71,62 @@ struct Stats {
     #[serde(deserialize_with = "lenient")]
     cached: u64,
     #[serde(deserialize_with = "lenient")]
-    models: BTreeMap<String, OfModel>,
+    models: BTreeMap<String, GeminiModelStats>,
 }
 
 /// One model's share of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct OfModel {
+struct GeminiModelStats {
     #[serde(deserialize_with = "lenient")]
     total_tokens: u64,
 }
 
-impl records::Records for Records {
+impl jsonl::EventParser for GeminiEventParser {
     const RETRIES_ITSELF: bool = true;
 
-    fn record(&mut self, line: &str, account: &mut Account) -> bool {
-        let Ok(record) = serde_json::from_str::<Record<'_>>(line) else {
+    fn parse_record(&mut self, line: &str, account: &mut SessionState) -> bool {
+        let Ok(record) = serde_json::from_str::<GeminiRecord<'_>>(line) else {
             return false;
         };
-        let was_saying = std::mem::take(&mut self.is_saying);
+        let was_saying = std::mem::take(&mut self.is_continuing_text);
         match record.kind.as_deref() {
             Some("init") => {
                 account.session_id = record.session_id;
                 account.model = record.model;
             }
             Some("message") if record.role == "assistant" => {
-                self.is_saying = true;
+                self.is_continuing_text = true;
                 if was_saying {
-                    account.goes_on(&record.content);
+                    account.on_text_delta(&record.content);
                 } else {
-                    account.says(&record.content);
+                    account.on_text(&record.content);
                 }
             }
             // The prompt.
             Some("message") => {}
             Some("tool_use") => {
-                account.calls(&record.tool_id, call(&record.tool_name, record.parameters));
+                account.on_tool_start(
+                    &record.tool_id,
+                    tool_call_from_input(&record.tool_name, record.parameters),
+                );
             }
             Some("tool_result") => {
                 let said = [record.error.message, record.output];
                 let said = said.iter().find(|text| !text.is_empty());
                 let failed = record.status == "error";
                 let error = failed.then(|| said.map_or("failed", String::as_str));
-                account.answered(&record.tool_id, error);
+                account.on_tool_end(&record.tool_id, error);
             }
-            Some("error") => account.note(&record.message),
-            Some("result") => result(&record, account),
+            Some("error") => account.on_note(&record.message),
+            Some("result") => on_result(&record, account),
             _ => return false,
         }
         true
     }
 }
 
-fn result(record: &Record<'_>, account: &mut Account) {
+fn on_result(record: &GeminiRecord<'_>, account: &mut SessionState) {
     let stats = &record.stats;
     account.usage = Usage {
         input: stats.input_tokens.saturating_sub(stats.cached),
@@ -142,9 +145,9 @@ fn result(record: &Record<'_>, account: &mut Account) {
         _ => {}
     }
     let status = match (record.status.as_str(), record.error.kind.as_str()) {
-        ("success", _) => return account.ends(SessionStatus::Success, None),
+        ("success", _) => return account.on_result(SessionStatus::Success, None),
         (_, "FatalTurnLimitedError") => SessionStatus::TurnLimit,
         _ => SessionStatus::Failed,
     };
-    account.ends(status, Some(&record.error.message));
+    account.on_result(status, Some(&record.error.message));
 }

@@ -2,11 +2,11 @@
 
 use selvedge_core::model::{Cost, MicroUsd, SessionStatus, Usage};
 
-use super::record::Records;
-use super::{GeminiCli, settings};
+use super::record::GeminiEventParser;
+use super::{GeminiCli, build_settings};
 use crate::activity::Activity;
-use crate::agents::Role;
-use crate::agents::records::{Allowance, Folded, Program, tests as recorded};
+use crate::agents::SessionRole;
+use crate::agents::jsonl::{AgentCli, ParsedSession, SessionAllowance, tests as recorded};
 
 macro_rules! recording {
     ($name:literal) => {
@@ -18,7 +18,7 @@ macro_rules! recording {
     };
 }
 
-type Session = recorded::Session<Folded<Records>>;
+type Session = recorded::RecordedSession<ParsedSession<GeminiEventParser>>;
 
 #[test]
 fn a_success_is_told_in_full() {
@@ -38,7 +38,11 @@ fn a_success_is_told_in_full() {
     // A command that exited with 3 is a success to it.
     assert_eq!((outcome.tool_calls, outcome.tool_errors), (3, 1));
     assert_eq!(outcome.calls[0].writes.as_deref(), Some("answer"));
-    assert!(outcome.calls[2].is_undone(), "{:?}", outcome.calls[2]);
+    assert!(
+        outcome.calls[2].is_unresolved_write(),
+        "{:?}",
+        outcome.calls[2]
+    );
     assert_eq!(outcome.unknown_records, 0);
 }
 
@@ -73,7 +77,7 @@ fn a_message_comes_in_pieces_and_another_begins_after_a_tool() {
     assert_eq!(session.exited(1).text, "It is 42.");
     assert_eq!(
         session
-            .told
+            .activities
             .iter()
             .filter(|it| matches!(it, Activity::Text(_)))
             .count(),
@@ -100,12 +104,12 @@ fn what_several_models_cost_is_not_known() {
 
 #[test]
 fn its_limits_are_settings_below_the_users() {
-    let allowance = Allowance {
+    let allowance = SessionAllowance {
         turns: Some(7),
         cost: None,
         retries: 2,
     };
-    let settings = settings(allowance, true);
+    let settings = build_settings(allowance, true);
     assert_eq!(settings["general"]["maxAttempts"], 3);
     assert_eq!(settings["model"]["maxSessionTurns"], 7);
     assert_eq!(
@@ -127,7 +131,7 @@ fn its_limits_are_settings_below_the_users() {
         "--approval-mode=yolo"
     ));
     request.agent.program.clear();
-    request.role = Role::Judge;
+    request.role = SessionRole::Judge;
     assert!(has(
         &GeminiCli.command_line(&request, allowance),
         "--approval-mode=plan"

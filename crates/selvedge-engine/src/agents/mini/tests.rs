@@ -3,10 +3,10 @@
 use selvedge_core::model::{MicroUsd, Prompt, SessionOutcome, SessionStatus, Usage};
 use serde_json::{Value, json};
 
-use super::trajectory::Reading;
-use super::{MiniSwe, as_yaml, trajectory_file};
+use super::trajectory::MiniSweSessionParser;
+use super::{MiniSwe, to_yaml, trajectory_file};
 use crate::agents::SessionRequest;
-use crate::agents::records::{Allowance, Program, Reading as _, tests as recorded};
+use crate::agents::jsonl::{AgentCli, SessionAllowance, SessionParser as _, tests as recorded};
 
 fn said(text: &str, command: &str, id: &str) -> Value {
     json!({
@@ -43,7 +43,7 @@ fn outcome(exit_status: &str, request: SessionRequest) -> SessionOutcome {
     let trajectory = json!({"info": info, "messages": messages});
     std::fs::write(trajectory_file(&request), trajectory.to_string()).unwrap();
     let by_exit = SessionOutcome::new(SessionStatus::Success);
-    Reading::default().outcome(&request, by_exit, None)
+    MiniSweSessionParser::default().outcome(&request, by_exit, None)
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn its_limits_and_the_task_stand_in_its_configuration_and_nowhere_else() {
         task: "a\u{2028}b\u{7f} \u{1f600} {{x}}".to_owned(),
         correction: None,
     };
-    let allowance = Allowance {
+    let allowance = SessionAllowance {
         turns: Some(3),
         cost: Some(MicroUsd(20_000)),
         retries: 2,
@@ -100,5 +100,5 @@ fn its_limits_and_the_task_stand_in_its_configuration_and_nowhere_else() {
     let (_, settings) = MiniSwe.files(&request, allowance).swap_remove(0);
     assert!(settings.contains("\"step_limit\":3") && settings.contains("\"cost_limit\":0.02"));
     let task = r#""a\u2028b\u007f 😀 {{x}}""#;
-    assert_eq!(as_yaml(&json!(request.prompt.task)), task);
+    assert_eq!(to_yaml(&json!(request.prompt.task)), task);
 }

@@ -11,39 +11,41 @@ use serde::Deserialize;
 
 use crate::activity::Activity;
 use crate::agents::SessionRequest;
-use crate::agents::claim::{bounded, reason};
-use crate::agents::records::{self, call_of, lenient, settle, show, told_in};
+use crate::agents::final_message::{reason_from_text, truncate_to_tail};
+use crate::agents::jsonl::{
+    self, emit_line, lenient, read_session_file, resolve_status, tool_call_from_subject,
+};
 
 /// The command by which it says that it is done: no work.
-const DONE: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
+const SUBMIT_COMMAND: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 
 /// What is heard of a session while it lasts: text for people.
 #[derive(Debug, Default)]
-pub(in crate::agents) struct Reading {
-    too_long: u32,
+pub(in crate::agents) struct MiniSweSessionParser {
+    oversized_lines: u32,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Trajectory {
     #[serde(deserialize_with = "lenient")]
-    info: Info,
+    info: TrajectoryInfo,
     #[serde(deserialize_with = "lenient")]
-    messages: Vec<Message>,
+    messages: Vec<TrajectoryMessage>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Info {
+struct TrajectoryInfo {
     #[serde(deserialize_with = "lenient")]
     exit_status: String,
     #[serde(deserialize_with = "lenient")]
-    model_stats: Stats,
+    model_stats: TrajectoryModelStats,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Stats {
+struct TrajectoryModelStats {
     #[serde(deserialize_with = "lenient")]
     instance_cost: f64,
     #[serde(deserialize_with = "lenient")]
@@ -52,7 +54,7 @@ struct Stats {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Message {
+struct TrajectoryMessage {
     #[serde(deserialize_with = "lenient")]
     role: String,
     #[serde(deserialize_with = "lenient")]
@@ -60,17 +62,17 @@ struct Message {
     #[serde(deserialize_with = "lenient")]
     tool_call_id: String,
     #[serde(deserialize_with = "lenient")]
-    extra: Extra,
+    extra: TrajectoryExtra,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Extra {
+struct TrajectoryExtra {
     /// Of the model's messages.
     #[serde(deserialize_with = "lenient")]
-    actions: Vec<Action>,
+    actions: Vec<TrajectoryAction>,
     #[serde(deserialize_with = "lenient")]
-    response: Response,
+    response: TrajectoryResponse,
     /// Of a command's.
     #[serde(deserialize_with = "lenient")]
     returncode: i64,
@@ -85,7 +87,7 @@ struct Extra {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Action {
+struct TrajectoryAction {
     #[serde(deserialize_with = "lenient")]
     command: String,
     #[serde(deserialize_with = "lenient")]
@@ -94,36 +96,36 @@ struct Action {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Response {
+struct TrajectoryResponse {
     #[serde(deserialize_with = "lenient")]
     model: Option<String>,
     #[serde(deserialize_with = "lenient")]
-    usage: Tokens,
+    usage: OpenAiTokens,
 }
 
 /// Tokens as OpenAI counts them: cached ones are among the prompt's.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct OpenAiTokens {
     #[serde(rename = "prompt_tokens", deserialize_with = "lenient")]
     prompt: u64,
     #[serde(rename = "completion_tokens", deserialize_with = "lenient")]
     completion: u64,
     #[serde(rename = "prompt_tokens_details", deserialize_with = "lenient")]
-    details: Details,
+    details: OpenAiTokenDetails,
     #[serde(rename = "cache_creation_input_tokens", deserialize_with = "lenient")]
     cache_write: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Details {
+struct OpenAiTokenDetails {
     #[serde(deserialize_with = "lenient")]
     cached_tokens: u64,
 }
 
-impl From<&Tokens> for Usage {
-    fn from(tokens: &Tokens) -> Self {
+impl From<&OpenAiTokens> for Usage {
+    fn from(tokens: &OpenAiTokens) -> Self {
         let cache_read = tokens.details.cached_tokens;
         let cache_write = tokens.cache_write;
         Self {
@@ -137,13 +139,13 @@ impl From<&Tokens> for Usage {
     }
 }
 
-impl records::Reading for Reading {
-    fn line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
-        show(line, told);
+impl jsonl::SessionParser for MiniSweSessionParser {
+    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
+        emit_line(line, told);
     }
 
-    fn unknown(&mut self) {
-        self.too_long = self.too_long.saturating_add(1);
+    fn count_unknown(&mut self) {
+        self.oversized_lines = self.oversized_lines.saturating_add(1);
     }
 
     fn outcome(
@@ -152,18 +154,20 @@ impl records::Reading for Reading {
         by_exit: SessionOutcome,
         stopped_at: Option<Instant>,
     ) -> SessionOutcome {
-        let text = told_in(&super::trajectory_file(request)).unwrap_or_default();
+        let text = read_session_file(&super::trajectory_file(request)).unwrap_or_default();
         let trajectory: Trajectory = serde_json::from_str(&text).unwrap_or_default();
         // It is written after each step: what ended by itself ended before any stop.
-        let ended = trajectory.ending(request).filter(|_| stopped_at.is_none());
+        let ended = trajectory
+            .end_status(request)
+            .filter(|_| stopped_at.is_none());
         let ending = ended.map(|(status, error)| (status, error, Instant::now()));
-        let (status, error) = settle(ending, by_exit, stopped_at);
+        let (status, error) = resolve_status(ending, by_exit, stopped_at);
         let (calls, started, errors) = trajectory.calls();
         let usage = trajectory.usage();
         let model = trajectory.model().or_else(|| request.agent.model.clone());
         SessionOutcome {
             error,
-            text: bounded(trajectory.last_words()),
+            text: truncate_to_tail(trajectory.final_text()),
             usage,
             cost: trajectory.cost(&usage, model.as_deref(), &request.agent),
             model,
@@ -171,30 +175,33 @@ impl records::Reading for Reading {
             tool_calls: started,
             tool_errors: errors,
             calls,
-            unknown_records: self.too_long,
+            unknown_records: self.oversized_lines,
             ..SessionOutcome::new(status)
         }
     }
 
-    fn asked_in_vain(&self) -> Option<u32> {
+    fn transient_api_failures(&self) -> Option<u32> {
         None
     }
 }
 
 impl Trajectory {
-    fn of_model(&self) -> impl DoubleEndedIterator<Item = &Message> {
+    fn model_messages(&self) -> impl DoubleEndedIterator<Item = &TrajectoryMessage> {
         self.messages
             .iter()
             .filter(|message| message.role == "assistant")
     }
 
     fn model(&self) -> Option<String> {
-        self.of_model()
+        self.model_messages()
             .find_map(|message| message.extra.response.model.clone())
     }
 
-    fn last_words(&self) -> &str {
-        let mut said = self.of_model().rev().map(|message| message.content.trim());
+    fn final_text(&self) -> &str {
+        let mut said = self
+            .model_messages()
+            .rev()
+            .map(|message| message.content.trim());
         said.find(|text| !text.is_empty()).unwrap_or_default()
     }
 
@@ -225,9 +232,9 @@ impl Trajectory {
         let (mut started, mut errors) = (0_u32, 0_u32);
         for message in &self.messages {
             let actions = message.extra.actions.iter();
-            for action in actions.filter(|action| !action.command.contains(DONE)) {
+            for action in actions.filter(|action| !action.command.contains(SUBMIT_COMMAND)) {
                 started = started.saturating_add(1);
-                let call = call_of("bash", &action.command);
+                let call = tool_call_from_subject("bash", &action.command);
                 running.insert(action.tool_call_id.as_str(), call);
             }
             if let Some(call) = running.remove(message.tool_call_id.as_str()) {
@@ -240,8 +247,8 @@ impl Trajectory {
     }
 
     /// How it says that it ended; nothing while it has not.
-    fn ending(&self, request: &SessionRequest) -> Option<(SessionStatus, Option<String>)> {
-        let Info {
+    fn end_status(&self, request: &SessionRequest) -> Option<(SessionStatus, Option<String>)> {
+        let TrajectoryInfo {
             exit_status,
             model_stats,
         } = &self.info;
@@ -267,14 +274,14 @@ impl Trajectory {
                 let said = last.map_or("", |message| message.extra.exception_str.as_str());
                 (
                     SessionStatus::Failed,
-                    Some(reason(&format!("{other}: {said}"))),
+                    Some(reason_from_text(&format!("{other}: {said}"))),
                 )
             }
         })
     }
 }
 
-impl Extra {
+impl TrajectoryExtra {
     fn error(&self) -> Option<String> {
         let failed = self.returncode != 0 || !self.exception_info.is_empty();
         failed.then(|| {
@@ -284,7 +291,7 @@ impl Extra {
                 exception_info,
                 ..
             } = self;
-            reason(&format!(
+            reason_from_text(&format!(
                 "exited with {returncode}: {exception_info}{raw_output}"
             ))
         })

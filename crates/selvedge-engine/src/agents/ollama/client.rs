@@ -9,10 +9,14 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::endpoint::Endpoint;
-use super::wire::{ChatRequest, Chunk, ErrorBody, Options, Shown};
-use crate::agents::chat::clocks::{Clocks, Stopped};
-use crate::agents::chat::model::{About, ChatError, Model, Question, Reply, chain, http};
-use crate::agents::retry::retry_after;
+use super::wire::{
+    OllamaChatRequest, OllamaChunk, OllamaErrorBody, OllamaModelInfo, OllamaOptions,
+};
+use crate::agents::chat::model::{
+    ChatError, ChatModel, ModelInfo, ModelReply, ModelRequest, error_chain, http_client,
+};
+use crate::agents::chat::timeouts::{SessionTimer, WaitError};
+use crate::agents::retry::parse_retry_after;
 
 /// Bytes of one answer: far beyond what `num_predict` lets a model say.
 const ANSWER_LIMIT: usize = 8 << 20;
@@ -21,36 +25,41 @@ const ERROR_LIMIT: usize = 64 << 10;
 
 /// Speaks to one model server.
 #[derive(Debug)]
-pub(super) struct Client<'a> {
+pub(super) struct OllamaClient<'a> {
     http: reqwest::Client,
     endpoint: &'a Endpoint,
     model: &'a str,
 }
 
-impl Model for Client<'_> {
+impl ChatModel for OllamaClient<'_> {
     fn name(&self) -> &str {
         self.model
     }
 
-    fn about<'a>(&'a self, clocks: &'a Clocks<'_>) -> BoxFuture<'a, Result<About, ChatError>> {
-        let about = |shown: Shown| About {
+    fn model_info<'a>(
+        &'a self,
+        clocks: &'a SessionTimer<'_>,
+    ) -> BoxFuture<'a, Result<ModelInfo, ChatError>> {
+        let about = |shown: OllamaModelInfo| ModelInfo {
             context: shown.context_length(),
             has_tools: shown.has_tools(),
         };
-        self.show(clocks).map(move |shown| shown.map(about)).boxed()
+        self.show_model(clocks)
+            .map(move |shown| shown.map(about))
+            .boxed()
     }
 
-    fn turn<'a>(
+    fn next_turn<'a>(
         &'a self,
-        question: Question<'a>,
-        clocks: &'a Clocks<'_>,
-    ) -> BoxFuture<'a, Result<Reply, ChatError>> {
+        question: ModelRequest<'a>,
+        clocks: &'a SessionTimer<'_>,
+    ) -> BoxFuture<'a, Result<ModelReply, ChatError>> {
         self.chat(question, clocks).boxed()
     }
 
     /// A model on one's own machine costs nothing. Ollama also passes on to models that it hosts, and
     /// what those cost it does not say.
-    fn cost(&self, _: &Usage) -> Cost {
+    fn cost_of(&self, _: &Usage) -> Cost {
         if self.model.ends_with("-cloud") || self.model.ends_with(":cloud") {
             Cost::UNKNOWN
         } else {
@@ -59,9 +68,9 @@ impl Model for Client<'_> {
     }
 }
 
-impl<'a> Client<'a> {
+impl<'a> OllamaClient<'a> {
     pub(super) fn new(endpoint: &'a Endpoint, model: &'a str) -> Result<Self, ChatError> {
-        let http = http(endpoint.is_local())?;
+        let http = http_client(endpoint.is_local())?;
         Ok(Self {
             http,
             endpoint,
@@ -71,55 +80,59 @@ impl<'a> Client<'a> {
 
     /// What the server knows of the model. Servers that are only like Ollama may not have this
     /// call: then nothing is known.
-    async fn show(&self, clocks: &Clocks<'_>) -> Result<Shown, ChatError> {
+    async fn show_model(&self, clocks: &SessionTimer<'_>) -> Result<OllamaModelInfo, ChatError> {
         match self
             .post("/api/show", &json!({ "model": self.model }), clocks)
             .await
         {
-            Ok(response) => match clocks.watch(response.json()).await? {
+            Ok(response) => match clocks.wait_for(response.json()).await? {
                 Ok(shown) => Ok(shown),
-                Err(_) => Ok(Shown::default()),
+                Err(_) => Ok(OllamaModelInfo::default()),
             },
-            Err(ChatError::Rejected { .. }) => Ok(Shown::default()),
+            Err(ChatError::Rejected { .. }) => Ok(OllamaModelInfo::default()),
             Err(error) => Err(error),
         }
     }
 
     /// Asks, and reads the answer to its end.
-    async fn chat(&self, question: Question<'_>, clocks: &Clocks<'_>) -> Result<Reply, ChatError> {
-        let request = ChatRequest {
+    async fn chat(
+        &self,
+        question: ModelRequest<'_>,
+        clocks: &SessionTimer<'_>,
+    ) -> Result<ModelReply, ChatError> {
+        let request = OllamaChatRequest {
             model: self.model,
             messages: question.messages,
             tools: question.tools,
             format: question.schema,
             stream: true,
-            options: Options {
+            options: OllamaOptions {
                 num_ctx: question.window.context,
-                num_predict: question.window.answer,
+                num_predict: question.window.output,
             },
         };
         let response = self.post("/api/chat", &request, clocks).await?;
-        read(response.bytes_stream(), clocks).await
+        read_reply(response.bytes_stream(), clocks).await
     }
 
     async fn post(
         &self,
         path: &str,
         body: &(impl Serialize + Sync),
-        clocks: &Clocks<'_>,
+        clocks: &SessionTimer<'_>,
     ) -> Result<Response, ChatError> {
         let sent = self.http.post(self.endpoint.url(path)).json(body).send();
-        let response = match clocks.watch(sent).await? {
+        let response = match clocks.wait_for(sent).await? {
             Ok(response) => response,
             Err(error) if error.is_connect() => {
                 let address = self.endpoint.name().to_owned();
-                return Err(ChatError::Refused {
+                return Err(ChatError::ConnectionFailed {
                     address,
                     hint: ": start it with `ollama serve`",
-                    cause: chain(&error),
+                    cause: error_chain(&error),
                 });
             }
-            Err(error) => return Err(ChatError::BrokenOff(chain(&error))),
+            Err(error) => return Err(ChatError::ConnectionLost(error_chain(&error))),
         };
         let status = response.status();
         if status.is_success() {
@@ -128,10 +141,10 @@ impl<'a> Client<'a> {
         let header = response.headers().get(RETRY_AFTER);
         let wait = header
             .and_then(|value| value.to_str().ok())
-            .and_then(retry_after);
+            .and_then(parse_retry_after);
         let message = error_message(response, clocks).await?;
         if status == StatusCode::NOT_FOUND && message.contains("model") {
-            return Err(ChatError::NoModel {
+            return Err(ChatError::ModelNotFound {
                 model: self.model.to_owned(),
                 hint: format!(": get it with `ollama pull {}`", self.model),
             });
@@ -145,24 +158,24 @@ impl<'a> Client<'a> {
 }
 
 /// The `error` of a JSON body, else its text, else the status in words.
-async fn error_message(response: Response, clocks: &Clocks<'_>) -> Result<String, Stopped> {
+async fn error_message(response: Response, clocks: &SessionTimer<'_>) -> Result<String, WaitError> {
     let in_words = response
         .status()
         .canonical_reason()
         .unwrap_or("no reason given");
     let mut body = Vec::new();
     let mut stream = response.bytes_stream();
-    while let Some(Ok(piece)) = clocks.watch(stream.next()).await? {
+    while let Some(Ok(piece)) = clocks.wait_for(stream.next()).await? {
         body.extend_from_slice(&piece);
         if body.len() > ERROR_LIMIT {
             break;
         }
     }
-    let said = match serde_json::from_slice::<ErrorBody>(&body) {
+    let said = match serde_json::from_slice::<OllamaErrorBody>(&body) {
         Ok(body) => body.error,
         Err(_) => String::from_utf8_lossy(&body).into_owned(),
     };
-    let said = crate::agents::claim::reason(&said);
+    let said = crate::agents::final_message::reason_from_text(&said);
     Ok(if said.is_empty() {
         in_words.to_owned()
     } else {
@@ -170,50 +183,50 @@ async fn error_message(response: Response, clocks: &Clocks<'_>) -> Result<String
     })
 }
 
-async fn read<B, E>(
+async fn read_reply<B, E>(
     mut body: impl Stream<Item = Result<B, E>> + Unpin,
-    clocks: &Clocks<'_>,
-) -> Result<Reply, ChatError>
+    clocks: &SessionTimer<'_>,
+) -> Result<ModelReply, ChatError>
 where
     B: AsRef<[u8]>,
     E: std::error::Error,
 {
-    let mut reply = Reply::default();
+    let mut reply = ModelReply::default();
     let mut begun: Vec<u8> = Vec::new();
     let mut length = 0;
-    while let Some(piece) = clocks.watch(body.next()).await? {
-        let piece = piece.map_err(|error| ChatError::BrokenOff(chain(&error)))?;
+    while let Some(piece) = clocks.wait_for(body.next()).await? {
+        let piece = piece.map_err(|error| ChatError::ConnectionLost(error_chain(&error)))?;
         length += piece.as_ref().len();
         if length > ANSWER_LIMIT {
-            return Err(ChatError::BrokenOff("it does not end".to_owned()));
+            return Err(ChatError::ConnectionLost("it does not end".to_owned()));
         }
         begun.extend_from_slice(piece.as_ref());
         while let Some(end) = begun.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = begun.drain(..=end).collect();
-            if reply.take(&line)? {
+            if reply.add_line(&line)? {
                 return Ok(reply);
             }
         }
     }
-    if reply.take(&begun)? {
+    if reply.add_line(&begun)? {
         return Ok(reply);
     }
-    Err(ChatError::BrokenOff(
+    Err(ChatError::ConnectionLost(
         "the connection ended in the middle".to_owned(),
     ))
 }
 
-impl Reply {
+impl ModelReply {
     /// Takes one line; says whether it was the last.
-    fn take(&mut self, line: &[u8]) -> Result<bool, ChatError> {
+    fn add_line(&mut self, line: &[u8]) -> Result<bool, ChatError> {
         if line.trim_ascii().is_empty() {
             return Ok(false);
         }
         // A line that cannot be read is a piece of the answer that is missing.
-        let chunk: Chunk = serde_json::from_slice(line)
-            .map_err(|error| ChatError::BrokenOff(format!("a line is no JSON: {error}")))?;
+        let chunk: OllamaChunk = serde_json::from_slice(line)
+            .map_err(|error| ChatError::ConnectionLost(format!("a line is no JSON: {error}")))?;
         if let Some(error) = chunk.error {
-            return Err(ChatError::BrokenOff(error));
+            return Err(ChatError::ConnectionLost(error));
         }
         if let Some(message) = chunk.message {
             self.content.push_str(&message.content.unwrap_or_default());
@@ -222,7 +235,7 @@ impl Reply {
                 .extend(calls.into_iter().map(|call| call.function));
         }
         if chunk.done {
-            self.is_cut = chunk.done_reason.as_deref() == Some("length");
+            self.is_truncated = chunk.done_reason.as_deref() == Some("length");
             self.usage = Some(Usage {
                 input: chunk.prompt_eval_count.unwrap_or(0),
                 output: chunk.eval_count.unwrap_or(0),
@@ -247,14 +260,14 @@ mod tests {
         max_turns: None,
     };
 
-    async fn read_text(text: &str, size: usize) -> Result<Reply, ChatError> {
+    async fn read_text(text: &str, size: usize) -> Result<ModelReply, ChatError> {
         let cancel = CancellationToken::new();
         let pieces: Vec<_> = text
             .as_bytes()
             .chunks(size)
             .map(Ok::<_, std::io::Error>)
             .collect();
-        read(stream::iter(pieces), &Clocks::start(LIMITS, &cancel)).await
+        read_reply(stream::iter(pieces), &SessionTimer::start(LIMITS, &cancel)).await
     }
 
     #[tokio::test]
@@ -268,7 +281,7 @@ mod tests {
             assert_eq!(reply.calls[0].arguments["a"], 1);
             let usage = reply.usage.unwrap();
             assert_eq!((usage.input, usage.output), (7, 3));
-            assert!(reply.is_cut);
+            assert!(reply.is_truncated);
         }
     }
 
@@ -281,8 +294,8 @@ mod tests {
             "{\"error\":\"out of memory\"}",
         ] {
             let error = read_text(text, 10).await.unwrap_err();
-            assert!(matches!(error, ChatError::BrokenOff(_)), "{error}");
-            assert!(error.is_passing(false));
+            assert!(matches!(error, ChatError::ConnectionLost(_)), "{error}");
+            assert!(error.is_transient(false));
         }
     }
 }

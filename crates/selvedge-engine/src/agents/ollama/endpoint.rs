@@ -20,11 +20,11 @@ pub(in crate::agents) struct Endpoint {
 #[error(
     "`{0}` is not the address of a model server: expected something like http://127.0.0.1:11434"
 )]
-pub(in crate::agents) struct BadAddress(String);
+pub(in crate::agents) struct InvalidAddressError(String);
 
 impl Endpoint {
     /// The server of an agent.
-    pub(in crate::agents) fn of(agent: &AgentSpec) -> Result<Self, BadAddress> {
+    pub(in crate::agents) fn for_agent(agent: &AgentSpec) -> Result<Self, InvalidAddressError> {
         let ours = || std::env::var("OLLAMA_HOST").ok();
         let told = agent
             .base_url
@@ -36,8 +36,8 @@ impl Endpoint {
         Self::parse(told.as_deref().unwrap_or(DEFAULT_ADDRESS))
     }
 
-    fn parse(address: &str) -> Result<Self, BadAddress> {
-        let bad = || BadAddress(address.to_owned());
+    fn parse(address: &str) -> Result<Self, InvalidAddressError> {
+        let bad = || InvalidAddressError(address.to_owned());
         let trimmed = address.trim();
         let has_scheme = trimmed.contains("://");
         let text = if has_scheme {

@@ -4,25 +4,25 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::agents::chat::conversation::{Message, ToolCall};
+use crate::agents::chat::conversation::{ConversationMessage, RequestedToolCall};
 
 /// One request.
 #[derive(Debug, Serialize)]
-pub(super) struct ChatRequest<'a> {
+pub(super) struct OllamaChatRequest<'a> {
     pub(super) model: &'a str,
-    pub(super) messages: &'a [Message],
+    pub(super) messages: &'a [ConversationMessage],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tools: Option<&'a Value>,
     /// A JSON schema for the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) format: Option<Value>,
     pub(super) stream: bool,
-    pub(super) options: Options,
+    pub(super) options: OllamaOptions,
 }
 
 /// What the server's defaults are too small for.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Options {
+pub(super) struct OllamaOptions {
     /// Tokens of context. What does not fit is cut off by the server without a word.
     pub(super) num_ctx: usize,
     /// Tokens of one answer at most: a small model may never stop.
@@ -32,8 +32,8 @@ pub(super) struct Options {
 /// One line of the answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Chunk {
-    pub(super) message: Option<ChunkMessage>,
+pub(super) struct OllamaChunk {
+    pub(super) message: Option<OllamaChunkMessage>,
     pub(super) done: bool,
     pub(super) done_reason: Option<String>,
     pub(super) prompt_eval_count: Option<u64>,
@@ -45,27 +45,27 @@ pub(super) struct Chunk {
 /// What a line adds to the answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ChunkMessage {
+pub(super) struct OllamaChunkMessage {
     pub(super) content: Option<String>,
-    pub(super) tool_calls: Option<Vec<ToolCall>>,
+    pub(super) tool_calls: Option<Vec<RequestedToolCall>>,
 }
 
 /// The body of an HTTP error.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ErrorBody {
+pub(super) struct OllamaErrorBody {
     pub(super) error: String,
 }
 
 /// What `/api/show` says of a model.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Shown {
+pub(super) struct OllamaModelInfo {
     pub(super) model_info: Map<String, Value>,
     pub(super) capabilities: Option<Vec<String>>,
 }
 
-impl Shown {
+impl OllamaModelInfo {
     /// Tokens that the model was made for.
     pub(super) fn context_length(&self) -> Option<usize> {
         let mut info = self.model_info.iter();

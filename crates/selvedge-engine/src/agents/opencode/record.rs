@@ -5,29 +5,29 @@ use selvedge_core::model::{MicroUsd, SessionStatus, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::agents::records::{self, Account, call, lenient};
+use crate::agents::jsonl::{self, SessionState, lenient, tool_call_from_input};
 
 /// What is to be remembered between two of OpenCode's records: nothing.
 #[derive(Debug, Default)]
-pub(in crate::agents) struct Records;
+pub(in crate::agents) struct OpenCodeEventParser;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Record<'a> {
+struct OpenCodeRecord<'a> {
     #[serde(rename = "type", deserialize_with = "lenient")]
     kind: Option<String>,
     #[serde(rename = "sessionID", deserialize_with = "lenient")]
     session_id: Option<String>,
     #[serde(borrow, deserialize_with = "lenient")]
-    part: Part<'a>,
+    part: OpenCodePart<'a>,
     /// `error`.
     #[serde(deserialize_with = "lenient")]
-    error: Trouble,
+    error: OpenCodeError,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Part<'a> {
+struct OpenCodePart<'a> {
     /// `text`.
     #[serde(deserialize_with = "lenient")]
     text: String,
@@ -37,19 +37,19 @@ struct Part<'a> {
     #[serde(rename = "callID", deserialize_with = "lenient")]
     call_id: String,
     #[serde(borrow, deserialize_with = "lenient")]
-    state: State<'a>,
+    state: OpenCodeToolState<'a>,
     /// `step_finish`.
     #[serde(deserialize_with = "lenient")]
     reason: String,
     #[serde(deserialize_with = "lenient")]
     cost: f64,
     #[serde(deserialize_with = "lenient")]
-    tokens: Tokens,
+    tokens: OpenCodeTokens,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct State<'a> {
+struct OpenCodeToolState<'a> {
     #[serde(deserialize_with = "lenient")]
     status: String,
     #[serde(borrow)]
@@ -59,12 +59,12 @@ struct State<'a> {
     #[serde(deserialize_with = "lenient")]
     error: String,
     #[serde(deserialize_with = "lenient")]
-    metadata: Metadata,
+    metadata: OpenCodeToolMetadata,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
+struct OpenCodeToolMetadata {
     /// Of a command.
     #[serde(deserialize_with = "lenient")]
     exit: Option<i64>,
@@ -73,7 +73,7 @@ struct Metadata {
 /// Tokens of one step: cached ones stand beside the input, reasoning beside the output.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Tokens {
+struct OpenCodeTokens {
     #[serde(deserialize_with = "lenient")]
     input: u64,
     #[serde(deserialize_with = "lenient")]
@@ -81,12 +81,12 @@ struct Tokens {
     #[serde(deserialize_with = "lenient")]
     reasoning: u64,
     #[serde(deserialize_with = "lenient")]
-    cache: Cache,
+    cache: OpenCodeCacheTokens,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Cache {
+struct OpenCodeCacheTokens {
     #[serde(deserialize_with = "lenient")]
     read: u64,
     #[serde(deserialize_with = "lenient")]
@@ -95,22 +95,22 @@ struct Cache {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Trouble {
+struct OpenCodeError {
     #[serde(deserialize_with = "lenient")]
     name: String,
     #[serde(deserialize_with = "lenient")]
-    data: Data,
+    data: OpenCodeErrorData,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Data {
+struct OpenCodeErrorData {
     #[serde(deserialize_with = "lenient")]
     message: String,
 }
 
-impl From<Tokens> for Usage {
-    fn from(tokens: Tokens) -> Self {
+impl From<OpenCodeTokens> for Usage {
+    fn from(tokens: OpenCodeTokens) -> Self {
         Self {
             input: tokens.input,
             output: tokens.output.saturating_add(tokens.reasoning),
@@ -120,11 +120,11 @@ impl From<Tokens> for Usage {
     }
 }
 
-impl records::Records for Records {
+impl jsonl::EventParser for OpenCodeEventParser {
     const RETRIES_ITSELF: bool = true;
 
-    fn record(&mut self, line: &str, account: &mut Account) -> bool {
-        let Ok(record) = serde_json::from_str::<Record<'_>>(line) else {
+    fn parse_record(&mut self, line: &str, account: &mut SessionState) -> bool {
+        let Ok(record) = serde_json::from_str::<OpenCodeRecord<'_>>(line) else {
             return false;
         };
         if record.session_id.is_some() {
@@ -132,18 +132,18 @@ impl records::Records for Records {
         }
         let part = record.part;
         match record.kind.as_deref() {
-            Some("step_start") => account.is_resumed(),
-            Some("text") => account.says(&part.text),
-            Some("tool_use") => tool(&part, account),
-            Some("step_finish") => step(part, account),
+            Some("step_start") => account.on_resumed(),
+            Some("text") => account.on_text(&part.text),
+            Some("tool_use") => on_tool(&part, account),
+            Some("step_finish") => on_step(part, account),
             Some("error") => {
-                let Trouble { name, data } = record.error;
+                let OpenCodeError { name, data } = record.error;
                 let said = if data.message.is_empty() {
                     name
                 } else {
                     data.message
                 };
-                account.ends(SessionStatus::Failed, Some(&said));
+                account.on_result(SessionStatus::Failed, Some(&said));
             }
             Some("reasoning") => {}
             _ => return false,
@@ -153,18 +153,18 @@ impl records::Records for Records {
 }
 
 /// A tool is told of once it has come back.
-fn tool(part: &Part<'_>, account: &mut Account) {
+fn on_tool(part: &OpenCodePart<'_>, account: &mut SessionState) {
     let state = &part.state;
-    account.calls(&part.call_id, call(&part.tool, state.input));
+    account.on_tool_start(&part.call_id, tool_call_from_input(&part.tool, state.input));
     let error = match (state.status.as_str(), state.metadata.exit) {
         ("error", _) => Some(state.error.clone()),
         (_, Some(code)) if code != 0 => Some(format!("exited with {code}: {}", state.output)),
         _ => None,
     };
-    account.answered(&part.call_id, error.as_deref());
+    account.on_tool_end(&part.call_id, error.as_deref());
 }
 
-fn step(part: Part<'_>, account: &mut Account) {
+fn on_step(part: OpenCodePart<'_>, account: &mut SessionState) {
     account.usage = account.usage + Usage::from(part.tokens);
     account.turns = Some(account.turns.unwrap_or_default().saturating_add(1));
     // Nothing is what a model costs that it has no price for: that is not known, then.
@@ -173,10 +173,10 @@ fn step(part: Part<'_>, account: &mut Account) {
         account.cost = Some(MicroUsd(before.0.saturating_add(cost.0)));
     }
     match part.reason.as_str() {
-        "stop" => account.ends(SessionStatus::Success, None),
+        "stop" => account.on_result(SessionStatus::Success, None),
         // Another step follows.
         "tool-calls" => {}
-        other => account.ends(
+        other => account.on_result(
             SessionStatus::Failed,
             Some(&format!("the model ended: {other}")),
         ),

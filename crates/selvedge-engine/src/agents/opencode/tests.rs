@@ -3,9 +3,9 @@
 use selvedge_core::model::{Cost, MicroUsd, SessionStatus, Usage};
 
 use super::OpenCodeRun;
-use super::record::Records;
-use crate::agents::Role;
-use crate::agents::records::{Allowance, Folded, Program, tests as recorded};
+use super::record::OpenCodeEventParser;
+use crate::agents::SessionRole;
+use crate::agents::jsonl::{AgentCli, ParsedSession, SessionAllowance, tests as recorded};
 
 macro_rules! recording {
     ($name:literal) => {
@@ -17,7 +17,7 @@ macro_rules! recording {
     };
 }
 
-type Session = recorded::Session<Folded<Records>>;
+type Session = recorded::RecordedSession<ParsedSession<OpenCodeEventParser>>;
 
 #[test]
 fn a_success_is_told_in_full() {
@@ -45,7 +45,7 @@ fn a_success_is_told_in_full() {
         Some("/workspace/answer")
     );
     assert_eq!(outcome.calls[1].error.as_deref(), Some("exited with 3: 42"));
-    assert!(outcome.calls[2].is_undone());
+    assert!(outcome.calls[2].is_unresolved_write());
     assert_eq!(outcome.unknown_records, 0);
 }
 
@@ -89,7 +89,7 @@ fn only_a_model_that_stopped_by_itself_is_done() {
 
 #[test]
 fn a_judge_is_its_planner_and_a_worker_asks_nobody() {
-    let allowance = Allowance {
+    let allowance = SessionAllowance {
         turns: None,
         cost: None,
         retries: 2,
@@ -97,7 +97,7 @@ fn a_judge_is_its_planner_and_a_worker_asks_nobody() {
     let mut request = recorded::request();
     let worker = OpenCodeRun.command_line(&request, allowance);
     assert_eq!(worker.last().unwrap(), "--auto");
-    request.role = Role::Judge;
+    request.role = SessionRole::Judge;
     let judge = OpenCodeRun.command_line(&request, allowance);
     assert_eq!(judge.last().unwrap(), "--agent=plan");
 }

@@ -2,9 +2,9 @@
 
 use selvedge_core::model::{Cost, SessionStatus, Usage};
 
-use super::{QwenCode, Records};
-use crate::agents::Role;
-use crate::agents::records::{Allowance, Program, tests as recorded};
+use super::{QwenCode, QwenSessionParser};
+use crate::agents::SessionRole;
+use crate::agents::jsonl::{AgentCli, SessionAllowance, tests as recorded};
 
 macro_rules! recording {
     ($name:literal) => {
@@ -16,7 +16,7 @@ macro_rules! recording {
     };
 }
 
-type Session = recorded::Session<Records>;
+type Session = recorded::RecordedSession<QwenSessionParser>;
 
 #[test]
 fn a_success_is_told_in_full() {
@@ -38,7 +38,7 @@ fn a_success_is_told_in_full() {
         outcome.calls[0].writes.as_deref(),
         Some("/workspace/answer")
     );
-    assert!(outcome.calls[2].is_undone());
+    assert!(outcome.calls[2].is_unresolved_write());
     assert_eq!(outcome.unknown_records, 0);
 }
 
@@ -56,7 +56,7 @@ fn an_error_is_told_in_a_field_of_its_own() {
 
 #[test]
 fn a_worker_asks_nobody_and_a_judge_is_held_to_a_form() {
-    let allowance = Allowance {
+    let allowance = SessionAllowance {
         turns: Some(3),
         cost: None,
         retries: 2,
@@ -67,7 +67,7 @@ fn a_worker_asks_nobody_and_a_judge_is_held_to_a_form() {
         worker[2..],
         ["--max-session-turns", "3", "--approval-mode=yolo"]
     );
-    request.role = Role::Judge;
+    request.role = SessionRole::Judge;
     let judge = QwenCode.command_line(&request, allowance);
     assert!(judge.iter().any(|word| word == "--approval-mode=plan"));
     assert!(judge.iter().any(|word| word == "--json-schema"));

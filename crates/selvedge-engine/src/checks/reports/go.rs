@@ -5,25 +5,25 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::process::capture::Filter;
+use crate::process::capture::OutputFilter;
 
 /// How much text waits for its package to end; beyond that it is let out as it stands.
-const WAITING_BYTES: usize = 4 << 20;
+const MAX_BUFFERED_BYTES: usize = 4 << 20;
 /// The longest event; what is longer is none of the tool's.
-const LINE_BYTES: usize = 1 << 20;
+const MAX_EVENT_BYTES: usize = 1 << 20;
 
 /// Turns events into text.
 #[derive(Debug, Default)]
-pub(in crate::checks) struct Events {
+pub(in crate::checks) struct GoTestFilter {
     /// The beginning of a line whose end has not come yet.
     line: Vec<u8>,
     packages: BTreeMap<String, String>,
-    waiting: usize,
+    buffered: usize,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Event {
+struct GoTestEvent {
     action: String,
     #[serde(default, alias = "ImportPath")]
     package: String,
@@ -33,52 +33,52 @@ struct Event {
     output: String,
 }
 
-impl Filter for Events {
+impl OutputFilter for GoTestFilter {
     fn pass(&mut self, chunk: &[u8], kept: &mut Vec<u8>) {
         for part in chunk.split_inclusive(|&byte| byte == b'\n') {
             self.line.extend_from_slice(part);
-            if part.ends_with(b"\n") || self.line.len() > LINE_BYTES {
-                self.line_ends(kept);
+            if part.ends_with(b"\n") || self.line.len() > MAX_EVENT_BYTES {
+                self.finish_line(kept);
             }
         }
     }
 
     fn finish(&mut self, kept: &mut Vec<u8>) {
-        self.line_ends(kept);
-        self.let_out(kept);
+        self.finish_line(kept);
+        self.flush(kept);
     }
 }
 
-impl Events {
-    fn line_ends(&mut self, kept: &mut Vec<u8>) {
+impl GoTestFilter {
+    fn finish_line(&mut self, kept: &mut Vec<u8>) {
         let line = std::mem::take(&mut self.line);
-        let Some(event) = event(&line) else {
+        let Some(event) = parse_event(&line) else {
             kept.extend_from_slice(&line);
             return;
         };
-        self.waiting += event.output.len();
+        self.buffered += event.output.len();
         let ends =
             event.test.is_none() && matches!(event.action.as_str(), "pass" | "fail" | "skip");
         let text = self.packages.entry(event.package.clone()).or_default();
         text.push_str(&event.output);
         if ends && let Some(text) = self.packages.remove(&event.package) {
-            self.waiting = self.waiting.saturating_sub(text.len());
+            self.buffered = self.buffered.saturating_sub(text.len());
             kept.extend_from_slice(text.as_bytes());
         }
-        if self.waiting > WAITING_BYTES {
-            self.let_out(kept);
+        if self.buffered > MAX_BUFFERED_BYTES {
+            self.flush(kept);
         }
     }
 
-    fn let_out(&mut self, kept: &mut Vec<u8>) {
+    fn flush(&mut self, kept: &mut Vec<u8>) {
         for (_, text) in std::mem::take(&mut self.packages) {
             kept.extend_from_slice(text.as_bytes());
         }
-        self.waiting = 0;
+        self.buffered = 0;
     }
 }
 
-fn event(line: &[u8]) -> Option<Event> {
+fn parse_event(line: &[u8]) -> Option<GoTestEvent> {
     if !line.starts_with(b"{\"") {
         return None;
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn packages_come_one_after_the_other_wherever_the_stream_is_cut() {
         for size in 1..STREAM.len() {
-            let (mut events, mut kept) = (Events::default(), Vec::new());
+            let (mut events, mut kept) = (GoTestFilter::default(), Vec::new());
             for chunk in STREAM.as_bytes().chunks(size) {
                 events.pass(chunk, &mut kept);
             }
@@ -121,14 +121,14 @@ mod tests {
 
     #[test]
     fn what_never_ends_does_not_wait_for_ever() {
-        let (mut events, mut kept) = (Events::default(), Vec::new());
+        let (mut events, mut kept) = (GoTestFilter::default(), Vec::new());
         let line = format!(
             r#"{{"Action":"output","Package":"a","Output":"{}"}}"#,
             "x".repeat(1000)
         );
-        for _ in 0..=WAITING_BYTES / 1000 {
+        for _ in 0..=MAX_BUFFERED_BYTES / 1000 {
             events.pass(format!("{line}\n").as_bytes(), &mut kept);
         }
-        assert!(kept.len() > WAITING_BYTES);
+        assert!(kept.len() > MAX_BUFFERED_BYTES);
     }
 }

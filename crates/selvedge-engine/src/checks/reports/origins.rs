@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 /// Folders of installed packages, which may lie in a workspace.
-const INSTALLED: [&str; 6] = [
+const INSTALL_FOLDERS: [&str; 6] = [
     "site-packages",
     "dist-packages",
     "node_modules",
@@ -12,7 +12,7 @@ const INSTALLED: [&str; 6] = [
     ".nox",
 ];
 /// How many modules are named.
-const NAMED: usize = 10;
+const MAX_NAMED_MODULES: usize = 10;
 
 /// The modules of the workspace's own among those that are listed, a line for each: its name, a tab, its file.
 pub(super) fn replaced_modules(listed: &str, workspace: &Path) -> Vec<String> {
@@ -22,7 +22,7 @@ pub(super) fn replaced_modules(listed: &str, workspace: &Path) -> Vec<String> {
         .collect();
     replaced.sort();
     replaced.dedup();
-    replaced.truncate(NAMED);
+    replaced.truncate(MAX_NAMED_MODULES);
     replaced
 }
 
@@ -39,7 +39,7 @@ fn describe(line: &str, workspace: &Path) -> Option<String> {
     }
     let within = Path::new(file).strip_prefix(workspace).ok()?;
     let is_installed = within.components().any(|part| {
-        matches!(part, Component::Normal(folder) if INSTALLED.iter().any(|it| folder == *it))
+        matches!(part, Component::Normal(folder) if INSTALL_FOLDERS.iter().any(|it| folder == *it))
     });
     (!is_installed).then(|| format!("{name} from {}", within.display()))
 }

@@ -8,26 +8,26 @@ use super::*;
 use crate::checks::{runners, to_argv};
 
 /// A runner that was asked for a report: a place for it, and the words that ask.
-struct Stage {
+struct ReportFixture {
     root: TempDir,
-    awaited: Awaited,
+    awaited: ExpectedReport,
     argv: Vec<String>,
 }
 
-fn stage(line: &str) -> Stage {
+fn stage(line: &str) -> ReportFixture {
     let root = tempfile::tempdir().unwrap();
     let argv = to_argv(line);
-    let call = runners::recognise(&argv).unwrap();
-    let awaited = Awaited::prepare(call, root.path(), directory(root.path())).unwrap();
+    let call = runners::find_reporting_runner(&argv).unwrap();
+    let awaited = ExpectedReport::prepare(call, root.path(), directory(root.path())).unwrap();
     let argv = awaited.argv(&argv);
-    Stage {
+    ReportFixture {
         root,
         awaited,
         argv,
     }
 }
 
-impl Stage {
+impl ReportFixture {
     /// Where the runner is told to write.
     fn report(&self) -> PathBuf {
         let told = self
@@ -41,29 +41,30 @@ impl Stage {
 const PASSED: &str = r#"<?xml version="1.0"?><testsuites><testsuite name="pytest" tests="1">
 <testcase classname="t" name="a" file="t.py"/></testsuite></testsuites>"#;
 
-fn pytest(write: impl FnOnce(&PathBuf, &TempDir)) -> Told {
+fn pytest(write: impl FnOnce(&PathBuf, &TempDir)) -> ParsedReport {
     let stage = stage("pytest");
     write(&stage.report(), &stage.root);
     stage.awaited.read(None)
 }
 
-fn why(told: Told) -> String {
+fn why(told: ParsedReport) -> String {
     match told {
-        Told::Unreadable(why) => why,
+        ParsedReport::Unreadable(why) => why,
         other => panic!("{other:?}"),
     }
 }
 
-fn directory(path: &Path) -> Directory {
-    Directory {
-        seen: path.to_owned(),
-        files: path.to_owned(),
+fn directory(path: &Path) -> CheckDirectory {
+    CheckDirectory {
+        sandbox_path: path.to_owned(),
+        host_path: path.to_owned(),
     }
 }
 
 #[test]
 fn a_whole_report_tells_its_tests() {
-    let Told::Whole(tests) = pytest(|report, _| fs::write(report, PASSED).unwrap()) else {
+    let ParsedReport::Complete(tests) = pytest(|report, _| fs::write(report, PASSED).unwrap())
+    else {
         panic!("a whole report");
     };
     assert_eq!((tests.executed, tests.failed), (1, 0));
@@ -72,7 +73,7 @@ fn a_whole_report_tells_its_tests() {
 
 #[test]
 fn what_is_no_whole_report_of_its_own_is_said_to_be_none() {
-    assert_eq!(pytest(|_, _| {}), Told::Missing);
+    assert_eq!(pytest(|_, _| {}), ParsedReport::Missing);
     let written = |text: &'static str| why(pytest(|report, _| fs::write(report, text).unwrap()));
     assert_eq!(written(""), "is empty");
     assert_eq!(written(&PASSED[..PASSED.len() - 20]), "breaks off");
@@ -101,7 +102,7 @@ fn a_folder_put_in_the_place_of_its_own_is_not_looked_into() {
         fs::create_dir(folder).unwrap();
         fs::write(report, PASSED).unwrap();
     });
-    assert_eq!(told, Told::Missing);
+    assert_eq!(told, ParsedReport::Missing);
 }
 
 #[test]
@@ -114,23 +115,26 @@ fn a_runner_that_lets_the_canary_live_is_not_believed() {
     };
     assert!(why(said("failed\npassed\n")).contains("must fail, so"));
     assert!(why(said("failed\npassed expect.toBe\n")).contains("must fail (expect.toBe), so"));
-    assert!(matches!(said("failed\n"), Told::Whole(_)));
-    assert!(matches!(said(""), Told::Whole(_)));
+    assert!(matches!(said("failed\n"), ParsedReport::Complete(_)));
+    assert!(matches!(said(""), ParsedReport::Complete(_)));
 }
 
 #[test]
 fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
     let told = |files: &[(&str, &str)]| {
         let root = tempfile::tempdir().unwrap();
-        let call = runners::wrapper(&to_argv("make test")).unwrap();
-        let awaited = Awaited::prepare(call, root.path(), directory(root.path())).unwrap();
+        let call = runners::wrapper_invocation(&to_argv("make test")).unwrap();
+        let awaited = ExpectedReport::prepare(call, root.path(), directory(root.path())).unwrap();
         for (name, text) in files {
             fs::write(awaited.folder().join(name), text).unwrap();
         }
         awaited.read(None)
     };
-    assert_eq!(told(&[]), Told::Nothing);
-    assert_eq!(told(&[("report-pytest-1", PASSED)]), Told::Nothing);
+    assert_eq!(told(&[]), ParsedReport::NotExpected);
+    assert_eq!(
+        told(&[("report-pytest-1", PASSED)]),
+        ParsedReport::NotExpected
+    );
     let missing = [
         ("started-pytest-1", ""),
         ("started-jest-2", ""),
@@ -147,20 +151,20 @@ fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
         ("report-rspec-2", &class("Cart")),
         ("canary", "failed\n"),
     ];
-    let Told::Whole(tests) = told(&both) else {
+    let ParsedReport::Complete(tests) = told(&both) else {
         panic!("whole reports");
     };
     assert_eq!(tests.passed_ids.ids, ["t.py::a", "Cart.adds"]);
     let empty = r#"<testsuites><testsuite name="pytest" tests="0"></testsuite></testsuites>"#;
     let none = [("started-pytest-1", ""), ("report-pytest-1", empty)];
-    assert_eq!(told(&none), Told::Nothing);
+    assert_eq!(told(&none), ParsedReport::NotExpected);
     assert!(why(told(&[("canary", "passed assert.equal\n")])).contains("(assert.equal)"));
 }
 
 #[test]
 fn an_endless_report_is_not_read_to_its_end() {
     let mut left = 1 << 20;
-    let told = read(io::repeat(b' '), &mut left);
+    let told = parse_report(io::repeat(b' '), &mut left);
     assert!(why(told).contains("more than"));
 }
 
@@ -195,14 +199,14 @@ fn of_what_lies_in_a_project_only_what_was_written_now_counts() {
     };
     write("a/target/surefire-reports/TEST-Old.xml", &class("Old"));
     write("b/target/surefire-reports/TEST-Again.xml", "");
-    let call = runners::recognise(&to_argv("mvn test")).unwrap();
+    let call = runners::find_reporting_runner(&to_argv("mvn test")).unwrap();
     let private = tempfile::tempdir().unwrap();
-    let awaited = Awaited::prepare(call, private.path(), directory(root.path())).unwrap();
+    let awaited = ExpectedReport::prepare(call, private.path(), directory(root.path())).unwrap();
     write("b/target/surefire-reports/TEST-Again.xml", &class("Again"));
     write("a/target/failsafe-reports/TEST-New.xml", &class("New"));
     write("a/target/surefire-reports/notes.xml", "");
     write("TEST-Elsewhere.xml", &class("Elsewhere"));
-    let Told::Whole(tests) = awaited.read(None) else {
+    let ParsedReport::Complete(tests) = awaited.read(None) else {
         panic!("whole reports");
     };
     assert_eq!(tests.passed_ids.ids, ["New.adds", "Again.adds"]);
@@ -214,11 +218,11 @@ fn gradle_does_not_find_its_old_reports_and_says_nothing_where_it_ran_nothing() 
     let old = root.path().join("build/test-results/test/TEST-Old.xml");
     fs::create_dir_all(old.parent().unwrap()).unwrap();
     fs::write(&old, class("Old")).unwrap();
-    let call = runners::recognise(&to_argv("gradle test")).unwrap();
+    let call = runners::find_reporting_runner(&to_argv("gradle test")).unwrap();
     let private = tempfile::tempdir().unwrap();
-    let awaited = Awaited::prepare(call, private.path(), directory(root.path())).unwrap();
+    let awaited = ExpectedReport::prepare(call, private.path(), directory(root.path())).unwrap();
     assert!(!old.exists());
-    assert_eq!(awaited.read(None), Told::Nothing);
+    assert_eq!(awaited.read(None), ParsedReport::NotExpected);
 }
 
 fn results(test: &str, outcome: &str) -> String {
@@ -232,11 +236,11 @@ fn results(test: &str, outcome: &str) -> String {
 fn of_several_projects_all_reports_count() {
     let stage = stage("dotnet test");
     let folder = stage.awaited.folder.path().to_owned();
-    assert_eq!(stage.awaited.read(None), Told::Nothing);
+    assert_eq!(stage.awaited.read(None), ParsedReport::NotExpected);
     fs::write(folder.join("dev_box_1.trx"), results("Shop.Adds", "Passed")).unwrap();
     fs::write(folder.join("dev_box_2.trx"), results("Tax.Adds", "Passed")).unwrap();
     fs::write(folder.join("coverage.xml"), "<coverage/>").unwrap();
-    let Told::Whole(tests) = stage.awaited.read(None) else {
+    let ParsedReport::Complete(tests) = stage.awaited.read(None) else {
         panic!("whole reports");
     };
     assert_eq!(tests.passed_ids.ids, ["Shop.Adds", "Tax.Adds"]);
@@ -247,7 +251,7 @@ fn of_several_projects_all_reports_count() {
 #[test]
 fn files_in_ids_are_called_as_from_the_project() {
     let stage = stage("mocha");
-    let report = stage.awaited.folder.path().join(REPORT);
+    let report = stage.awaited.folder.path().join(REPORT_FILE);
     let file = stage.root.path().join("test/shop.js");
     let told = format!(
         r#"{{"stats": {{"suites": 0}}, "passes": [{{"fullTitle": "adds", "file": "{}"}}],
@@ -255,7 +259,7 @@ fn files_in_ids_are_called_as_from_the_project() {
         file.display()
     );
     fs::write(report, told).unwrap();
-    let Told::Whole(tests) = stage.awaited.read(None) else {
+    let ParsedReport::Complete(tests) = stage.awaited.read(None) else {
         panic!("a whole report");
     };
     assert_eq!(tests.passed_ids.ids, ["test/shop.js > adds"]);

@@ -8,9 +8,9 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-use selvedge_core::triage::TestRunner;
+use selvedge_core::flakiness::TestRunner;
 
-pub(super) use table::{Join, Place, Row};
+pub(super) use table::{ReportLocation, RunnerSpec, VariableJoin};
 
 use table::{TABLE, WRAPPER};
 
@@ -27,7 +27,7 @@ const LAUNCHERS: &[&[&str]] = &[
 ];
 
 /// Options of theirs that take no value, so that the next word is still the program.
-const SWITCHES: &[&str] = &[
+const LAUNCHER_SWITCHES: &[&str] = &[
     "--no-install",
     "--no",
     "--yes",
@@ -39,7 +39,7 @@ const SWITCHES: &[&str] = &[
 ];
 
 /// The words that call runners which can be told which tests to run.
-const SELECTING: &[(&[&str], TestRunner)] = &[
+const SELECTABLE_RUNNERS: &[(&[&str], TestRunner)] = &[
     (&["pytest"], TestRunner::Pytest),
     (&["py.test"], TestRunner::Pytest),
     (&["python", "-m", "pytest"], TestRunner::Pytest),
@@ -57,59 +57,65 @@ const SELECTING: &[(&[&str], TestRunner)] = &[
 
 /// The runner that a command calls, if it can be told which tests to run, and where its options begin.
 pub(super) fn find_runner(argv: &[String]) -> Option<(TestRunner, usize)> {
-    let from = past_launchers(argv);
+    let from = launcher_length(argv);
     let rest = argv.get(from..)?;
-    let (runner, length) = SELECTING
+    let (runner, length) = SELECTABLE_RUNNERS
         .iter()
-        .find_map(|(words, runner)| Some((*runner, called_by(words, rest)?)))?;
+        .find_map(|(words, runner)| Some((*runner, matching_prefix_length(words, rest)?)))?;
     let runs_tests = runner != TestRunner::NodeTest || rest.iter().any(|word| word == "--test");
     runs_tests.then_some((runner, from + length))
 }
 
 /// A runner found in a command: where in it the runner's own options begin.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Call {
-    pub(super) row: &'static Row,
-    options_at: usize,
+pub(super) struct RunnerInvocation {
+    pub(super) spec: &'static RunnerSpec,
+    options_start: usize,
 }
 
 /// The runner that a command calls, if it is one that writes reports and may be asked for one.
-pub(super) fn recognise(argv: &[String]) -> Option<Call> {
-    let from = past_launchers(argv);
+pub(super) fn find_reporting_runner(argv: &[String]) -> Option<RunnerInvocation> {
+    let from = launcher_length(argv);
     TABLE.iter().find_map(|row| {
-        let words = row.called.iter();
+        let words = row.invocations.iter();
         let length = words
-            .filter_map(|words| called_by(words, argv.get(from..)?))
+            .filter_map(|words| matching_prefix_length(words, argv.get(from..)?))
             .max()?;
         let options_at = from + length;
         let options = argv.get(options_at..)?;
-        let has = |option: &str| options.iter().any(|word| gives(word, option));
+        let has = |option: &str| options.iter().any(|word| is_option(word, option));
         // Another program that is put in the place of this one is found by its bare name, too.
-        let gives_way = row.instead.is_some_and(|(leaving, _)| leaving == length);
+        let gives_way = row
+            .replacement
+            .is_some_and(|(leaving, _)| leaving == length);
         let found = !gives_way || !argv.get(from)?.contains('/');
-        let meant = row.with.is_none_or(has) && !row.unless.iter().any(|option| has(option));
-        (meant && found).then_some(Call { row, options_at })
+        let meant = row.required_argument.is_none_or(has)
+            && !row.excluding_arguments.iter().any(|option| has(option));
+        (meant && found).then_some(RunnerInvocation {
+            spec: row,
+            options_start: options_at,
+        })
     })
 }
 
 /// A command that may start test runners without being one.
-pub(super) fn wrapper(argv: &[String]) -> Option<Call> {
+pub(super) fn wrapper_invocation(argv: &[String]) -> Option<RunnerInvocation> {
     /// Their tests are not started by way of anything that reads variables, and builds may depend on these.
     const OTHERS: &[&str] = &[
         "cargo", "go", "mvn", "mvnw", "gradle", "gradlew", "dotnet", "mix",
     ];
-    let program = plain_name(argv.get(past_launchers(argv))?);
-    (!OTHERS.contains(&program)).then_some(Call {
-        row: &WRAPPER,
-        options_at: argv.len(),
+    let program = plain_name(argv.get(launcher_length(argv))?);
+    (!OTHERS.contains(&program)).then_some(RunnerInvocation {
+        spec: &WRAPPER,
+        options_start: argv.len(),
     })
 }
 
-impl Call {
+impl RunnerInvocation {
     /// The variables that it is started with, each with how it is joined with what is there.
-    pub(super) fn variables(&self, folder: &Path) -> Vec<(&'static str, String, Join)> {
+    pub(super) fn variables(&self, folder: &Path) -> Vec<(&'static str, String, VariableJoin)> {
         let folder = folder.display().to_string();
-        let variables = self.row.variables.iter();
+        let variables = self.spec.variables.iter();
         variables
             .map(|it| (it.name, it.value.replace("{folder}", &folder), it.join))
             .collect()
@@ -117,20 +123,23 @@ impl Call {
 
     /// The words to execute, where the report is to be written to a file in a folder.
     pub(super) fn argv(&self, argv: &[String], folder: &Path) -> Vec<String> {
-        let (call, options) = argv.split_at(self.options_at.min(argv.len()));
+        let (call, options) = argv.split_at(self.options_start.min(argv.len()));
         let said = |given: &[&str]| {
             let mut options = options.iter();
-            options.any(|word| given.iter().any(|option| gives(word, option)))
+            options.any(|word| given.iter().any(|option| is_option(word, option)))
         };
-        let usual = self.row.usual.filter(|(given, _)| !said(given));
+        let usual = self
+            .spec
+            .default_arguments
+            .filter(|(given, _)| !said(given));
         let usual = usual.map_or(&[][..], |(_, adds)| adds);
-        let (leaving, instead) = self.row.instead.unwrap_or_default();
+        let (leaving, instead) = self.spec.replacement.unwrap_or_default();
         let staying = call.len().saturating_sub(leaving);
-        let ours = instead.iter().chain(usual).chain(self.row.adds);
-        let report = report_in(folder);
+        let ours = instead.iter().chain(usual).chain(self.spec.added_arguments);
+        let report = report_path(folder);
         let aid = self
-            .row
-            .aids
+            .spec
+            .helper_files
             .first()
             .map_or_else(PathBuf::new, |(name, _)| folder.join(name));
         let ours = ours.map(|word| {
@@ -146,15 +155,18 @@ impl Call {
 
     /// Whether a version that knows no such options says so.
     pub(super) fn is_refused(&self, printed: &str) -> bool {
-        self.row.refusal.iter().any(|named| printed.contains(named))
+        self.spec
+            .rejection_markers
+            .iter()
+            .any(|named| printed.contains(named))
     }
 
     /// The files that it needs beside, and what is to stand in them.
     pub(super) fn aids(&self, folder: &Path) -> impl Iterator<Item = (&'static str, String)> {
         // A string of JSON is one of JavaScript and of TOML, too.
-        let report = serde_json::Value::from(report_in(folder)).to_string();
+        let report = serde_json::Value::from(report_path(folder)).to_string();
         let folder = folder.display().to_string();
-        let aids = self.row.aids.iter();
+        let aids = self.spec.helper_files.iter();
         aids.map(move |(name, text)| {
             let text = text.replace("{report}", &report);
             (*name, text.replace("{folder}", &folder))
@@ -163,14 +175,14 @@ impl Call {
 }
 
 /// The name of the report in its folder.
-pub(super) const REPORT: &str = "report";
+pub(super) const REPORT_FILE: &str = "report";
 
-fn report_in(folder: &Path) -> String {
-    folder.join(REPORT).display().to_string()
+fn report_path(folder: &Path) -> String {
+    folder.join(REPORT_FILE).display().to_string()
 }
 
 /// How many words go before the program that a command is about.
-fn past_launchers(argv: &[String]) -> usize {
+fn launcher_length(argv: &[String]) -> usize {
     let mut at = 0;
     if argv.first().is_some_and(|word| plain_name(word) == "env") {
         at += 1;
@@ -181,19 +193,19 @@ fn past_launchers(argv: &[String]) -> usize {
     }
     let launched = LAUNCHERS
         .iter()
-        .find_map(|words| called_by(words, argv.get(at..)?));
+        .find_map(|words| matching_prefix_length(words, argv.get(at..)?));
     at += launched.unwrap_or(0);
     if launched.is_some() {
         let rest = argv.iter().skip(at);
         at += rest
-            .take_while(|word| SWITCHES.contains(&word.as_str()))
+            .take_while(|word| LAUNCHER_SWITCHES.contains(&word.as_str()))
             .count();
     }
     at
 }
 
 /// How many words of a command are these, if it begins with them.
-fn called_by(words: &[&str], argv: &[String]) -> Option<usize> {
+fn matching_prefix_length(words: &[&str], argv: &[String]) -> Option<usize> {
     let (first, rest) = words.split_first()?;
     let mut given = argv.iter().enumerate();
     let (_, program) = given.next()?;
@@ -217,7 +229,7 @@ fn plain_name(program: &str) -> &str {
 }
 
 /// Whether a word is an option, be it with its value: `--out=x`, `--outputFile.json=x`, `-fd`.
-fn gives(word: &str, option: &str) -> bool {
+fn is_option(word: &str, option: &str) -> bool {
     if option.len() == 2 {
         return word.starts_with(option);
     }

@@ -6,18 +6,18 @@
 
 /// Where a runner leaves its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::checks) enum Place {
+pub(in crate::checks) enum ReportLocation {
     /// In the file that it was told.
-    File,
+    ReportFile,
     /// In files that it names itself, which end so, in the folder that it was told.
-    Folder(&'static str),
+    ReportFolder(&'static str),
     /// In files that begin with `report-`, one for each that begins with `started-`: any number of runners may have
     /// been started.
-    Started,
+    PerProcess,
     /// It is the runner's output: `go test` can do no other.
-    Output,
+    StandardOutput,
     /// In folders of these names below the project, by default and without being asked.
-    Below {
+    InProject {
         /// Names of folders, the nearest to the files last.
         folders: &'static [&'static [&'static str]],
         /// Without its old reports it runs tests that it would call up to date.
@@ -27,97 +27,97 @@ pub(in crate::checks) enum Place {
 
 /// How a variable of ours is joined with what the environment has already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::checks) enum Join {
+pub(in crate::checks) enum VariableJoin {
     /// In front, with this between.
-    Before(char),
+    Prepend(char),
     /// Behind, with this between.
-    After(char),
+    Append(char),
     /// Not at all: what is there stays.
-    Unless,
+    KeepExisting,
 }
 
 /// A variable that a runner is started with: its name, and its value, in which `{folder}` is a path.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::checks) struct Variable {
+pub(in crate::checks) struct RunnerVariable {
     pub(in crate::checks) name: &'static str,
     pub(in crate::checks) value: &'static str,
-    pub(in crate::checks) join: Join,
+    pub(in crate::checks) join: VariableJoin,
 }
 
 /// One runner.
 #[derive(Debug)]
-pub(in crate::checks) struct Row {
+pub(in crate::checks) struct RunnerSpec {
     /// What people call it.
-    pub(in crate::checks) runner: &'static str,
+    pub(in crate::checks) name: &'static str,
     /// The words that call it, each way of them; paths and version numbers apart.
-    pub(super) called: &'static [&'static [&'static str]],
+    pub(super) invocations: &'static [&'static [&'static str]],
     /// It is only meant with this argument.
-    pub(super) with: Option<&'static str>,
+    pub(super) required_argument: Option<&'static str>,
     /// It is left alone with one of these arguments: a report is asked for already, or no tests are.
-    pub(super) unless: &'static [&'static str],
+    pub(super) excluding_arguments: &'static [&'static str],
     /// So many of the words that call it, the last ones, give way to these. `{aid}` is a path.
-    pub(super) instead: Option<(usize, &'static [&'static str])>,
+    pub(super) replacement: Option<(usize, &'static [&'static str])>,
     /// What stands right behind the words that call it. `{report}`, `{folder}` and `{aid}` are paths.
-    pub(super) adds: &'static [&'static str],
+    pub(super) added_arguments: &'static [&'static str],
     /// What else it takes for the usual output to stay as it is, unless one of the first was given.
-    pub(super) usual: Option<(&'static [&'static str], &'static [&'static str])>,
+    pub(super) default_arguments: Option<(&'static [&'static str], &'static [&'static str])>,
     /// What it is started with, so that it finds our files.
-    pub(in crate::checks) variables: &'static [Variable],
+    pub(in crate::checks) variables: &'static [RunnerVariable],
     /// Files that it needs: the name of each, and its text, in which `{report}` is a string and `{folder}` a path. The
     /// first is `{aid}`.
-    pub(in crate::checks) aids: &'static [(&'static str, &'static str)],
+    pub(in crate::checks) helper_files: &'static [(&'static str, &'static str)],
     /// What a version that does not know the options names when it says so.
-    pub(in crate::checks) refusal: &'static [&'static str],
+    pub(in crate::checks) rejection_markers: &'static [&'static str],
     /// The project's own configuration may have the report go elsewhere: that is no trick.
-    pub(in crate::checks) overruled: bool,
+    pub(in crate::checks) may_be_overridden: bool,
     /// Where the report is.
-    pub(in crate::checks) place: Place,
+    pub(in crate::checks) location: ReportLocation,
 }
 
-impl Row {
+impl RunnerSpec {
     /// A runner that is told a file, of which nothing is known yet.
     const fn new(runner: &'static str, called: &'static [&'static [&'static str]]) -> Self {
         Self {
-            runner,
-            called,
-            with: None,
-            unless: &[],
-            instead: None,
-            adds: &[],
-            usual: None,
+            name: runner,
+            invocations: called,
+            required_argument: None,
+            excluding_arguments: &[],
+            replacement: None,
+            added_arguments: &[],
+            default_arguments: None,
             variables: &[],
-            aids: &[],
-            refusal: &[],
-            overruled: false,
-            place: Place::File,
+            helper_files: &[],
+            rejection_markers: &[],
+            may_be_overridden: false,
+            location: ReportLocation::ReportFile,
         }
     }
 }
 
 /// Puts our modules where Python finds them.
-const PYTHON: Variable = Variable {
+const PYTHON: RunnerVariable = RunnerVariable {
     name: "PYTHONPATH",
     value: "{folder}",
-    join: Join::Before(':'),
+    join: VariableJoin::Prepend(':'),
 };
 /// Has each process of Node load our canary.
-const NODE: Variable = Variable {
+const NODE: RunnerVariable = RunnerVariable {
     name: "NODE_OPTIONS",
     value: "--require \"{folder}/selvedge_node.cjs\"",
-    join: Join::After(' '),
+    join: VariableJoin::Append(' '),
 };
 /// Has CTest print what its failed tests have printed.
-const CTEST: Variable = Variable {
+const CTEST: RunnerVariable = RunnerVariable {
     name: "CTEST_OUTPUT_ON_FAILURE",
     value: "1",
-    join: Join::Unless,
+    join: VariableJoin::KeepExisting,
 };
 
 /// Has each process of PHP load our canary.
-const PHP: Variable = Variable {
+const PHP: RunnerVariable = RunnerVariable {
     name: "PHP_INI_SCAN_DIR",
     value: ":{folder}",
-    join: Join::Unless,
+    join: VariableJoin::KeepExisting,
 };
 
 const PROBES_PY: (&str, &str) = (
@@ -137,45 +137,45 @@ const NODE_TEST: (&str, &str) = ("node.mjs", include_str!("aids/node.mjs"));
 const MOCHA: (&str, &str) = ("mocha.cjs", include_str!("aids/mocha.cjs"));
 
 /// What asks any runner that is started by another program, and takes options from its environment.
-pub(super) static WRAPPER: Row = Row {
+pub(super) static WRAPPER: RunnerSpec = RunnerSpec {
     variables: &[
         PYTHON,
-        Variable {
+        RunnerVariable {
             name: "PYTEST_ADDOPTS",
             value: "-pselvedge_canary",
-            join: Join::After(' '),
+            join: VariableJoin::Append(' '),
         },
         // tox passes on what it is told to, and appends to what its configuration says.
-        Variable {
+        RunnerVariable {
             name: "TOX_OVERRIDE",
             value: "testenv.pass_env+=PYTHONPATH,PYTEST_ADDOPTS,SELVEDGE_REPORTS",
-            join: Join::Unless,
+            join: VariableJoin::KeepExisting,
         },
         NODE,
-        Variable {
+        RunnerVariable {
             name: "SPEC_OPTS",
             value: "--require \"{folder}/selvedge_rspec.rb\"",
-            join: Join::After(' '),
+            join: VariableJoin::Append(' '),
         },
-        Variable {
+        RunnerVariable {
             name: "RUBYLIB",
             value: "{folder}",
-            join: Join::Before(':'),
+            join: VariableJoin::Prepend(':'),
         },
-        Variable {
+        RunnerVariable {
             name: "RUBYOPT",
             value: "-rselvedge_ruby",
-            join: Join::After(' '),
+            join: VariableJoin::Append(' '),
         },
         PHP,
         CTEST,
-        Variable {
+        RunnerVariable {
             name: "SELVEDGE_REPORTS",
             value: "{folder}",
-            join: Join::Unless,
+            join: VariableJoin::KeepExisting,
         },
     ],
-    aids: &[
+    helper_files: &[
         CANARY_PY,
         PROBES_PY,
         CANARY_NODE,
@@ -186,22 +186,22 @@ pub(super) static WRAPPER: Row = Row {
         CANARY_PHP,
         SETTINGS_PHP,
     ],
-    refusal: &[
+    rejection_markers: &[
         "selvedge_canary",
         "selvedge_node",
         "selvedge_rspec",
         "selvedge_ruby",
         "selvedge_php",
     ],
-    overruled: true,
-    place: Place::Started,
-    ..Row::new("a test runner", &[])
+    may_be_overridden: true,
+    location: ReportLocation::PerProcess,
+    ..RunnerSpec::new("a test runner", &[])
 };
 
-pub(super) static TABLE: &[Row] = &[
-    Row {
+pub(super) static TABLE: &[RunnerSpec] = &[
+    RunnerSpec {
         // The older family says which file a test stands in.
-        adds: &[
+        added_arguments: &[
             "-p",
             "selvedge_canary",
             "-o",
@@ -209,88 +209,88 @@ pub(super) static TABLE: &[Row] = &[
             "--junitxml={report}",
         ],
         variables: &[PYTHON],
-        aids: &[CANARY_PY, PROBES_PY],
-        unless: &["--junitxml", "--junit-xml"],
-        refusal: &["--junitxml", "selvedge_canary"],
-        ..Row::new(
+        helper_files: &[CANARY_PY, PROBES_PY],
+        excluding_arguments: &["--junitxml", "--junit-xml"],
+        rejection_markers: &["--junitxml", "selvedge_canary"],
+        ..RunnerSpec::new(
             "pytest",
             &[&["pytest"], &["py.test"], &["python", "-m", "pytest"]],
         )
     },
-    Row {
+    RunnerSpec {
         // No option of its own has it tell machines anything, so ours stands in its place.
-        instead: Some((2, &["{aid}"])),
-        aids: &[
+        replacement: Some((2, &["{aid}"])),
+        helper_files: &[
             (
                 "selvedge_unittest.py",
                 include_str!("aids/selvedge_unittest.py"),
             ),
             PROBES_PY,
         ],
-        refusal: &["selvedge_unittest.py"],
-        ..Row::new("unittest", &[&["python", "-m", "unittest"]])
+        rejection_markers: &["selvedge_unittest.py"],
+        ..RunnerSpec::new("unittest", &[&["python", "-m", "unittest"]])
     },
-    Row {
-        adds: &["--tool-config-file", "selvedge:{aid}"],
-        unless: &["--tool-config-file", "--no-run"],
-        aids: &[("nextest.toml", "[profile.default.junit]\npath = {report}\n")],
-        refusal: &["--tool-config-file"],
-        overruled: true,
-        ..Row::new("nextest", &[&["cargo", "nextest", "run"]])
+    RunnerSpec {
+        added_arguments: &["--tool-config-file", "selvedge:{aid}"],
+        excluding_arguments: &["--tool-config-file", "--no-run"],
+        helper_files: &[("nextest.toml", "[profile.default.junit]\npath = {report}\n")],
+        rejection_markers: &["--tool-config-file"],
+        may_be_overridden: true,
+        ..RunnerSpec::new("nextest", &[&["cargo", "nextest", "run"]])
     },
-    Row {
-        adds: &["--json", "--outputFile={report}"],
-        unless: &["--json", "--outputFile", "--listTests", "--showConfig"],
-        refusal: &["outputFile"],
+    RunnerSpec {
+        added_arguments: &["--json", "--outputFile={report}"],
+        excluding_arguments: &["--json", "--outputFile", "--listTests", "--showConfig"],
+        rejection_markers: &["outputFile"],
         variables: &[NODE],
-        aids: &[CANARY_NODE],
-        ..Row::new("jest", &[&["jest"]])
+        helper_files: &[CANARY_NODE],
+        ..RunnerSpec::new("jest", &[&["jest"]])
     },
-    Row {
-        adds: &["--reporter=json", "--outputFile.json={report}"],
-        unless: &["--outputFile", "--watch"],
-        usual: Some((&["--reporter"], &["--reporter=default"])),
-        refusal: &["outputFile"],
+    RunnerSpec {
+        added_arguments: &["--reporter=json", "--outputFile.json={report}"],
+        excluding_arguments: &["--outputFile", "--watch"],
+        default_arguments: Some((&["--reporter"], &["--reporter=default"])),
+        rejection_markers: &["outputFile"],
         variables: &[NODE],
-        aids: &[CANARY_NODE],
-        ..Row::new("vitest", &[&["vitest", "run"]])
+        helper_files: &[CANARY_NODE],
+        ..RunnerSpec::new("vitest", &[&["vitest", "run"]])
     },
-    Row {
-        adds: &["--reporter", "{aid}"],
-        unless: &[
+    RunnerSpec {
+        added_arguments: &["--reporter", "{aid}"],
+        excluding_arguments: &[
             "--reporter",
             "-R",
             "--reporter-option",
             "--reporter-options",
             "-O",
         ],
-        aids: &[MOCHA, CANARY_NODE],
-        refusal: &["mocha.cjs"],
-        ..Row::new("mocha", &[&["mocha"]])
+        helper_files: &[MOCHA, CANARY_NODE],
+        rejection_markers: &["mocha.cjs"],
+        ..RunnerSpec::new("mocha", &[&["mocha"]])
     },
-    Row {
+    RunnerSpec {
         // Its own reports do not say which file a test stands in.
-        adds: &[
+        added_arguments: &[
             "--test-reporter=spec",
             "--test-reporter-destination=stdout",
             "--test-reporter={aid}",
             "--test-reporter-destination={report}",
         ],
-        with: Some("--test"),
-        unless: &["--test-reporter", "--test-reporter-destination", "--watch"],
+        required_argument: Some("--test"),
+        excluding_arguments: &["--test-reporter", "--test-reporter-destination", "--watch"],
         variables: &[NODE],
-        aids: &[NODE_TEST, CANARY_NODE],
-        refusal: &["--test-reporter"],
-        ..Row::new("node:test", &[&["node"]])
+        helper_files: &[NODE_TEST, CANARY_NODE],
+        rejection_markers: &["--test-reporter"],
+        ..RunnerSpec::new("node:test", &[&["node"]])
     },
-    Row {
-        adds: &["-json"],
-        unless: &["-json", "--json"],
-        place: Place::Output,
-        ..Row::new("go test", &[&["go", "test"]])
+    RunnerSpec {
+        added_arguments: &["-json"],
+        excluding_arguments: &["-json", "--json"],
+        location: ReportLocation::StandardOutput,
+        ..RunnerSpec::new("go test", &[&["go", "test"]])
     },
-    Row {
-        adds: &[
+    RunnerSpec {
+        added_arguments: &[
             "--require",
             "{aid}",
             "--format",
@@ -298,41 +298,41 @@ pub(super) static TABLE: &[Row] = &[
             "--out",
             "{report}",
         ],
-        aids: &[CANARY_RSPEC],
-        unless: &["--out", "-o"],
-        usual: Some((&["--format", "-f"], &["--format", "progress"])),
-        refusal: &["--out", "selvedge_rspec"],
-        ..Row::new("rspec", &[&["rspec"]])
+        helper_files: &[CANARY_RSPEC],
+        excluding_arguments: &["--out", "-o"],
+        default_arguments: Some((&["--format", "-f"], &["--format", "progress"])),
+        rejection_markers: &["--out", "selvedge_rspec"],
+        ..RunnerSpec::new("rspec", &[&["rspec"]])
     },
-    Row {
-        adds: &["--log-junit", "{report}"],
-        unless: &["--log-junit"],
+    RunnerSpec {
+        added_arguments: &["--log-junit", "{report}"],
+        excluding_arguments: &["--log-junit"],
         variables: &[PHP],
-        aids: &[CANARY_PHP, SETTINGS_PHP],
-        refusal: &["--log-junit", "selvedge_php"],
-        ..Row::new("phpunit", &[&["phpunit"]])
+        helper_files: &[CANARY_PHP, SETTINGS_PHP],
+        rejection_markers: &["--log-junit", "selvedge_php"],
+        ..RunnerSpec::new("phpunit", &[&["phpunit"]])
     },
-    Row {
+    RunnerSpec {
         // Its formatter must be there before mix is.
-        instead: Some((2, &["elixir", "-r", "{aid}", "-S", "mix", "test"])),
-        adds: &["--formatter", "Selvedge.Formatter"],
-        usual: Some((&["--formatter"], &["--formatter", "ExUnit.CLIFormatter"])),
-        aids: &[("selvedge.exs", include_str!("aids/selvedge.exs"))],
-        refusal: &["--formatter", "selvedge.exs"],
-        overruled: true,
-        ..Row::new("mix test", &[&["mix", "test"]])
+        replacement: Some((2, &["elixir", "-r", "{aid}", "-S", "mix", "test"])),
+        added_arguments: &["--formatter", "Selvedge.Formatter"],
+        default_arguments: Some((&["--formatter"], &["--formatter", "ExUnit.CLIFormatter"])),
+        helper_files: &[("selvedge.exs", include_str!("aids/selvedge.exs"))],
+        rejection_markers: &["--formatter", "selvedge.exs"],
+        may_be_overridden: true,
+        ..RunnerSpec::new("mix test", &[&["mix", "test"]])
     },
-    Row {
-        adds: &["--logger", "trx", "--results-directory", "{folder}"],
-        unless: &["--results-directory", "-r", "--list-tests", "-t"],
-        refusal: &["--logger", "--results-directory"],
-        overruled: true,
-        place: Place::Folder(".trx"),
-        ..Row::new("dotnet test", &[&["dotnet", "test"]])
+    RunnerSpec {
+        added_arguments: &["--logger", "trx", "--results-directory", "{folder}"],
+        excluding_arguments: &["--results-directory", "-r", "--list-tests", "-t"],
+        rejection_markers: &["--logger", "--results-directory"],
+        may_be_overridden: true,
+        location: ReportLocation::ReportFolder(".trx"),
+        ..RunnerSpec::new("dotnet test", &[&["dotnet", "test"]])
     },
-    Row {
-        adds: &["--output-junit", "{report}"],
-        unless: &[
+    RunnerSpec {
+        added_arguments: &["--output-junit", "{report}"],
+        excluding_arguments: &[
             "--output-junit",
             "-N",
             "--show-only",
@@ -343,24 +343,24 @@ pub(super) static TABLE: &[Row] = &[
             "--build-and-test",
         ],
         variables: &[CTEST],
-        overruled: true,
-        ..Row::new("ctest", &[&["ctest"]])
+        may_be_overridden: true,
+        ..RunnerSpec::new("ctest", &[&["ctest"]])
     },
-    Row {
-        place: Place::Below {
+    RunnerSpec {
+        location: ReportLocation::InProject {
             folders: &[
                 &["target", "surefire-reports"],
                 &["target", "failsafe-reports"],
             ],
             cleared: false,
         },
-        ..Row::new("maven", &[&["mvn"], &["mvnw"]])
+        ..RunnerSpec::new("maven", &[&["mvn"], &["mvnw"]])
     },
-    Row {
-        place: Place::Below {
+    RunnerSpec {
+        location: ReportLocation::InProject {
             folders: &[&["build", "test-results"]],
             cleared: true,
         },
-        ..Row::new("gradle", &[&["gradle"], &["gradlew"]])
+        ..RunnerSpec::new("gradle", &[&["gradle"], &["gradlew"]])
     },
 ];

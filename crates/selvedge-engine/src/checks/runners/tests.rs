@@ -10,7 +10,7 @@ use crate::checks::to_argv;
 /// What a line becomes, with the folder of the report as `R`; `None` where it stays as it is.
 fn asked(line: &str) -> Option<String> {
     let argv = to_argv(line);
-    let call = recognise(&argv)?;
+    let call = find_reporting_runner(&argv)?;
     Some(call.argv(&argv, Path::new("R")).join(" "))
 }
 
@@ -138,7 +138,7 @@ fn what_is_not_plainly_a_runner_stays_as_it_is() {
 fn a_wrapper_is_started_with_variables_alone() {
     let wrapped = |line: &str| {
         let argv = to_argv(line);
-        let call = wrapper(&argv)?;
+        let call = wrapper_invocation(&argv)?;
         assert_eq!(call.argv(&argv, Path::new("R")), argv);
         Some(call.variables(Path::new("R")))
     };
@@ -148,7 +148,7 @@ fn a_wrapper_is_started_with_variables_alone() {
         assert_eq!(find("SELVEDGE_REPORTS").1, "R");
         let (_, value, join) = find("NODE_OPTIONS");
         assert_eq!(value, "--require \"R/selvedge_node.cjs\"");
-        assert_eq!(*join, Join::After(' '));
+        assert_eq!(*join, VariableJoin::Append(' '));
     }
     for line in ["cargo test", "env A=1 cargo test", "./gradlew test"] {
         assert!(wrapped(line).is_none(), "{line}");
@@ -161,14 +161,14 @@ proptest! {
         argv in prop::collection::vec("[a-z./=-]{0,8}|--test|pytest|jest|run|-m|unittest|mix|test|python|&&", 1..6)
     ) {
         let plain: Vec<&str> = argv.iter().map(|word| plain_name(word)).collect();
-        let named = TABLE.iter().flat_map(|row| row.called).any(|words| plain.contains(&words[0]));
-        let found = recognise(&argv);
+        let named = TABLE.iter().flat_map(|row| row.invocations).any(|words| plain.contains(&words[0]));
+        let found = find_reporting_runner(&argv);
         prop_assert!(named || found.is_none());
         if let Some(call) = found {
             let asked = call.argv(&argv, Path::new("/r"));
             // What was there is there still, in its order, around what is new.
-            let (said, options) = argv.split_at(call.options_at);
-            let leaving = call.row.instead.map_or(0, |(leaving, _)| leaving);
+            let (said, options) = argv.split_at(call.options_start);
+            let leaving = call.spec.replacement.map_or(0, |(leaving, _)| leaving);
             prop_assert!(asked.starts_with(&said[..said.len() - leaving]));
             prop_assert!(asked.ends_with(options));
         }

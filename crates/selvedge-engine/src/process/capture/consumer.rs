@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use tokio::task::JoinHandle;
 
 /// Chunks on their way to the consumer.
-const QUEUED: usize = 4;
+const QUEUE_CAPACITY: usize = 4;
 
 /// Reads a stream along.
-pub trait Consumer: Send {
+pub trait OutputConsumer: Send {
     /// The next bytes of the stream, cut anywhere. May block.
     fn take(&mut self, chunk: &[u8]);
 
@@ -19,17 +19,17 @@ pub trait Consumer: Send {
 
 /// The reading thread's end of the queue.
 #[derive(Debug)]
-pub(super) struct Feed {
+pub(super) struct ConsumerFeed {
     filled: SyncSender<Vec<u8>>,
     /// Buffers that come back, so that a flood allocates nothing.
     emptied: Receiver<Vec<u8>>,
 }
 
-impl Feed {
+impl ConsumerFeed {
     /// Starts the consumer's thread. Ends when the feed is dropped and the queue is worked off.
-    pub(super) fn start(mut consumer: Box<dyn Consumer>) -> (Self, JoinHandle<()>) {
-        let (filled, chunks) = sync_channel::<Vec<u8>>(QUEUED);
-        let (give_back, emptied) = sync_channel(QUEUED);
+    pub(super) fn start(mut consumer: Box<dyn OutputConsumer>) -> (Self, JoinHandle<()>) {
+        let (filled, chunks) = sync_channel::<Vec<u8>>(QUEUE_CAPACITY);
+        let (give_back, emptied) = sync_channel(QUEUE_CAPACITY);
         let thread = tokio::task::spawn_blocking(move || {
             while let Ok(chunk) = chunks.recv() {
                 consumer.take(&chunk);

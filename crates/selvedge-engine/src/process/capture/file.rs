@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use super::CaptureError;
-use super::tail::Tail;
+use super::tail::TailBuffer;
 
 /// What a file that was cut keeps of the stream's end, in bytes (of a tiny cap, half).
-pub(super) const KEPT_TAIL: usize = 64 << 10;
+pub(super) const TAIL_BYTES: usize = 64 << 10;
 
 /// A finished file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct StoredFile {
     /// Its length.
     pub length: u64,
     /// How many bytes of the stream are not in it, because of its cap.
-    pub left_out: u64,
+    pub omitted: u64,
 }
 
 /// A file being written.
@@ -41,7 +41,7 @@ impl CappedFile {
                 cap,
                 written: 0,
             }),
-            Err(error) => Err(CaptureError::of(&path, error)),
+            Err(error) => Err(CaptureError::from_io(&path, error)),
         }
     }
 
@@ -59,7 +59,11 @@ impl CappedFile {
     }
 
     /// Adds the end of a stream of `total` bytes.
-    pub(super) fn finish(mut self, total: u64, tail: &Tail) -> Result<StoredFile, CaptureError> {
+    pub(super) fn finish(
+        mut self,
+        total: u64,
+        tail: &TailBuffer,
+    ) -> Result<StoredFile, CaptureError> {
         let missing = total - self.written;
         let kept = missing.min(self.tail_room());
         let left_out = missing - kept;
@@ -69,12 +73,12 @@ impl CappedFile {
         Ok(StoredFile {
             path: self.path,
             length,
-            left_out,
+            omitted: left_out,
         })
     }
 
     /// Returns the length of the whole file.
-    fn write_end(&mut self, left_out: u64, kept: u64, tail: &Tail) -> io::Result<u64> {
+    fn write_end(&mut self, left_out: u64, kept: u64, tail: &TailBuffer) -> io::Result<u64> {
         let mut end = Vec::new();
         if left_out > 0 {
             let cap = self.cap;
@@ -83,31 +87,31 @@ impl CappedFile {
                 "\n[selvedge: {left_out} bytes left out here, beyond {cap}]"
             )?;
         }
-        end.extend(tail.last(usize::try_from(kept).unwrap_or(usize::MAX)));
+        end.extend(tail.last_bytes(usize::try_from(kept).unwrap_or(usize::MAX)));
         self.file.write_all(&end)?;
         Ok(self.written + end.len() as u64)
     }
 
     fn tail_room(&self) -> u64 {
-        (self.cap / 2).min(KEPT_TAIL as u64)
+        (self.cap / 2).min(TAIL_BYTES as u64)
     }
 
     fn error(&self, error: io::Error) -> CaptureError {
-        CaptureError::of(&self.path, error)
+        CaptureError::from_io(&self.path, error)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{CappedFile, StoredFile};
-    use crate::process::capture::tail::Tail;
+    use crate::process::capture::tail::TailBuffer;
 
     /// What a file with a cap of 20 bytes holds of a stream written in these chunks.
     fn stored(chunks: &[&str]) -> (String, StoredFile) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stdout");
         let mut file = CappedFile::create(path.clone(), 20).unwrap();
-        let mut tail = Tail::new(64);
+        let mut tail = TailBuffer::new(64);
         let mut total = 0;
         for chunk in chunks {
             file.write(chunk.as_bytes()).unwrap();
@@ -125,7 +129,7 @@ mod tests {
         for chunks in [&[][..], &["abc"], &["0123456789", "abcdefghij"]] {
             let (text, file) = stored(chunks);
             assert_eq!(text, chunks.concat());
-            assert_eq!(file.left_out, 0);
+            assert_eq!(file.omitted, 0);
         }
     }
 
@@ -134,6 +138,6 @@ mod tests {
         let (text, file) = stored(&["0123456", "789abcdefg", "hijklmnopqrst"]);
         let expect = "0123456789\n[selvedge: 10 bytes left out here, beyond 20]\nklmnopqrst";
         assert_eq!(text, expect);
-        assert_eq!(file.left_out, 10);
+        assert_eq!(file.omitted, 10);
     }
 }

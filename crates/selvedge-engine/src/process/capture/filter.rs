@@ -2,7 +2,7 @@
 //! it. A consumer sees the stream as it is.
 
 /// Turns a stream into what is kept of it.
-pub trait Filter: Send {
+pub trait OutputFilter: Send {
     /// Takes the next bytes of the stream, cut anywhere, and adds to what is kept.
     fn pass(&mut self, chunk: &[u8], kept: &mut Vec<u8>);
 

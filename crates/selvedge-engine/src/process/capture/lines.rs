@@ -2,71 +2,71 @@
 //! is bounded; the rest of a longer one is counted and thrown away, and the next line is whole
 //! again.
 
-use super::Consumer;
+use super::OutputConsumer;
 
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct OutputLine<'a> {
     /// Its bytes without the line feed, up to the limit.
     pub bytes: &'a [u8],
     /// How many bytes beyond the limit were thrown away. Not zero: the line is not whole.
-    pub left_out: u64,
+    pub omitted: u64,
     /// Whether a line feed ended it: only a stream's last line can lack one, and then it may have
     /// been cut anywhere.
     pub terminated: bool,
 }
 
 /// Calls a function for each line of the stream.
-pub struct Lines<F> {
+pub struct LineSplitter<F> {
     limit: usize,
     on_line: F,
     /// The beginning of a line whose end has not come yet.
     partial: Vec<u8>,
-    left_out: u64,
+    omitted: u64,
 }
 
-impl<F: FnMut(Line<'_>) + Send> Lines<F> {
+impl<F: FnMut(OutputLine<'_>) + Send> LineSplitter<F> {
     /// Lines of at most `limit` bytes.
     pub fn new(limit: usize, on_line: F) -> Self {
         Self {
             limit,
             on_line,
             partial: Vec::new(),
-            left_out: 0,
+            omitted: 0,
         }
     }
 
     /// Adds to the line that is not ended yet.
-    fn keep(&mut self, part: &[u8]) {
+    fn append(&mut self, part: &[u8]) {
         let room = self.limit - self.partial.len();
         let (kept, over) = part.split_at(room.min(part.len()));
         self.partial.extend_from_slice(kept);
-        self.left_out += over.len() as u64;
+        self.omitted += over.len() as u64;
     }
 
     fn flush(&mut self, terminated: bool) {
-        (self.on_line)(Line {
+        (self.on_line)(OutputLine {
             bytes: &self.partial,
-            left_out: self.left_out,
+            omitted: self.omitted,
             terminated,
         });
         self.partial.clear();
-        self.left_out = 0;
+        self.omitted = 0;
     }
 }
 
-impl<F: FnMut(Line<'_>) + Send> Consumer for Lines<F> {
+impl<F: FnMut(OutputLine<'_>) + Send> OutputConsumer for LineSplitter<F> {
     fn take(&mut self, mut chunk: &[u8]) {
         while let Some(end) = memchr::memchr(b'\n', chunk) {
-            self.keep(&chunk[..end]);
+            self.append(&chunk[..end]);
             self.flush(true);
             chunk = &chunk[end + 1..];
         }
-        self.keep(chunk);
+        self.append(chunk);
     }
 
     fn finish(&mut self) {
-        if !self.partial.is_empty() || self.left_out > 0 {
+        if !self.partial.is_empty() || self.omitted > 0 {
             self.flush(false);
         }
     }
@@ -74,14 +74,14 @@ impl<F: FnMut(Line<'_>) + Send> Consumer for Lines<F> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Consumer, Line, Lines};
+    use super::{LineSplitter, OutputConsumer, OutputLine};
 
     /// Every line as (text, bytes left out, terminated), with a limit of 5 bytes.
     fn lines(chunks: &[&str]) -> Vec<(String, u64, bool)> {
         let mut seen = Vec::new();
-        let mut lines = Lines::new(5, |line: Line<'_>| {
+        let mut lines = LineSplitter::new(5, |line: OutputLine<'_>| {
             let text = String::from_utf8(line.bytes.to_vec()).unwrap();
-            seen.push((text, line.left_out, line.terminated));
+            seen.push((text, line.omitted, line.terminated));
         });
         for chunk in chunks {
             lines.take(chunk.as_bytes());

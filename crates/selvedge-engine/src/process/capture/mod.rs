@@ -11,27 +11,27 @@ mod consumer;
 mod file;
 mod filter;
 mod lines;
-mod pump;
+mod output_reader;
 mod tail;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use consumer::Consumer;
+pub use consumer::OutputConsumer;
 pub use file::StoredFile;
-pub use filter::Filter;
-pub use lines::{Line, Lines};
-pub(super) use pump::Pump;
+pub use filter::OutputFilter;
+pub use lines::{LineSplitter, OutputLine};
+pub(super) use output_reader::OutputReader;
 
 /// The bytes that a report keeps of the beginning, and again of the end.
-pub const EXCERPT: usize = 16 << 10;
+pub const EXCERPT_BYTES: usize = 16 << 10;
 
 /// The cap on a file where the caller names no other.
 pub const DEFAULT_FILE_CAP: u64 = 256 << 20;
 
 /// What is to become of the output. Merged streams count as standard output.
 #[derive(Default)]
-pub struct Plan {
+pub struct CapturePlan {
     /// Standard output.
     pub stdout: StreamPlan,
     /// Standard error.
@@ -45,11 +45,11 @@ pub struct StreamPlan {
     /// How many bytes of the stream the file takes at most.
     pub file_cap: u64,
     /// Who reads along.
-    pub consumer: Option<Box<dyn Consumer>>,
+    pub consumer: Option<Box<dyn OutputConsumer>>,
     /// Whether who reads along sees secrets too: what it reads is carried out, not kept.
     pub whole_to_consumer: bool,
     /// What is kept of it, where that is not the stream as it is. The consumer sees it unfiltered.
-    pub filter: Option<Box<dyn Filter>>,
+    pub filter: Option<Box<dyn OutputFilter>>,
 }
 
 impl Default for StreamPlan {
@@ -75,14 +75,14 @@ impl StreamPlan {
 
     /// With a reader along.
     #[must_use]
-    pub fn with_consumer(mut self, consumer: impl Consumer + 'static) -> Self {
+    pub fn with_consumer(mut self, consumer: impl OutputConsumer + 'static) -> Self {
         self.consumer = Some(Box::new(consumer));
         self
     }
 
     /// With somebody who says what is kept.
     #[must_use]
-    pub fn with_filter(mut self, filter: impl Filter + 'static) -> Self {
+    pub fn with_filter(mut self, filter: impl OutputFilter + 'static) -> Self {
         self.filter = Some(Box::new(filter));
         self
     }
@@ -90,12 +90,12 @@ impl StreamPlan {
 
 /// What became of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedStream {
     /// All bytes that were read, as the filter has them where there is one.
     pub bytes: u64,
-    /// The first of them, up to [`EXCERPT`].
+    /// The first of them, up to [`EXCERPT_BYTES`].
     pub head: Vec<u8>,
-    /// The last of those that are not in `head`, up to [`EXCERPT`].
+    /// The last of those that are not in `head`, up to [`EXCERPT_BYTES`].
     pub tail: Vec<u8>,
     /// The file, if one was planned and could be written.
     pub file: Option<StoredFile>,
@@ -104,7 +104,7 @@ pub struct Captured {
     pub complete: bool,
 }
 
-impl Captured {
+impl CapturedStream {
     /// The bytes between `head` and `tail`.
     pub fn omitted(&self) -> u64 {
         self.bytes - (self.head.len() + self.tail.len()) as u64
@@ -131,7 +131,7 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    fn of(path: &Path, source: io::Error) -> Self {
+    fn from_io(path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 Self::DiskFull(path.to_owned())

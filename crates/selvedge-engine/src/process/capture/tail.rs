@@ -2,7 +2,7 @@
 
 /// Remembers at most `capacity` bytes: the last that were pushed.
 #[derive(Debug)]
-pub(super) struct Tail {
+pub(super) struct TailBuffer {
     /// Grows up to `capacity`, then is overwritten in circles.
     ring: Vec<u8>,
     capacity: usize,
@@ -10,7 +10,7 @@ pub(super) struct Tail {
     next: usize,
 }
 
-impl Tail {
+impl TailBuffer {
     pub(super) fn new(capacity: usize) -> Self {
         Self {
             ring: Vec::new(),
@@ -33,7 +33,7 @@ impl Tail {
     }
 
     /// The last `count` bytes, or as many as there are, in order.
-    pub(super) fn last(&self, count: usize) -> Vec<u8> {
+    pub(super) fn last_bytes(&self, count: usize) -> Vec<u8> {
         let (newer, older) = self.ring.split_at(self.next);
         let mut bytes = Vec::with_capacity(self.ring.len());
         bytes.extend_from_slice(older);
@@ -46,20 +46,23 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
-    use super::Tail;
+    use super::TailBuffer;
 
     #[test]
     fn it_holds_the_last_bytes_however_they_came() {
         let stream: Vec<u8> = (0..=255).cycle().take(1000).collect();
         for sizes in [&[1][..], &[7, 3], &[16], &[17, 1], &[40, 5, 16], &[1000]] {
-            let mut tail = Tail::new(16);
+            let mut tail = TailBuffer::new(16);
             let (mut pushed, mut sizes) = (0, sizes.iter().cycle());
             while pushed < stream.len() {
                 let end = stream.len().min(pushed + sizes.next().unwrap());
                 tail.push(&stream[pushed..end]);
                 pushed = end;
-                assert_eq!(tail.last(16), stream[pushed.saturating_sub(16)..pushed]);
-                assert_eq!(tail.last(5), stream[pushed.saturating_sub(5)..pushed]);
+                assert_eq!(
+                    tail.last_bytes(16),
+                    stream[pushed.saturating_sub(16)..pushed]
+                );
+                assert_eq!(tail.last_bytes(5), stream[pushed.saturating_sub(5)..pushed]);
             }
         }
     }

@@ -13,13 +13,13 @@ use rustix::net::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::process::wire::{self, MOST_DESCRIPTORS};
+use crate::process::wire::{self, MAX_DESCRIPTORS};
 
 /// Arguments and environment are a few megabytes at the very most.
-const LONGEST_LINE: usize = 64 << 20;
+const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// Lines in both directions, over descriptor 0.
-pub(crate) struct Control {
+pub(crate) struct ControlSocket {
     socket: UnixStream,
     received: Vec<u8>,
     /// The bytes of `received` in which no line ends.
@@ -28,16 +28,16 @@ pub(crate) struct Control {
     descriptors: Vec<OwnedFd>,
 }
 
-impl Control {
+impl ControlSocket {
     /// Takes the socket from descriptor 0. The copy closes on exec, and descriptor 0 itself is
     /// replaced by the program's own standard input.
     pub(crate) fn inherited() -> io::Result<Self> {
         let socket = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
-        Ok(Self::over(socket))
+        Ok(Self::new(socket))
     }
 
     /// Lines over a socket.
-    pub(crate) fn over(socket: UnixStream) -> Self {
+    pub(crate) fn new(socket: UnixStream) -> Self {
         Self {
             socket,
             received: Vec::new(),
@@ -46,8 +46,8 @@ impl Control {
         }
     }
 
-    /// From now on [`Control::receive_ready`] may be asked at any time: nothing there is an error.
-    pub(crate) fn never_wait(&self) -> io::Result<()> {
+    /// From now on [`ControlSocket::receive_ready`] may be asked at any time: nothing there is an error.
+    pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
         self.socket.set_nonblocking(true)
     }
 
@@ -81,14 +81,14 @@ impl Control {
     }
 
     /// Sends descriptors along with a message.
-    pub(crate) fn hand_over(
+    pub(crate) fn send_with_descriptors(
         &mut self,
         message: &impl Serialize,
         descriptors: &[OwnedFd],
     ) -> io::Result<()> {
         let line = wire::encode(message)?;
         let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         ancillary.push(SendAncillaryMessage::ScmRights(&borrowed));
         let slices = [IoSlice::new(&line)];
@@ -101,7 +101,7 @@ impl Control {
     }
 
     /// Sends; a main program that is gone will be noticed when its socket is next read.
-    pub(crate) fn tell(&mut self, message: &impl Serialize) {
+    pub(crate) fn send_or_ignore(&mut self, message: &impl Serialize) {
         let _ = self.send(message);
     }
 
@@ -123,7 +123,7 @@ impl Control {
     /// Reads once; `false` at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut chunk = [0; 16 << 10];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let read = loop {
             let mut into = [IoSliceMut::new(&mut chunk)];
@@ -140,14 +140,14 @@ impl Control {
             }
         }
         self.received.extend_from_slice(&chunk[..read]);
-        if self.received.len() > LONGEST_LINE {
+        if self.received.len() > MAX_LINE_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "line too long"));
         }
         Ok(read > 0)
     }
 }
 
-impl AsFd for Control {
+impl AsFd for ControlSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -12,23 +12,23 @@ use std::process::{Child, Command};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use super::walled::{self, Keeper, Surroundings};
-use crate::process::ended::{SpawnFailure, SpawnFailureKind};
-use crate::process::find;
-use crate::process::wire::{Spec, StdinSpec};
-use crate::sandbox::Plan;
+use super::sandboxed::{self, NamespaceInit, SandboxResources};
+use crate::process::program_lookup;
+use crate::process::session_exit::{SpawnError, SpawnErrorKind};
+use crate::process::wire::{SessionSpec, StdinSpec};
+use crate::sandbox::SandboxPlan;
 
 /// A program that runs.
-pub(super) struct Launched {
+pub(super) struct LaunchedProgram {
     pub(super) program: i32,
     /// Who tells of it, where it runs in a process namespace of its own.
-    pub(super) keeper: Option<Keeper>,
+    pub(super) init: Option<NamespaceInit>,
     /// What was set up around it, where walls were.
-    pub(super) surroundings: Option<Surroundings>,
+    pub(super) resources: Option<SandboxResources>,
 }
 
 /// What is to be started, found and looked at.
-pub(crate) struct Found {
+pub(crate) struct ResolvedProgram {
     pub(crate) name: OsString,
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<OsString>,
@@ -38,7 +38,10 @@ pub(crate) struct Found {
 
 /// Starts the program in a process group of its own, so that `kill 0` does not hit the supervisor.
 /// Lets go of its output.
-pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<Launched, SpawnFailure> {
+pub(super) fn launch_program(
+    spec: &SessionSpec,
+    output: Vec<OwnedFd>,
+) -> Result<LaunchedProgram, SpawnError> {
     let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
     let env: Vec<(OsString, OsString)> = spec
         .env
@@ -47,31 +50,31 @@ pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<Launched, Spaw
         .collect();
     let cwd = PathBuf::from(&spec.cwd);
     let Some((name, args)) = argv.split_first() else {
-        return Err(failure(
-            SpawnFailureKind::Other,
+        return Err(spawn_failure(
+            SpawnErrorKind::Other,
             None,
             "empty command line".to_owned(),
         ));
     };
-    let walls = spec.walls.as_ref();
-    enter(&walls.map_or_else(|| cwd.clone(), |plan| plan.lies_here(&cwd)))?;
-    let program = if walls.is_some_and(Plan::shows_other_files) {
+    let walls = spec.sandbox.as_ref();
+    check_directory(&walls.map_or_else(|| cwd.clone(), |plan| plan.host_path(&cwd)))?;
+    let program = if walls.is_some_and(SandboxPlan::has_foreign_files) {
         // Which programs exist is known inside of the sandbox only.
         PathBuf::from(name)
     } else {
-        find(name, &env, &cwd)?
+        find_program_path(name, &env, &cwd)?
     };
-    let (stdout, stderr) = streams(output)?;
-    let stdin = stdin(&spec.stdin)?;
-    if let Some(plan) = &spec.walls {
-        let found = Found {
+    let (stdout, stderr) = output_descriptors(output)?;
+    let stdin = open_stdin(&spec.stdin)?;
+    if let Some(plan) = &spec.sandbox {
+        let found = ResolvedProgram {
             name: name.clone(),
             args: args.to_vec(),
             program,
             env,
             cwd,
         };
-        return walled::launch(plan, &found, [stdin.into(), stdout, stderr]);
+        return sandboxed::launch_sandboxed(plan, &found, [stdin.into(), stdout, stderr]);
     }
     let child = Command::new(&program)
         .arg0(name)
@@ -84,33 +87,33 @@ pub(super) fn launch(spec: &Spec, output: Vec<OwnedFd>) -> Result<Launched, Spaw
         .stderr(stderr)
         .process_group(0)
         .spawn()
-        .map_err(|error| explain(&error, &program))?;
-    Ok(Launched {
-        program: number_of(&child),
-        keeper: None,
-        surroundings: None,
+        .map_err(|error| explain_spawn_error(&error, &program))?;
+    Ok(LaunchedProgram {
+        program: process_id(&child),
+        init: None,
+        resources: None,
     })
 }
 
 /// Process ids fit: the kernel's own type is signed.
-pub(super) fn number_of(child: &Child) -> i32 {
+pub(super) fn process_id(child: &Child) -> i32 {
     i32::try_from(child.id()).unwrap_or(i32::MAX)
 }
 
-fn stdin(spec: &StdinSpec) -> Result<File, SpawnFailure> {
+fn open_stdin(spec: &StdinSpec) -> Result<File, SpawnError> {
     let path = match spec {
         StdinSpec::Null => PathBuf::from("/dev/null"),
         StdinSpec::File(path) => PathBuf::from(path),
     };
     File::open(&path).map_err(|error| {
         let message = format!("cannot read {}: {error}", path.display());
-        failure(SpawnFailureKind::Stdin, error.raw_os_error(), message)
+        spawn_failure(SpawnErrorKind::Stdin, error.raw_os_error(), message)
     })
 }
 
 /// Standard output and standard error: one descriptor each, or one for both.
-fn streams(output: Vec<OwnedFd>) -> Result<(OwnedFd, OwnedFd), SpawnFailure> {
-    let lacking = |message: String| failure(SpawnFailureKind::Other, None, message);
+fn output_descriptors(output: Vec<OwnedFd>) -> Result<(OwnedFd, OwnedFd), SpawnError> {
+    let lacking = |message: String| spawn_failure(SpawnErrorKind::Other, None, message);
     let mut output = output.into_iter();
     let stdout = output.next();
     let stdout = stdout.ok_or_else(|| lacking("no descriptor for the output".to_owned()))?;
@@ -125,7 +128,7 @@ fn streams(output: Vec<OwnedFd>) -> Result<(OwnedFd, OwnedFd), SpawnFailure> {
 
 /// Whether the directory can be entered; the spawn itself does not say which path an error is
 /// about.
-fn enter(cwd: &Path) -> Result<(), SpawnFailure> {
+fn check_directory(cwd: &Path) -> Result<(), SpawnError> {
     let entered = rustix::fs::access(cwd.join("."), Access::EXEC_OK);
     entered.map_err(|errno| {
         let message = format!(
@@ -133,8 +136,8 @@ fn enter(cwd: &Path) -> Result<(), SpawnFailure> {
             cwd.display(),
             io::Error::from(errno)
         );
-        failure(
-            SpawnFailureKind::WorkingDirectory,
+        spawn_failure(
+            SpawnErrorKind::WorkingDirectory,
             Some(errno.raw_os_error()),
             message,
         )
@@ -142,60 +145,68 @@ fn enter(cwd: &Path) -> Result<(), SpawnFailure> {
 }
 
 /// The path of a program, by the `PATH` that it will have itself.
-fn find(name: &OsStr, env: &[(OsString, OsString)], cwd: &Path) -> Result<PathBuf, SpawnFailure> {
+fn find_program_path(
+    name: &OsStr,
+    env: &[(OsString, OsString)],
+    cwd: &Path,
+) -> Result<PathBuf, SpawnError> {
     if name.as_encoded_bytes().contains(&b'/') {
         // The attempt itself tells best what is wrong with it.
         return Ok(cwd.join(name));
     }
     let path = env.iter().rev().find(|(name, _)| name == "PATH");
-    let path = path.map_or(OsStr::new(find::DEFAULT_PATH), |(_, value)| value);
-    if let Some(program) = find::find_program(name, path, cwd) {
+    let path = path.map_or(OsStr::new(program_lookup::DEFAULT_PATH), |(_, value)| value);
+    if let Some(program) = program_lookup::find_program(name, path, cwd) {
         return Ok(program);
     }
-    let mut files = find::candidates(name, path, cwd)
+    let mut files = program_lookup::candidate_paths(name, path, cwd)
         .into_iter()
         .filter(|file| file.is_file());
     if let Some(forbidden) = files.next() {
-        return Err(explain(&Errno::ACCESS.into(), &forbidden));
+        return Err(explain_spawn_error(&Errno::ACCESS.into(), &forbidden));
     }
     let message = format!("no program {} in PATH", name.to_string_lossy());
     let errno = Some(Errno::NOENT.raw_os_error());
-    Err(failure(SpawnFailureKind::NotFound, errno, message))
+    Err(spawn_failure(SpawnErrorKind::NotFound, errno, message))
 }
 
 /// What a failed spawn of a program at a known path means.
-pub(super) fn explain(error: &io::Error, program: &Path) -> SpawnFailure {
+pub(super) fn explain_spawn_error(error: &io::Error, program: &Path) -> SpawnError {
     let shown = program.display();
     let (kind, message) = match Errno::from_io_error(error) {
         Some(Errno::NOENT) if program.exists() => (
-            SpawnFailureKind::InterpreterNotFound,
+            SpawnErrorKind::InterpreterNotFound,
             format!("the interpreter of {shown} is missing"),
         ),
         Some(Errno::NOENT | Errno::NOTDIR) => {
-            (SpawnFailureKind::NotFound, format!("no program {shown}"))
+            (SpawnErrorKind::NotFound, format!("no program {shown}"))
         }
         Some(Errno::ACCESS | Errno::PERM) => (
-            SpawnFailureKind::PermissionDenied,
+            SpawnErrorKind::PermissionDenied,
             format!("{shown} may not be executed"),
         ),
         Some(Errno::NOEXEC) => (
-            SpawnFailureKind::ExecFormat,
+            SpawnErrorKind::ExecFormat,
             format!("{shown} is no program (a script needs a first line such as #!/bin/sh)"),
         ),
         Some(Errno::TOOBIG) => (
-            SpawnFailureKind::TooLong,
+            SpawnErrorKind::TooLong,
             format!("arguments and environment of {shown} are too long"),
         ),
         _ => (
-            SpawnFailureKind::Other,
+            SpawnErrorKind::Other,
             format!("cannot execute {shown}: {error}"),
         ),
     };
-    failure(kind, error.raw_os_error(), message)
+    spawn_failure(kind, error.raw_os_error(), message)
 }
 
-pub(super) fn failure(kind: SpawnFailureKind, errno: Option<i32>, message: String) -> SpawnFailure {
-    SpawnFailure {
+pub(super) fn spawn_failure(
+    kind: SpawnErrorKind,
+    errno: Option<i32>,
+    message: String,
+) -> SpawnError {
+    SpawnError {
         kind,
         errno,
         message,

@@ -7,12 +7,12 @@
 //! closed it. Nothing here may print, panic, or wait for anything but the control socket and its
 //! children.
 
-mod contained;
+mod container;
+mod event_loop;
 mod launch;
+mod sandboxed;
 mod signals;
-mod temporary;
-mod walled;
-mod watch;
+mod temporary_folder;
 
 pub(crate) mod control;
 
@@ -28,19 +28,19 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) use self::contained::clear_abandoned as clear_containers;
-pub(crate) use self::launch::Found;
-pub(crate) use self::signals::spawn_shielded;
-pub(crate) use self::temporary::clear_abandoned as clear_temporary;
+pub(crate) use self::container::remove_abandoned_containers as clear_containers;
+pub(crate) use self::launch::ResolvedProgram;
+pub(crate) use self::signals::spawn_with_blocked_signals;
+pub(crate) use self::temporary_folder::remove_abandoned_folders as clear_temporary;
 
-use self::control::Control;
-use self::signals::Signals;
-use self::tree::Tree;
-use self::walled::Surroundings;
-use self::watch::Watch;
-use super::ended::ProcessName;
+use self::control::ControlSocket;
+use self::event_loop::EventLoop;
+use self::sandboxed::SandboxResources;
+use self::signals::SupervisorSignals;
+use self::tree::ProcessTree;
 use super::lock;
-use super::wire::{Order, Report, Spec};
+use super::session_exit::ProcessName;
+use super::wire::{SessionSpec, SupervisorMessage, SupervisorOrder};
 
 /// Supervises sessions, one after another, as told over descriptor 0. Call it before anything else:
 /// no thread may run yet, and nothing may have been printed.
@@ -54,69 +54,74 @@ pub fn main() -> ExitCode {
 }
 
 fn supervise() -> io::Result<()> {
-    close_strays();
-    let mut signals = Signals::take_over()?;
-    leave_the_terminal();
-    let mut control = Control::inherited()?;
-    while let Some(spec) = control.receive::<Spec>()? {
-        session(&spec, &mut signals, &mut control)?;
+    close_inherited_fds();
+    let mut signals = SupervisorSignals::install()?;
+    detach_from_terminal();
+    let mut control = ControlSocket::inherited()?;
+    while let Some(spec) = control.receive::<SessionSpec>()? {
+        run_session(&spec, &mut signals, &mut control)?;
     }
     Ok(())
 }
 
 /// One session. An error is of the control socket, and then nothing has been started.
-fn session(spec: &Spec, signals: &mut Signals, control: &mut Control) -> io::Result<()> {
+fn run_session(
+    spec: &SessionSpec,
+    signals: &mut SupervisorSignals,
+    control: &mut ControlSocket,
+) -> io::Result<()> {
     let output = control.take_descriptors();
     let (tree, lock) = match prepare(spec) {
         Ok(prepared) => prepared,
-        Err(message) => return control.send(&Report::Refused { message }),
+        Err(message) => return control.send(&SupervisorMessage::Refused { message }),
     };
-    control.send(&Report::Ready)?;
+    control.send(&SupervisorMessage::Ready)?;
 
     // The main program makes its intent durable meanwhile; if it dies now, nothing has happened.
-    match control.receive::<Order>()? {
-        Some(Order::Go) => {}
-        Some(Order::Stop | Order::Kill) | None => return Ok(()),
+    match control.receive::<SupervisorOrder>()? {
+        Some(SupervisorOrder::Go) => {}
+        Some(SupervisorOrder::Stop | SupervisorOrder::Kill) | None => return Ok(()),
     }
-    let launched = match launch::launch(spec, output) {
+    let launched = match launch::launch_program(spec, output) {
         Ok(launched) => launched,
-        Err(failure) => return control.send(&Report::SpawnFailed(failure)),
+        Err(failure) => return control.send(&SupervisorMessage::SpawnFailed(failure)),
     };
     // From here on an error must not end this process: the tree is its charge.
     let pid = launched.program;
-    control.tell(&Report::Started { pid });
-    let surroundings = launched.surroundings;
-    let watch = Watch::new(spec, (pid, launched.keeper), tree, signals, control);
-    let mut report = watch.until_gone();
+    control.send_or_ignore(&SupervisorMessage::Started { pid });
+    let surroundings = launched.resources;
+    let watch = EventLoop::new(spec, (pid, launched.init), tree, signals, control);
+    let mut report = watch.run_until_empty();
     // Nobody is left who is in there.
-    if let Some(Err(stays)) = surroundings.map(Surroundings::clear) {
+    if let Some(Err(stays)) = surroundings.map(SandboxResources::remove) {
         report = with_survivor(report, &stays);
     }
     // The lock is the last that is seen of the tree.
     drop(lock);
-    control.tell(&report);
+    control.send_or_ignore(&report);
     Ok(())
 }
 
 /// A container that could not be removed may still hold processes.
-fn with_survivor(report: Report, container: &str) -> Report {
+fn with_survivor(report: SupervisorMessage, container: &str) -> SupervisorMessage {
     match report {
-        Report::Gone(mut tree) => {
+        SupervisorMessage::Gone(mut tree) => {
             let name = format!("container {container}");
             tree.survivors.push(ProcessName { pid: 0, name });
-            Report::Surviving(tree)
+            SupervisorMessage::Surviving(tree)
         }
         other => other,
     }
 }
 
 /// Adopts orphans and takes the lock, or says why not.
-fn prepare(spec: &Spec) -> Result<(Tree, Option<File>), String> {
-    let tree = Tree::adopt().map_err(|error| format!("cannot adopt orphans: {error}"))?;
+fn prepare(spec: &SessionSpec) -> Result<(ProcessTree, Option<File>), String> {
+    let tree = ProcessTree::become_subreaper()
+        .map_err(|error| format!("cannot adopt orphans: {error}"))?;
     let Some(path) = spec.lock.as_ref().map(PathBuf::from) else {
         return Ok((tree, None));
     };
-    match lock::hold(&path) {
+    match lock::hold_shared(&path) {
         Ok(file) => Ok((tree, Some(file))),
         Err(error) => Err(format!("cannot lock {}: {error}", path.display())),
     }
@@ -124,7 +129,7 @@ fn prepare(spec: &Spec) -> Result<(Tree, Option<File>), String> {
 
 /// Closes what the main program itself was handed by whoever started it: the tree shall hold
 /// nothing open but its own three descriptors. Nothing in this process owns any other one yet.
-fn close_strays() {
+fn close_inherited_fds() {
     let open = if cfg!(target_os = "linux") {
         "/proc/self/fd"
     } else {
@@ -141,7 +146,7 @@ fn close_strays() {
 
 /// A session of its own without a controlling terminal: Ctrl-C reaches the main program alone,
 /// and nothing in the tree can read from or take over the user's terminal.
-fn leave_the_terminal() {
+fn detach_from_terminal() {
     // It fails only for the leader of a process group, which the main program never makes of us.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]

@@ -14,13 +14,15 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
 /// Signals that would end the supervisor, or that somebody up the line may have left ignored.
-const DISREGARDED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2];
+const IGNORED_SIGNALS: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2];
 
 /// Spawns a child that inherits a mask of the signals that a terminal sends to its whole foreground group.
 /// Ctrl-C would otherwise end a child that is not in a group of its own yet, or has no handlers yet. A
-/// supervisor lets them in by [`Signals::take_over`]; other children leave them blocked.
-pub(crate) fn spawn_shielded<T>(spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let shielded: SigSet = DISREGARDED
+/// supervisor lets them in by [`SupervisorSignals::install`]; other children leave them blocked.
+pub(crate) fn spawn_with_blocked_signals<T>(
+    spawn: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    let shielded: SigSet = IGNORED_SIGNALS
         .iter()
         .filter_map(|number| Signal::try_from(*number).ok())
         .collect();
@@ -31,14 +33,14 @@ pub(crate) fn spawn_shielded<T>(spawn: impl FnOnce() -> io::Result<T>) -> io::Re
 }
 
 /// The supervisor's hold on its signals.
-pub(super) struct Signals {
+pub(super) struct SupervisorSignals {
     child_ended: UnixStream,
 }
 
-impl Signals {
+impl SupervisorSignals {
     /// Installs the handlers and clears the mask that was inherited.
-    pub(super) fn take_over() -> io::Result<Self> {
-        for signal in DISREGARDED {
+    pub(super) fn install() -> io::Result<Self> {
+        for signal in IGNORED_SIGNALS {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
         }
         let (child_ended, write) = UnixStream::pair()?;
@@ -50,14 +52,14 @@ impl Signals {
 
     /// Forgets the wake-ups so far. To be called *before* children are reaped, so that none that
     /// ends after the look goes unnoticed.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn drain_wakeups(&mut self) {
         let mut sink = [0; 64];
         while matches!(self.child_ended.read(&mut sink), Ok(read) if read > 0) {}
     }
 }
 
 /// Readable when a child ended.
-impl AsFd for Signals {
+impl AsFd for SupervisorSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.child_ended.as_fd()
     }

@@ -1,16 +1,16 @@
 //! Which folder an agent and a check get for each cache, seeds, and how folders go.
 
 use super::*;
-use crate::agents::env::Environment;
+use crate::agents::env::EnvironmentMap;
 
 /// A home with caches, and a folder for those of agents.
-struct Scene {
+struct CachesFixture {
     _root: tempfile::TempDir,
     root: PathBuf,
-    places: Places,
+    places: SandboxPaths,
 }
 
-impl Scene {
+impl CachesFixture {
     fn new(files: &[&str]) -> Self {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().canonicalize().unwrap();
@@ -21,17 +21,17 @@ impl Scene {
         }
         fs::create_dir(path.join("work")).unwrap();
         let home = path.join("home");
-        let environment: Environment = [("HOME".into(), home.into())].into();
+        let environment: EnvironmentMap = [("HOME".into(), home.into())].into();
         Self {
-            places: Places::new(environment),
+            places: SandboxPaths::new(environment),
             root: path,
             _root: root,
         }
     }
 
-    fn for_agents(&self, can_mount: bool, environment: &[Variable]) -> CacheAccess {
+    fn for_agents(&self, can_mount: bool, environment: &[EnvironmentVariable]) -> CacheAccess {
         let own = self.root.join("own");
-        for_agents(&self.places, &own, can_mount, &[], environment)
+        agent_cache_access(&self.places, &own, can_mount, &[], environment)
     }
 
     fn home(&self, path: &str) -> PathBuf {
@@ -39,10 +39,10 @@ impl Scene {
     }
 }
 
-fn mounts(access: &CacheAccess) -> Vec<(PathBuf, PathBuf, Access)> {
-    let mounted = access.mounted.iter();
+fn mounts(access: &CacheAccess) -> Vec<(PathBuf, PathBuf, PathAccess)> {
+    let mounted = access.relocated.iter();
     mounted
-        .map(|it| ((&it.place).into(), (&it.source).into(), it.access))
+        .map(|it| ((&it.mount_point).into(), (&it.source).into(), it.access))
         .collect()
 }
 
@@ -52,19 +52,19 @@ fn variable<'a>(access: &'a CacheAccess, name: &str) -> Option<&'a OsStr> {
 
 #[test]
 fn mounts_cover_caches_and_show_what_is_installed() {
-    let scene = Scene::new(&[".cargo/bin/tool", ".cargo/registry/x", ".npm/x"]);
+    let scene = CachesFixture::new(&[".cargo/bin/tool", ".cargo/registry/x", ".npm/x"]);
     let access = scene.for_agents(true, &[]);
     let own = |name: &str| scene.root.join("own").join(name);
     assert_eq!(
         mounts(&access),
         [
-            (scene.home(".cargo"), own("cargo"), Access::Write),
+            (scene.home(".cargo"), own("cargo"), PathAccess::Write),
             (
                 scene.home(".cargo/bin"),
                 scene.home(".cargo/bin"),
-                Access::Read
+                PathAccess::Read
             ),
-            (scene.home(".npm"), own("npm"), Access::Write),
+            (scene.home(".npm"), own("npm"), PathAccess::Write),
         ]
     );
     assert_eq!(variable(&access, "CARGO_HOME"), None);
@@ -78,7 +78,7 @@ fn mounts_cover_caches_and_show_what_is_installed() {
 
 #[test]
 fn variables_lead_elsewhere_without_mounts() {
-    let scene = Scene::new(&[".cargo/config.toml", ".cargo/registry/x", ".m2/x"]);
+    let scene = CachesFixture::new(&[".cargo/config.toml", ".cargo/registry/x", ".m2/x"]);
     let opts = [("MAVEN_OPTS".into(), "-Xmx1g".into())];
     let access = scene.for_agents(false, &opts);
     let own = scene.root.join("own");
@@ -96,7 +96,7 @@ fn variables_lead_elsewhere_without_mounts() {
 
 #[test]
 fn an_agents_links_are_not_followed() {
-    let scene = Scene::new(&[".stack/programs/ghc/x", ".cache/pypoetry/virtualenvs/x"]);
+    let scene = CachesFixture::new(&[".stack/programs/ghc/x", ".cache/pypoetry/virtualenvs/x"]);
     let elsewhere = scene.root.join("elsewhere");
     fs::create_dir_all(&elsewhere).unwrap();
     let _ = scene.for_agents(true, &[]);
@@ -120,7 +120,7 @@ fn an_agents_links_are_not_followed() {
 /// The sandbox may be another one in the next run.
 #[test]
 fn mounts_and_links_replace_one_another() {
-    let scene = Scene::new(&[".cargo/config.toml", ".cargo/bin/tool"]);
+    let scene = CachesFixture::new(&[".cargo/config.toml", ".cargo/bin/tool"]);
     let own = scene.root.join("own/cargo");
     for _ in 0..2 {
         let _ = scene.for_agents(false, &[]);
@@ -130,7 +130,8 @@ fn mounts_and_links_replace_one_another() {
         let access = scene.for_agents(true, &[]);
         let read = mounts(&access).into_iter();
         assert_eq!(
-            read.filter(|(.., access)| *access == Access::Read).count(),
+            read.filter(|(.., access)| *access == PathAccess::Read)
+                .count(),
             2
         );
         assert_eq!(fs::read_to_string(own.join("config.toml")).unwrap(), "");
@@ -139,34 +140,34 @@ fn mounts_and_links_replace_one_another() {
 
 #[test]
 fn checks_use_the_homes_caches_and_no_agents() {
-    let scene = Scene::new(&[".cargo/x"]);
+    let scene = CachesFixture::new(&[".cargo/x"]);
     let state = scene.root.join("state");
-    let access = for_checks(&scene.places, &state, &[]);
+    let access = check_cache_access(&scene.places, &state, &[]);
     assert!(access.writable.contains(&scene.home(".cargo")));
     assert_eq!(variable(&access, "CARGO_HOME"), None);
     let cache = variable(&access, "XDG_CACHE_HOME").unwrap();
-    assert!(Path::new(cache).starts_with(state.join(OF_CHECKS)));
+    assert!(Path::new(cache).starts_with(state.join(CHECKS_FOLDER)));
 }
 
 #[test]
 fn seeds_are_copied_once_and_only_where_they_are_needed() {
-    let scene = Scene::new(&[".cargo/registry/cache/i/a.crate", ".npm/_cacache/x"]);
+    let scene = CachesFixture::new(&[".cargo/registry/cache/i/a.crate", ".npm/_cacache/x"]);
     let (work, own) = (scene.root.join("work"), scene.root.join("all/own"));
     fs::create_dir(work.join("crates")).unwrap();
     fs::write(work.join("crates/Cargo.toml"), "").unwrap();
-    prepare(&scene.places, &own, &work).unwrap();
-    let copy = own.join(OF_WORK).join("cargo/registry/cache/i/a.crate");
+    prepare_agent_caches(&scene.places, &own, &work).unwrap();
+    let copy = own.join(WORK_FOLDER).join("cargo/registry/cache/i/a.crate");
     assert_eq!(fs::read_to_string(&copy).unwrap(), "home");
-    assert!(!own.join(OF_WORK).join("npm").exists());
+    assert!(!own.join(WORK_FOLDER).join("npm").exists());
     fs::write(&copy, "the agent's").unwrap();
-    prepare(&scene.places, &own, &work).unwrap();
+    prepare_agent_caches(&scene.places, &own, &work).unwrap();
     assert_eq!(fs::read_to_string(&copy).unwrap(), "the agent's");
 }
 
 #[test]
 fn folders_of_missing_workspaces_go_although_they_are_write_protected() {
-    let scene = Scene::new(&[]);
-    let all = scene.root.join(OF_AGENTS);
+    let scene = CachesFixture::new(&[]);
+    let all = scene.root.join(AGENTS_FOLDER);
     let old = SystemTime::now() - Duration::from_hours(2);
     for name in ["gone", "kept"] {
         let protected = all.join(name).join("work/go/mod");
@@ -176,13 +177,13 @@ fn folders_of_missing_workspaces_go_although_they_are_write_protected() {
         let workspace = scene
             .root
             .join(if name == "kept" { "work" } else { "gone" });
-        let record = all.join(name).join(RECORD);
+        let record = all.join(name).join(WORKSPACE_FILE);
         fs::write(&record, workspace.as_os_str().as_encoded_bytes()).unwrap();
         let record = fs::File::options().write(true).open(record).unwrap();
         record.set_modified(old).unwrap();
     }
     let own = all.join("own");
-    prepare(&scene.places, &own, &scene.root.join("work")).unwrap();
+    prepare_agent_caches(&scene.places, &own, &scene.root.join("work")).unwrap();
     let left = AgentCaches::all(&scene.root);
     let left: Vec<_> = left.iter().map(|caches| caches.path.clone()).collect();
     assert_eq!(left, [all.join("kept"), own]);

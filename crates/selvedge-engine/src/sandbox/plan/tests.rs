@@ -6,10 +6,10 @@ use std::fs;
 use landlock::AccessFs;
 use proptest::prelude::*;
 
-use super::super::container::Wanted;
-use super::super::mounts::mounts;
-use super::super::portable::Portable;
-use super::super::{arguments, landlock::grants};
+use super::super::container::ContainerRequest;
+use super::super::mounts::container_mounts;
+use super::super::portable::PortableProgram;
+use super::super::{bubblewrap_arguments, landlock::build_grants};
 use super::*;
 
 /// Folders of a tree, and a file in each of them.
@@ -32,45 +32,47 @@ fn tree() -> (tempfile::TempDir, Vec<PathBuf>) {
 
 /// The lists of a plan that name one place; the first ones mean most.
 #[derive(Debug, Clone, Copy)]
-struct Named {
+struct PathFlags {
     masked: bool,
     writable: bool,
     shown: bool,
     pinned: bool,
 }
 
-fn named() -> impl Strategy<Value = Named> {
+fn named() -> impl Strategy<Value = PathFlags> {
     let rarely = || prop::bool::weighted(0.2);
-    (rarely(), rarely(), rarely(), rarely()).prop_map(|(masked, writable, shown, pinned)| Named {
-        masked,
-        writable,
-        shown,
-        pinned,
+    (rarely(), rarely(), rarely(), rarely()).prop_map(|(masked, writable, shown, pinned)| {
+        PathFlags {
+            masked,
+            writable,
+            shown,
+            pinned,
+        }
     })
 }
 
-fn plan(paths: &[PathBuf], named: &[Named]) -> Plan {
-    let those = |wanted: fn(&Named) -> bool| {
+fn plan(paths: &[PathBuf], named: &[PathFlags]) -> SandboxPlan {
+    let those = |wanted: fn(&PathFlags) -> bool| {
         let pairs = paths.iter().zip(named);
         let those = pairs.filter(|(_, it)| wanted(it));
-        bytes(those.map(|(path, _)| path.clone()))
+        system_strings(those.map(|(path, _)| path.clone()))
     };
-    Plan {
-        backend: Backend::Bubblewrap,
+    SandboxPlan {
+        backend: SandboxBackend::Bubblewrap,
         writable: those(|it| it.writable),
-        shown: those(|it| it.shown),
+        readable: those(|it| it.shown),
         pinned: those(|it| it.pinned),
         masked: those(|it| it.masked),
-        kept: Vec::new(),
+        protected: Vec::new(),
         network: true,
         strict: true,
-        contained: None,
-        moved: Vec::new(),
+        container: None,
+        relocated: Vec::new(),
     }
 }
 
 /// What a plan means for a path: the nearest place that hides or opens it decides, and hiding wins.
-fn meant(paths: &[PathBuf], named: &[Named], path: &Path) -> Option<Access> {
+fn meant(paths: &[PathBuf], named: &[PathFlags], path: &Path) -> Option<PathAccess> {
     let at = |place: &Path| {
         let index = paths.iter().position(|path| path == place)?;
         named.get(index).copied()
@@ -80,20 +82,20 @@ fn meant(paths: &[PathBuf], named: &[Named], path: &Path) -> Option<Access> {
         let Some(it) = at(place) else { continue };
         is_pinned |= it.pinned;
         if it.masked {
-            return Some(Access::Hidden);
+            return Some(PathAccess::Hidden);
         }
         if it.writable && !is_pinned {
-            return Some(Access::Write);
+            return Some(PathAccess::Write);
         }
         if it.writable || it.shown {
-            return Some(Access::Read);
+            return Some(PathAccess::Read);
         }
     }
     None
 }
 
 /// The last mount that covers a path decides: what of the host it shows there.
-fn shown_by(mounts: &[(PathBuf, Access)], path: &Path) -> Option<Access> {
+fn shown_by(mounts: &[(PathBuf, PathAccess)], path: &Path) -> Option<PathAccess> {
     let covering = mounts
         .iter()
         .rev()
@@ -102,19 +104,19 @@ fn shown_by(mounts: &[(PathBuf, Access)], path: &Path) -> Option<Access> {
 }
 
 /// The mounts among the arguments of `bwrap`.
-fn of_bubblewrap(arguments: &[OsString]) -> Vec<(PathBuf, Access)> {
+fn of_bubblewrap(arguments: &[OsString]) -> Vec<(PathBuf, PathAccess)> {
     let mut words = arguments.iter().map(PathBuf::from);
     let mut mounts = Vec::new();
     while let Some(option) = words.next() {
         let option = option.to_string_lossy().into_owned();
         if ["--tmpfs", "--dev", "--proc"].contains(&option.as_str()) {
-            mounts.push((words.next().unwrap(), Access::Hidden));
+            mounts.push((words.next().unwrap(), PathAccess::Hidden));
         } else if option.contains("bind") {
             let (source, place) = (words.next().unwrap(), words.next().unwrap());
             let access = match option.as_str() {
-                _ if source != place => Access::Hidden,
-                "--ro-bind" | "--ro-bind-try" => Access::Read,
-                _ => Access::Write,
+                _ if source != place => PathAccess::Hidden,
+                "--ro-bind" | "--ro-bind-try" => PathAccess::Read,
+                _ => PathAccess::Write,
             };
             mounts.push((place, access));
         }
@@ -123,7 +125,7 @@ fn of_bubblewrap(arguments: &[OsString]) -> Vec<(PathBuf, Access)> {
 }
 
 /// The same of the `--mount`s of a container.
-fn of_container(words: impl Iterator<Item = String>) -> Vec<(PathBuf, Access)> {
+fn of_container(words: impl Iterator<Item = String>) -> Vec<(PathBuf, PathAccess)> {
     let mount = |word: String| {
         let value = |key: &str| {
             let pair = word.split(',').find_map(|pair| pair.strip_prefix(key));
@@ -131,10 +133,10 @@ fn of_container(words: impl Iterator<Item = String>) -> Vec<(PathBuf, Access)> {
         };
         let place = value("destination=").unwrap();
         let access = match value("source=") {
-            Some(source) if source != place => Access::Hidden,
-            None => Access::Hidden,
-            Some(_) if word.ends_with(",readonly") => Access::Read,
-            Some(_) => Access::Write,
+            Some(source) if source != place => PathAccess::Hidden,
+            None => PathAccess::Hidden,
+            Some(_) if word.ends_with(",readonly") => PathAccess::Read,
+            Some(_) => PathAccess::Write,
         };
         (place, access)
     };
@@ -152,24 +154,24 @@ proptest! {
         let plan = plan(&paths, &named);
         let face = Path::new("/opt/selvedge");
         let temporary = root.path().join("temporary");
-        let bubblewrap = of_bubblewrap(&arguments(&plan, &temporary, face));
-        let wanted = Wanted {
+        let bubblewrap = of_bubblewrap(&bubblewrap_arguments(&plan, &temporary, face));
+        let wanted = ContainerRequest {
             name: "x",
             label: OsString::new(),
             temporary: &temporary,
             socket: &root.path().join("socket"),
-            face,
+            init_program: face,
             home: None,
         };
-        let portable = Portable::of_this_process(face).unwrap();
-        let mounts = mounts(&plan, &wanted, &portable);
-        let words = mounts.iter().map(|it| it.word(false).unwrap().into_string().unwrap());
+        let portable = PortableProgram::for_this_process(face).unwrap();
+        let mounts = container_mounts(&plan, &wanted, &portable);
+        let words = mounts.iter().map(|it| it.to_argument(false).unwrap().into_string().unwrap());
         let container = of_container(words);
-        let granted = grants(&plan, &temporary);
+        let granted = build_grants(&plan, &temporary);
         for path in &paths {
             let meant = meant(&paths, &named, path);
             // What is not named lies in a folder for temporary files, which is the session's own.
-            let expected = meant.unwrap_or(Access::Hidden);
+            let expected = meant.unwrap_or(PathAccess::Hidden);
             prop_assert_eq!(shown_by(&bubblewrap, path), Some(expected), "{:?}", path);
             prop_assert_eq!(shown_by(&container, path), Some(expected), "{:?}", path);
             // Grants add up. Listing a folder that has something hidden below it is one of them.
@@ -177,7 +179,7 @@ proptest! {
                 .iter()
                 .any(|(place, access)| path.starts_with(place) && access.contains(AccessFs::ReadFile));
             if path.is_file() {
-                prop_assert_eq!(is_readable, meant != Some(Access::Hidden), "{:?}", path);
+                prop_assert_eq!(is_readable, meant != Some(PathAccess::Hidden), "{:?}", path);
             }
         }
     }

@@ -13,17 +13,17 @@ use tokio_postgres::config::{Host, SslMode};
 use crate::hub::error::HubStoreError;
 
 /// How long one address may take to answer.
-const CONNECTING: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A database and the way there.
 #[derive(Clone)]
-pub(super) struct Address {
+pub(super) struct DatabaseAddress {
     pub(super) config: Config,
     /// Roots that the server's certificate must come from, instead of the system's.
     pub(super) roots: Option<PathBuf>,
 }
 
-impl Address {
+impl DatabaseAddress {
     pub(super) fn parse(url: &str, password: Option<&str>) -> Result<Self, HubStoreError> {
         let (rest, query) = url.split_once('?').unwrap_or((url, ""));
         let mut kept = Vec::new();
@@ -40,7 +40,7 @@ impl Address {
         }
         let url = format!("{rest}?{}", kept.join("&"));
         let parsed = url.parse::<Config>();
-        let mut config = parsed.map_err(|error| HubStoreError::Address(chain(&error)))?;
+        let mut config = parsed.map_err(|error| HubStoreError::Address(error_chain(&error)))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(HubStoreError::Address("it names no host".to_owned()));
         }
@@ -53,13 +53,13 @@ impl Address {
         config.ssl_mode(ssl_mode(mode, &config)?);
         config.application_name("selvedge hub");
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECTING);
+            config.connect_timeout(CONNECT_TIMEOUT);
         }
         Ok(Self { config, roots })
     }
 
     /// Who, where and which, for people.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let host = match self.config.get_hosts().first() {
             Some(Host::Tcp(name)) => name.clone(),
             #[cfg(unix)]
@@ -80,7 +80,7 @@ impl Address {
 /// Within this machine in the clear, beyond it encrypted, unless it is said otherwise.
 fn ssl_mode(word: Option<&str>, config: &Config) -> Result<SslMode, HubStoreError> {
     match word {
-        None if config.get_hosts().iter().all(is_here) => Ok(SslMode::Disable),
+        None if config.get_hosts().iter().all(is_local) => Ok(SslMode::Disable),
         Some("disable") => Ok(SslMode::Disable),
         Some("prefer") => Ok(SslMode::Prefer),
         // Whoever encrypts also holds the certificate against its roots and the name.
@@ -91,7 +91,7 @@ fn ssl_mode(word: Option<&str>, config: &Config) -> Result<SslMode, HubStoreErro
     }
 }
 
-fn is_here(host: &Host) -> bool {
+fn is_local(host: &Host) -> bool {
     match host {
         Host::Tcp(name) => {
             name == "localhost" || name.parse().is_ok_and(|at: IpAddr| at.is_loopback())
@@ -102,7 +102,7 @@ fn is_here(host: &Host) -> bool {
 }
 
 /// An error with all that led to it, each told once.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut told = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
@@ -122,12 +122,12 @@ mod tests {
     #[test]
     fn what_is_shown_holds_no_password() {
         let url = "postgres://me:s3cret@db.example:5433/hub?sslrootcert=%2Fetc%2Froots.pem";
-        let address = Address::parse(url, None).unwrap();
-        assert_eq!(address.shown(), "me@db.example:5433/hub");
+        let address = DatabaseAddress::parse(url, None).unwrap();
+        assert_eq!(address.describe(), "me@db.example:5433/hub");
         assert_eq!(address.config.get_ssl_mode(), SslMode::Require);
         assert_eq!(address.roots, Some(PathBuf::from("/etc/roots.pem")));
         let broken = "postgres://me:s3cret@db.example:port/hub";
-        let Err(error) = Address::parse(broken, None) else {
+        let Err(error) = DatabaseAddress::parse(broken, None) else {
             panic!("a port that is no number")
         };
         assert!(!error.to_string().contains("s3cret"), "{error}");
@@ -147,7 +147,7 @@ mod tests {
                 SslMode::Disable,
             ),
         ] {
-            let address = Address::parse(url, None).unwrap();
+            let address = DatabaseAddress::parse(url, None).unwrap();
             assert_eq!(address.config.get_ssl_mode(), mode, "{url}");
         }
         for url in [
@@ -155,7 +155,7 @@ mod tests {
             "postgres://db.example/hub",
             "postgres://me@h/hub?sslmode=some",
         ] {
-            assert!(Address::parse(url, None).is_err(), "{url}");
+            assert!(DatabaseAddress::parse(url, None).is_err(), "{url}");
         }
     }
 }

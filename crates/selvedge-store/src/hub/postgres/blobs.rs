@@ -6,20 +6,20 @@ use sha2::{Digest, Sha256};
 use tokio_postgres::{Row, Transaction};
 
 use super::PostgresHub;
-use super::columns::{Cells, NOW, int};
+use super::columns::{NOW, PostgresColumns, int};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::BlobState;
 use crate::hub::sqlite::columns::damaged;
-use crate::hub::traits::{Answered, Blobs};
+use crate::hub::traits::{BlobStore, StoreFuture};
 
-const KNOWN: &str = "SELECT total, received, whole FROM blob WHERE hash = $1";
+const SELECT_BLOB: &str = "SELECT total, received, whole FROM blob WHERE hash = $1";
 
-impl Blobs for PostgresHub {
-    fn blob(&self, hash: String) -> Answered<'_, BlobState> {
+impl BlobStore for PostgresHub {
+    fn blob_state(&self, hash: String) -> StoreFuture<'_, BlobState> {
         Box::pin(async move {
-            let rows = self.rows(KNOWN, &[&hash]).await?;
-            let known = rows.first().map(known).transpose()?;
-            Ok(known.map_or(BlobState::Missing, Known::state))
+            let rows = self.rows(SELECT_BLOB, &[&hash]).await?;
+            let known = rows.first().map(read_blob_row).transpose()?;
+            Ok(known.map_or(BlobState::Missing, PostgresBlobRow::state))
         })
     }
 
@@ -29,7 +29,7 @@ impl Blobs for PostgresHub {
         offset: u64,
         total: u64,
         chunk: Vec<u8>,
-    ) -> Answered<'_, BlobState> {
+    ) -> StoreFuture<'_, BlobState> {
         Box::pin(async move {
             let mut client = self.pool.get().await?;
             let transaction = client.transaction().await?;
@@ -39,7 +39,7 @@ impl Blobs for PostgresHub {
         })
     }
 
-    fn bytes(&self, hash: String, offset: u64) -> Answered<'_, Option<Vec<u8>>> {
+    fn bytes(&self, hash: String, offset: u64) -> StoreFuture<'_, Option<Vec<u8>>> {
         Box::pin(async move {
             let sql = "SELECT b.whole, c.start, c.bytes FROM blob b LEFT JOIN LATERAL (
                      SELECT start, bytes FROM blob_chunk
@@ -49,7 +49,7 @@ impl Blobs for PostgresHub {
             let Some(row) = rows.first() else {
                 return Ok(None);
             };
-            let mut cells = Cells::of(row);
+            let mut cells = PostgresColumns::of(row);
             if !cells.next::<bool>()? {
                 return Ok(None);
             }
@@ -63,42 +63,44 @@ impl Blobs for PostgresHub {
         })
     }
 
-    fn missing(&self, hashes: Vec<String>) -> Answered<'_, Vec<String>> {
+    fn missing(&self, hashes: Vec<String>) -> StoreFuture<'_, Vec<String>> {
         Box::pin(async move {
             let sql = "SELECT k.hash FROM unnest($1::text[]) WITH ORDINALITY AS k (hash, at)
                  WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.hash = k.hash AND b.whole)
                  ORDER BY k.at";
             let rows = self.rows(sql, &[&hashes]).await?;
-            rows.iter().map(|row| Cells::of(row).next()).collect()
+            rows.iter()
+                .map(|row| PostgresColumns::of(row).next())
+                .collect()
         })
     }
 }
 
 #[derive(Clone, Copy)]
-struct Known {
+struct PostgresBlobRow {
     total: u64,
     received: u64,
-    whole: bool,
+    is_complete: bool,
 }
 
-impl Known {
+impl PostgresBlobRow {
     fn state(self) -> BlobState {
-        if self.whole {
-            BlobState::Whole { size: self.total }
+        if self.is_complete {
+            BlobState::Complete { size: self.total }
         } else {
-            BlobState::Part {
+            BlobState::Partial {
                 offset: self.received,
             }
         }
     }
 }
 
-fn known(row: &Row) -> Result<Known, HubStoreError> {
-    let mut cells = Cells::of(row);
-    Ok(Known {
+fn read_blob_row(row: &Row) -> Result<PostgresBlobRow, HubStoreError> {
+    let mut cells = PostgresColumns::of(row);
+    Ok(PostgresBlobRow {
         total: cells.count()?,
         received: cells.count()?,
-        whole: cells.next()?,
+        is_complete: cells.next()?,
     })
 }
 
@@ -112,9 +114,9 @@ async fn append(
     // Whoever sends the same bytes at the same time waits here, and finds what this one leaves.
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
     db.execute(lock, &[&hash]).await?;
-    let found = db.query_opt(KNOWN, &[&hash]).await?;
-    let known = found.as_ref().map(known).transpose()?;
-    if let Some(known) = known.filter(|known| known.whole) {
+    let found = db.query_opt(SELECT_BLOB, &[&hash]).await?;
+    let known = found.as_ref().map(read_blob_row).transpose()?;
+    if let Some(known) = known.filter(|known| known.is_complete) {
         return Ok(known.state());
     }
     let received = known.map_or(0, |known| known.received);
@@ -124,7 +126,7 @@ async fn append(
             // Somebody begins anew.
             remove(db, hash).await?;
         } else {
-            return Ok(BlobState::Elsewhere { offset: received });
+            return Ok(BlobState::OffsetMismatch { offset: received });
         }
     }
     let end = offset + u64::try_from(chunk.len()).map_err(damaged)?;
@@ -141,10 +143,10 @@ async fn append(
         db.execute(write, &[&hash, &int(offset), &chunk]).await?;
     }
     if !whole {
-        return Ok(BlobState::Part { offset: end });
+        return Ok(BlobState::Partial { offset: end });
     }
-    if end == total && hashed(db, hash).await? == hash {
-        return Ok(BlobState::Whole { size: total });
+    if end == total && hash_chunks(db, hash).await? == hash {
+        return Ok(BlobState::Complete { size: total });
     }
     remove(db, hash).await?;
     Ok(BlobState::WrongHash)
@@ -157,7 +159,7 @@ async fn remove(db: &Transaction<'_>, hash: &str) -> Result<(), HubStoreError> {
 }
 
 /// One chunk in memory at a time.
-async fn hashed(db: &Transaction<'_>, hash: &str) -> Result<String, HubStoreError> {
+async fn hash_chunks(db: &Transaction<'_>, hash: &str) -> Result<String, HubStoreError> {
     let next = db
         .prepare(
             "SELECT start, bytes FROM blob_chunk WHERE hash = $1 AND start > $2 ORDER BY start LIMIT 1",
@@ -166,7 +168,7 @@ async fn hashed(db: &Transaction<'_>, hash: &str) -> Result<String, HubStoreErro
     let mut digest = Sha256::new();
     let mut after = -1i64;
     while let Some(row) = db.query_opt(&next, &[&hash, &after]).await? {
-        let mut cells = Cells::of(&row);
+        let mut cells = PostgresColumns::of(&row);
         after = cells.next()?;
         digest.update(cells.next::<&[u8]>()?);
     }

@@ -8,22 +8,22 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use selvedge_core::lease::Rules;
-use selvedge_core::model::{Closing, TaskId};
+use selvedge_core::lease::LeaseRules;
+use selvedge_core::model::{AttemptEnd, TaskId};
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 
-use super::columns::{self, Cells, Kept, small};
-use super::lane::{Decided, HubStoreErrorOr, Link, Work};
-use super::neighbours::Bell;
-use super::writes::{Statements, Writes};
+use super::batch_writer::{BatchDecision, BatchOp, DecideError, WriterConnection};
+use super::columns::{self, PostgresColumns, PostgresTaskRow, small};
+use super::peers::NotifyDebouncer;
+use super::writes::{BatchWrites, WriteStatements};
 use crate::hub::apply::apply;
-use crate::hub::change::{Change, StoredRun, Verdict, Written};
+use crate::hub::change::{ChangeOutcome, StoredAttempt, TaskChange, WriteSet};
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{closing, damaged};
 
 /// What is stored of runs that are closed.
-const STORED: &str = "
+const SELECT_CLOSED_RUNS: &str = "
     SELECT r.task_id, u.run_number, u.closing, p.digest
     FROM unnest($1::uuid[], $2::integer[]) AS k (task_id, run_number)
     JOIN request r ON r.task_id = k.task_id
@@ -32,66 +32,66 @@ const STORED: &str = "
     WHERE u.closing IS NOT NULL";
 
 /// The moment after the locks were had.
-pub(super) const MOMENT: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+pub(super) const SELECT_NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// Tasks by their ids, for as long as the transaction lasts.
 fn lock() -> String {
     format!(
         "SELECT {} FROM request r JOIN task t ON t.task_no = r.task_no
          WHERE r.task_id = ANY($1::uuid[]) ORDER BY t.task_no FOR NO KEY UPDATE OF t",
-        columns::ROW
+        columns::ROW_COLUMNS
     )
 }
 
-pub(super) struct Changes {
-    pub(super) rules: Rules,
-    pub(super) bell: Arc<Bell>,
+pub(super) struct ChangeWriter {
+    pub(super) rules: LeaseRules,
+    pub(super) notifier: Arc<NotifyDebouncer>,
 }
 
-pub(super) struct Prepared {
+pub(super) struct ChangeStatements {
     lock: Statement,
     stored: Statement,
-    moment: Statement,
-    writes: Statements,
+    now: Statement,
+    writes: WriteStatements,
 }
 
-pub(super) struct Draft {
-    writes: Writes,
+pub(super) struct PendingBatch {
+    writes: BatchWrites,
     /// Whether other hubs are to hear of it.
-    heard: bool,
+    notifies_peers: bool,
 }
 
-impl Work for Changes {
-    type Job = (TaskId, Change);
-    type Answer = Option<Verdict>;
-    type Prepared = Prepared;
-    type Draft = Draft;
+impl BatchOp for ChangeWriter {
+    type Job = (TaskId, TaskChange);
+    type Answer = Option<ChangeOutcome>;
+    type Prepared = ChangeStatements;
+    type Draft = PendingBatch;
 
-    async fn prepare(client: &Client) -> Result<Prepared, Error> {
+    async fn prepare(client: &Client) -> Result<ChangeStatements, Error> {
         let lock = lock();
         let (lock, stored, moment, writes) = tokio::try_join!(
             client.prepare(&lock),
-            client.prepare(STORED),
-            client.prepare(MOMENT),
-            Statements::prepare(client)
+            client.prepare(SELECT_CLOSED_RUNS),
+            client.prepare(SELECT_NOW),
+            WriteStatements::prepare(client)
         )?;
-        Ok(Prepared {
+        Ok(ChangeStatements {
             lock,
             stored,
-            moment,
+            now: moment,
             writes,
         })
     }
 
     async fn decide(
         &self,
-        link: &Link<Prepared>,
+        link: &WriterConnection<ChangeStatements>,
         jobs: &[&Self::Job],
-    ) -> Result<Decided<Self::Answer, Draft>, HubStoreErrorOr> {
+    ) -> Result<BatchDecision<Self::Answer, PendingBatch>, DecideError> {
         let (client, prepared) = (&link.client, &link.prepared);
         let ids: Vec<Uuid> = jobs.iter().map(|(task, _)| task.uuid()).collect();
         let closes = jobs.iter().filter_map(|(task, change)| {
-            let run = change.run_number()?;
+            let run = change.closed_attempt()?;
             Some((task.uuid(), small(run)))
         });
         let (closed, runs): (Vec<Uuid>, Vec<i32>) = closes.unzip();
@@ -108,41 +108,45 @@ impl Work for Changes {
             client.batch_execute("BEGIN"),
             client.query(&prepared.lock, &lock_values),
             stored,
-            client.query_one(&prepared.moment, &[])
+            client.query_one(&prepared.now, &[])
         );
         begun?;
         let (locked, stored, moment) = (locked?, stored?, moment?);
         let now = moment.get(0);
         let (answers, draft) = self.apply_all(jobs, &locked, &stored, now)?;
-        Ok(Decided { answers, draft })
+        Ok(BatchDecision { answers, draft })
     }
 
-    async fn commit(&self, link: &Link<Prepared>, draft: &Draft) -> Result<(), Error> {
+    async fn commit(
+        &self,
+        link: &WriterConnection<ChangeStatements>,
+        draft: &PendingBatch,
+    ) -> Result<(), Error> {
         draft.writes.commit(link, &link.prepared.writes).await?;
-        if draft.heard {
-            self.bell.ring();
+        if draft.notifies_peers {
+            self.notifier.notify();
         }
         Ok(())
     }
 }
 
-impl Changes {
+impl ChangeWriter {
     fn apply_all(
         &self,
-        jobs: &[&(TaskId, Change)],
+        jobs: &[&(TaskId, TaskChange)],
         locked: &[Row],
         stored: &[Row],
         now: i64,
-    ) -> Result<(Vec<Option<Verdict>>, Draft), HubStoreError> {
+    ) -> Result<(Vec<Option<ChangeOutcome>>, PendingBatch), HubStoreError> {
         let mut tasks = HashMap::with_capacity(locked.len());
         for row in locked {
-            let kept = columns::kept(&mut Cells::of(row))?;
+            let kept = columns::read_task_row(&mut PostgresColumns::of(row))?;
             tasks.insert(kept.row.task_id, (kept, false));
         }
         let mut runs = stored_runs(stored)?;
-        let mut draft = Draft {
-            writes: Writes::default(),
-            heard: false,
+        let mut draft = PendingBatch {
+            writes: BatchWrites::default(),
+            notifies_peers: false,
         };
         let mut answers = Vec::with_capacity(jobs.len());
         for (task, change) in jobs {
@@ -150,52 +154,58 @@ impl Changes {
                 answers.push(None);
                 continue;
             };
-            let key = change.run_number().map(|run| (*task, run));
+            let key = change.closed_attempt().map(|run| (*task, run));
             let known = key.and_then(|key| runs.get(&key).copied());
             let row = &mut kept.row;
             let (answer, written) = apply(row, change, known, now, &self.rules);
             *changed |= written.row || !written.log.is_empty();
-            draft.heard |= !written.log.is_empty() || !written.journal.is_empty();
-            remember(&mut runs, *task, &written);
+            draft.notifies_peers |= !written.log.is_empty() || !written.journal.is_empty();
+            record_closed(&mut runs, *task, &written);
             draft.writes.add(kept.number, now, written)?;
             let row = row.clone();
-            answers.push(Some(Verdict { answer, row }));
+            answers.push(Some(ChangeOutcome { answer, row }));
         }
         let changed = tasks.into_values().filter(|(_, changed)| *changed);
         draft.writes.rows = changed.map(|(kept, _)| kept).collect();
-        draft.writes.rows.sort_by_key(|Kept { number, .. }| *number);
+        draft
+            .writes
+            .rows
+            .sort_by_key(|PostgresTaskRow { number, .. }| *number);
         Ok((answers, draft))
     }
 }
 
-type StoredRuns = HashMap<(TaskId, u32), StoredRun>;
+type StoredRuns = HashMap<(TaskId, u32), StoredAttempt>;
 
 fn stored_runs(rows: &[Row]) -> Result<StoredRuns, HubStoreError> {
     let mut runs = HashMap::with_capacity(rows.len());
     for row in rows {
-        let mut cells = Cells::of(row);
+        let mut cells = PostgresColumns::of(row);
         let task = TaskId::new(cells.next()?);
         let run = cells.small()?;
         let closing = closing(cells.next()?)?;
         let digest: Option<Vec<u8>> = cells.next()?;
         let digest = digest.map(<[u8; 32]>::try_from).transpose();
         let digest = digest.map_err(|_| damaged("a digest of another length"))?;
-        let stored = closing.map(|closing| StoredRun { closing, digest });
+        let stored = closing.map(|closing| StoredAttempt {
+            end: closing,
+            digest,
+        });
         runs.extend(stored.map(|stored| ((task, run), stored)));
     }
     Ok(runs)
 }
 
 /// What the next change of the same batch finds of these runs.
-fn remember(runs: &mut StoredRuns, task: TaskId, written: &Written) {
+fn record_closed(runs: &mut StoredRuns, task: TaskId, written: &WriteSet) {
     for (run, closing) in &written.closed {
-        let fresh = StoredRun {
-            closing: *closing,
+        let fresh = StoredAttempt {
+            end: *closing,
             digest: None,
         };
         let stored = runs.entry((task, *run)).or_insert(fresh);
-        if stored.closing == Closing::Interrupted {
-            stored.closing = *closing;
+        if stored.end == AttemptEnd::Interrupted {
+            stored.end = *closing;
         }
     }
     for (run, _, digest, _) in &written.reports {

@@ -2,26 +2,26 @@
 
 use std::borrow::Cow;
 
-use selvedge_core::fleet::TaskState;
-use selvedge_core::lease::Lease;
-use selvedge_core::model::{MicroUsd, Outcome, PartOf, RunId, TaskId};
+use selvedge_core::lease::LeaseState;
+use selvedge_core::model::{MicroUsd, Outcome, ParentPlan, RunId, TaskId};
+use selvedge_core::protocol::TaskState;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 use uuid::Uuid;
 
 use crate::hub::error::HubStoreError;
-use crate::hub::rows::{Cost, TaskRow, TaskView};
+use crate::hub::rows::{LedgerTotal, TaskRecord, TaskView};
 use crate::hub::sqlite::columns::{damaged, outcome, review};
 
 /// The columns that decisions are made on, of `task t` and `request r`.
-pub(super) const ROW: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t.worker, t.due_at, \
+pub(super) const ROW_COLUMNS: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t.worker, t.due_at, \
      t.last_run, t.open_run, t.reports, t.losses, t.cancel, t.completion, t.outcome, t.feedback, \
      t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
 /// What there is beside them, with what the task cost, as `c`.
-pub(super) const VIEW: &str = "r.tenant, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
+pub(super) const VIEW_COLUMNS: &str = "r.tenant, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
      r.agent, r.place, r.priority, t.labels::text, r.max_attempts, r.created_at, c.*";
 /// Sums over the ledger. A sum that no number holds is the highest.
-pub(super) const SUMS: &str = "count(*) AS calls, \
+pub(super) const LEDGER_SUMS: &str = "count(*) AS calls, \
      count(*) FILTER (WHERE micro_usd IS NULL OR source = 'unknown') AS unknown, \
      count(*) FILTER (WHERE source = 'estimated') AS estimated, \
      least(coalesce(sum(micro_usd), 0), 9223372036854775807)::bigint AS micro_usd, \
@@ -31,18 +31,18 @@ pub(super) const SUMS: &str = "count(*) AS calls, \
 pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// A task's row, and the number that it is kept by.
-pub(super) struct Kept {
+pub(super) struct PostgresTaskRow {
     pub(super) number: i64,
-    pub(super) row: TaskRow,
+    pub(super) row: TaskRecord,
 }
 
 /// Columns one after the other: a name would be looked for among all of them.
-pub(super) struct Cells<'a> {
+pub(super) struct PostgresColumns<'a> {
     row: &'a Row,
     next: usize,
 }
 
-impl<'a> Cells<'a> {
+impl<'a> PostgresColumns<'a> {
     pub(super) fn of(row: &'a Row) -> Self {
         Self { row, next: 0 }
     }
@@ -64,21 +64,23 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// From the columns of [`ROW`].
-pub(super) fn kept(cells: &mut Cells<'_>) -> Result<Kept, HubStoreError> {
+/// From the columns of [`ROW_COLUMNS`].
+pub(super) fn read_task_row(
+    cells: &mut PostgresColumns<'_>,
+) -> Result<PostgresTaskRow, HubStoreError> {
     let number = cells.next()?;
     let task_id = TaskId::new(cells.next()?);
     let state: &str = cells.next()?;
-    let row = TaskRow {
+    let row = TaskRecord {
         task_id,
-        lease: Lease {
+        lease: LeaseState {
             state: TaskState::parse(state).ok_or_else(|| damaged(state))?,
             epoch: cells.count()?,
             token: cells.next()?,
             worker: cells.next()?,
             due_at: cells.next()?,
-            last_run: cells.small()?,
-            open_run: cells
+            last_attempt: cells.small()?,
+            open_attempt: cells
                 .next::<Option<i32>>()?
                 .map(u32::try_from)
                 .transpose()
@@ -96,12 +98,12 @@ pub(super) fn kept(cells: &mut Cells<'_>) -> Result<Kept, HubStoreError> {
         log_seq: cells.count()?,
         updated_at: cells.next()?,
     };
-    Ok(Kept { number, row })
+    Ok(PostgresTaskRow { number, row })
 }
 
-/// From the columns of [`ROW`], then [`VIEW`].
-pub(super) fn view(cells: &mut Cells<'_>) -> Result<TaskView, HubStoreError> {
-    let row = kept(cells)?.row;
+/// From the columns of [`ROW_COLUMNS`], then [`VIEW_COLUMNS`].
+pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView, HubStoreError> {
+    let row = read_task_row(cells)?.row;
     let tenant = cells.next()?;
     let submitted_by = cells.next()?;
     let retry_of: Option<Uuid> = cells.next()?;
@@ -117,7 +119,7 @@ pub(super) fn view(cells: &mut Cells<'_>) -> Result<TaskView, HubStoreError> {
         tenant,
         submitted_by,
         retry_of: retry_of.map(TaskId::new),
-        part_of: part_of.map(|(plan, subtask)| PartOf {
+        part_of: part_of.map(|(plan, subtask)| ParentPlan {
             plan: RunId::new(plan),
             subtask,
         }),
@@ -128,13 +130,15 @@ pub(super) fn view(cells: &mut Cells<'_>) -> Result<TaskView, HubStoreError> {
         labels: serde_json::from_str(labels).map_err(damaged)?,
         max_attempts: cells.small()?,
         created_at: cells.next()?,
-        cost: cost(cells)?,
+        cost: read_ledger_total(cells)?,
     })
 }
 
-/// From the columns of [`SUMS`].
-pub(super) fn cost(cells: &mut Cells<'_>) -> Result<Cost, HubStoreError> {
-    Ok(Cost {
+/// From the columns of [`LEDGER_SUMS`].
+pub(super) fn read_ledger_total(
+    cells: &mut PostgresColumns<'_>,
+) -> Result<LedgerTotal, HubStoreError> {
+    Ok(LedgerTotal {
         calls: cells.count()?,
         unknown: cells.count()?,
         estimated: cells.count()?,
@@ -164,7 +168,7 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// The same for text that may not be there.
-pub(super) fn maybe(of: Option<&String>) -> Option<Cow<'_, str>> {
+pub(super) fn optional_text(of: Option<&String>) -> Option<Cow<'_, str>> {
     of.map(|of| text(of))
 }
 
@@ -194,7 +198,7 @@ pub(super) struct TaskColumns<'a> {
 }
 
 /// Writes rows back, all at once.
-pub(super) const SAVE: &str = "
+pub(super) const UPDATE_TASKS: &str = "
     UPDATE task t SET
         state = u.state, epoch = u.epoch, token = u.token, worker = u.worker, due_at = u.due_at,
         last_run = u.last_run, open_run = u.open_run, reports = u.reports, losses = u.losses,
@@ -211,7 +215,7 @@ pub(super) const SAVE: &str = "
     WHERE t.task_no = u.task_no";
 
 impl<'a> TaskColumns<'a> {
-    pub(super) fn of(rows: impl Iterator<Item = &'a Kept>) -> Self {
+    pub(super) fn of(rows: impl Iterator<Item = &'a PostgresTaskRow>) -> Self {
         let mut columns = Self::default();
         for kept in rows {
             columns.push(kept);
@@ -219,26 +223,27 @@ impl<'a> TaskColumns<'a> {
         columns
     }
 
-    fn push(&mut self, Kept { number, row }: &'a Kept) {
+    fn push(&mut self, PostgresTaskRow { number, row }: &'a PostgresTaskRow) {
         let lease = &row.lease;
         self.numbers.push(*number);
         self.states.push(lease.state.as_str());
         self.epochs.push(int(lease.epoch));
         self.tokens.push(lease.token.as_deref());
-        self.workers.push(maybe(lease.worker.as_ref()));
+        self.workers.push(optional_text(lease.worker.as_ref()));
         self.due.push(lease.due_at);
-        self.last_runs.push(small(lease.last_run));
-        self.open_runs.push(lease.open_run.map(small));
+        self.last_runs.push(small(lease.last_attempt));
+        self.open_runs.push(lease.open_attempt.map(small));
         self.reports.push(small(lease.reports));
         self.losses.push(small(lease.losses));
-        self.cancels.push(maybe(lease.cancel.as_ref()));
-        self.completions.push(maybe(lease.completion.as_ref()));
+        self.cancels.push(optional_text(lease.cancel.as_ref()));
+        self.completions
+            .push(optional_text(lease.completion.as_ref()));
         self.outcomes.push(lease.outcome.map(Outcome::as_str));
         // A review is words, which always have a JSON form.
         let review = lease.review.as_ref();
         self.feedbacks
             .push(review.and_then(|review| serde_json::to_string(review).ok()));
-        self.reasons.push(maybe(row.reason.as_ref()));
+        self.reasons.push(optional_text(row.reason.as_ref()));
         self.entry_seqs.push(int(row.entry_seq));
         self.event_seqs.push(int(row.event_seq));
         self.log_seqs.push(int(row.log_seq));
@@ -251,7 +256,7 @@ impl<'a> TaskColumns<'a> {
         self.numbers.is_empty()
     }
 
-    /// As [`SAVE`] takes them.
+    /// As [`UPDATE_TASKS`] takes them.
     pub(super) fn values(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); 20] {
         [
             &self.numbers,

@@ -13,12 +13,12 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Connection, Error, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::{Address, chain};
+use super::address::{DatabaseAddress, error_chain};
 use crate::hub::error::HubStoreError;
 
 /// Every connection says this first. A commit is answered when it is on the disk, wherever the server
 /// was told otherwise; and nothing waits for ever.
-const SET_UP: &str = "
+const SESSION_SETUP: &str = "
     SELECT set_config('synchronous_commit', 'on', false)
         WHERE current_setting('synchronous_commit') IN ('off', 'local');
     SET jit = off;
@@ -28,17 +28,17 @@ const SET_UP: &str = "
 
 /// What comes seldom is planned each time: a plan that was made while a table was empty would read all of
 /// it later on.
-const ALWAYS_PLANNED: &str = "SET plan_cache_mode = force_custom_plan";
+const FORCE_CUSTOM_PLANS: &str = "SET plan_cache_mode = force_custom_plan";
 
 /// What makes connections.
 #[derive(Clone)]
 pub(super) struct Connector {
-    address: Address,
+    address: DatabaseAddress,
     tls: Option<MakeRustlsConnect>,
 }
 
 impl Connector {
-    pub(super) fn new(address: Address) -> Result<Self, HubStoreError> {
+    pub(super) fn new(address: DatabaseAddress) -> Result<Self, HubStoreError> {
         let tls = match address.config.get_ssl_mode() {
             SslMode::Disable => None,
             _ => Some(MakeRustlsConnect::new(client_config(&address)?)),
@@ -46,17 +46,17 @@ impl Connector {
         Ok(Self { address, tls })
     }
 
-    pub(super) fn shown(&self) -> String {
-        self.address.shown()
+    pub(super) fn describe(&self) -> String {
+        self.address.describe()
     }
 
     /// A connection of its own, set up.
     pub(super) async fn client(&self) -> Result<Client, Error> {
-        self.client_that_hears(|_| {}).await
+        self.listening_client(|_| {}).await
     }
 
     /// One that calls this with the process of whoever notifies.
-    pub(super) async fn client_that_hears(
+    pub(super) async fn listening_client(
         &self,
         heard: impl Fn(i32) + Send + 'static,
     ) -> Result<Client, Error> {
@@ -73,7 +73,7 @@ impl Connector {
                 client
             }
         };
-        client.batch_execute(SET_UP).await?;
+        client.batch_execute(SESSION_SETUP).await?;
         Ok(client)
     }
 
@@ -90,7 +90,7 @@ impl Connector {
         let set_up = Hook::async_fn(|client, _| {
             Box::pin(async move {
                 let done = client
-                    .batch_execute(&format!("{SET_UP};{ALWAYS_PLANNED}"))
+                    .batch_execute(&format!("{SESSION_SETUP};{FORCE_CUSTOM_PLANS}"))
                     .await;
                 done.map_err(HookError::Backend)
             })
@@ -99,7 +99,7 @@ impl Connector {
             .max_size(size)
             .post_create(set_up)
             .build()
-            .map_err(|error| HubStoreError::Unavailable(chain(&error)))
+            .map_err(|error| HubStoreError::Unavailable(error_chain(&error)))
     }
 }
 
@@ -119,7 +119,7 @@ where
     }
 }
 
-fn client_config(address: &Address) -> Result<ClientConfig, HubStoreError> {
+fn client_config(address: &DatabaseAddress) -> Result<ClientConfig, HubStoreError> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = &address.roots {
         let told = |reason: String| {
@@ -168,7 +168,7 @@ fn has_io_error(error: &Error) -> bool {
 }
 
 /// Whether the same transaction may go through when it is tried again.
-pub(super) fn is_passing(error: &Error) -> bool {
+pub(super) fn is_transient(error: &Error) -> bool {
     error.code().is_some_and(|code| {
         [
             SqlState::T_R_SERIALIZATION_FAILURE,
@@ -180,7 +180,7 @@ pub(super) fn is_passing(error: &Error) -> bool {
 
 impl From<Error> for HubStoreError {
     fn from(error: Error) -> Self {
-        let told = chain(&error);
+        let told = error_chain(&error);
         let Some(code) = error.code() else {
             return Self::Unavailable(told);
         };
@@ -206,7 +206,7 @@ impl From<deadpool_postgres::PoolError> for HubStoreError {
     fn from(error: deadpool_postgres::PoolError) -> Self {
         match error {
             deadpool_postgres::PoolError::Backend(error) => error.into(),
-            other => Self::Unavailable(chain(&other)),
+            other => Self::Unavailable(error_chain(&other)),
         }
     }
 }

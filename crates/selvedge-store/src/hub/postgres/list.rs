@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use selvedge_core::fleet::TaskState;
 use selvedge_core::model::{Outcome, TaskId};
+use selvedge_core::protocol::TaskState;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresHub;
-use super::columns::{self, Cells, ROW, SUMS, VIEW, text};
+use super::columns::{self, LEDGER_SUMS, PostgresColumns, ROW_COLUMNS, VIEW_COLUMNS, text};
 use crate::hub::error::HubStoreError;
-use crate::hub::rows::{ListFilter, ListPage, Overview, Placement};
+use crate::hub::rows::{ListFilter, ListPage, Overview, QueuedGroup};
 use crate::hub::sqlite::columns::{damaged, from_word, parsed};
 
 pub(super) async fn page(
@@ -30,8 +30,8 @@ pub(super) async fn page(
         let _ = write!(states, "AND t.state IN ({})", words.join(", "));
     }
     let sql = format!(
-        "SELECT {ROW}, {VIEW} FROM request r JOIN task t ON t.task_no = r.task_no,
-         LATERAL (SELECT {SUMS} FROM cost WHERE cost.task_no = t.task_no) c
+        "SELECT {ROW_COLUMNS}, {VIEW_COLUMNS} FROM request r JOIN task t ON t.task_no = r.task_no,
+         LATERAL (SELECT {LEDGER_SUMS} FROM cost WHERE cost.task_no = t.task_no) c
          WHERE ($1::uuid IS NULL OR r.task_id < $1) {states}
            AND ($2::text IS NULL OR t.outcome = $2)
            AND ($3::text IS NULL OR r.agent = $3)
@@ -62,7 +62,9 @@ pub(super) async fn page(
             ],
         )
         .await?;
-    let tasks = rows.iter().map(|row| columns::view(&mut Cells::of(row)));
+    let tasks = rows
+        .iter()
+        .map(|row| columns::read_task_view(&mut PostgresColumns::of(row)));
     let mut tasks: Vec<_> = tasks.collect::<Result<_, _>>()?;
     let more = tasks.len() > limit;
     tasks.truncate(limit);
@@ -97,15 +99,17 @@ pub(super) async fn overview(hub: &PostgresHub) -> Result<Overview, HubStoreErro
         }
     }
     let sums = "SELECT coalesce(sum(losses), 0)::bigint FROM task";
-    overview.losses = Cells::of(only(&hub.rows(sums, &[]).await?)?).count()?;
-    let ledger = format!("SELECT {SUMS} FROM cost");
-    overview.cost = columns::cost(&mut Cells::of(only(&hub.rows(&ledger, &[]).await?)?))?;
+    overview.losses = PostgresColumns::of(single_row(&hub.rows(sums, &[]).await?)?).count()?;
+    let ledger = format!("SELECT {LEDGER_SUMS} FROM cost");
+    overview.cost = columns::read_ledger_total(&mut PostgresColumns::of(single_row(
+        &hub.rows(&ledger, &[]).await?,
+    )?))?;
     let waiting = "SELECT t.labels::text, count(*), min(r.created_at)
          FROM task t JOIN request r ON r.task_no = t.task_no WHERE t.state = 'queued' GROUP BY t.labels";
     for row in &hub.rows(waiting, &[]).await? {
-        let mut cells = Cells::of(row);
+        let mut cells = PostgresColumns::of(row);
         let labels: &str = cells.next()?;
-        overview.waiting.push(Placement {
+        overview.waiting.push(QueuedGroup {
             labels: serde_json::from_str(labels).map_err(damaged)?,
             waiting: cells.count()?,
             since: cells.next()?,
@@ -114,14 +118,14 @@ pub(super) async fn overview(hub: &PostgresHub) -> Result<Overview, HubStoreErro
     Ok(overview)
 }
 
-fn only(rows: &[Row]) -> Result<&Row, HubStoreError> {
+fn single_row(rows: &[Row]) -> Result<&Row, HubStoreError> {
     rows.first().ok_or_else(|| damaged("a sum without a row"))
 }
 
 async fn counts(hub: &PostgresHub, sql: &str) -> Result<Vec<(String, u64)>, HubStoreError> {
     let rows = hub.rows(sql, &[]).await?;
     let each = rows.iter().map(|row| {
-        let mut cells = Cells::of(row);
+        let mut cells = PostgresColumns::of(row);
         Ok((cells.next()?, cells.count()?))
     });
     each.collect()

@@ -6,22 +6,22 @@
 //! the server's.
 
 mod address;
+mod assignments;
+mod batch_writer;
 mod blobs;
-mod board;
 mod changes;
-mod claims;
 mod columns;
+mod commit_marker;
 mod connect;
-mod forget;
-mod identities;
-mod lane;
 mod list;
-mod mark;
 mod migrate;
-mod neighbours;
+mod peers;
 mod queue;
 mod reports;
+mod retention;
 mod submit;
+mod task_queries;
+mod tokens;
 mod writes;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -34,35 +34,35 @@ use tokio::task::JoinHandle;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use self::address::Address;
-use self::changes::Changes;
-use self::claims::Claims;
+use self::address::DatabaseAddress;
+use self::assignments::AssignmentWriter;
+use self::batch_writer::BatchWriter;
+use self::changes::ChangeWriter;
 use self::connect::{Connector, is_lost};
-use self::lane::Lane;
-use self::neighbours::Bell;
-use self::submit::Submissions;
+use self::peers::NotifyDebouncer;
+use self::submit::SubmissionWriter;
 use super::error::HubStoreError;
-use super::traits::Settings;
+use super::traits::StoreSettings;
 
 /// Lanes for changes. While one waits for its commit, the other goes on.
-const LANES: usize = 2;
+const CHANGE_WRITERS: usize = 2;
 /// Connections for reading, and for what is written seldom.
-const POOLED: usize = 6;
+const POOL_SIZE: usize = 6;
 
 /// A hub's store in a database that other hubs may use, too.
 #[derive(Debug)]
 pub struct PostgresHub {
-    changes: Vec<Lane<Changes>>,
-    claims: Lane<Claims>,
-    submissions: Lane<Submissions>,
+    changes: Vec<BatchWriter<ChangeWriter>>,
+    claims: BatchWriter<AssignmentWriter>,
+    submissions: BatchWriter<SubmissionWriter>,
     pool: Pool,
-    heard: watch::Receiver<u64>,
-    neighbours: JoinHandle<()>,
+    peer_changes: watch::Receiver<u64>,
+    peer_listener: JoinHandle<()>,
 }
 
 impl Drop for PostgresHub {
     fn drop(&mut self) {
-        self.neighbours.abort();
+        self.peer_listener.abort();
     }
 }
 
@@ -72,45 +72,45 @@ impl PostgresHub {
     pub async fn open(
         url: &str,
         password: Option<&str>,
-        settings: Settings,
+        settings: StoreSettings,
     ) -> Result<Self, HubStoreError> {
-        let connector = Connector::new(Address::parse(url, password)?)?;
-        let told = |error: HubStoreError| error.at(&connector.shown());
+        let connector = Connector::new(DatabaseAddress::parse(url, password)?)?;
+        let told = |error: HubStoreError| error.at(&connector.describe());
         let mut client = connector
             .client()
             .await
             .map_err(|error| told(error.into()))?;
         migrate::migrate(&mut client).await.map_err(told)?;
-        let forgotten = mark::forget_old(&client).await;
+        let forgotten = commit_marker::delete_old_markers(&client).await;
         forgotten.map_err(|error| told(error.into()))?;
         drop(client);
         let rules = settings.rules;
-        let bell = Arc::new(Bell::default());
-        let changes = Arc::new(Changes {
+        let bell = Arc::new(NotifyDebouncer::default());
+        let changes = Arc::new(ChangeWriter {
             rules,
-            bell: Arc::clone(&bell),
+            notifier: Arc::clone(&bell),
         });
-        let claims = Claims {
+        let claims = AssignmentWriter {
             rules,
-            bell: Arc::clone(&bell),
+            notifier: Arc::clone(&bell),
         };
-        let submissions = Submissions {
-            bell: Arc::clone(&bell),
+        let submissions = SubmissionWriter {
+            notifier: Arc::clone(&bell),
         };
-        let lane = |_| Lane::start(connector.clone(), Arc::clone(&changes));
+        let lane = |_| BatchWriter::start(connector.clone(), Arc::clone(&changes));
         let (hearing, heard) = watch::channel(0);
         Ok(Self {
-            changes: (0..LANES).map(lane).collect(),
-            claims: Lane::start(connector.clone(), Arc::new(claims)),
-            submissions: Lane::start(connector.clone(), Arc::new(submissions)),
-            pool: connector.pool(POOLED)?,
-            heard,
-            neighbours: tokio::spawn(neighbours::run(connector, bell, hearing)),
+            changes: (0..CHANGE_WRITERS).map(lane).collect(),
+            claims: BatchWriter::start(connector.clone(), Arc::new(claims)),
+            submissions: BatchWriter::start(connector.clone(), Arc::new(submissions)),
+            pool: connector.pool(POOL_SIZE)?,
+            peer_changes: heard,
+            peer_listener: tokio::spawn(peers::run(connector, bell, hearing)),
         })
     }
 
     /// A task's changes go through one lane, so that they keep their order.
-    fn lane(&self, task: TaskId) -> &Lane<Changes> {
+    fn writer_for(&self, task: TaskId) -> &BatchWriter<ChangeWriter> {
         let mut hasher = DefaultHasher::new();
         task.hash(&mut hasher);
         let lanes = u64::try_from(self.changes.len()).unwrap_or(1);

@@ -3,36 +3,37 @@
 use selvedge_core::model::TaskId;
 
 use super::PostgresHub;
-use super::claims::{Claim, Claimed};
-use super::columns::{self, Cells, NOW, ROW, SUMS, VIEW};
-use super::{board, forget, list};
-use crate::hub::board::{BoardFilter, BoardPage, Census, FactLine, NewFacts};
-use crate::hub::change::{Change, Verdict};
+use super::assignments::{AssignmentJob, AssignmentResult};
+use super::columns::{self, LEDGER_SUMS, NOW, PostgresColumns, ROW_COLUMNS, VIEW_COLUMNS};
+use super::{list, retention, task_queries};
+use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{
-    Granted, ListFilter, ListPage, LogLine, NewTask, Overview, Submitted, TaskRow, TaskView, Want,
+    Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
+    TaskRecord, TaskView,
 };
-use crate::hub::traits::{Answered, Neighbours, Queue};
+use crate::hub::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
+use crate::hub::traits::{Peers, Queue, StoreFuture};
 
 impl Queue for PostgresHub {
-    fn submit(&self, task: NewTask) -> Answered<'_, Submitted> {
+    fn submit(&self, task: NewTask) -> StoreFuture<'_, SubmitOutcome> {
         Box::pin(self.submissions.write(task))
     }
 
-    fn grant(&self, wants: Vec<Want>) -> Answered<'_, Vec<Granted>> {
+    fn assign_tasks(&self, wants: Vec<PollRequest>) -> StoreFuture<'_, Vec<Assignment>> {
         Box::pin(async {
-            match self.claims.write(Claim::Grant(wants)).await? {
-                Claimed::Granted(granted) => Ok(granted),
-                Claimed::Swept(_) => Err(HubStoreError::Stopping),
+            match self.claims.write(AssignmentJob::Assign(wants)).await? {
+                AssignmentResult::Assigned(granted) => Ok(granted),
+                AssignmentResult::Expired(_) => Err(HubStoreError::Stopping),
             }
         })
     }
 
-    fn change(&self, task: TaskId, change: Change) -> Answered<'_, Option<Verdict>> {
-        Box::pin(self.lane(task).write((task, change)))
+    fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>> {
+        Box::pin(self.writer_for(task).write((task, change)))
     }
 
-    fn plans(&self) -> Answered<'_, Vec<TaskId>> {
+    fn plans(&self) -> StoreFuture<'_, Vec<TaskId>> {
         Box::pin(async {
             let rows = self
                 .rows(
@@ -45,32 +46,36 @@ impl Queue for PostgresHub {
                 .await?;
             let ids = rows
                 .iter()
-                .map(|row| Cells::of(row).next().map(TaskId::new));
+                .map(|row| PostgresColumns::of(row).next().map(TaskId::new));
             ids.collect()
         })
     }
 
-    fn sweep(&self, quiet: bool) -> Answered<'_, Vec<TaskRow>> {
+    fn expire_due(&self, quiet: bool) -> StoreFuture<'_, Vec<TaskRecord>> {
         Box::pin(async move {
-            match self.claims.write(Claim::Sweep { quiet }).await? {
-                Claimed::Swept(swept) => Ok(swept),
-                Claimed::Granted(_) => Err(HubStoreError::Stopping),
+            match self
+                .claims
+                .write(AssignmentJob::ExpireDue { quiet })
+                .await?
+            {
+                AssignmentResult::Expired(swept) => Ok(swept),
+                AssignmentResult::Assigned(_) => Err(HubStoreError::Stopping),
             }
         })
     }
 
-    fn now(&self) -> Answered<'_, i64> {
+    fn now(&self) -> StoreFuture<'_, i64> {
         Box::pin(async {
             let rows = self.rows(&format!("SELECT {NOW}"), &[]).await?;
             let row = rows.first().ok_or(HubStoreError::Stopping)?;
-            Cells::of(row).next()
+            PostgresColumns::of(row).next()
         })
     }
 
-    fn task(&self, task: TaskId) -> Answered<'_, Option<(TaskView, String)>> {
+    fn task(&self, task: TaskId) -> StoreFuture<'_, Option<(TaskView, String)>> {
         let sql = format!(
-            "SELECT {ROW}, {VIEW}, r.body FROM request r JOIN task t ON t.task_no = r.task_no,
-             LATERAL (SELECT {SUMS} FROM cost WHERE cost.task_no = t.task_no) c
+            "SELECT {ROW_COLUMNS}, {VIEW_COLUMNS}, r.body FROM request r JOIN task t ON t.task_no = r.task_no,
+             LATERAL (SELECT {LEDGER_SUMS} FROM cost WHERE cost.task_no = t.task_no) c
              WHERE r.task_id = $1"
         );
         Box::pin(async move {
@@ -78,39 +83,43 @@ impl Queue for PostgresHub {
             let Some(row) = rows.first() else {
                 return Ok(None);
             };
-            let mut cells = Cells::of(row);
-            Ok(Some((columns::view(&mut cells)?, cells.next()?)))
+            let mut cells = PostgresColumns::of(row);
+            Ok(Some((columns::read_task_view(&mut cells)?, cells.next()?)))
         })
     }
 
-    fn tasks(&self, filter: ListFilter, limit: usize) -> Answered<'_, ListPage> {
+    fn tasks(&self, filter: ListFilter, limit: usize) -> StoreFuture<'_, ListPage> {
         Box::pin(list::page(self, filter, limit))
     }
 
-    fn board(&self, filter: BoardFilter, page: BoardPage) -> Answered<'_, Vec<TaskView>> {
-        Box::pin(board::page(self, filter, page))
+    fn list_tasks(
+        &self,
+        filter: TaskFilter,
+        page: TaskPageRequest,
+    ) -> StoreFuture<'_, Vec<TaskView>> {
+        Box::pin(task_queries::page(self, filter, page))
     }
 
-    fn census(&self, filter: BoardFilter) -> Answered<'_, Census> {
-        Box::pin(board::census(self, filter))
+    fn task_counts(&self, filter: TaskFilter) -> StoreFuture<'_, TaskCounts> {
+        Box::pin(task_queries::task_counts(self, filter))
     }
 
-    fn waits(&self, tenant: String, limit: usize) -> Answered<'_, Vec<i64>> {
-        Box::pin(board::waits(self, tenant, limit))
+    fn queue_latencies(&self, tenant: String, limit: usize) -> StoreFuture<'_, Vec<i64>> {
+        Box::pin(task_queries::queue_latencies(self, tenant, limit))
     }
 
-    fn facts(&self, tenant: String) -> Answered<'_, Vec<FactLine>> {
-        Box::pin(board::facts(self, tenant))
+    fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>> {
+        Box::pin(task_queries::run_stats(self, tenant))
     }
 
-    fn keep_facts(&self, facts: Vec<NewFacts>) -> Answered<'_, ()> {
-        Box::pin(board::keep(self, facts))
+    fn save_run_stats(&self, facts: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
+        Box::pin(task_queries::save_run_stats(self, facts))
     }
 
-    fn log(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<LogLine>> {
+    fn log(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<LogLine>> {
         Box::pin(async move {
             let rows = self
-                .of_task(
+                .task_rows_after(
                     "SELECT l.seq, l.at, l.event FROM request r JOIN log l ON l.task_no = r.task_no
                      WHERE r.task_id = $1 AND l.seq > $2 ORDER BY l.seq LIMIT $3",
                     task,
@@ -119,7 +128,7 @@ impl Queue for PostgresHub {
                 )
                 .await?;
             let lines = rows.iter().map(|row| {
-                let mut cells = Cells::of(row);
+                let mut cells = PostgresColumns::of(row);
                 Ok(LogLine {
                     seq: cells.count()?,
                     at: cells.next()?,
@@ -130,15 +139,15 @@ impl Queue for PostgresHub {
         })
     }
 
-    fn overview(&self) -> Answered<'_, Overview> {
+    fn overview(&self) -> StoreFuture<'_, Overview> {
         Box::pin(list::overview(self))
     }
 
-    fn forget(&self, older_than_ms: i64, limit: usize) -> Answered<'_, u64> {
-        Box::pin(forget::step(self, older_than_ms, limit))
+    fn purge_expired(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64> {
+        Box::pin(retention::purge_step(self, older_than_ms, limit))
     }
 
-    fn neighbours(&self) -> Option<&dyn Neighbours> {
+    fn peers(&self) -> Option<&dyn Peers> {
         Some(self)
     }
 }

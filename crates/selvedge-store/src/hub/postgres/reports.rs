@@ -1,20 +1,20 @@
 //! Reading back what runs left behind.
 
-use selvedge_core::fleet::FileRef;
 use selvedge_core::model::TaskId;
+use selvedge_core::protocol::FileRef;
 use tokio_postgres::Row;
 
 use super::PostgresHub;
-use super::columns::{Cells, int, small};
+use super::columns::{PostgresColumns, int, small};
 use crate::hub::change::JournalLine;
 use crate::hub::error::HubStoreError;
-use crate::hub::rows::{Completion, ReportRow, RunRow};
+use crate::hub::rows::{AttemptRow, Completion, ReportRow};
 use crate::hub::sqlite::columns::closing;
-use crate::hub::traits::{Answered, Reports};
+use crate::hub::traits::{RunRecords, StoreFuture};
 
 impl PostgresHub {
     /// Rows of a task after a number.
-    pub(super) async fn of_task(
+    pub(super) async fn task_rows_after(
         &self,
         sql: &str,
         task: TaskId,
@@ -26,8 +26,8 @@ impl PostgresHub {
     }
 }
 
-fn report(row: &Row) -> Result<ReportRow, HubStoreError> {
-    let mut cells = Cells::of(row);
+fn read_report_row(row: &Row) -> Result<ReportRow, HubStoreError> {
+    let mut cells = PostgresColumns::of(row);
     Ok(ReportRow {
         run_number: cells.small()?,
         epoch: cells.count()?,
@@ -35,11 +35,11 @@ fn report(row: &Row) -> Result<ReportRow, HubStoreError> {
     })
 }
 
-impl Reports for PostgresHub {
-    fn journal(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<JournalLine>> {
+impl RunRecords for PostgresHub {
+    fn journal(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<JournalLine>> {
         Box::pin(async move {
             let rows = self
-                .of_task(
+                .task_rows_after(
                     "SELECT j.seq, j.event FROM request r JOIN journal j ON j.task_no = r.task_no
                      WHERE r.task_id = $1 AND j.seq > $2 ORDER BY j.seq LIMIT $3",
                     task,
@@ -48,7 +48,7 @@ impl Reports for PostgresHub {
                 )
                 .await?;
             let lines = rows.iter().map(|row| {
-                let mut cells = Cells::of(row);
+                let mut cells = PostgresColumns::of(row);
                 Ok(JournalLine {
                     seq: cells.count()?,
                     event: cells.next()?,
@@ -58,64 +58,64 @@ impl Reports for PostgresHub {
         })
     }
 
-    fn runs(&self, task: TaskId) -> Answered<'_, Vec<RunRow>> {
+    fn runs(&self, task: TaskId) -> StoreFuture<'_, Vec<AttemptRow>> {
         Box::pin(async move {
             let sql = "SELECT u.run_number, u.epoch, u.begun_at, u.closed_at, u.closing
                  FROM request r JOIN run u ON u.task_no = r.task_no
                  WHERE r.task_id = $1 ORDER BY u.run_number";
             let rows = self.rows(sql, &[&task.uuid()]).await?;
             let runs = rows.iter().map(|row| {
-                let mut cells = Cells::of(row);
-                Ok(RunRow {
+                let mut cells = PostgresColumns::of(row);
+                Ok(AttemptRow {
                     run_number: cells.small()?,
                     epoch: cells.count()?,
                     begun_at: cells.next()?,
                     closed_at: cells.next()?,
-                    closing: closing(cells.next()?)?,
+                    end: closing(cells.next()?)?,
                 })
             });
             runs.collect()
         })
     }
 
-    fn reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>> {
+    fn reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>> {
         Box::pin(async move {
             let sql = "SELECT p.run_number, p.epoch, p.body
                  FROM request r JOIN report p ON p.task_no = r.task_no
                  WHERE r.task_id = $1 ORDER BY p.run_number";
             let rows = self.rows(sql, &[&task.uuid()]).await?;
-            rows.iter().map(report).collect()
+            rows.iter().map(read_report_row).collect()
         })
     }
 
-    fn report(&self, task: TaskId, run_number: u32) -> Answered<'_, Option<ReportRow>> {
+    fn report(&self, task: TaskId, run_number: u32) -> StoreFuture<'_, Option<ReportRow>> {
         Box::pin(async move {
             let sql = "SELECT p.run_number, p.epoch, p.body
                  FROM request r JOIN report p ON p.task_no = r.task_no
                  WHERE r.task_id = $1 AND p.run_number = $2";
             let rows = self.rows(sql, &[&task.uuid(), &small(run_number)]).await?;
-            rows.first().map(report).transpose()
+            rows.first().map(read_report_row).transpose()
         })
     }
 
-    fn late_reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>> {
+    fn late_reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>> {
         Box::pin(async move {
             let sql = "SELECT p.run_number, p.epoch, p.body
                  FROM request r JOIN late_report p ON p.task_no = r.task_no
                  WHERE r.task_id = $1 ORDER BY p.epoch, p.run_number";
             let rows = self.rows(sql, &[&task.uuid()]).await?;
-            rows.iter().map(report).collect()
+            rows.iter().map(read_report_row).collect()
         })
     }
 
-    fn result(&self, task: TaskId) -> Answered<'_, Option<Completion>> {
+    fn result(&self, task: TaskId) -> StoreFuture<'_, Option<Completion>> {
         Box::pin(async move {
             let sql = "SELECT s.completion_id, s.body
                  FROM request r JOIN result s ON s.task_no = r.task_no
                  WHERE r.task_id = $1 ORDER BY s.at DESC, s.completion_id DESC LIMIT 1";
             let rows = self.rows(sql, &[&task.uuid()]).await?;
             let found = rows.first().map(|row| {
-                let mut cells = Cells::of(row);
+                let mut cells = PostgresColumns::of(row);
                 Ok(Completion {
                     completion_id: cells.next()?,
                     body: cells.next()?,
@@ -125,7 +125,7 @@ impl Reports for PostgresHub {
         })
     }
 
-    fn files(&self, task: TaskId) -> Answered<'_, Vec<FileRef>> {
+    fn files(&self, task: TaskId) -> StoreFuture<'_, Vec<FileRef>> {
         Box::pin(async move {
             // By bytes, as everywhere, and not by a language's alphabet.
             let sql =
@@ -133,7 +133,7 @@ impl Reports for PostgresHub {
                  WHERE r.task_id = $1 ORDER BY f.name COLLATE \"C\"";
             let rows = self.rows(sql, &[&task.uuid()]).await?;
             let files = rows.iter().map(|row| {
-                let mut cells = Cells::of(row);
+                let mut cells = PostgresColumns::of(row);
                 Ok(FileRef {
                     name: cells.next()?,
                     hash: cells.next()?,

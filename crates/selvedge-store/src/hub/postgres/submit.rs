@@ -9,13 +9,13 @@ use selvedge_core::model::TaskId;
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 
-use super::columns::{maybe, small, text};
-use super::lane::{Decided, HubStoreErrorOr, Link, Work};
-use super::neighbours::Bell;
+use super::batch_writer::{BatchDecision, BatchOp, DecideError, WriterConnection};
+use super::columns::{optional_text, small, text};
+use super::peers::NotifyDebouncer;
 use crate::hub::error::HubStoreError;
-use crate::hub::rows::{NewTask, Submitted};
+use crate::hub::rows::{NewTask, SubmitOutcome};
 use crate::hub::sqlite::columns::damaged;
-use crate::hub::traits::STEP_MS;
+use crate::hub::traits::PRIORITY_STEP_MS;
 
 const TAKE_KEYS: &str = "
     INSERT INTO idempotency
@@ -28,7 +28,7 @@ const KEYS: &str = "
     SELECT i.tenant, i.key, i.hash, i.task_id
     FROM unnest($1::text[], $2::text[]) AS k (tenant, key)
     JOIN idempotency i ON i.tenant = k.tenant AND i.key = k.key";
-const GIVE_BACK: &str = "DELETE FROM idempotency WHERE tenant = $1 AND key = $2";
+const RELEASE_KEYS: &str = "DELETE FROM idempotency WHERE tenant = $1 AND key = $2";
 /// The request, the task and the first line of its log.
 const INSERT: &str = "
     WITH asked AS (
@@ -56,49 +56,49 @@ const INSERT: &str = "
     )
     SELECT task_id FROM taken";
 
-pub(super) struct Submissions {
-    pub(super) bell: Arc<Bell>,
+pub(super) struct SubmissionWriter {
+    pub(super) notifier: Arc<NotifyDebouncer>,
 }
 
-pub(super) struct Prepared {
+pub(super) struct SubmissionStatements {
     take_keys: Statement,
     keys: Statement,
-    give_back: Statement,
+    release_keys: Statement,
     insert: Statement,
 }
 
-type Key<'a> = (&'a str, &'a str);
+type IdempotencyKey<'a> = (&'a str, &'a str);
 
-impl Work for Submissions {
+impl BatchOp for SubmissionWriter {
     type Job = NewTask;
-    type Answer = Submitted;
-    type Prepared = Prepared;
+    type Answer = SubmitOutcome;
+    type Prepared = SubmissionStatements;
     type Draft = bool;
 
-    async fn prepare(client: &Client) -> Result<Prepared, Error> {
+    async fn prepare(client: &Client) -> Result<SubmissionStatements, Error> {
         // Joins with what was asked are by hash: both sides are as small as the batch.
         client.batch_execute("SET enable_hashjoin = on").await?;
         let (take_keys, keys, give_back, insert) = tokio::try_join!(
             client.prepare(TAKE_KEYS),
             client.prepare(KEYS),
-            client.prepare(GIVE_BACK),
+            client.prepare(RELEASE_KEYS),
             client.prepare(INSERT)
         )?;
-        Ok(Prepared {
+        Ok(SubmissionStatements {
             take_keys,
             keys,
-            give_back,
+            release_keys: give_back,
             insert,
         })
     }
 
     async fn decide(
         &self,
-        link: &Link<Prepared>,
+        link: &WriterConnection<SubmissionStatements>,
         jobs: &[&NewTask],
-    ) -> Result<Decided<Submitted, bool>, HubStoreErrorOr> {
+    ) -> Result<BatchDecision<SubmitOutcome, bool>, DecideError> {
         link.client.batch_execute("BEGIN").await?;
-        let mut answers = by_key(link, jobs).await?;
+        let mut answers = resolve_keys(link, jobs).await?;
         let mut open: Vec<&NewTask> = Vec::new();
         let mut seen = HashSet::new();
         for (job, answer) in jobs.iter().zip(&mut answers) {
@@ -106,7 +106,7 @@ impl Work for Submissions {
                 if seen.insert(job.task_id) {
                     open.push(job);
                 } else {
-                    *answer = Some(Submitted::IdTaken);
+                    *answer = Some(SubmitOutcome::IdTaken);
                 }
             }
         }
@@ -116,46 +116,50 @@ impl Work for Submissions {
                 continue;
             }
             *answer = Some(if taken.contains(&job.task_id.uuid()) {
-                Submitted::New(job.task_id)
+                SubmitOutcome::New(job.task_id)
             } else {
-                if let Some((tenant, key)) = key(job) {
-                    let give_back = &link.prepared.give_back;
+                if let Some((tenant, key)) = idempotency_key(job) {
+                    let give_back = &link.prepared.release_keys;
                     link.client.execute(give_back, &[&tenant, &key]).await?;
                 }
-                Submitted::IdTaken
+                SubmitOutcome::IdTaken
             });
         }
-        Ok(Decided {
+        Ok(BatchDecision {
             answers: answers.into_iter().flatten().collect(),
             draft: !taken.is_empty(),
         })
     }
 
-    async fn commit(&self, link: &Link<Prepared>, draft: &bool) -> Result<(), Error> {
+    async fn commit(
+        &self,
+        link: &WriterConnection<SubmissionStatements>,
+        draft: &bool,
+    ) -> Result<(), Error> {
         if !draft {
             return link.client.batch_execute("COMMIT").await;
         }
         let (marked, committed) = tokio::join!(
             biased;
-            link.mark(),
+            link.record_commit(),
             link.client.batch_execute("COMMIT")
         );
         marked.and(committed)?;
-        self.bell.ring();
+        self.notifier.notify();
         Ok(())
     }
 }
 
-fn key(job: &NewTask) -> Option<Key<'_>> {
+fn idempotency_key(job: &NewTask) -> Option<IdempotencyKey<'_>> {
     let (key, _) = job.idempotency.as_ref()?;
     Some((&job.tenant, key))
 }
 
 /// The answers to those whose key was taken before; the others' keys are theirs now.
-async fn by_key(
-    link: &Link<Prepared>,
+async fn resolve_keys(
+    link: &WriterConnection<SubmissionStatements>,
     jobs: &[&NewTask],
-) -> Result<Vec<Option<Submitted>>, HubStoreErrorOr> {
+) -> Result<Vec<Option<SubmitOutcome>>, DecideError> {
     let mut answers = vec![None; jobs.len()];
     let mut columns = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for job in jobs {
@@ -191,15 +195,15 @@ async fn by_key(
         *answer = if *task == job.task_id.uuid() && taken.remove(task) {
             None
         } else if *stored == hash {
-            Some(Submitted::Again(TaskId::new(*task)))
+            Some(SubmitOutcome::Duplicate(TaskId::new(*task)))
         } else {
-            Some(Submitted::KeyTaken(TaskId::new(*task)))
+            Some(SubmitOutcome::IdempotencyConflict(TaskId::new(*task)))
         };
     }
     Ok(answers)
 }
 
-fn known_keys(rows: &[Row]) -> Result<HashMap<Key<'_>, (&[u8], Uuid)>, HubStoreError> {
+fn known_keys(rows: &[Row]) -> Result<HashMap<IdempotencyKey<'_>, (&[u8], Uuid)>, HubStoreError> {
     let each = rows.iter().map(|row| {
         let key = (row.try_get(0)?, row.try_get(1)?);
         Ok((key, (row.try_get(2)?, row.try_get(3)?)))
@@ -209,9 +213,9 @@ fn known_keys(rows: &[Row]) -> Result<HashMap<Key<'_>, (&[u8], Uuid)>, HubStoreE
 
 /// Inserts those whose id is free: the ids of these.
 async fn insert(
-    link: &Link<Prepared>,
+    link: &WriterConnection<SubmissionStatements>,
     jobs: &[&NewTask],
-) -> Result<HashSet<Uuid>, HubStoreErrorOr> {
+) -> Result<HashSet<Uuid>, DecideError> {
     if jobs.is_empty() {
         return Ok(HashSet::new());
     }
@@ -226,8 +230,14 @@ async fn insert(
         .map(|job| job.retry_of.map(TaskId::uuid))
         .collect();
     let titles = column(|job| &job.title);
-    let agents: Vec<_> = jobs.iter().map(|job| maybe(job.agent.as_ref())).collect();
-    let places: Vec<_> = jobs.iter().map(|job| maybe(job.place.as_ref())).collect();
+    let agents: Vec<_> = jobs
+        .iter()
+        .map(|job| optional_text(job.agent.as_ref()))
+        .collect();
+    let places: Vec<_> = jobs
+        .iter()
+        .map(|job| optional_text(job.place.as_ref()))
+        .collect();
     let priorities: Vec<i16> = jobs.iter().map(|job| i16::from(job.priority)).collect();
     let labels: Vec<String> = jobs
         .iter()
@@ -237,7 +247,9 @@ async fn insert(
     let bodies = column(|job| &job.body);
     let parts = jobs.iter().map(|job| job.part_of.as_ref());
     let plans: Vec<Option<Uuid>> = parts.clone().map(|it| Some(it?.plan.uuid())).collect();
-    let subtasks: Vec<_> = parts.map(|it| maybe(it.map(|it| &it.subtask))).collect();
+    let subtasks: Vec<_> = parts
+        .map(|it| optional_text(it.map(|it| &it.subtask)))
+        .collect();
     let rows = link
         .client
         .query(
@@ -254,7 +266,7 @@ async fn insert(
                 &labels,
                 &attempts,
                 &bodies,
-                &STEP_MS,
+                &PRIORITY_STEP_MS,
                 &plans,
                 &subtasks,
             ],

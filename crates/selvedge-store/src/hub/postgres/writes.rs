@@ -7,13 +7,13 @@ use std::future::Future;
 use std::pin::Pin;
 
 use futures_util::future::join_all;
-use selvedge_core::model::Closing;
+use selvedge_core::model::AttemptEnd;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-use super::columns::{Kept, SAVE, TaskColumns, int, small, text};
-use super::lane::Link;
-use crate::hub::change::{CostLine, Written};
+use super::batch_writer::WriterConnection;
+use super::columns::{PostgresTaskRow, TaskColumns, UPDATE_TASKS, int, small, text};
+use crate::hub::change::{CostLine, WriteSet};
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{damaged, word};
 
@@ -53,7 +53,7 @@ const FILES: &str = "
     ON CONFLICT (task_no, name) DO UPDATE SET hash = excluded.hash, size = excluded.size";
 
 /// The statements, prepared.
-pub(super) struct Statements {
+pub(super) struct WriteStatements {
     save: Statement,
     log: Statement,
     begun: Statement,
@@ -66,10 +66,10 @@ pub(super) struct Statements {
     files: Statement,
 }
 
-impl Statements {
+impl WriteStatements {
     pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
         let (save, log, begun, closed, reports, late, journal, costs, results, files) = tokio::try_join!(
-            client.prepare(SAVE),
+            client.prepare(UPDATE_TASKS),
             client.prepare(LOG),
             client.prepare(BEGUN),
             client.prepare(CLOSED),
@@ -97,14 +97,14 @@ impl Statements {
 
 /// Columns of `log` and of `journal`.
 #[derive(Default)]
-struct Lines {
+struct EventColumns {
     tasks: Vec<i64>,
     seqs: Vec<i64>,
     at: Vec<i64>,
     events: Vec<String>,
 }
 
-impl Lines {
+impl EventColumns {
     fn push(&mut self, task: i64, seq: u64, at: i64, event: String) {
         self.tasks.push(task);
         self.seqs.push(int(seq));
@@ -115,7 +115,7 @@ impl Lines {
 
 /// Columns of `report` and of `late_report`.
 #[derive(Default)]
-struct Reports {
+struct ReportColumns {
     tasks: Vec<i64>,
     runs: Vec<i32>,
     epochs: Vec<i64>,
@@ -124,7 +124,7 @@ struct Reports {
     bodies: Vec<String>,
 }
 
-impl Reports {
+impl ReportColumns {
     fn push(&mut self, task: i64, now: i64, report: (u32, u64, [u8; 32], String)) {
         let (run, epoch, digest, body) = report;
         self.tasks.push(task);
@@ -137,7 +137,7 @@ impl Reports {
 }
 
 #[derive(Default)]
-struct Costs {
+struct CostColumns {
     tasks: Vec<i64>,
     runs: Vec<i32>,
     calls: Vec<String>,
@@ -151,27 +151,27 @@ struct Costs {
 
 /// All that a batch writes.
 #[derive(Default)]
-pub(super) struct Writes {
-    pub(super) rows: Vec<Kept>,
-    log: Lines,
+pub(super) struct BatchWrites {
+    pub(super) rows: Vec<PostgresTaskRow>,
+    log: EventColumns,
     begun: (Vec<i64>, Vec<i32>, Vec<i64>, Vec<i64>),
     /// By task and run: a statement must not meet a row twice.
-    closed: BTreeMap<(i64, i32), (i64, Closing)>,
-    reports: Reports,
-    late: Reports,
-    journal: Lines,
-    costs: Costs,
+    closed: BTreeMap<(i64, i32), (i64, AttemptEnd)>,
+    reports: ReportColumns,
+    late_reports: ReportColumns,
+    journal: EventColumns,
+    costs: CostColumns,
     results: (Vec<i64>, Vec<String>, Vec<i64>, Vec<String>),
     files: BTreeMap<(i64, String), (String, i64)>,
 }
 
-impl Writes {
+impl BatchWrites {
     /// Adds what one change of a task writes; its row is added by who knows the last of it.
     pub(super) fn add(
         &mut self,
         task: i64,
         now: i64,
-        written: Written,
+        written: WriteSet,
     ) -> Result<(), HubStoreError> {
         for (seq, event) in written.log {
             let event = serde_json::to_string(&event).map_err(damaged)?;
@@ -188,20 +188,20 @@ impl Writes {
                 .closed
                 .entry((task, small(run)))
                 .or_insert((now, closing));
-            if closed.1 == Closing::Interrupted {
+            if closed.1 == AttemptEnd::Interrupted {
                 *closed = (now, closing);
             }
         }
         for report in written.reports {
             self.reports.push(task, now, report);
         }
-        for report in written.late {
-            self.late.push(task, now, report);
+        for report in written.late_reports {
+            self.late_reports.push(task, now, report);
         }
         for line in written.journal {
             self.journal.push(task, line.seq, now, line.event);
         }
-        let cut_off = written.cut_off.into_iter().map(CostLine::lost);
+        let cut_off = written.interrupted.into_iter().map(CostLine::lost);
         for line in written.costs.into_iter().chain(cut_off) {
             self.costs.tasks.push(task);
             self.costs.runs.push(small(line.run_number));
@@ -232,16 +232,16 @@ impl Writes {
     /// Sends all of it and the commit, and waits for the answers.
     pub(super) async fn commit<P: Sync>(
         &self,
-        link: &Link<P>,
-        with: &Statements,
+        link: &WriterConnection<P>,
+        with: &WriteStatements,
     ) -> Result<(), Error> {
         let rows = TaskColumns::of(self.rows.iter());
-        let closed = Closed::of(&self.closed);
-        let files = Files::of(&self.files);
+        let closed = ClosedAttemptColumns::of(&self.closed);
+        let files = FileColumns::of(&self.files);
         let (log, journal, costs) = (&self.log, &self.journal, &self.costs);
         let (begun, results) = (&self.begun, &self.results);
         let values = rows.values();
-        let mut flight = Flight {
+        let mut flight = StatementPipeline {
             client: &link.client,
             sent: Vec::new(),
         };
@@ -255,13 +255,16 @@ impl Writes {
             flight.add(&with.begun, vec![&begun.0, &begun.1, &begun.2, &begun.3]);
         }
         if !closed.tasks.is_empty() {
-            let values: Vec<Value<'_>> =
+            let values: Vec<SqlParameter<'_>> =
                 vec![&closed.tasks, &closed.runs, &closed.at, &closed.closings];
             flight.add(&with.closed, values);
         }
-        for (statement, of) in [(&with.reports, &self.reports), (&with.late, &self.late)] {
+        for (statement, of) in [
+            (&with.reports, &self.reports),
+            (&with.late, &self.late_reports),
+        ] {
             if !of.tasks.is_empty() {
-                let values: Vec<Value<'_>> = vec![
+                let values: Vec<SqlParameter<'_>> = vec![
                     &of.tasks,
                     &of.runs,
                     &of.epochs,
@@ -273,12 +276,12 @@ impl Writes {
             }
         }
         if !journal.tasks.is_empty() {
-            let values: Vec<Value<'_>> =
+            let values: Vec<SqlParameter<'_>> =
                 vec![&journal.tasks, &journal.seqs, &journal.at, &journal.events];
             flight.add(&with.journal, values);
         }
         if !costs.tasks.is_empty() {
-            let values: Vec<Value<'_>> = vec![
+            let values: Vec<SqlParameter<'_>> = vec![
                 &costs.tasks,
                 &costs.runs,
                 &costs.calls,
@@ -298,29 +301,29 @@ impl Writes {
             );
         }
         if !files.tasks.is_empty() {
-            let values: Vec<Value<'_>> =
+            let values: Vec<SqlParameter<'_>> =
                 vec![&files.tasks, &files.names, &files.hashes, &files.sizes];
             flight.add(&with.files, values);
         }
         if !flight.sent.is_empty() {
-            flight.sent.push(Box::pin(link.mark()));
+            flight.sent.push(Box::pin(link.record_commit()));
         }
-        flight.land().await
+        flight.commit().await
     }
 }
 
-type Value<'a> = &'a (dyn ToSql + Sync);
+type SqlParameter<'a> = &'a (dyn ToSql + Sync);
 
-type Sent<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+type SentStatement<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 /// Statements that are sent one after the other without waiting.
-struct Flight<'a> {
+struct StatementPipeline<'a> {
     client: &'a Client,
-    sent: Vec<Sent<'a>>,
+    sent: Vec<SentStatement<'a>>,
 }
 
-impl<'a> Flight<'a> {
-    fn add(&mut self, statement: &'a Statement, values: Vec<Value<'a>>) {
+impl<'a> StatementPipeline<'a> {
+    fn add(&mut self, statement: &'a Statement, values: Vec<SqlParameter<'a>>) {
         let client = self.client;
         self.sent.push(Box::pin(async move {
             client.execute(statement, &values).await.map(drop)
@@ -328,7 +331,7 @@ impl<'a> Flight<'a> {
     }
 
     /// Commits, and gives the first error. After one the server commits nothing, whatever is sent.
-    async fn land(mut self) -> Result<(), Error> {
+    async fn commit(mut self) -> Result<(), Error> {
         self.sent
             .push(Box::pin(self.client.batch_execute("COMMIT")));
         // Each is sent when it is first polled, which is in this order.
@@ -338,15 +341,15 @@ impl<'a> Flight<'a> {
 }
 
 #[derive(Default)]
-struct Closed {
+struct ClosedAttemptColumns {
     tasks: Vec<i64>,
     runs: Vec<i32>,
     at: Vec<i64>,
     closings: Vec<String>,
 }
 
-impl Closed {
-    fn of(closed: &BTreeMap<(i64, i32), (i64, Closing)>) -> Self {
+impl ClosedAttemptColumns {
+    fn of(closed: &BTreeMap<(i64, i32), (i64, AttemptEnd)>) -> Self {
         let mut columns = Self::default();
         for ((task, run), (at, closing)) in closed {
             columns.tasks.push(*task);
@@ -359,14 +362,14 @@ impl Closed {
 }
 
 #[derive(Default)]
-struct Files<'a> {
+struct FileColumns<'a> {
     tasks: Vec<i64>,
     names: Vec<Cow<'a, str>>,
     hashes: Vec<Cow<'a, str>>,
     sizes: Vec<i64>,
 }
 
-impl<'a> Files<'a> {
+impl<'a> FileColumns<'a> {
     fn of(files: &'a BTreeMap<(i64, String), (String, i64)>) -> Self {
         let mut columns = Self::default();
         for ((task, name), (hash, size)) in files {

@@ -9,11 +9,13 @@ use super::SqliteHub;
 use super::columns::damaged;
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::BlobState;
-use crate::hub::traits::{Answered, Blobs};
+use crate::hub::traits::{BlobStore, StoreFuture};
 
-impl Blobs for SqliteHub {
-    fn blob(&self, hash: String) -> Answered<'_, BlobState> {
-        Box::pin(self.read(move |db| Ok(known(db, &hash)?.map_or(BlobState::Missing, state))))
+impl BlobStore for SqliteHub {
+    fn blob_state(&self, hash: String) -> StoreFuture<'_, BlobState> {
+        Box::pin(self.read(move |db| {
+            Ok(read_blob_row(db, &hash)?.map_or(BlobState::Missing, blob_state_of))
+        }))
     }
 
     fn append(
@@ -22,14 +24,15 @@ impl Blobs for SqliteHub {
         offset: u64,
         total: u64,
         chunk: Vec<u8>,
-    ) -> Answered<'_, BlobState> {
+    ) -> StoreFuture<'_, BlobState> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| append(db, &hash, offset, total, &chunk, clock.now())))
     }
 
-    fn bytes(&self, hash: String, offset: u64) -> Answered<'_, Option<Vec<u8>>> {
+    fn bytes(&self, hash: String, offset: u64) -> StoreFuture<'_, Option<Vec<u8>>> {
         Box::pin(self.read(move |db| {
-            let Some(BlobState::Whole { .. }) = known(db, &hash)?.map(state) else {
+            let Some(BlobState::Complete { .. }) = read_blob_row(db, &hash)?.map(blob_state_of)
+            else {
                 return Ok(None);
             };
             let mut query = db.prepare_cached(
@@ -49,11 +52,14 @@ impl Blobs for SqliteHub {
         }))
     }
 
-    fn missing(&self, hashes: Vec<String>) -> Answered<'_, Vec<String>> {
+    fn missing(&self, hashes: Vec<String>) -> StoreFuture<'_, Vec<String>> {
         Box::pin(self.read(move |db| {
             let mut missing = Vec::new();
             for hash in hashes {
-                if !matches!(known(db, &hash)?.map(state), Some(BlobState::Whole { .. })) {
+                if !matches!(
+                    read_blob_row(db, &hash)?.map(blob_state_of),
+                    Some(BlobState::Complete { .. })
+                ) {
                     missing.push(hash);
                 }
             }
@@ -63,29 +69,29 @@ impl Blobs for SqliteHub {
 }
 
 #[derive(Clone, Copy)]
-struct Known {
+struct SqliteBlobRow {
     total: u64,
     received: u64,
-    whole: bool,
+    is_complete: bool,
 }
 
-fn state(known: Known) -> BlobState {
-    if known.whole {
-        BlobState::Whole { size: known.total }
+fn blob_state_of(known: SqliteBlobRow) -> BlobState {
+    if known.is_complete {
+        BlobState::Complete { size: known.total }
     } else {
-        BlobState::Part {
+        BlobState::Partial {
             offset: known.received,
         }
     }
 }
 
-fn known(db: &Connection, hash: &str) -> Result<Option<Known>, HubStoreError> {
+fn read_blob_row(db: &Connection, hash: &str) -> Result<Option<SqliteBlobRow>, HubStoreError> {
     let mut query = db.prepare_cached("SELECT total, received, whole FROM blob WHERE hash = ?1")?;
     let found = query.query_row([hash], |row| {
-        Ok(Known {
+        Ok(SqliteBlobRow {
             total: row.get(0)?,
             received: row.get(1)?,
-            whole: row.get(2)?,
+            is_complete: row.get(2)?,
         })
     });
     Ok(found.optional()?)
@@ -99,9 +105,9 @@ fn append(
     chunk: &[u8],
     now: i64,
 ) -> Result<BlobState, HubStoreError> {
-    let known = known(db, hash)?;
-    if let Some(known) = known.filter(|known| known.whole) {
-        return Ok(state(known));
+    let known = read_blob_row(db, hash)?;
+    if let Some(known) = known.filter(|known| known.is_complete) {
+        return Ok(blob_state_of(known));
     }
     let received = known.map_or(0, |known| known.received);
     let fits = known.is_none_or(|known| known.total == total);
@@ -110,7 +116,7 @@ fn append(
             // Somebody begins anew.
             db.execute("DELETE FROM blob WHERE hash = ?1", [hash])?;
         } else {
-            return Ok(BlobState::Elsewhere { offset: received });
+            return Ok(BlobState::OffsetMismatch { offset: received });
         }
     }
     let end = offset + u64::try_from(chunk.len()).map_err(damaged)?;
@@ -126,16 +132,16 @@ fn append(
             .execute(params![hash, offset, chunk])?;
     }
     if !whole {
-        return Ok(BlobState::Part { offset: end });
+        return Ok(BlobState::Partial { offset: end });
     }
-    if end == total && hashed(db, hash)? == hash {
-        return Ok(BlobState::Whole { size: total });
+    if end == total && hash_chunks(db, hash)? == hash {
+        return Ok(BlobState::Complete { size: total });
     }
     db.execute("DELETE FROM blob WHERE hash = ?1", [hash])?;
     Ok(BlobState::WrongHash)
 }
 
-fn hashed(db: &Connection, hash: &str) -> Result<String, HubStoreError> {
+fn hash_chunks(db: &Connection, hash: &str) -> Result<String, HubStoreError> {
     let mut query =
         db.prepare_cached("SELECT bytes FROM blob_chunk WHERE hash = ?1 ORDER BY start")?;
     let mut rows = query.query([hash])?;

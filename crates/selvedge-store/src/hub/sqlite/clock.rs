@@ -4,12 +4,12 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(Debug)]
-pub(super) struct Clock {
+pub(super) struct StoreClock {
     began_at: i64,
     began: Instant,
 }
 
-impl Clock {
+impl StoreClock {
     pub(super) fn start() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {

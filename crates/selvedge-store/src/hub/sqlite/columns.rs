@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row, params};
-use selvedge_core::fleet::TaskState;
-use selvedge_core::lease::Lease;
-use selvedge_core::model::{Closing, MicroUsd, Outcome, PartOf, ReviewRecord, TaskId};
+use selvedge_core::lease::LeaseState;
+use selvedge_core::model::{AttemptEnd, MicroUsd, Outcome, ParentPlan, ReviewRecord, TaskId};
+use selvedge_core::protocol::TaskState;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::hub::error::HubStoreError;
-use crate::hub::rows::{Cost, TaskRow, TaskView};
+use crate::hub::rows::{LedgerTotal, TaskRecord, TaskView};
 
 /// The columns that decisions are made on, as [`row`] takes them.
 macro_rules! row_columns {
@@ -21,10 +21,10 @@ macro_rules! row_columns {
          completion, outcome, feedback, reason, entry_seq, event_seq, log_seq, updated_at"
     };
 }
-/// What [`kept`] takes.
-pub(super) const KEPT: &str = concat!(row_columns!(), ", task_no");
-/// All of a task, and what it cost, as [`view`] takes them.
-pub(super) const VIEW: &str = concat!(
+/// What [`read_task_row`] takes.
+pub(super) const ROW_COLUMNS: &str = concat!(row_columns!(), ", task_no");
+/// All of a task, and what it cost, as [`read_task_view`] takes them.
+pub(super) const VIEW_COLUMNS: &str = concat!(
     row_columns!(),
     ", tenant, submitted_by, retry_of, part_of, subtask, title, agent, place, priority, labels, max_attempts, \
      created_at, \
@@ -39,21 +39,21 @@ pub(super) const VIEW: &str = concat!(
 
 /// A task's row, and what only the file knows of it.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct SqliteTaskRow {
     /// The number that it is kept by.
     pub(super) number: i64,
     /// When it is due by the file.
     pub(super) due: Option<i64>,
-    pub(super) row: TaskRow,
+    pub(super) row: TaskRecord,
 }
 
 /// Columns one after the other: a name would be looked for among all of them.
-struct Cells<'a, 'db> {
+struct SqliteColumns<'a, 'db> {
     row: &'a Row<'db>,
     next: usize,
 }
 
-impl Cells<'_, '_> {
+impl SqliteColumns<'_, '_> {
     fn next<T: FromSql>(&mut self) -> Result<T, HubStoreError> {
         let value = self.row.get(self.next)?;
         self.next += 1;
@@ -86,7 +86,7 @@ pub(crate) fn outcome(word: Option<String>) -> Result<Option<Outcome>, HubStoreE
     word.map(from_word).transpose()
 }
 
-pub(crate) fn closing(word: Option<String>) -> Result<Option<Closing>, HubStoreError> {
+pub(crate) fn closing(word: Option<String>) -> Result<Option<AttemptEnd>, HubStoreError> {
     word.map(from_word).transpose()
 }
 
@@ -96,19 +96,19 @@ pub(crate) fn review(json: Option<String>) -> Result<Option<ReviewRecord>, HubSt
         .transpose()
 }
 
-fn row(cells: &mut Cells<'_, '_>) -> Result<TaskRow, HubStoreError> {
+fn row(cells: &mut SqliteColumns<'_, '_>) -> Result<TaskRecord, HubStoreError> {
     let task_id: String = cells.next()?;
     let state: String = cells.next()?;
-    Ok(TaskRow {
+    Ok(TaskRecord {
         task_id: parsed(&task_id)?,
-        lease: Lease {
+        lease: LeaseState {
             state: TaskState::parse(&state).ok_or_else(|| damaged(&state))?,
             epoch: cells.next()?,
             token: cells.next()?,
             worker: cells.next()?,
             due_at: cells.next()?,
-            last_run: cells.next()?,
-            open_run: cells.next()?,
+            last_attempt: cells.next()?,
+            open_attempt: cells.next()?,
             reports: cells.next()?,
             losses: cells.next()?,
             cancel: cells.next()?,
@@ -124,9 +124,9 @@ fn row(cells: &mut Cells<'_, '_>) -> Result<TaskRow, HubStoreError> {
     })
 }
 
-/// From the columns of [`VIEW`].
-pub(super) fn view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
-    let cells = &mut Cells { row: of, next: 0 };
+/// From the columns of [`VIEW_COLUMNS`].
+pub(super) fn read_task_view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
+    let cells = &mut SqliteColumns { row: of, next: 0 };
     let row = row(cells)?;
     let tenant = cells.next()?;
     let submitted_by = cells.next()?;
@@ -154,22 +154,22 @@ pub(super) fn view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
     })
 }
 
-fn part_of(cells: &mut Cells<'_, '_>) -> Result<Option<PartOf>, HubStoreError> {
+fn part_of(cells: &mut SqliteColumns<'_, '_>) -> Result<Option<ParentPlan>, HubStoreError> {
     let (plan, subtask): (Option<String>, Option<String>) = (cells.next()?, cells.next()?);
     let Some((plan, subtask)) = plan.zip(subtask) else {
         return Ok(None);
     };
     let plan = parsed(&plan)?;
-    Ok(Some(PartOf { plan, subtask }))
+    Ok(Some(ParentPlan { plan, subtask }))
 }
 
 /// From six columns: calls, unknown ones, estimated ones, micro-dollars, tokens in and out.
-pub(super) fn cost(row: &Row<'_>) -> Result<Cost, HubStoreError> {
-    sum(&mut Cells { row, next: 0 })
+pub(super) fn read_ledger_total(row: &Row<'_>) -> Result<LedgerTotal, HubStoreError> {
+    sum(&mut SqliteColumns { row, next: 0 })
 }
 
-fn sum(cells: &mut Cells<'_, '_>) -> Result<Cost, HubStoreError> {
-    Ok(Cost {
+fn sum(cells: &mut SqliteColumns<'_, '_>) -> Result<LedgerTotal, HubStoreError> {
+    Ok(LedgerTotal {
         calls: cells.next()?,
         unknown: cells.next()?,
         estimated: cells.next()?,
@@ -179,7 +179,7 @@ fn sum(cells: &mut Cells<'_, '_>) -> Result<Cost, HubStoreError> {
     })
 }
 
-pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<Kept>, HubStoreError> {
+pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<SqliteTaskRow>, HubStoreError> {
     const LOAD: &str = concat!(
         "SELECT ",
         row_columns!(),
@@ -187,14 +187,14 @@ pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<Kept>, HubSto
     );
     let mut rows = db.prepare_cached(LOAD)?;
     let mut rows = rows.query([task.to_string()])?;
-    rows.next()?.map(kept).transpose()
+    rows.next()?.map(read_task_row).transpose()
 }
 
-/// From the columns of [`KEPT`].
-pub(super) fn kept(of: &Row<'_>) -> Result<Kept, HubStoreError> {
-    let cells = &mut Cells { row: of, next: 0 };
+/// From the columns of [`ROW_COLUMNS`].
+pub(super) fn read_task_row(of: &Row<'_>) -> Result<SqliteTaskRow, HubStoreError> {
+    let cells = &mut SqliteColumns { row: of, next: 0 };
     let row = row(cells)?;
-    Ok(Kept {
+    Ok(SqliteTaskRow {
         number: cells.next()?,
         due: row.lease.due_at,
         row,
@@ -203,7 +203,10 @@ pub(super) fn kept(of: &Row<'_>) -> Result<Kept, HubStoreError> {
 
 /// Writes a row back. A task that is over never changes its state, and an epoch never falls: the
 /// condition holds that, in words that SQLite needs no table of its own for, as for a trigger or IN.
-pub(super) fn save(db: &Connection, Kept { number, row, .. }: &Kept) -> Result<(), HubStoreError> {
+pub(super) fn save(
+    db: &Connection,
+    SqliteTaskRow { number, row, .. }: &SqliteTaskRow,
+) -> Result<(), HubStoreError> {
     let mut update = db.prepare_cached(
         "UPDATE task SET state = ?2, epoch = ?3, token = ?4, worker = ?5, due_at = ?6, last_run = ?7,
              open_run = ?8, reports = ?9, losses = ?10, cancel = ?11, completion = ?12,
@@ -222,8 +225,8 @@ pub(super) fn save(db: &Connection, Kept { number, row, .. }: &Kept) -> Result<(
         lease.token,
         lease.worker,
         lease.due_at,
-        lease.last_run,
-        lease.open_run,
+        lease.last_attempt,
+        lease.open_attempt,
         lease.reports,
         lease.losses,
         lease.cancel,

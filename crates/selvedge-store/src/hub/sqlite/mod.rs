@@ -5,60 +5,60 @@
 //! of their own that cannot write. A lock beside the file keeps a second hub out.
 
 mod blobs;
-mod board;
 mod clock;
 pub(super) mod columns;
-mod desk;
-mod due;
-mod identities;
+mod deadline_index;
 mod open;
 mod queue;
-mod read;
+mod reader_pool;
 mod reports;
+mod task_queries;
+mod tokens;
 mod writer;
+mod writer_cache;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use self::clock::Clock;
-use self::desk::Desk;
-use self::open::Alone;
-use self::read::Readers;
-use self::writer::Writer;
+use self::clock::StoreClock;
+use self::open::SingleHubLock;
+use self::reader_pool::ReaderPool;
+use self::writer::SqliteWriter;
+use self::writer_cache::WriterCache;
 use super::error::HubStoreError;
-use super::traits::Settings;
+use super::traits::StoreSettings;
 
 /// A hub's store in a file.
 #[derive(Debug)]
 pub struct SqliteHub {
-    writer: Writer,
-    readers: Readers,
-    clock: Arc<Clock>,
-    settings: Settings,
-    _alone: Alone,
+    writer: SqliteWriter,
+    readers: ReaderPool,
+    clock: Arc<StoreClock>,
+    settings: StoreSettings,
+    _lock: SingleHubLock,
 }
 
 impl SqliteHub {
     /// Opens the database, or makes it, with the directories above.
-    pub fn open(path: &Path, settings: Settings) -> Result<Self, HubStoreError> {
-        let alone = open::alone(path)?;
-        let db = open::to_write(path)?;
-        let clock = Arc::new(Clock::start());
-        queue::welcome_back(&db, clock.now(), &settings.rules)?;
+    pub fn open(path: &Path, settings: StoreSettings) -> Result<Self, HubStoreError> {
+        let alone = open::lock_for_one_hub(path)?;
+        let db = open::open_for_writing(path)?;
+        let clock = Arc::new(StoreClock::start());
+        queue::extend_leases_after_restart(&db, clock.now(), &settings.rules)?;
         Ok(Self {
-            readers: Readers::open(path)?,
-            writer: Writer::start(Desk::new(db))?,
+            readers: ReaderPool::open(path)?,
+            writer: SqliteWriter::start(WriterCache::new(db))?,
             clock,
             settings,
-            _alone: alone,
+            _lock: alone,
         })
     }
 
     async fn write<T: Send + 'static>(
         &self,
-        job: impl FnMut(&Desk) -> Result<T, HubStoreError> + Send + 'static,
+        job: impl FnMut(&WriterCache) -> Result<T, HubStoreError> + Send + 'static,
     ) -> Result<T, HubStoreError> {
         self.writer.write(job).await
     }

@@ -25,9 +25,9 @@ const CHECKPOINT_PAGES: u32 = 16_000;
 
 /// The lock that only one hub can hold.
 #[derive(Debug)]
-pub(super) struct Alone(File);
+pub(super) struct SingleHubLock(File);
 
-impl Drop for Alone {
+impl Drop for SingleHubLock {
     fn drop(&mut self) {
         // Closing the file is not enough: a child that was just forked shares it until it executes its own
         // program.
@@ -36,7 +36,7 @@ impl Drop for Alone {
 }
 
 /// Takes that lock.
-pub(super) fn alone(path: &Path) -> Result<Alone, HubStoreError> {
+pub(super) fn lock_for_one_hub(path: &Path) -> Result<SingleHubLock, HubStoreError> {
     let told =
         |error: io::Error| HubStoreError::Unavailable(format!("{}: {error}", path.display()));
     if let Some(directory) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
@@ -50,10 +50,10 @@ pub(super) fn alone(path: &Path) -> Result<Alone, HubStoreError> {
     let file = options.open(&lock).map_err(told)?;
     file.try_lock()
         .map_err(|_| HubStoreError::InUse(path.display().to_string()))?;
-    Ok(Alone(file))
+    Ok(SingleHubLock(file))
 }
 
-pub(super) fn to_write(path: &Path) -> Result<Connection, HubStoreError> {
+pub(super) fn open_for_writing(path: &Path) -> Result<Connection, HubStoreError> {
     let db = Connection::open(path)?;
     fs::set_permissions(path, Permissions::from_mode(0o600))
         .map_err(|error| HubStoreError::Unavailable(error.to_string()))?;
@@ -61,13 +61,13 @@ pub(super) fn to_write(path: &Path) -> Result<Connection, HubStoreError> {
     db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     migrate(&db)?;
-    if fault::planted("no_sync") {
+    if fault::is_mutant_active("no_sync") {
         db.pragma_update(None, "synchronous", "OFF")?;
     }
     Ok(db)
 }
 
-pub(super) fn to_read(path: &Path) -> Result<Connection, HubStoreError> {
+pub(super) fn open_for_reading(path: &Path) -> Result<Connection, HubStoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
     prepare(&db)?;

@@ -3,31 +3,36 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, named_params, params};
-use selvedge_core::fleet::{PLAN_LABEL, TaskState};
-use selvedge_core::lease::{Fence, Input, LeaseEvent, Rules, decide};
+use selvedge_core::lease::{LeaseCredential, LeaseEvent, LeaseInput, LeaseRules, decide};
 use selvedge_core::model::{Outcome, TaskId};
+use selvedge_core::protocol::{PLAN_LABEL, TaskState};
 use uuid::Uuid;
 
-use super::columns::{self, KEPT, Kept, VIEW, damaged, parsed};
-use super::desk::Desk;
-use super::{SqliteHub, board, read, reports};
+use super::columns::{self, ROW_COLUMNS, SqliteTaskRow, VIEW_COLUMNS, damaged, parsed};
+use super::writer_cache::WriterCache;
+use super::{SqliteHub, reader_pool, reports, task_queries};
 use crate::fault;
 use crate::hub::apply::apply;
-use crate::hub::board::{BoardFilter, BoardPage, Census, FactLine, NewFacts};
-use crate::hub::change::{Change, Verdict};
+use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
-use crate::hub::overview;
+use crate::hub::retention;
 use crate::hub::rows::{
-    Granted, ListFilter, ListPage, LogLine, NewTask, Overview, Submitted, TaskRow, TaskView, Want,
+    Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
+    TaskRecord, TaskView,
 };
-use crate::hub::traits::{Answered, Queue, STEP_MS};
+use crate::hub::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
+use crate::hub::traits::{PRIORITY_STEP_MS, Queue, StoreFuture};
 
 /// Tasks that one sweep takes back at most.
-const SWEPT: usize = 500;
+const MAX_EXPIRED: usize = 500;
 
 /// After a start nothing expires for one period: workers were not able to renew meanwhile. A clock
 /// that was set back while nobody looked must not keep a lease for ever, either.
-pub(super) fn welcome_back(db: &Connection, now: i64, rules: &Rules) -> Result<(), HubStoreError> {
+pub(super) fn extend_leases_after_restart(
+    db: &Connection,
+    now: i64,
+    rules: &LeaseRules,
+) -> Result<(), HubStoreError> {
     let due = now + rules.ttl_ms + rules.grace_ms;
     db.execute(
         "UPDATE task SET due_at = ?1 WHERE state IN ('offered', 'running', 'cancelling')",
@@ -41,23 +46,23 @@ pub(super) fn welcome_back(db: &Connection, now: i64, rules: &Rules) -> Result<(
 }
 
 impl Queue for SqliteHub {
-    fn submit(&self, task: NewTask) -> Answered<'_, Submitted> {
+    fn submit(&self, task: NewTask) -> StoreFuture<'_, SubmitOutcome> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| submit(db, &task, clock.now())))
     }
 
-    fn grant(&self, wants: Vec<Want>) -> Answered<'_, Vec<Granted>> {
+    fn assign_tasks(&self, wants: Vec<PollRequest>) -> StoreFuture<'_, Vec<Assignment>> {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
         Box::pin(self.write(move |db| {
             let mut granted = Vec::new();
             // A thousand idle workers that offer the same need one look to see that nothing waits.
             let mut nothing_for = HashSet::new();
             for want in &wants {
-                if want.not.is_empty() && nothing_for.contains(&want.labels) {
+                if want.excluded.is_empty() && nothing_for.contains(&want.labels) {
                     continue;
                 }
-                let given = grant(db, want, clock.now(), &rules)?;
-                if want.not.is_empty() && given.len() < want.slots {
+                let given = assign_tasks(db, want, clock.now(), &rules)?;
+                if want.excluded.is_empty() && given.len() < want.slots {
                     nothing_for.insert(&want.labels);
                 }
                 granted.extend(given);
@@ -66,12 +71,12 @@ impl Queue for SqliteHub {
         }))
     }
 
-    fn change(&self, task: TaskId, change: Change) -> Answered<'_, Option<Verdict>> {
+    fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>> {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
-        Box::pin(self.write(move |db| one(db, task, &change, clock.now(), &rules)))
+        Box::pin(self.write(move |db| apply_change(db, task, &change, clock.now(), &rules)))
     }
 
-    fn plans(&self) -> Answered<'_, Vec<TaskId>> {
+    fn plans(&self) -> StoreFuture<'_, Vec<TaskId>> {
         Box::pin(self.read(|db| {
             let mut query = db.prepare_cached(
                 "SELECT task_id FROM plan JOIN task USING (task_no)
@@ -82,24 +87,24 @@ impl Queue for SqliteHub {
         }))
     }
 
-    fn sweep(&self, quiet: bool) -> Answered<'_, Vec<TaskRow>> {
+    fn expire_due(&self, quiet: bool) -> StoreFuture<'_, Vec<TaskRecord>> {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
-        Box::pin(self.write(move |db| sweep(db, quiet, clock.now(), &rules)))
+        Box::pin(self.write(move |db| expire_due(db, quiet, clock.now(), &rules)))
     }
 
-    fn now(&self) -> Answered<'_, i64> {
+    fn now(&self) -> StoreFuture<'_, i64> {
         Box::pin(async { Ok(self.clock.now()) })
     }
 
-    fn task(&self, task: TaskId) -> Answered<'_, Option<(TaskView, String)>> {
+    fn task(&self, task: TaskId) -> StoreFuture<'_, Option<(TaskView, String)>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(&format!(
-                "SELECT {VIEW}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body
+                "SELECT {VIEW_COLUMNS}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body
                  FROM task WHERE task_id = ?1"
             ))?;
             let found = query
                 .query_row([task.to_string()], |row| {
-                    Ok((columns::view(row), row.get::<_, Option<String>>("body")?))
+                    Ok((columns::read_task_view(row), row.get::<_, Option<String>>("body")?))
                 })
                 .optional()?;
             found
@@ -108,31 +113,35 @@ impl Queue for SqliteHub {
         }))
     }
 
-    fn tasks(&self, filter: ListFilter, limit: usize) -> Answered<'_, ListPage> {
+    fn tasks(&self, filter: ListFilter, limit: usize) -> StoreFuture<'_, ListPage> {
         Box::pin(self.read(move |db| list(db, &filter, limit)))
     }
 
-    fn board(&self, filter: BoardFilter, page: BoardPage) -> Answered<'_, Vec<TaskView>> {
-        Box::pin(self.read(move |db| board::page(db, &filter, &page)))
+    fn list_tasks(
+        &self,
+        filter: TaskFilter,
+        page: TaskPageRequest,
+    ) -> StoreFuture<'_, Vec<TaskView>> {
+        Box::pin(self.read(move |db| task_queries::page(db, &filter, &page)))
     }
 
-    fn census(&self, filter: BoardFilter) -> Answered<'_, Census> {
-        Box::pin(self.read(move |db| board::census(db, &filter)))
+    fn task_counts(&self, filter: TaskFilter) -> StoreFuture<'_, TaskCounts> {
+        Box::pin(self.read(move |db| task_queries::task_counts(db, &filter)))
     }
 
-    fn waits(&self, tenant: String, limit: usize) -> Answered<'_, Vec<i64>> {
-        Box::pin(self.read(move |db| board::waits(db, &tenant, limit)))
+    fn queue_latencies(&self, tenant: String, limit: usize) -> StoreFuture<'_, Vec<i64>> {
+        Box::pin(self.read(move |db| task_queries::queue_latencies(db, &tenant, limit)))
     }
 
-    fn facts(&self, tenant: String) -> Answered<'_, Vec<FactLine>> {
-        Box::pin(self.read(move |db| board::facts(db, &tenant)))
+    fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>> {
+        Box::pin(self.read(move |db| task_queries::run_stats(db, &tenant)))
     }
 
-    fn keep_facts(&self, facts: Vec<NewFacts>) -> Answered<'_, ()> {
-        Box::pin(self.write(move |db| board::keep(db, &facts)))
+    fn save_run_stats(&self, facts: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
+        Box::pin(self.write(move |db| task_queries::save_run_stats(db, &facts)))
     }
 
-    fn log(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<LogLine>> {
+    fn log(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<LogLine>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT seq, at, event FROM log
@@ -149,16 +158,16 @@ impl Queue for SqliteHub {
         }))
     }
 
-    fn overview(&self) -> Answered<'_, Overview> {
-        Box::pin(self.read(read::overview))
+    fn overview(&self) -> StoreFuture<'_, Overview> {
+        Box::pin(self.read(reader_pool::overview))
     }
 
-    fn forget(&self, older_than_ms: i64, limit: usize) -> Answered<'_, u64> {
+    fn purge_expired(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
             let before = clock.now() - older_than_ms;
             let mut gone = 0;
-            for table in overview::FORGOTTEN {
+            for table in retention::RETENTION_STEPS {
                 gone += db.execute(table.sqlite, params![before, limit])?;
             }
             Ok(u64::try_from(gone).unwrap_or(u64::MAX))
@@ -166,9 +175,9 @@ impl Queue for SqliteHub {
     }
 }
 
-fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<Submitted, HubStoreError> {
+fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, HubStoreError> {
     let keyed = task.idempotency.as_ref();
-    let keyed = keyed.filter(|_| !fault::planted("forget_keys"));
+    let keyed = keyed.filter(|_| !fault::is_mutant_active("forget_keys"));
     if let Some((key, hash)) = keyed {
         let mut query = db.prepare_cached(
             "SELECT task_id, hash FROM idempotency i JOIN task USING (task_no)
@@ -182,21 +191,21 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<Submitted, HubSto
         if let Some((known, known_hash)) = known {
             let known = parsed(&known)?;
             return Ok(if known_hash == hash {
-                Submitted::Again(known)
+                SubmitOutcome::Duplicate(known)
             } else {
-                Submitted::KeyTaken(known)
+                SubmitOutcome::IdempotencyConflict(known)
             });
         }
     }
     if columns::load(db, task.task_id)?.is_some() {
-        return Ok(Submitted::IdTaken);
+        return Ok(SubmitOutcome::IdTaken);
     }
     let number = insert(db, task, now)?;
     if let Some((key, hash)) = keyed {
         db.prepare_cached("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![task.tenant, key, hash, number, now])?;
     }
-    Ok(Submitted::New(task.task_id))
+    Ok(SubmitOutcome::New(task.task_id))
 }
 
 /// The number that it is kept by.
@@ -220,7 +229,7 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
         ":priority": task.priority,
         ":labels": serde_json::to_string(&task.labels).map_err(damaged)?,
         ":max_attempts": task.max_attempts,
-        ":rank": now - i64::from(task.priority) * STEP_MS,
+        ":rank": now - i64::from(task.priority) * PRIORITY_STEP_MS,
         ":now": now,
     })?;
     let number = db.last_insert_rowid();
@@ -229,13 +238,18 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
     if task.labels == [PLAN_LABEL] {
         db.execute("INSERT INTO plan VALUES (?1)", [number])?;
     }
-    reports::log(db, number, 1, now, &LeaseEvent::Submitted)?;
+    reports::insert_log_line(db, number, 1, now, &LeaseEvent::Submitted)?;
     Ok(number)
 }
 
-fn grant(db: &Desk, want: &Want, now: i64, rules: &Rules) -> Result<Vec<Granted>, HubStoreError> {
+fn assign_tasks(
+    db: &WriterCache,
+    want: &PollRequest,
+    now: i64,
+    rules: &LeaseRules,
+) -> Result<Vec<Assignment>, HubStoreError> {
     let mut query = db.prepare_cached(&format!(
-        "SELECT {KEPT}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body FROM task
+        "SELECT {ROW_COLUMNS}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body FROM task
          WHERE state = 'queued'
            AND (labels = '[]' OR NOT EXISTS (
                  SELECT 1 FROM json_each(labels) needed
@@ -243,38 +257,38 @@ fn grant(db: &Desk, want: &Want, now: i64, rules: &Rules) -> Result<Vec<Granted>
            AND (?2 = '[]' OR task_id NOT IN (SELECT value FROM json_each(?2)))
          ORDER BY rank LIMIT ?3"
     ))?;
-    let not: Vec<String> = want.not.iter().map(ToString::to_string).collect();
+    let not: Vec<String> = want.excluded.iter().map(ToString::to_string).collect();
     let offers = serde_json::to_string(&want.labels).map_err(damaged)?;
     let not = serde_json::to_string(&not).map_err(damaged)?;
     let mut rows = query.query(params![offers, not, want.slots])?;
     // All of them are read before the first is changed.
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        found.push((columns::kept(row)?, row.get("body")?));
+        found.push((columns::read_task_row(row)?, row.get("body")?));
     }
     let mut granted = Vec::new();
     for (kept, body) in found {
-        if kept.row.lease.epoch > 0 && fault::planted("forget_requeued") {
+        if kept.row.lease.epoch > 0 && fault::is_mutant_active("forget_requeued") {
             continue;
         }
-        granted.extend(give(db, kept, body, &want.worker, now, rules)?);
+        granted.extend(assign_task(db, kept, body, &want.worker, now, rules)?);
     }
     Ok(granted)
 }
 
-fn give(
-    db: &Desk,
-    mut kept: Kept,
+fn assign_task(
+    db: &WriterCache,
+    mut kept: SqliteTaskRow,
     body: String,
     worker: &str,
     now: i64,
-    rules: &Rules,
-) -> Result<Option<Granted>, HubStoreError> {
+    rules: &LeaseRules,
+) -> Result<Option<Assignment>, HubStoreError> {
     let token = Uuid::new_v4().simple().to_string();
-    if fault::planted("double_grant") {
+    if fault::is_mutant_active("double_grant") {
         kept.row.lease.epoch = kept.row.lease.epoch.saturating_sub(1);
     }
-    let input = Input::Grant {
+    let input = LeaseInput::Grant {
         worker: worker.to_owned(),
         token: token.clone(),
     };
@@ -286,40 +300,40 @@ fn give(
     kept.row.updated_at = now;
     for event in &decision.events {
         kept.row.log_seq += 1;
-        reports::log(db, kept.number, kept.row.log_seq, now, event)?;
+        reports::insert_log_line(db, kept.number, kept.row.log_seq, now, event)?;
     }
     let epoch = kept.row.lease.epoch;
     let row = kept.row.clone();
     db.save(kept)?;
-    Ok(Some(Granted {
+    Ok(Some(Assignment {
         worker: worker.to_owned(),
-        fence: Fence { epoch, token },
+        fence: LeaseCredential { epoch, token },
         row,
         body,
     }))
 }
 
-fn one(
-    db: &Desk,
+fn apply_change(
+    db: &WriterCache,
     task: TaskId,
-    change: &Change,
+    change: &TaskChange,
     now: i64,
-    rules: &Rules,
-) -> Result<Option<Verdict>, HubStoreError> {
-    let Some(mut kept) = db.take(task)? else {
+    rules: &LeaseRules,
+) -> Result<Option<ChangeOutcome>, HubStoreError> {
+    let Some(mut kept) = db.load(task)? else {
         return Ok(None);
     };
     // Of a run that is open nothing is stored yet.
-    let open = kept.row.lease.open_run;
-    let closed = change.run_number().filter(|run| open != Some(*run));
+    let open = kept.row.lease.open_attempt;
+    let closed = change.closed_attempt().filter(|run| open != Some(*run));
     let stored = match closed {
-        Some(run_number) => reports::stored(db, kept.number, run_number)?,
+        Some(run_number) => reports::load_stored_attempt(db, kept.number, run_number)?,
         None => None,
     };
     let (answer, written) = apply(&mut kept.row, change, stored, now, rules);
-    reports::write(db, kept.number, now, &written)?;
+    reports::insert_writes(db, kept.number, now, &written)?;
     let row = kept.row.clone();
-    if written.row && fault::planted("reopen_ended") {
+    if written.row && fault::is_mutant_active("reopen_ended") {
         db.execute(
             "UPDATE task SET state = 'queued' WHERE task_no = ?1",
             [kept.number],
@@ -328,10 +342,15 @@ fn one(
     if written.row {
         db.save(kept)?;
     }
-    Ok(Some(Verdict { answer, row }))
+    Ok(Some(ChangeOutcome { answer, row }))
 }
 
-fn sweep(db: &Desk, quiet: bool, now: i64, rules: &Rules) -> Result<Vec<TaskRow>, HubStoreError> {
+fn expire_due(
+    db: &WriterCache,
+    quiet: bool,
+    now: i64,
+    rules: &LeaseRules,
+) -> Result<Vec<TaskRecord>, HubStoreError> {
     db.prepare_cached(
         "DELETE FROM plan WHERE task_no IN (
              SELECT task_no FROM plan JOIN task USING (task_no)
@@ -339,10 +358,10 @@ fn sweep(db: &Desk, quiet: bool, now: i64, rules: &Rules) -> Result<Vec<TaskRow>
     )?
     .execute([])?;
     let at_work = |state| matches!(state, TaskState::Running | TaskState::Cancelling);
-    let due = db.due(now, |state| !quiet || !at_work(state), SWEPT)?;
+    let due = db.due(now, |state| !quiet || !at_work(state), MAX_EXPIRED)?;
     let mut swept = Vec::new();
     for task in due {
-        let verdict = one(db, task, &Change::Tick, now, rules)?;
+        let verdict = apply_change(db, task, &TaskChange::Tick, now, rules)?;
         swept.extend(verdict.map(|verdict| verdict.row));
     }
     Ok(swept)
@@ -350,7 +369,7 @@ fn sweep(db: &Desk, quiet: bool, now: i64, rules: &Rules) -> Result<Vec<TaskRow>
 
 fn list(db: &Connection, filter: &ListFilter, limit: usize) -> Result<ListPage, HubStoreError> {
     let mut query = db.prepare_cached(&format!(
-        "SELECT {VIEW} FROM task
+        "SELECT {VIEW_COLUMNS} FROM task
          WHERE (:before IS NULL OR task_id < :before)
            AND (:states = '[]' OR state IN (SELECT value FROM json_each(:states)))
            AND (:outcome IS NULL OR outcome = :outcome)
@@ -376,7 +395,7 @@ fn list(db: &Connection, filter: &ListFilter, limit: usize) -> Result<ListPage, 
     })?;
     let mut tasks = Vec::new();
     while let Some(row) = rows.next()? {
-        tasks.push(columns::view(row)?);
+        tasks.push(columns::read_task_view(row)?);
     }
     let more = tasks.len() > limit;
     tasks.truncate(limit);

@@ -1,18 +1,18 @@
 //! What a change writes beside the task's row, and reading it back.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use selvedge_core::fleet::FileRef;
 use selvedge_core::lease::LeaseEvent;
-use selvedge_core::model::{Closing, TaskId};
+use selvedge_core::model::{AttemptEnd, TaskId};
+use selvedge_core::protocol::FileRef;
 
 use super::SqliteHub;
 use super::columns::{closing, damaged, word};
-use crate::hub::change::{CostLine, JournalLine, StoredRun, Written};
+use crate::hub::change::{CostLine, JournalLine, StoredAttempt, WriteSet};
 use crate::hub::error::HubStoreError;
-use crate::hub::rows::{Completion, ReportRow, RunRow};
-use crate::hub::traits::{Answered, Reports};
+use crate::hub::rows::{AttemptRow, Completion, ReportRow};
+use crate::hub::traits::{RunRecords, StoreFuture};
 
-pub(super) fn log(
+pub(super) fn insert_log_line(
     db: &Connection,
     task_no: i64,
     seq: u64,
@@ -26,11 +26,11 @@ pub(super) fn log(
 }
 
 /// What is there of a run, once it is closed.
-pub(super) fn stored(
+pub(super) fn load_stored_attempt(
     db: &Connection,
     task_no: i64,
     run_number: u32,
-) -> Result<Option<StoredRun>, HubStoreError> {
+) -> Result<Option<StoredAttempt>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT closing FROM run WHERE task_no = ?1 AND run_number = ?2 AND closing IS NOT NULL",
     )?;
@@ -42,17 +42,20 @@ pub(super) fn stored(
         db.prepare_cached("SELECT digest FROM report WHERE task_no = ?1 AND run_number = ?2")?;
     let digest = query.query_row(params![task_no, run_number], |row| row.get(0));
     let digest = digest.optional()?;
-    Ok(Some(StoredRun { closing, digest }))
+    Ok(Some(StoredAttempt {
+        end: closing,
+        digest,
+    }))
 }
 
-pub(super) fn write(
+pub(super) fn insert_writes(
     db: &Connection,
     task_no: i64,
     now: i64,
-    written: &Written,
+    written: &WriteSet,
 ) -> Result<(), HubStoreError> {
     for (seq, event) in &written.log {
-        log(db, task_no, *seq, now, event)?;
+        insert_log_line(db, task_no, *seq, now, event)?;
     }
     for (run_number, epoch) in &written.begun {
         db.prepare_cached(
@@ -63,7 +66,10 @@ pub(super) fn write(
     for (run_number, closing) in &written.closed {
         close(db, task_no, *run_number, *closing, now)?;
     }
-    for (table, reports) in [("report", &written.reports), ("late_report", &written.late)] {
+    for (table, reports) in [
+        ("report", &written.reports),
+        ("late_report", &written.late_reports),
+    ] {
         for (run_number, epoch, digest, body) in reports {
             db.prepare_cached(&format!(
                 "INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING"
@@ -92,7 +98,7 @@ pub(super) fn write(
             body
         ])?;
     }
-    for run_number in &written.cut_off {
+    for run_number in &written.interrupted {
         let line = CostLine::lost(*run_number);
         let body = serde_json::to_string(&line).map_err(damaged)?;
         db.prepare_cached(
@@ -126,7 +132,7 @@ fn close(
     db: &Connection,
     task_no: i64,
     run_number: u32,
-    closing: Closing,
+    closing: AttemptEnd,
     now: i64,
 ) -> Result<(), HubStoreError> {
     db.prepare_cached(
@@ -137,7 +143,7 @@ fn close(
     Ok(())
 }
 
-fn report(row: &Row<'_>) -> rusqlite::Result<ReportRow> {
+fn read_report_row(row: &Row<'_>) -> rusqlite::Result<ReportRow> {
     Ok(ReportRow {
         run_number: row.get(0)?,
         epoch: row.get(1)?,
@@ -145,8 +151,8 @@ fn report(row: &Row<'_>) -> rusqlite::Result<ReportRow> {
     })
 }
 
-impl Reports for SqliteHub {
-    fn journal(&self, task: TaskId, after: u64, limit: usize) -> Answered<'_, Vec<JournalLine>> {
+impl RunRecords for SqliteHub {
+    fn journal(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<JournalLine>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT seq, event FROM journal
@@ -162,7 +168,7 @@ impl Reports for SqliteHub {
         }))
     }
 
-    fn runs(&self, task: TaskId) -> Answered<'_, Vec<RunRow>> {
+    fn runs(&self, task: TaskId) -> StoreFuture<'_, Vec<AttemptRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT run_number, epoch, begun_at, closed_at, closing FROM run
@@ -171,50 +177,50 @@ impl Reports for SqliteHub {
             let mut rows = query.query([task.to_string()])?;
             let mut runs = Vec::new();
             while let Some(row) = rows.next()? {
-                runs.push(RunRow {
+                runs.push(AttemptRow {
                     run_number: row.get(0)?,
                     epoch: row.get(1)?,
                     begun_at: row.get(2)?,
                     closed_at: row.get(3)?,
-                    closing: closing(row.get(4)?)?,
+                    end: closing(row.get(4)?)?,
                 });
             }
             Ok(runs)
         }))
     }
 
-    fn reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>> {
+    fn reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT run_number, epoch, body FROM report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY run_number",
             )?;
-            let rows = query.query_map([task.to_string()], report)?;
+            let rows = query.query_map([task.to_string()], read_report_row)?;
             Ok(rows.collect::<Result<_, _>>()?)
         }))
     }
 
-    fn report(&self, task: TaskId, run_number: u32) -> Answered<'_, Option<ReportRow>> {
+    fn report(&self, task: TaskId, run_number: u32) -> StoreFuture<'_, Option<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT run_number, epoch, body FROM report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) AND run_number = ?2",
             )?;
-            let found = query.query_row(params![task.to_string(), run_number], report);
+            let found = query.query_row(params![task.to_string(), run_number], read_report_row);
             Ok(found.optional()?)
         }))
     }
 
-    fn late_reports(&self, task: TaskId) -> Answered<'_, Vec<ReportRow>> {
+    fn late_reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT run_number, epoch, body FROM late_report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1)
                  ORDER BY epoch, run_number",
             )?;
-            let rows = query.query_map([task.to_string()], report)?;
+            let rows = query.query_map([task.to_string()], read_report_row)?;
             Ok(rows.collect::<Result<_, _>>()?)
         }))
     }
 
-    fn result(&self, task: TaskId) -> Answered<'_, Option<Completion>> {
+    fn result(&self, task: TaskId) -> StoreFuture<'_, Option<Completion>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT completion_id, body FROM result WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1)
@@ -230,7 +236,7 @@ impl Reports for SqliteHub {
         }))
     }
 
-    fn files(&self, task: TaskId) -> Answered<'_, Vec<FileRef>> {
+    fn files(&self, task: TaskId) -> StoreFuture<'_, Vec<FileRef>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
                 "SELECT name, hash, size FROM file WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY name",

@@ -8,50 +8,52 @@ use std::thread;
 use rusqlite::{Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::desk::Desk;
+use super::writer_cache::WriterCache;
 use crate::fault;
 use crate::hub::error::HubStoreError;
 
 /// Writes that may wait; whoever comes then waits outside.
-const WAITING: usize = 4_096;
+const MAX_WAITING: usize = 4_096;
 /// Writes of one transaction.
-const BATCH: usize = 2_048;
+const MAX_BATCH: usize = 2_048;
 
-pub(super) struct Writer {
-    jobs: mpsc::Sender<Box<dyn Job>>,
+pub(super) struct SqliteWriter {
+    jobs: mpsc::Sender<Box<dyn WriteJob>>,
 }
 
-impl fmt::Debug for Writer {
+impl fmt::Debug for SqliteWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Writer").finish_non_exhaustive()
     }
 }
 
 /// Writes that came to this.
-type Settled = (Vec<Box<dyn Job>>, Result<(), HubStoreError>);
+type SettledBatch = (Vec<Box<dyn WriteJob>>, Result<(), HubStoreError>);
 
 /// A write, and whoever waits for it.
-trait Job: Send {
+trait WriteJob: Send {
     /// Writes; may be called again after a transaction that was rolled back.
-    fn run(&mut self, db: &Desk) -> Result<(), HubStoreError>;
+    fn run(&mut self, db: &WriterCache) -> Result<(), HubStoreError>;
     /// Answers, after the commit or the failure.
-    fn settle(self: Box<Self>, outcome: Result<(), HubStoreError>);
+    fn respond(self: Box<Self>, outcome: Result<(), HubStoreError>);
 }
 
-struct Waiting<T, F> {
+struct PendingWrite<T, F> {
     job: F,
     value: Option<T>,
     answer: oneshot::Sender<Result<T, HubStoreError>>,
 }
 
-impl<T: Send, F: FnMut(&Desk) -> Result<T, HubStoreError> + Send> Job for Waiting<T, F> {
-    fn run(&mut self, db: &Desk) -> Result<(), HubStoreError> {
+impl<T: Send, F: FnMut(&WriterCache) -> Result<T, HubStoreError> + Send> WriteJob
+    for PendingWrite<T, F>
+{
+    fn run(&mut self, db: &WriterCache) -> Result<(), HubStoreError> {
         self.value = None;
         self.value = Some((self.job)(db)?);
         Ok(())
     }
 
-    fn settle(self: Box<Self>, outcome: Result<(), HubStoreError>) {
+    fn respond(self: Box<Self>, outcome: Result<(), HubStoreError>) {
         let Self { value, answer, .. } = *self;
         let value = outcome.and_then(|()| value.ok_or(HubStoreError::Stopping));
         // Whoever asked may have gone away; what was written stays written.
@@ -59,9 +61,9 @@ impl<T: Send, F: FnMut(&Desk) -> Result<T, HubStoreError> + Send> Job for Waitin
     }
 }
 
-impl Writer {
-    pub(super) fn start(db: Desk) -> Result<Self, HubStoreError> {
-        let (jobs, waiting) = mpsc::channel(WAITING);
+impl SqliteWriter {
+    pub(super) fn start(db: WriterCache) -> Result<Self, HubStoreError> {
+        let (jobs, waiting) = mpsc::channel(MAX_WAITING);
         let (done, settled) = answers::channel();
         let named = |name: &str| thread::Builder::new().name(name.to_owned());
         let started = named("hub-answers")
@@ -73,11 +75,11 @@ impl Writer {
 
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        job: impl FnMut(&Desk) -> Result<T, HubStoreError> + Send + 'static,
+        job: impl FnMut(&WriterCache) -> Result<T, HubStoreError> + Send + 'static,
     ) -> Result<T, HubStoreError> {
         let (answer, answered) = oneshot::channel();
         let value = None;
-        let waiting = Waiting { job, value, answer };
+        let waiting = PendingWrite { job, value, answer };
         self.jobs
             .send(Box::new(waiting))
             .await
@@ -87,15 +89,15 @@ impl Writer {
 }
 
 fn write_all(
-    db: &Desk,
-    mut waiting: mpsc::Receiver<Box<dyn Job>>,
-    done: &answers::Sender<Settled>,
+    db: &WriterCache,
+    mut waiting: mpsc::Receiver<Box<dyn WriteJob>>,
+    done: &answers::Sender<SettledBatch>,
 ) {
     // Whoever answers is there for as long as this is.
     let settle = |batch, outcome| drop(done.send((batch, outcome)));
     loop {
         let mut batch = Vec::new();
-        if waiting.blocking_recv_many(&mut batch, BATCH) == 0 {
+        if waiting.blocking_recv_many(&mut batch, MAX_BATCH) == 0 {
             return;
         }
         let outcome = commit(db, &mut batch);
@@ -112,29 +114,29 @@ fn write_all(
 }
 
 /// Wakes who waits, and drops what was asked: with many of them, a tenth of what writing costs.
-fn answer_all(settled: &answers::Receiver<Settled>) {
+fn answer_all(settled: &answers::Receiver<SettledBatch>) {
     for (batch, outcome) in settled {
         for job in batch {
-            job.settle(outcome.clone());
+            job.respond(outcome.clone());
         }
     }
 }
 
-fn commit(db: &Desk, batch: &mut [Box<dyn Job>]) -> Result<(), HubStoreError> {
+fn commit(db: &WriterCache, batch: &mut [Box<dyn WriteJob>]) -> Result<(), HubStoreError> {
     let done = try_commit(db, batch);
     if done.is_err() {
-        db.forget();
+        db.clear();
     }
     done
 }
 
-fn try_commit(db: &Desk, batch: &mut [Box<dyn Job>]) -> Result<(), HubStoreError> {
+fn try_commit(db: &WriterCache, batch: &mut [Box<dyn WriteJob>]) -> Result<(), HubStoreError> {
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     for job in batch {
         job.run(db)?;
     }
-    fault::reached("hub.commit.before");
+    fault::failpoint("hub.commit.before");
     transaction.commit()?;
-    fault::reached("hub.commit.after");
+    fault::failpoint("hub.commit.after");
     Ok(())
 }

@@ -4,14 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use selvedge_core::fleet::{CostEntry, TaskState};
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
+use selvedge_core::protocol::{CostEntry, TaskState};
 use selvedge_store::hub::{
-    BoardFilter, BoardPage, Census, Change, FactLine, HubStore, ListFilter, ListOrder, NewTask,
-    Step, TaskView,
+    EntryKind, HubStore, ListFilter, NewTask, RunStatsRow, TaskChange, TaskCounts, TaskFilter,
+    TaskPageRequest, TaskSortOrder, TaskView,
 };
 
-use super::stage::{Stage, complete, entry, report, task, want};
+use super::fixture::{StoreFixture, complete, entry, report, task, want};
 
 const TENANT: &str = "default";
 const TASKS: u32 = 66;
@@ -35,23 +35,26 @@ fn one(number: u32) -> NewTask {
 }
 
 /// Some tasks of several kinds: those that wait, those at work, and those that are over, with what they cost.
-async fn filled(stage: &Stage) -> std::sync::Arc<dyn HubStore> {
+async fn filled(stage: &StoreFixture) -> std::sync::Arc<dyn HubStore> {
     let store = stage.open().await;
     for number in 0..TASKS {
         store.submit(one(number)).await.unwrap();
     }
-    let granted = store.grant(vec![want("loom", 40, &[])]).await.unwrap();
+    let granted = store
+        .assign_tasks(vec![want("loom", 40, &[])])
+        .await
+        .unwrap();
     assert_eq!(granted.len(), 40);
     for (number, granted) in (0_u64..).zip(&granted) {
         if number % 4 == 0 {
             continue;
         }
-        let mut steps = vec![Step::Begin(1)];
+        let mut steps = vec![EntryKind::Begin(1)];
         if number % 4 > 1 {
             steps.extend([report(1, "{}"), complete("once")]);
         }
         for (seq, step) in (1..).zip(steps) {
-            let Change::Entry(mut change) = entry(granted, seq, step) else {
+            let TaskChange::Entry(mut change) = entry(granted, seq, step) else {
                 unreachable!("an entry")
             };
             let usage = Usage {
@@ -70,7 +73,7 @@ async fn filled(stage: &Stage) -> std::sync::Arc<dyn HubStore> {
                 model: None,
             }];
             let task = granted.row.task_id;
-            store.change(task, Change::Entry(change)).await.unwrap();
+            store.change(task, TaskChange::Entry(change)).await.unwrap();
         }
     }
     store
@@ -92,7 +95,7 @@ fn kind(view: &TaskView) -> (TaskState, Option<Outcome>) {
     (view.row.lease.state, view.row.lease.outcome)
 }
 
-fn lets_through(filter: &BoardFilter, view: &TaskView) -> bool {
+fn lets_through(filter: &TaskFilter, view: &TaskView) -> bool {
     let named = filter.agent.as_ref().is_none_or(|it| it == agent(view));
     let found = filter.text.as_ref().is_none_or(|text| {
         let text = text.to_lowercase();
@@ -104,7 +107,7 @@ fn lets_through(filter: &BoardFilter, view: &TaskView) -> bool {
     named && found
 }
 
-fn counted(all: &[TaskView], filter: &BoardFilter) -> Census {
+fn counted(all: &[TaskView], filter: &TaskFilter) -> TaskCounts {
     let mut kinds = BTreeMap::new();
     for view in all.iter().filter(|view| lets_through(filter, view)) {
         let (_, count) = kinds
@@ -115,34 +118,36 @@ fn counted(all: &[TaskView], filter: &BoardFilter) -> Census {
     let mut agents: Vec<String> = all.iter().map(|view| agent(view).to_owned()).collect();
     agents.sort_unstable();
     agents.dedup();
-    Census {
-        kinds: kinds.into_values().collect(),
+    TaskCounts {
+        statuses: kinds.into_values().collect(),
         agents,
         all: all.len() as u64,
     }
 }
 
-fn cut(all: &[TaskView], filter: &BoardFilter, page: &BoardPage) -> Vec<TaskView> {
+fn cut(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) -> Vec<TaskView> {
     let wanted = |view: &&TaskView| {
-        let kinds = page.kinds.as_ref();
+        let kinds = page.statuses.as_ref();
         lets_through(filter, view) && kinds.is_none_or(|kinds| kinds.contains(&kind(view)))
     };
     let mut rows: Vec<TaskView> = all.iter().filter(wanted).cloned().collect();
     rows.sort_by_key(|view| Reverse(view.row.task_id));
     match page.order {
-        ListOrder::Newest => {}
-        ListOrder::Oldest => rows.reverse(),
-        ListOrder::Lately => rows.sort_by_key(|view| Reverse(view.row.updated_at)),
-        ListOrder::Dearest => rows.sort_by_key(|view| Reverse(view.cost.micro_usd)),
-        ListOrder::Tokens => {
+        TaskSortOrder::Newest => {}
+        TaskSortOrder::Oldest => rows.reverse(),
+        TaskSortOrder::RecentlyUpdated => rows.sort_by_key(|view| Reverse(view.row.updated_at)),
+        TaskSortOrder::MostExpensive => rows.sort_by_key(|view| Reverse(view.cost.micro_usd)),
+        TaskSortOrder::MostTokens => {
             rows.sort_by_key(|view| Reverse(view.cost.tokens_in + view.cost.tokens_out));
         }
-        ListOrder::Attempts => rows.sort_by_key(|view| Reverse(view.row.lease.last_run)),
+        TaskSortOrder::MostAttempts => {
+            rows.sort_by_key(|view| Reverse(view.row.lease.last_attempt))
+        }
     }
     rows.into_iter().skip(page.skip).take(page.limit).collect()
 }
 
-pub(super) async fn pages_and_counts_are_those_of_a_list_of_everything(stage: Stage) {
+pub(super) async fn pages_and_counts_are_those_of_a_list_of_everything(stage: StoreFixture) {
     let store = filled(&stage).await;
     let all = all(store.as_ref()).await;
     assert_eq!(all.len(), 60);
@@ -154,63 +159,75 @@ pub(super) async fn pages_and_counts_are_those_of_a_list_of_everything(stage: St
         (None, text(&all[7].row.task_id.to_string()[20..])),
         (None, text("nothing like it %_")),
     ] {
-        let filter = BoardFilter {
+        let filter = TaskFilter {
             tenant: TENANT.to_owned(),
             agent,
             text,
         };
-        let mut census = store.census(filter.clone()).await.unwrap();
-        census.kinds.sort_by_key(|(kind, _)| format!("{kind:?}"));
+        let mut census = store.task_counts(filter.clone()).await.unwrap();
+        census.statuses.sort_by_key(|(kind, _)| format!("{kind:?}"));
         assert_eq!(census, counted(&all, &filter), "{filter:?}");
         for order in [
-            ListOrder::Newest,
-            ListOrder::Oldest,
-            ListOrder::Lately,
-            ListOrder::Dearest,
-            ListOrder::Tokens,
-            ListOrder::Attempts,
+            TaskSortOrder::Newest,
+            TaskSortOrder::Oldest,
+            TaskSortOrder::RecentlyUpdated,
+            TaskSortOrder::MostExpensive,
+            TaskSortOrder::MostTokens,
+            TaskSortOrder::MostAttempts,
         ] {
             let kinds = vec![
                 (TaskState::Queued, None),
                 (TaskState::Succeeded, Some(Outcome::Verified)),
             ];
             for (kinds, skip) in [(None, 0), (None, 37), (Some(kinds), 3), (Some(vec![]), 0)] {
-                let page = BoardPage {
-                    kinds,
+                let page = TaskPageRequest {
+                    statuses: kinds,
                     order,
                     skip,
                     limit: 20,
                 };
-                let shown = store.board(filter.clone(), page.clone()).await.unwrap();
+                let shown = store
+                    .list_tasks(filter.clone(), page.clone())
+                    .await
+                    .unwrap();
                 assert_eq!(shown, cut(&all, &filter, &page), "{filter:?} {page:?}");
             }
         }
     }
 }
 
-pub(super) async fn waits_are_those_of_the_latest_that_began(stage: Stage) {
+pub(super) async fn waits_are_those_of_the_latest_that_began(stage: StoreFixture) {
     let store = filled(&stage).await;
     let began = all(store.as_ref()).await;
-    let began = began.iter().filter(|view| view.row.lease.last_run > 0);
+    let began = began.iter().filter(|view| view.row.lease.last_attempt > 0);
     let began = began.count();
-    let waits = store.waits(TENANT.to_owned(), 1_000).await.unwrap();
+    let waits = store
+        .queue_latencies(TENANT.to_owned(), 1_000)
+        .await
+        .unwrap();
     assert_eq!(waits.len(), began);
     assert!(waits.iter().all(|wait| *wait >= 0), "{waits:?}");
-    assert_eq!(store.waits(TENANT.to_owned(), 3).await.unwrap(), waits[..3]);
-    let nobody = store.waits("nobody".to_owned(), 3).await.unwrap();
+    assert_eq!(
+        store.queue_latencies(TENANT.to_owned(), 3).await.unwrap(),
+        waits[..3]
+    );
+    let nobody = store.queue_latencies("nobody".to_owned(), 3).await.unwrap();
     assert!(nobody.is_empty(), "{nobody:?}");
 }
 
-pub(super) async fn facts_are_kept_and_never_replaced_by_earlier_ones(stage: Stage) {
+pub(super) async fn facts_are_kept_and_never_replaced_by_earlier_ones(stage: StoreFixture) {
     let store = stage.open().await;
     for number in 0..2 {
         store.submit(one(number)).await.unwrap();
     }
-    let lines = store.facts(TENANT.to_owned()).await.unwrap();
+    let lines = store.run_stats(TENANT.to_owned()).await.unwrap();
     assert_eq!(lines, [], "what has no journal has no facts");
-    let granted = store.grant(vec![want("loom", 2, &[])]).await.unwrap();
+    let granted = store
+        .assign_tasks(vec![want("loom", 2, &[])])
+        .await
+        .unwrap();
     for granted in &granted {
-        let Change::Entry(mut change) = entry(granted, 1, Step::Begin(1)) else {
+        let TaskChange::Entry(mut change) = entry(granted, 1, EntryKind::Begin(1)) else {
             unreachable!("an entry")
         };
         change.header.events = vec![
@@ -218,28 +235,28 @@ pub(super) async fn facts_are_kept_and_never_replaced_by_earlier_ones(stage: Sta
             serde_json::json!({ "seq": 2 }),
         ];
         let task = granted.row.task_id;
-        store.change(task, Change::Entry(change)).await.unwrap();
+        store.change(task, TaskChange::Entry(change)).await.unwrap();
     }
-    let line = |number: u32, kept: Option<(u64, &str)>| FactLine {
+    let line = |number: u32, kept: Option<(u64, &str)>| RunStatsRow {
         task_id: one(number).task_id,
         event_seq: 2,
-        kept: kept.map(|(seq, body)| (seq, body.to_owned())),
+        saved: kept.map(|(seq, body)| (seq, body.to_owned())),
     };
-    let lines = async || store.facts(TENANT.to_owned()).await.unwrap();
+    let lines = async || store.run_stats(TENANT.to_owned()).await.unwrap();
     assert_eq!(lines().await, [line(0, None), line(1, None)]);
     let keep = async |of: &[(u32, u64, &str)]| {
         let of = of.iter();
         let of = of.map(|(number, seq, body)| (one(*number).task_id, *seq, (*body).to_owned()));
-        store.keep_facts(of.collect()).await.unwrap();
+        store.save_run_stats(of.collect()).await.unwrap();
     };
     keep(&[(0, 1, "one"), (0, 2, "two\0"), (40, 1, "of nobody")]).await;
     keep(&[(0, 1, "one")]).await;
-    let two = lines().await.remove(0).kept.unwrap();
+    let two = lines().await.remove(0).saved.unwrap();
     assert!(two.0 == 2 && two.1.starts_with("two"), "{two:?}");
     keep(&[(0, 2, "two again")]).await;
     assert_eq!(
         lines().await,
         [line(0, Some((2, "two again"))), line(1, None)]
     );
-    assert_eq!(store.facts("theirs".to_owned()).await.unwrap(), []);
+    assert_eq!(store.run_stats("theirs".to_owned()).await.unwrap(), []);
 }

@@ -2,16 +2,19 @@
 
 use std::fmt::Write;
 
-use selvedge_core::fleet::{CostEntry, FileRef};
-use selvedge_core::model::{Closing, Cost, CostSource, MicroUsd, TaskId, Usage};
+use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, TaskId, Usage};
+use selvedge_core::protocol::{CostEntry, FileRef};
 use selvedge_store::hub::{
-    Answer, BlobState, Change, HubStore, ListFilter, NewIdentity, Step, Submitted,
+    BlobState, ChangeAnswer, EntryKind, HubStore, ListFilter, NewApiToken, SubmitOutcome,
+    TaskChange,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::stage::{Stage, complete, entry, futures, report, task, told, want};
+use super::fixture::{
+    StoreFixture, apply_change, complete, entry, poll_in_order, report, task, want,
+};
 
 fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
@@ -28,11 +31,11 @@ async fn whole(store: &dyn HubStore, bytes: &[u8]) -> String {
         .append(name.clone(), 0, size, bytes.to_vec())
         .await
         .unwrap();
-    assert_eq!(state, BlobState::Whole { size });
+    assert_eq!(state, BlobState::Complete { size });
     name
 }
 
-pub(super) async fn blobs_are_resumed_and_proved(stage: Stage) {
+pub(super) async fn blobs_are_resumed_and_proved(stage: StoreFixture) {
     let store = stage.open().await;
     let name = hash(b"abcdef");
     let append = async |offset: u64, total: u64, chunk: &[u8]| {
@@ -41,12 +44,18 @@ pub(super) async fn blobs_are_resumed_and_proved(stage: Stage) {
             .await
             .unwrap()
     };
-    assert_eq!(store.blob(name.clone()).await.unwrap(), BlobState::Missing);
-    assert_eq!(append(0, 6, b"abc").await, BlobState::Part { offset: 3 });
-    assert_eq!(append(5, 6, b"f").await, BlobState::Elsewhere { offset: 3 });
+    assert_eq!(
+        store.blob_state(name.clone()).await.unwrap(),
+        BlobState::Missing
+    );
+    assert_eq!(append(0, 6, b"abc").await, BlobState::Partial { offset: 3 });
+    assert_eq!(
+        append(5, 6, b"f").await,
+        BlobState::OffsetMismatch { offset: 3 }
+    );
     assert_eq!(
         append(0, 6, b"ab").await,
-        BlobState::Part { offset: 2 },
+        BlobState::Partial { offset: 2 },
         "begun anew"
     );
     assert_eq!(
@@ -59,12 +68,15 @@ pub(super) async fn blobs_are_resumed_and_proved(stage: Stage) {
         std::slice::from_ref(&name)
     );
     assert_eq!(append(2, 6, b"cdeX").await, BlobState::WrongHash);
-    assert_eq!(store.blob(name.clone()).await.unwrap(), BlobState::Missing);
-    assert_eq!(append(0, 6, b"ab").await, BlobState::Part { offset: 2 });
-    assert_eq!(append(2, 6, b"cdef").await, BlobState::Whole { size: 6 });
+    assert_eq!(
+        store.blob_state(name.clone()).await.unwrap(),
+        BlobState::Missing
+    );
+    assert_eq!(append(0, 6, b"ab").await, BlobState::Partial { offset: 2 });
+    assert_eq!(append(2, 6, b"cdef").await, BlobState::Complete { size: 6 });
     assert_eq!(
         append(0, 6, b"ab").await,
-        BlobState::Whole { size: 6 },
+        BlobState::Complete { size: 6 },
         "it is there"
     );
     let mut read = Vec::new();
@@ -84,8 +96,8 @@ pub(super) async fn blobs_are_resumed_and_proved(stage: Stage) {
     // Several at once come to the same.
     let other = vec![7u8; 100_000];
     let all = (0..8).map(|_| store.append(hash(&other), 0, 100_000, other.clone()));
-    let states = futures(all).await;
-    assert_eq!(states, vec![BlobState::Whole { size: 100_000 }; 8]);
+    let states = poll_in_order(all).await;
+    assert_eq!(states, vec![BlobState::Complete { size: 100_000 }; 8]);
     let absent = hash(b"absent");
     assert_eq!(
         store.missing(vec![name, absent.clone()]).await.unwrap(),
@@ -93,8 +105,8 @@ pub(super) async fn blobs_are_resumed_and_proved(stage: Stage) {
     );
 }
 
-fn token(number: u128, lasts_ms: Option<i64>) -> NewIdentity {
-    NewIdentity {
+fn token(number: u128, lasts_ms: Option<i64>) -> NewApiToken {
+    NewApiToken {
         token_id: Uuid::from_u128(number),
         name: format!("token {number}"),
         tenant: "default".to_owned(),
@@ -105,29 +117,33 @@ fn token(number: u128, lasts_ms: Option<i64>) -> NewIdentity {
     }
 }
 
-pub(super) async fn tokens_are_found_by_their_hash_alone(stage: Stage) {
+pub(super) async fn tokens_are_found_by_their_hash_alone(stage: StoreFixture) {
     let store = stage.open().await;
-    let firsts = futures((1..=8).map(|number| store.admit_first(token(number, None)))).await;
+    let firsts =
+        poll_in_order((1..=8).map(|number| store.insert_first_token(token(number, None)))).await;
     let firsts: Vec<_> = firsts.into_iter().flatten().collect();
     assert_eq!(firsts.len(), 1, "one of several is the first");
-    assert_eq!(store.identities().await.unwrap(), firsts);
-    let lasting = store.admit(token(20, Some(3_600_000))).await.unwrap();
+    assert_eq!(store.list_tokens().await.unwrap(), firsts);
+    let lasting = store
+        .insert_token(token(20, Some(3_600_000)))
+        .await
+        .unwrap();
     assert_eq!(lasting.expires_at, Some(lasting.created_at + 3_600_000));
-    store.admit(token(21, Some(0))).await.unwrap();
+    store.insert_token(token(21, Some(0))).await.unwrap();
     assert_eq!(
-        store.by_hash([20; 32]).await.unwrap(),
+        store.find_token_by_hash([20; 32]).await.unwrap(),
         Some(lasting.clone())
     );
     assert_eq!(
-        store.by_hash([21; 32]).await.unwrap(),
+        store.find_token_by_hash([21; 32]).await.unwrap(),
         None,
         "it has expired"
     );
-    store.used(vec![lasting.token_id]).await.unwrap();
-    store.used(Vec::new()).await.unwrap();
+    store.touch_tokens(vec![lasting.token_id]).await.unwrap();
+    store.touch_tokens(Vec::new()).await.unwrap();
     assert!(
         store
-            .by_hash([20; 32])
+            .find_token_by_hash([20; 32])
             .await
             .unwrap()
             .unwrap()
@@ -137,27 +153,27 @@ pub(super) async fn tokens_are_found_by_their_hash_alone(stage: Stage) {
     assert!(store.revoke(lasting.token_id).await.unwrap());
     assert!(!store.revoke(Uuid::from_u128(99)).await.unwrap());
     assert_eq!(
-        store.by_hash([20; 32]).await.unwrap(),
+        store.find_token_by_hash([20; 32]).await.unwrap(),
         None,
         "it was revoked"
     );
-    assert_eq!(store.identities().await.unwrap().len(), 3);
+    assert_eq!(store.list_tokens().await.unwrap().len(), 3);
 }
 
 /// A task from beginning to end, with an event and a file.
-async fn carried_out(store: &dyn HubStore, number: u128) -> (TaskId, Change) {
+async fn carried_out(store: &dyn HubStore, number: u128) -> (TaskId, TaskChange) {
     let mut new = task(number, 0, &[]);
     new.idempotency = Some((format!("key {number}"), [1; 32]));
     let id = new.task_id;
-    assert_eq!(store.submit(new).await.unwrap(), Submitted::New(id));
+    assert_eq!(store.submit(new).await.unwrap(), SubmitOutcome::New(id));
     let granted = store
-        .grant(vec![want("w", 1, &[])])
+        .assign_tasks(vec![want("w", 1, &[])])
         .await
         .unwrap()
         .remove(0);
     let name = whole(store, format!("file {number}").as_bytes()).await;
-    let mut begin = entry(&granted, 1, Step::Begin(1));
-    if let Change::Entry(begin) = &mut begin {
+    let mut begin = entry(&granted, 1, EntryKind::Begin(1));
+    if let TaskChange::Entry(begin) = &mut begin {
         begin.header.events = vec![json!({"seq": 1, "type": "first"}), json!({"seq": 2})];
         begin.header.files = vec![FileRef {
             name: "out".to_owned(),
@@ -170,12 +186,12 @@ async fn carried_out(store: &dyn HubStore, number: u128) -> (TaskId, Change) {
         entry(&granted, 2, report(1, "{}")),
         entry(&granted, 3, complete("once")),
     ] {
-        assert_eq!(told(store, id, change).await, Answer::Done);
+        assert_eq!(apply_change(store, id, change).await, ChangeAnswer::Applied);
     }
-    (id, entry(&granted, 4, Step::Progress))
+    (id, entry(&granted, 4, EntryKind::Progress))
 }
 
-pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: Stage) {
+pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: StoreFixture) {
     let store = stage.open().await;
     let (id, late) = carried_out(store.as_ref(), 1).await;
     let lines = store.journal(id, 0, 10).await.unwrap();
@@ -183,7 +199,7 @@ pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: Stage)
     assert_eq!(lines[0].event, r#"{"seq":1,"type":"first"}"#);
     assert_eq!(store.journal(id, 1, 10).await.unwrap().len(), 1);
     assert_eq!(
-        store.forget(3_600_000, 100).await.unwrap(),
+        store.purge_expired(3_600_000, 100).await.unwrap(),
         0,
         "nothing is that old"
     );
@@ -191,11 +207,11 @@ pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: Stage)
     let open = task(2, 0, &[]);
     store.submit(open.clone()).await.unwrap();
     // As old as that everything is that was written before this moment.
-    while store.forget(-60_000, 1).await.unwrap() > 0 {}
+    while store.purge_expired(-60_000, 1).await.unwrap() > 0 {}
     assert!(store.journal(id, 0, 10).await.unwrap().is_empty());
     assert!(store.files(id).await.unwrap().is_empty());
     assert_eq!(
-        store.blob(hash(b"file 1")).await.unwrap(),
+        store.blob_state(hash(b"file 1")).await.unwrap(),
         BlobState::Missing
     );
     let (view, _) = store.task(id).await.unwrap().unwrap();
@@ -203,20 +219,20 @@ pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: Stage)
     assert_eq!(store.report(id, 1).await.unwrap().unwrap().body, "{}");
     assert!(store.result(id).await.unwrap().is_some());
     assert!(!store.log(id, 0, 10).await.unwrap().is_empty());
-    let answer = told(store.as_ref(), id, late).await;
-    assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+    let answer = apply_change(store.as_ref(), id, late).await;
+    assert!(matches!(answer, ChangeAnswer::Refused { .. }), "{answer:?}");
     let mut again = task(3, 0, &[]);
     again.idempotency = Some(("key 1".to_owned(), [2; 32]));
     let fresh = store.submit(again.clone()).await.unwrap();
     assert_eq!(
         fresh,
-        Submitted::New(again.task_id),
+        SubmitOutcome::New(again.task_id),
         "the key is free again"
     );
     assert!(store.task(open.task_id).await.unwrap().is_some());
 }
 
-pub(super) async fn what_a_database_may_choke_on_is_kept_all_the_same(stage: Stage) {
+pub(super) async fn what_a_database_may_choke_on_is_kept_all_the_same(stage: StoreFixture) {
     let store = stage.open().await;
     let mut new = task(1, 9, &["ünï \"quoted\" \\"]);
     "nul \0 and \u{1f9f5} and ' and \\".clone_into(&mut new.title);
@@ -224,13 +240,13 @@ pub(super) async fn what_a_database_may_choke_on_is_kept_all_the_same(stage: Sta
     let (id, body) = (new.task_id, new.body.clone());
     store.submit(new).await.unwrap();
     let granted = store
-        .grant(vec![want("w\0", 1, &["ünï \"quoted\" \\", "x\0"])])
+        .assign_tasks(vec![want("w\0", 1, &["ünï \"quoted\" \\", "x\0"])])
         .await
         .unwrap();
     let granted = granted.first().expect("its labels fit");
     assert_eq!(granted.body, body);
-    let mut costly = entry(granted, 1, Step::Begin(1));
-    if let Change::Entry(costly) = &mut costly {
+    let mut costly = entry(granted, 1, EntryKind::Begin(1));
+    if let TaskChange::Entry(costly) = &mut costly {
         let cost = |call: &str| CostEntry {
             run_number: 1,
             call_id: call.to_owned(),
@@ -243,20 +259,26 @@ pub(super) async fn what_a_database_may_choke_on_is_kept_all_the_same(stage: Sta
         };
         costly.header.costs = vec![cost("a"), cost("a"), cost("b\0")];
     }
-    assert_eq!(told(store.as_ref(), id, costly).await, Answer::Done);
-    let cancel = Change::Cancel {
+    assert_eq!(
+        apply_change(store.as_ref(), id, costly).await,
+        ChangeAnswer::Applied
+    );
+    let cancel = TaskChange::Cancel {
         by: "me".to_owned(),
         reason: "because\0".to_owned(),
     };
-    assert_eq!(told(store.as_ref(), id, cancel).await, Answer::Done);
-    let closed = Step::Close {
+    assert_eq!(
+        apply_change(store.as_ref(), id, cancel).await,
+        ChangeAnswer::Applied
+    );
+    let closed = EntryKind::Close {
         run_number: 1,
-        closing: Closing::Cancelled,
+        end: AttemptEnd::Cancelled,
         report: None,
     };
     assert_eq!(
-        told(store.as_ref(), id, entry(granted, 2, closed)).await,
-        Answer::Done
+        apply_change(store.as_ref(), id, entry(granted, 2, closed)).await,
+        ChangeAnswer::Applied
     );
     let (view, read) = store.task(id).await.unwrap().unwrap();
     assert_eq!(read, body);

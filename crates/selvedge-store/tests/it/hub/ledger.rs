@@ -1,35 +1,38 @@
 //! The ledger of costs: distinct calls, and what nobody knows.
 
-use selvedge_core::fleet::TaskState;
-use selvedge_core::lease::Rules;
-use selvedge_store::hub::{Answer, Step};
+use selvedge_core::lease::LeaseRules;
+use selvedge_core::protocol::TaskState;
+use selvedge_store::hub::{ChangeAnswer, EntryKind};
 
-use super::stage::{Stage, entry, report, task, told, want};
+use super::fixture::{StoreFixture, apply_change, entry, report, task, want};
 
 /// A fault test found that it looked known, and as if it had cost nothing.
-pub(super) async fn a_run_that_the_hub_closes_alone_costs_what_nobody_knows(stage: Stage) {
-    let rules = Rules {
+pub(super) async fn a_run_that_the_hub_closes_alone_costs_what_nobody_knows(stage: StoreFixture) {
+    let rules = LeaseRules {
         ttl_ms: 0,
         grace_ms: 0,
         max_losses: 0,
-        ..Rules::default()
+        ..LeaseRules::default()
     };
     let store = stage.open_with(rules).await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
     let granted = store
-        .grant(vec![want("w", 1, &[])])
+        .assign_tasks(vec![want("w", 1, &[])])
         .await
         .unwrap()
         .remove(0);
-    let mut begin = entry(&granted, 1, Step::Begin(1));
-    if let selvedge_store::hub::Change::Entry(entry) = &mut begin {
+    let mut begin = entry(&granted, 1, EntryKind::Begin(1));
+    if let selvedge_store::hub::TaskChange::Entry(entry) = &mut begin {
         entry.header.costs.clear();
     }
-    assert_eq!(told(&*store, id, begin).await, Answer::Done);
+    assert_eq!(
+        apply_change(&*store, id, begin).await,
+        ChangeAnswer::Applied
+    );
     while store.task(id).await.unwrap().unwrap().0.row.lease.state != TaskState::Dead {
-        store.sweep(false).await.unwrap();
+        store.expire_due(false).await.unwrap();
     }
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!((view.cost.calls, view.cost.unknown), (1, 1));
@@ -37,8 +40,8 @@ pub(super) async fn a_run_that_the_hub_closes_alone_costs_what_nobody_knows(stag
     for _ in 0..2 {
         let late = entry(&granted, 2, report(1, "{}"));
         assert!(matches!(
-            told(&*store, id, late).await,
-            Answer::Refused { .. }
+            apply_change(&*store, id, late).await,
+            ChangeAnswer::Refused { .. }
         ));
     }
     let (view, _) = store.task(id).await.unwrap().unwrap();

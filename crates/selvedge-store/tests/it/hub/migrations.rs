@@ -1,13 +1,15 @@
 //! Databases as earlier schemas had them: brought up to date, with nothing lost, and as good as new ones.
 
 use rusqlite::Connection;
-use selvedge_core::fleet::TaskState;
 use selvedge_core::model::{MicroUsd, Outcome, TaskId};
-use selvedge_store::hub::{Answer, HubStore, PostgresHub, Settings, SqliteHub, Submitted};
+use selvedge_core::protocol::TaskState;
+use selvedge_store::hub::{
+    ChangeAnswer, HubStore, PostgresHub, SqliteHub, StoreSettings, SubmitOutcome,
+};
 use selvedge_testkit::Postgres;
 use sha2::{Digest, Sha256};
 
-use super::stage::{complete, entry, replays, task, told, want};
+use super::fixture::{apply_change, assert_log_replays, complete, entry, task, want};
 
 const SQLITE: &str = include_str!("../../fixtures/hub-1.sqlite.sql");
 const POSTGRES: &str = include_str!("../../fixtures/hub-1.postgres.sql");
@@ -25,8 +27,8 @@ async fn all_is_there_and_goes_on(store: &dyn HubStore) {
         (view.cost.micro_usd, view.labels.as_slice()),
         (MicroUsd(42), &["linux".to_owned()][..])
     );
-    replays(store, over).await;
-    replays(store, waiting).await;
+    assert_log_replays(store, over).await;
+    assert_log_replays(store, waiting).await;
     let (view, _) = store.task(waiting).await.unwrap().unwrap();
     let part = view.part_of.unwrap();
     assert_eq!(
@@ -41,19 +43,25 @@ async fn all_is_there_and_goes_on(store: &dyn HubStore) {
     let bytes = store.bytes(files[0].hash.clone(), 0).await.unwrap();
     assert_eq!(bytes.as_deref(), Some(&b"file 1"[..]));
     let token = store
-        .by_hash(Sha256::digest(b"slv_secret").into())
+        .find_token_by_hash(Sha256::digest(b"slv_secret").into())
         .await
         .unwrap();
     assert_eq!(token.unwrap().name, "first administrator");
 
     let mut again = task(7, 0, &[]);
     again.idempotency = Some(("key".to_owned(), [1; 32]));
-    assert_eq!(store.submit(again).await.unwrap(), Submitted::Again(over));
-    let granted = store.grant(vec![want("w", 1, &[])]).await.unwrap();
+    assert_eq!(
+        store.submit(again).await.unwrap(),
+        SubmitOutcome::Duplicate(over)
+    );
+    let granted = store.assign_tasks(vec![want("w", 1, &[])]).await.unwrap();
     assert_eq!(granted[0].row.task_id, waiting);
     let done = entry(&granted[0], 1, complete("done"));
-    assert_eq!(told(store, waiting, done).await, Answer::Done);
-    replays(store, waiting).await;
+    assert_eq!(
+        apply_change(store, waiting, done).await,
+        ChangeAnswer::Applied
+    );
+    assert_log_replays(store, waiting).await;
     assert_eq!(store.plans().await.unwrap(), []);
 }
 
@@ -69,7 +77,7 @@ async fn the_first_file_is_brought_up_to_date() {
         .execute_batch(SQLITE)
         .unwrap();
     for path in [&old, &new] {
-        let store = SqliteHub::open(path, Settings::default()).unwrap();
+        let store = SqliteHub::open(path, StoreSettings::default()).unwrap();
         if path == &old {
             all_is_there_and_goes_on(&store).await;
         }
@@ -91,14 +99,14 @@ async fn the_first_database_on_a_server_is_brought_up_to_date() {
         return;
     }
     let server = Postgres::shared();
-    let (old, new) = (server.database(), server.database());
-    server.sql(&old, POSTGRES);
-    let store = PostgresHub::open(&old, None, Settings::default())
+    let (old, new) = (server.create_database(), server.create_database());
+    server.run_sql(&old, POSTGRES);
+    let store = PostgresHub::open(&old, None, StoreSettings::default())
         .await
         .unwrap();
     all_is_there_and_goes_on(&store).await;
     drop(
-        PostgresHub::open(&new, None, Settings::default())
+        PostgresHub::open(&new, None, StoreSettings::default())
             .await
             .unwrap(),
     );
@@ -107,7 +115,7 @@ async fn the_first_database_on_a_server_is_brought_up_to_date() {
             "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns
                        WHERE table_schema = 'public' ORDER BY 1, 2";
         let indexes = "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1";
-        (server.sql(url, columns), server.sql(url, indexes))
+        (server.run_sql(url, columns), server.run_sql(url, indexes))
     };
     assert_eq!(schema(&old), schema(&new));
 }

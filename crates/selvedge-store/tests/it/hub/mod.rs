@@ -9,6 +9,7 @@
 )]
 
 mod board;
+mod fixture;
 mod kept;
 mod ledger;
 mod migrations;
@@ -16,26 +17,25 @@ mod plans;
 mod postgres;
 mod queue;
 mod reviews;
-mod stage;
 mod tls;
 
-use selvedge_store::hub::{HubStoreError, Settings, SqliteHub};
+use selvedge_store::hub::{HubStoreError, SqliteHub, StoreSettings};
 
 macro_rules! over_both {
     ($($room:ident :: $name:ident),* $(,)?) => {
         mod on_sqlite {
-            use super::stage::Stage;
+            use super::fixture::StoreFixture;
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
-                super::$room::$name(Stage::sqlite()).await;
+                super::$room::$name(StoreFixture::sqlite()).await;
             })*
         }
         mod on_postgres {
-            use super::stage::Stage;
+            use super::fixture::StoreFixture;
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 if selvedge_testkit::Postgres::is_available() {
-                    super::$room::$name(Stage::postgres()).await;
+                    super::$room::$name(StoreFixture::postgres()).await;
                 }
             })*
         }
@@ -67,7 +67,7 @@ over_both!(
 async fn one_hub_at_a_time_has_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hub.db");
-    let _first = SqliteHub::open(&path, Settings::default()).unwrap();
-    let second = SqliteHub::open(&path, Settings::default());
+    let _first = SqliteHub::open(&path, StoreSettings::default()).unwrap();
+    let second = SqliteHub::open(&path, StoreSettings::default());
     assert!(matches!(second, Err(HubStoreError::InUse(_))));
 }

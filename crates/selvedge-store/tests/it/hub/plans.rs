@@ -1,19 +1,19 @@
 //! Plans: tasks that the hub holds itself, and no worker is given.
 
-use selvedge_core::fleet::{PLAN_LABEL, TaskState};
-use selvedge_core::lease::Fence;
-use selvedge_core::model::PartOf;
-use selvedge_store::hub::{Answer, Change, Granted, ListFilter};
+use selvedge_core::lease::LeaseCredential;
+use selvedge_core::model::ParentPlan;
+use selvedge_core::protocol::{PLAN_LABEL, TaskState};
+use selvedge_store::hub::{Assignment, ChangeAnswer, ListFilter, TaskChange};
 
-use super::stage::{Stage, complete, entry, replays, task, told, want};
+use super::fixture::{StoreFixture, apply_change, assert_log_replays, complete, entry, task, want};
 
-pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: Stage) {
+pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: StoreFixture) {
     let store = stage.open().await;
     let plan = task(1, 9, &[PLAN_LABEL]);
     let id = plan.task_id;
     store.submit(plan).await.unwrap();
     let mut part = task(2, 0, &[]);
-    let part_of = PartOf {
+    let part_of = ParentPlan {
         plan: id.into(),
         subtask: "api".to_owned(),
     };
@@ -23,16 +23,25 @@ pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: Stage) {
     let parts: Vec<_> = listed.into_iter().map(|view| view.part_of).collect();
     assert_eq!(parts, [Some(part_of), None], "the newest first");
     assert_eq!(store.plans().await.unwrap(), [id]);
-    let granted = store.grant(vec![want("w", 5, &["linux"])]).await.unwrap();
+    let granted = store
+        .assign_tasks(vec![want("w", 5, &["linux"])])
+        .await
+        .unwrap();
     assert_eq!(granted.len(), 1, "the plan is no worker's");
 
-    let take = |token: &str| Change::Take {
+    let take = |token: &str| TaskChange::AcquireForHub {
         holder: "the hub".to_owned(),
         token: token.to_owned(),
     };
-    assert_eq!(told(&*store, id, take("one")).await, Answer::Done);
+    assert_eq!(
+        apply_change(&*store, id, take("one")).await,
+        ChangeAnswer::Applied
+    );
     assert!(
-        matches!(told(&*store, id, take("two")).await, Answer::Refused { .. }),
+        matches!(
+            apply_change(&*store, id, take("two")).await,
+            ChangeAnswer::Refused { .. }
+        ),
         "another hub comes second"
     );
     let (view, body) = store.task(id).await.unwrap().unwrap();
@@ -42,15 +51,15 @@ pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: Stage) {
         Some("one"),
         "any hub may renew it"
     );
-    let fence = Fence {
+    let fence = LeaseCredential {
         epoch: 1,
         token: "one".to_owned(),
     };
     assert_eq!(
-        told(&*store, id, Change::Renew(fence.clone())).await,
-        Answer::Done
+        apply_change(&*store, id, TaskChange::Renew(fence.clone())).await,
+        ChangeAnswer::Applied
     );
-    let held = Granted {
+    let held = Assignment {
         worker: "the hub".to_owned(),
         fence,
         row: view.row,
@@ -58,20 +67,23 @@ pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: Stage) {
     };
     for _ in 0..2 {
         let done = entry(&held, 1, complete("once"));
-        assert_eq!(told(&*store, id, done).await, Answer::Done);
+        assert_eq!(apply_change(&*store, id, done).await, ChangeAnswer::Applied);
     }
     assert_eq!(store.plans().await.unwrap(), []);
-    replays(&*store, id).await;
+    assert_log_replays(&*store, id).await;
 
     let plan = task(3, 0, &[PLAN_LABEL]);
     let id = plan.task_id;
     store.submit(plan).await.unwrap();
-    let cancel = Change::Cancel {
+    let cancel = TaskChange::Cancel {
         by: "a person".to_owned(),
         reason: String::new(),
     };
-    assert_eq!(told(&*store, id, cancel).await, Answer::Done);
+    assert_eq!(
+        apply_change(&*store, id, cancel).await,
+        ChangeAnswer::Applied
+    );
     assert_eq!(store.plans().await.unwrap(), []);
-    store.sweep(false).await.unwrap();
+    store.expire_due(false).await.unwrap();
     assert_eq!(store.plans().await.unwrap(), []);
 }

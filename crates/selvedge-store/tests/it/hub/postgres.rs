@@ -1,15 +1,20 @@
 //! Several handles on one PostgreSQL database, as several hubs have; a server that goes away; databases
 //! that cannot be used.
 
-use selvedge_core::fleet::TaskState;
-use selvedge_core::lease::Rules;
-use selvedge_store::hub::{Answer, Granted, HubStoreError, PostgresHub, Settings, Step, Submitted};
+use selvedge_core::lease::LeaseRules;
+use selvedge_core::protocol::TaskState;
+use selvedge_store::hub::{
+    Assignment, ChangeAnswer, EntryKind, HubStoreError, PostgresHub, StoreSettings, SubmitOutcome,
+};
 use selvedge_testkit::Postgres;
 
-use super::stage::{Stage, complete, entry, futures, replays, report, task, told, want};
+use super::fixture::{
+    StoreFixture, apply_change, assert_log_replays, complete, entry, poll_in_order, report, task,
+    want,
+};
 
 async fn refused(url: &str) -> String {
-    let opened = PostgresHub::open(url, None, Settings::default()).await;
+    let opened = PostgresHub::open(url, None, StoreSettings::default()).await;
     opened.expect_err("nothing that can be used").to_string()
 }
 
@@ -18,25 +23,25 @@ async fn two_hubs_never_give_out_a_task_twice() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = Stage::postgres();
+    let stage = StoreFixture::postgres();
     // Both bring the tables up to date.
     let (one, two) = tokio::join!(stage.open(), stage.open());
-    futures((0..300).map(|number| one.submit(task(number, 0, &[])))).await;
+    poll_in_order((0..300).map(|number| one.submit(task(number, 0, &[])))).await;
     let grants = (0..30).flat_map(|worker| {
         let worker = format!("w{worker}");
         [
-            one.grant(vec![want(&worker, 5, &[])]),
-            two.grant(vec![want(&worker, 5, &[])]),
+            one.assign_tasks(vec![want(&worker, 5, &[])]),
+            two.assign_tasks(vec![want(&worker, 5, &[])]),
         ]
     });
-    let granted: Vec<Granted> = futures(grants).await.into_iter().flatten().collect();
+    let granted: Vec<Assignment> = poll_in_order(grants).await.into_iter().flatten().collect();
     let mut ids: Vec<_> = granted.iter().map(|granted| granted.row.task_id).collect();
     ids.sort();
     ids.dedup();
     assert_eq!((granted.len(), ids.len()), (300, 300));
     // The stream of each task now comes through either hub, as after a worker moved.
     for (seq, step) in [
-        (1, Step::Begin(1)),
+        (1, EntryKind::Begin(1)),
         (2, report(1, "{}")),
         (3, complete("once")),
     ] {
@@ -45,15 +50,15 @@ async fn two_hubs_never_give_out_a_task_twice() {
             let id = granted.row.task_id;
             [one.change(id, change.clone()), two.change(id, change)]
         });
-        for verdict in futures(changes).await {
-            assert_eq!(verdict.unwrap().answer, Answer::Done);
+        for verdict in poll_in_order(changes).await {
+            assert_eq!(verdict.unwrap().answer, ChangeAnswer::Applied);
         }
     }
     for id in ids.iter().step_by(50) {
         let (view, _) = two.task(*id).await.unwrap().unwrap();
         assert_eq!(view.row.lease.state, TaskState::Succeeded);
         assert_eq!(view.cost.calls, 1);
-        replays(one.as_ref(), *id).await;
+        assert_log_replays(one.as_ref(), *id).await;
     }
 }
 
@@ -62,7 +67,7 @@ async fn one_key_at_two_hubs_is_one_task() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = Stage::postgres();
+    let stage = StoreFixture::postgres();
     let (one, two) = (stage.open().await, stage.open().await);
     let submit = (0..60u128).map(|number| {
         let mut new = task(number, 0, &[]);
@@ -73,12 +78,12 @@ async fn one_key_at_two_hubs_is_one_task() {
             two.submit(new)
         }
     });
-    let answers = futures(submit).await;
+    let answers = poll_in_order(submit).await;
     let new = answers
         .iter()
-        .filter(|answer| matches!(answer, Submitted::New(_)));
+        .filter(|answer| matches!(answer, SubmitOutcome::New(_)));
     assert_eq!(new.count(), 6);
-    assert!(!answers.contains(&Submitted::IdTaken));
+    assert!(!answers.contains(&SubmitOutcome::IdTaken));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,8 +91,8 @@ async fn two_hubs_sweep_each_lease_once() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = Stage::postgres();
-    let rules = Rules {
+    let stage = StoreFixture::postgres();
+    let rules = LeaseRules {
         ttl_ms: 0,
         grace_ms: 0,
         offer_ms: 0,
@@ -95,14 +100,14 @@ async fn two_hubs_sweep_each_lease_once() {
         max_losses: 2,
     };
     let (one, two) = (stage.open_with(rules).await, stage.open_with(rules).await);
-    futures((0..100).map(|number| one.submit(task(number, 0, &[])))).await;
-    let granted = one.grant(vec![want("w", 100, &[])]).await.unwrap();
+    poll_in_order((0..100).map(|number| one.submit(task(number, 0, &[])))).await;
+    let granted = one.assign_tasks(vec![want("w", 100, &[])]).await.unwrap();
     let begun = granted
         .iter()
-        .map(|granted| one.change(granted.row.task_id, entry(granted, 1, Step::Begin(1))));
-    futures(begun).await;
-    let sweeps = (0..6).flat_map(|_| [one.sweep(false), two.sweep(false)]);
-    let mut swept: Vec<_> = futures(sweeps)
+        .map(|granted| one.change(granted.row.task_id, entry(granted, 1, EntryKind::Begin(1))));
+    poll_in_order(begun).await;
+    let sweeps = (0..6).flat_map(|_| [one.expire_due(false), two.expire_due(false)]);
+    let mut swept: Vec<_> = poll_in_order(sweeps)
         .await
         .into_iter()
         .flatten()
@@ -119,25 +124,34 @@ async fn a_hub_hears_of_what_another_wrote() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = Stage::postgres();
+    let stage = StoreFixture::postgres();
     let (one, two) = (stage.open().await, stage.open().await);
-    let neighbours = two.neighbours().unwrap();
-    let mut elsewhere = neighbours.elsewhere();
+    let neighbours = two.peers().unwrap();
+    let mut elsewhere = neighbours.change_stream();
     // The first is its own: it begins to listen.
     elsewhere.wait_for(|count| *count > 0).await.unwrap();
     let heard = *elsewhere.borrow_and_update();
     one.submit(task(1, 0, &[])).await.unwrap();
     elsewhere.wait_for(|count| *count > heard).await.unwrap();
-    let rows = neighbours.as_they_stand(vec![task(1, 0, &[]).task_id, task(2, 0, &[]).task_id]);
+    let rows = neighbours.task_rows(vec![task(1, 0, &[]).task_id, task(2, 0, &[]).task_id]);
     assert_eq!(rows.await.unwrap().len(), 1);
-    let first = one.neighbours().unwrap();
+    let first = one.peers().unwrap();
     let (here, there) = (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2));
-    assert!(first.meet(here, "[1]".to_owned()).await.unwrap().is_empty());
+    assert!(
+        first
+            .heartbeat(here, "[1]".to_owned())
+            .await
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(
-        neighbours.meet(there, "[2]".to_owned()).await.unwrap(),
+        neighbours.heartbeat(there, "[2]".to_owned()).await.unwrap(),
         ["[1]"]
     );
-    assert_eq!(first.meet(here, "[1]".to_owned()).await.unwrap(), ["[2]"]);
+    assert_eq!(
+        first.heartbeat(here, "[1]".to_owned()).await.unwrap(),
+        ["[2]"]
+    );
 }
 
 /// Nothing that was answered is lost when the server dies, nothing is done twice, and what was under way
@@ -148,8 +162,8 @@ async fn a_server_that_dies_and_comes_back_loses_nothing() {
         return;
     }
     let server = Postgres::start();
-    let url = server.database();
-    let stage = Stage::Postgres(url.clone());
+    let url = server.create_database();
+    let stage = StoreFixture::Postgres(url.clone());
     let store = stage.open().await;
     let mut tried = 0u128;
     let mut answered = Vec::new();
@@ -165,7 +179,7 @@ async fn a_server_that_dies_and_comes_back_loses_nothing() {
                 let mut settled = Vec::new();
                 for number in 0..100u128 {
                     let new = task(10_000 + base + number, 0, &[]);
-                    if let Ok(Submitted::New(id)) = store.submit(new).await {
+                    if let Ok(SubmitOutcome::New(id)) = store.submit(new).await {
                         settled.push(id);
                     }
                 }
@@ -180,12 +194,12 @@ async fn a_server_that_dies_and_comes_back_loses_nothing() {
             done = &mut under_way => panic!("too quick to be interrupted: {}", done.len()),
             () = tokio::task::yield_now() => {}
         }
-        server.stop_now();
-        server.start_again();
+        server.stop_immediately();
+        server.restart();
         // A server that died gives numbers of transactions out again that nothing of was on its disk.
-        server.sql(&url, COMMIT_MANY);
+        server.run_sql(&url, COMMIT_MANY);
         for outcome in under_way.await.into_iter().flatten() {
-            let Submitted::New(id) = outcome else {
+            let SubmitOutcome::New(id) = outcome else {
                 panic!("round {round}: {outcome:?} of what was submitted once")
             };
             answered.push(id);
@@ -206,7 +220,7 @@ const COMMIT_MANY: &str = "DO $$ BEGIN
 END $$";
 
 async fn each<T: Send>(
-    all: Vec<selvedge_store::hub::Answered<'_, T>>,
+    all: Vec<selvedge_store::hub::StoreFuture<'_, T>>,
 ) -> Vec<Result<T, HubStoreError>> {
     let mut outcomes = Vec::new();
     for one in all {
@@ -221,9 +235,9 @@ async fn what_cannot_be_used_is_said() {
         return;
     }
     let server = Postgres::shared();
-    let url = server.database();
+    let url = server.create_database();
     let database = url.rsplit('/').next().unwrap();
-    server.sql(&url, "CREATE ROLE guest LOGIN");
+    server.run_sql(&url, "CREATE ROLE guest LOGIN");
     let told = refused(&server.url("guest", database)).await;
     assert!(
         told.contains("refuses this hub: guest@") && told.contains("permission denied"),
@@ -243,12 +257,12 @@ async fn what_cannot_be_used_is_said() {
     );
     // Once the tables are there, a later release changes them.
     drop(
-        PostgresHub::open(&url, None, Settings::default())
+        PostgresHub::open(&url, None, StoreSettings::default())
             .await
             .unwrap(),
     );
-    server.sql(&url, "INSERT INTO selvedge_schema (version) VALUES (1000)");
-    let opened = PostgresHub::open(&url, None, Settings::default()).await;
+    server.run_sql(&url, "INSERT INTO selvedge_schema (version) VALUES (1000)");
+    let opened = PostgresHub::open(&url, None, StoreSettings::default()).await;
     assert!(matches!(
         opened,
         Err(HubStoreError::Newer { found: 1000, .. })
@@ -260,27 +274,27 @@ async fn what_was_written_stays_as_it_is() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = Stage::postgres();
+    let stage = StoreFixture::postgres();
     let store = stage.open().await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
     let granted = store
-        .grant(vec![want("w", 1, &[])])
+        .assign_tasks(vec![want("w", 1, &[])])
         .await
         .unwrap()
         .remove(0);
     for (seq, step) in [
-        (1, Step::Begin(1)),
+        (1, EntryKind::Begin(1)),
         (2, report(1, "{}")),
         (3, complete("once")),
     ] {
         assert_eq!(
-            told(store.as_ref(), id, entry(&granted, seq, step)).await,
-            Answer::Done
+            apply_change(store.as_ref(), id, entry(&granted, seq, step)).await,
+            ChangeAnswer::Applied
         );
     }
-    let Stage::Postgres(url) = &stage else {
+    let StoreFixture::Postgres(url) = &stage else {
         unreachable!("it is one")
     };
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
@@ -300,5 +314,5 @@ async fn what_was_written_stays_as_it_is() {
         let code = error.code().map(tokio_postgres::error::SqlState::code);
         assert_eq!(code, Some("23000"), "{statement}: {error}");
     }
-    replays(store.as_ref(), id).await;
+    assert_log_replays(store.as_ref(), id).await;
 }

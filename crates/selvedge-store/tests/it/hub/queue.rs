@@ -1,34 +1,42 @@
 //! Tasks, their leases, and what workers tell of them.
 
-use selvedge_core::fleet::{CostEntry, RefusalCode, TaskState};
-use selvedge_core::lease::{Fence, Rules};
-use selvedge_core::model::{Closing, MicroUsd, TaskId};
-use selvedge_store::hub::{Answer, Change, Granted, ListFilter, Step, Submitted, Want};
+use selvedge_core::lease::{LeaseCredential, LeaseRules};
+use selvedge_core::model::{AttemptEnd, MicroUsd, TaskId};
+use selvedge_core::protocol::{CostEntry, RefusalCode, TaskState};
+use selvedge_store::hub::{
+    Assignment, ChangeAnswer, EntryKind, ListFilter, PollRequest, SubmitOutcome, TaskChange,
+};
 
-use super::stage::{Stage, complete, entry, futures, replays, report, task, told, want};
+use super::fixture::{
+    StoreFixture, apply_change, assert_log_replays, complete, entry, poll_in_order, report, task,
+    want,
+};
 
-pub(super) async fn what_was_answered_is_there_after_a_start(stage: Stage) {
+pub(super) async fn what_was_answered_is_there_after_a_start(stage: StoreFixture) {
     let store = stage.open().await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
-    assert_eq!(store.submit(new.clone()).await.unwrap(), Submitted::New(id));
-    assert_eq!(store.submit(new).await.unwrap(), Submitted::IdTaken);
+    assert_eq!(
+        store.submit(new.clone()).await.unwrap(),
+        SubmitOutcome::New(id)
+    );
+    assert_eq!(store.submit(new).await.unwrap(), SubmitOutcome::IdTaken);
     let granted = store
-        .grant(vec![want("w", 1, &[])])
+        .assign_tasks(vec![want("w", 1, &[])])
         .await
         .unwrap()
         .remove(0);
     let body = r#"{"z":1,"a":0.1}"#;
     for (seq, step) in [
-        (1, Step::Begin(1)),
+        (1, EntryKind::Begin(1)),
         (2, report(1, body)),
         (3, complete("once")),
     ] {
         for again in ["first", "again"] {
             let change = entry(&granted, seq, step.clone());
             assert_eq!(
-                told(store.as_ref(), id, change).await,
-                Answer::Done,
+                apply_change(store.as_ref(), id, change).await,
+                ChangeAnswer::Applied,
                 "{seq} {again}"
             );
         }
@@ -43,21 +51,21 @@ pub(super) async fn what_was_answered_is_there_after_a_start(stage: Stage) {
         "a call counts once"
     );
     assert_eq!(store.report(id, 1).await.unwrap().unwrap().body, body);
-    replays(store.as_ref(), id).await;
+    assert_log_replays(store.as_ref(), id).await;
     let other = entry(&granted, 2, report(1, "{}"));
-    let Answer::Refused { code, .. } = told(store.as_ref(), id, other).await else {
+    let ChangeAnswer::Refused { code, .. } = apply_change(store.as_ref(), id, other).await else {
         panic!("another report in the place of one that was acknowledged")
     };
     assert_eq!(code, RefusalCode::Conflict);
 }
 
-pub(super) async fn the_highest_comes_first_and_labels_must_fit(stage: Stage) {
+pub(super) async fn the_highest_comes_first_and_labels_must_fit(stage: StoreFixture) {
     let store = stage.open().await;
     for new in [task(1, 0, &[]), task(2, 9, &["gpu"]), task(3, 5, &[])] {
         store.submit(new).await.unwrap();
     }
-    let titles = async |worker: Want| {
-        let granted = store.grant(vec![worker]).await.unwrap();
+    let titles = async |worker: PollRequest| {
+        let granted = store.assign_tasks(vec![worker]).await.unwrap();
         let mut titles = Vec::new();
         for granted in granted {
             let (view, _) = store.task(granted.row.task_id).await.unwrap().unwrap();
@@ -73,24 +81,25 @@ pub(super) async fn the_highest_comes_first_and_labels_must_fit(stage: Stage) {
     assert!(titles(want("late", 5, &["gpu"])).await.is_empty());
 }
 
-pub(super) async fn many_at_once_never_share_a_task(stage: Stage) {
+pub(super) async fn many_at_once_never_share_a_task(stage: StoreFixture) {
     let store = stage.open().await;
     let submitted = (0..200).map(|number| store.submit(task(number, 0, &[])));
-    futures(submitted).await;
-    let grants = (0..20).map(|worker| store.grant(vec![want(&format!("w{worker}"), 10, &[])]));
-    let granted: Vec<Granted> = futures(grants).await.into_iter().flatten().collect();
+    poll_in_order(submitted).await;
+    let grants =
+        (0..20).map(|worker| store.assign_tasks(vec![want(&format!("w{worker}"), 10, &[])]));
+    let granted: Vec<Assignment> = poll_in_order(grants).await.into_iter().flatten().collect();
     let mut ids: Vec<TaskId> = granted.iter().map(|granted| granted.row.task_id).collect();
     ids.sort();
     ids.dedup();
     assert_eq!((granted.len(), ids.len()), (200, 200));
     for id in ids.iter().take(5) {
-        replays(store.as_ref(), *id).await;
+        assert_log_replays(store.as_ref(), *id).await;
     }
 }
 
-pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: Stage) {
+pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: StoreFixture) {
     // Nothing is waited for: every period is over at once.
-    let rules = Rules {
+    let rules = LeaseRules {
         ttl_ms: 0,
         grace_ms: 0,
         offer_ms: 0,
@@ -102,34 +111,34 @@ pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: S
     let id = new.task_id;
     store.submit(new).await.unwrap();
     let first = store
-        .grant(vec![want("first", 1, &[])])
+        .assign_tasks(vec![want("first", 1, &[])])
         .await
         .unwrap()
         .remove(0);
     assert_eq!(
-        told(store.as_ref(), id, entry(&first, 1, Step::Begin(1))).await,
-        Answer::Done
+        apply_change(store.as_ref(), id, entry(&first, 1, EntryKind::Begin(1))).await,
+        ChangeAnswer::Applied
     );
     assert!(
-        store.sweep(true).await.unwrap().is_empty(),
+        store.expire_due(true).await.unwrap().is_empty(),
         "quiet: no lease ends"
     );
     while store.task(id).await.unwrap().unwrap().0.row.lease.state != TaskState::Queued {
-        store.sweep(false).await.unwrap();
+        store.expire_due(false).await.unwrap();
     }
     let second = store
-        .grant(vec![want("second", 1, &[])])
+        .assign_tasks(vec![want("second", 1, &[])])
         .await
         .unwrap()
         .remove(0);
     assert_eq!(second.fence.epoch, first.fence.epoch + 1);
     let before = store.task(id).await.unwrap().unwrap().0.row;
-    for step in [report(1, "{}"), Step::Begin(2), complete("late")] {
-        let answer = told(store.as_ref(), id, entry(&first, 2, step)).await;
+    for step in [report(1, "{}"), EntryKind::Begin(2), complete("late")] {
+        let answer = apply_change(store.as_ref(), id, entry(&first, 2, step)).await;
         assert!(
             matches!(
                 answer,
-                Answer::Refused {
+                ChangeAnswer::Refused {
                     code: RefusalCode::Stale,
                     ..
                 }
@@ -138,18 +147,18 @@ pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: S
         );
     }
     // A run that was to begin when the grant was over: the hub never heard of it, and no agent was at it.
-    let mut unheard = entry(&first, 3, Step::Progress);
-    if let Change::Entry(entry) = &mut unheard {
+    let mut unheard = entry(&first, 3, EntryKind::Progress);
+    if let TaskChange::Entry(entry) = &mut unheard {
         entry.header.costs = vec![CostEntry::lost(2)];
     }
-    told(store.as_ref(), id, unheard).await;
-    let wrong = Fence {
+    apply_change(store.as_ref(), id, unheard).await;
+    let wrong = LeaseCredential {
         epoch: second.fence.epoch,
         token: "guessed".to_owned(),
     };
-    let answer = told(store.as_ref(), id, Change::Accept(wrong)).await;
+    let answer = apply_change(store.as_ref(), id, TaskChange::Accept(wrong)).await;
     assert!(
-        matches!(answer, Answer::Refused { .. }),
+        matches!(answer, ChangeAnswer::Refused { .. }),
         "an epoch alone is no fence"
     );
     let (after, _) = store.task(id).await.unwrap().unwrap();
@@ -159,13 +168,13 @@ pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: S
     assert_eq!(store.late_reports(id).await.unwrap().len(), 1);
     assert!(store.result(id).await.unwrap().is_none());
     assert_eq!(
-        store.runs(id).await.unwrap()[0].closing,
-        Some(Closing::Interrupted)
+        store.runs(id).await.unwrap()[0].end,
+        Some(AttemptEnd::Interrupted)
     );
-    replays(store.as_ref(), id).await;
+    assert_log_replays(store.as_ref(), id).await;
 }
 
-pub(super) async fn one_key_is_one_task(stage: Stage) {
+pub(super) async fn one_key_is_one_task(stage: StoreFixture) {
     let store = stage.open().await;
     let keyed = |number: u128, hash: u8| {
         let mut new = task(number, 0, &[]);
@@ -173,19 +182,19 @@ pub(super) async fn one_key_is_one_task(stage: Stage) {
         new
     };
     let all = (0..50).map(|number| store.submit(keyed(number, 1)));
-    let answers = futures(all).await;
+    let answers = poll_in_order(all).await;
     let mut new = answers.iter().filter_map(|answer| match answer {
-        Submitted::New(task) => Some(*task),
+        SubmitOutcome::New(task) => Some(*task),
         _ => None,
     });
     let first = new.next().unwrap();
     assert_eq!(new.next(), None, "one of them is taken in");
     let again = answers
         .iter()
-        .filter(|answer| **answer == Submitted::Again(first));
+        .filter(|answer| **answer == SubmitOutcome::Duplicate(first));
     assert_eq!(again.count(), 49);
     let other = store.submit(keyed(99, 2)).await.unwrap();
-    assert_eq!(other, Submitted::KeyTaken(first));
+    assert_eq!(other, SubmitOutcome::IdempotencyConflict(first));
     assert!(
         store
             .task(task(99, 0, &[]).task_id)
@@ -197,11 +206,11 @@ pub(super) async fn one_key_is_one_task(stage: Stage) {
     let mut taken = task(0, 0, &[]);
     taken.task_id = first;
     taken.idempotency = Some(("another".to_owned(), [1; 32]));
-    assert_eq!(store.submit(taken).await.unwrap(), Submitted::IdTaken);
+    assert_eq!(store.submit(taken).await.unwrap(), SubmitOutcome::IdTaken);
     let mut free = task(100, 0, &[]);
     free.idempotency = Some(("another".to_owned(), [2; 32]));
     let id = free.task_id;
-    assert_eq!(store.submit(free).await.unwrap(), Submitted::New(id));
+    assert_eq!(store.submit(free).await.unwrap(), SubmitOutcome::New(id));
     assert_eq!(
         store
             .tasks(ListFilter::default(), 10)
@@ -215,31 +224,31 @@ pub(super) async fn one_key_is_one_task(stage: Stage) {
 
 /// A worker sends its entries without waiting: whatever shares a transaction, each is decided on what
 /// the one before has left.
-pub(super) async fn entries_of_one_task_keep_their_order(stage: Stage) {
+pub(super) async fn entries_of_one_task_keep_their_order(stage: StoreFixture) {
     let store = stage.open().await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
     let granted = store
-        .grant(vec![want("w", 1, &[])])
+        .assign_tasks(vec![want("w", 1, &[])])
         .await
         .unwrap()
         .remove(0);
     let mut seq = 0;
-    let mut next = |step: Step| {
+    let mut next = |step: EntryKind| {
         seq += 1;
         store.change(id, entry(&granted, seq, step))
     };
     let mut all = Vec::new();
     for run in 1..=20 {
-        all.push(next(Step::Begin(run)));
+        all.push(next(EntryKind::Begin(run)));
         all.push(next(report(run, &format!(r#"{{"run":{run}}}"#))));
-        all.push(next(Step::Progress));
+        all.push(next(EntryKind::Progress));
     }
     all.push(next(complete("once")));
-    let answers = futures(all.into_iter()).await;
+    let answers = poll_in_order(all.into_iter()).await;
     for verdict in answers {
-        assert_eq!(verdict.unwrap().answer, Answer::Done);
+        assert_eq!(verdict.unwrap().answer, ChangeAnswer::Applied);
     }
     let numbers: Vec<u32> = store
         .runs(id)
@@ -252,36 +261,36 @@ pub(super) async fn entries_of_one_task_keep_their_order(stage: Stage) {
     assert_eq!(store.reports(id).await.unwrap().len(), 20);
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!((view.row.lease.reports, view.row.entry_seq), (20, 61));
-    replays(store.as_ref(), id).await;
+    assert_log_replays(store.as_ref(), id).await;
 }
 
 /// The same report twice in one breath is fine, another one in its place is not.
-pub(super) async fn a_report_is_told_once(stage: Stage) {
+pub(super) async fn a_report_is_told_once(stage: StoreFixture) {
     let store = stage.open().await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
     let granted = store
-        .grant(vec![want("w", 1, &[])])
+        .assign_tasks(vec![want("w", 1, &[])])
         .await
         .unwrap()
         .remove(0);
-    told(store.as_ref(), id, entry(&granted, 1, Step::Begin(1))).await;
+    apply_change(store.as_ref(), id, entry(&granted, 1, EntryKind::Begin(1))).await;
     let all = [
         store.change(id, entry(&granted, 2, report(1, "{}"))),
         store.change(id, entry(&granted, 2, report(1, "{}"))),
         store.change(id, entry(&granted, 2, report(1, "[]"))),
     ];
-    let answers: Vec<Answer> = futures(all.into_iter())
+    let answers: Vec<ChangeAnswer> = poll_in_order(all.into_iter())
         .await
         .into_iter()
         .map(|verdict| verdict.unwrap().answer)
         .collect();
-    assert_eq!(answers[..2], [Answer::Done, Answer::Done]);
-    let conflict = |answer: &Answer| {
+    assert_eq!(answers[..2], [ChangeAnswer::Applied, ChangeAnswer::Applied]);
+    let conflict = |answer: &ChangeAnswer| {
         matches!(
             answer,
-            Answer::Refused {
+            ChangeAnswer::Refused {
                 code: RefusalCode::Conflict,
                 ..
             }
@@ -290,10 +299,16 @@ pub(super) async fn a_report_is_told_once(stage: Stage) {
     assert!(conflict(&answers[2]), "{answers:?}");
     assert_eq!(store.report(id, 1).await.unwrap().unwrap().body, "{}");
     let unknown = task(2, 0, &[]).task_id;
-    assert!(store.change(unknown, Change::Tick).await.unwrap().is_none());
+    assert!(
+        store
+            .change(unknown, TaskChange::Tick)
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
-pub(super) async fn lists_are_narrowed_paged_and_counted(stage: Stage) {
+pub(super) async fn lists_are_narrowed_paged_and_counted(stage: StoreFixture) {
     let store = stage.open().await;
     for number in 0..5 {
         let mut new = task(
@@ -309,7 +324,7 @@ pub(super) async fn lists_are_narrowed_paged_and_counted(stage: Stage) {
         new.place = (number == 4).then(|| "Some/Where".to_owned());
         store.submit(new).await.unwrap();
     }
-    store.grant(vec![want("w", 1, &[])]).await.unwrap();
+    store.assign_tasks(vec![want("w", 1, &[])]).await.unwrap();
     let titles = async |filter: ListFilter, limit: usize| {
         let page = store.tasks(filter, limit).await.unwrap();
         let titles: Vec<String> = page.tasks.iter().map(|view| view.title.clone()).collect();

@@ -1,45 +1,47 @@
 //! A person's decision counts for the very work that they looked at, once.
 
-use selvedge_core::fleet::{RefusalCode, TaskState};
-use selvedge_core::lease::Review;
+use selvedge_core::lease::ReviewAction;
 use selvedge_core::model::{Outcome, ReviewRecord, ReviewTarget, TaskId, TreeId};
-use selvedge_store::hub::{Answer, Change, HubStore, Step, TaskRow};
+use selvedge_core::protocol::{RefusalCode, TaskState};
+use selvedge_store::hub::{ChangeAnswer, EntryKind, HubStore, TaskChange, TaskRecord};
 use serde_json::json;
 
-use super::stage::{Stage, entry, futures, replays, report, task, told, want};
+use super::fixture::{
+    StoreFixture, apply_change, assert_log_replays, entry, poll_in_order, report, task, want,
+};
 
 /// Has a worker hand in an attempt that a person has to decide on: the task as it is then.
-async fn hand_in(store: &dyn HubStore, id: TaskId, attempt: u32) -> TaskRow {
-    let granted = store.grant(vec![want("w", 1, &[])]).await.unwrap();
-    let needs_review = Step::Complete {
+async fn hand_in(store: &dyn HubStore, id: TaskId, attempt: u32) -> TaskRecord {
+    let granted = store.assign_tasks(vec![want("w", 1, &[])]).await.unwrap();
+    let needs_review = EntryKind::Complete {
         completion_id: format!("completion {attempt}"),
         outcome: Outcome::NeedsReview,
         reason: "a person has to look".to_owned(),
         result: "{}".to_owned(),
     };
     for (seq, step) in [
-        (1, Step::Begin(attempt)),
+        (1, EntryKind::Begin(attempt)),
         (2, report(attempt, "{}")),
         (3, needs_review),
     ] {
-        let answer = told(store, id, entry(&granted[0], seq, step)).await;
-        assert_eq!(answer, Answer::Done);
+        let answer = apply_change(store, id, entry(&granted[0], seq, step)).await;
+        assert_eq!(answer, ChangeAnswer::Applied);
     }
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!(view.row.lease.state, TaskState::NeedsReview);
     view.row
 }
 
-fn decision(row: &TaskRow, review: Review, reason: &str) -> Change {
-    Change::Review {
+fn decision(row: &TaskRecord, review: ReviewAction, reason: &str) -> TaskChange {
+    TaskChange::Review {
         review,
         record: ReviewRecord {
-            accepted: review == Review::Accept,
+            accepted: review == ReviewAction::Accept,
             by: "ada".to_owned(),
             stated_by: None,
             reason: reason.to_owned(),
             target: ReviewTarget {
-                attempt: Some(row.lease.last_run),
+                attempt: Some(row.lease.last_attempt),
                 tree: Some(TreeId::new("ab12")),
             },
         },
@@ -49,14 +51,14 @@ fn decision(row: &TaskRow, review: Review, reason: &str) -> Change {
     }
 }
 
-fn code(answer: &Answer) -> Option<RefusalCode> {
+fn code(answer: &ChangeAnswer) -> Option<RefusalCode> {
     match answer {
-        Answer::Done => None,
-        Answer::Refused { code, .. } => Some(*code),
+        ChangeAnswer::Applied => None,
+        ChangeAnswer::Refused { code, .. } => Some(*code),
     }
 }
 
-pub(super) async fn review_counts_for_the_work_it_decided_on(stage: Stage) {
+pub(super) async fn review_counts_for_the_work_it_decided_on(stage: StoreFixture) {
     let store = stage.open().await;
     let store = store.as_ref();
     let new = task(1, 0, &[]);
@@ -65,7 +67,7 @@ pub(super) async fn review_counts_for_the_work_it_decided_on(stage: Stage) {
     let first = hand_in(store, id, 1).await;
 
     let mut other_attempt = first.clone();
-    other_attempt.lease.last_run = 2;
+    other_attempt.lease.last_attempt = 2;
     let mut other_grant = first.clone();
     other_grant.lease.epoch += 1;
     let mut other_journal = first.clone();
@@ -75,14 +77,14 @@ pub(super) async fn review_counts_for_the_work_it_decided_on(stage: Stage) {
         (other_grant, RefusalCode::Conflict),
         (other_journal, RefusalCode::Gap),
     ] {
-        let answer = told(store, id, decision(&row, Review::Accept, "")).await;
+        let answer = apply_change(store, id, decision(&row, ReviewAction::Accept, "")).await;
         assert_eq!(code(&answer), Some(expected));
         let (view, _) = store.task(id).await.unwrap().unwrap();
         assert_eq!(view.row, first, "what is refused changes nothing");
     }
 
-    let back = told(store, id, decision(&first, Review::Retry, "more")).await;
-    assert_eq!(back, Answer::Done);
+    let back = apply_change(store, id, decision(&first, ReviewAction::Retry, "more")).await;
+    assert_eq!(back, ChangeAnswer::Applied);
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!(
         (view.row.lease.state, view.row.reason),
@@ -90,15 +92,15 @@ pub(super) async fn review_counts_for_the_work_it_decided_on(stage: Stage) {
     );
     let second = hand_in(store, id, 2).await;
     assert_eq!(second.lease.review, None, "another attempt began");
-    let stale = told(store, id, decision(&first, Review::Accept, "")).await;
+    let stale = apply_change(store, id, decision(&first, ReviewAction::Accept, "")).await;
     assert_eq!(code(&stale), Some(RefusalCode::Conflict));
 
     // Of many at once, one decides.
     let all = (0..10).map(|number| {
-        let review = [Review::Accept, Review::Reject][number % 2];
+        let review = [ReviewAction::Accept, ReviewAction::Reject][number % 2];
         store.change(id, decision(&second, review, &number.to_string()))
     });
-    let answers = futures(all).await;
+    let answers = poll_in_order(all).await;
     let decided = answers
         .into_iter()
         .flatten()
@@ -121,7 +123,7 @@ pub(super) async fn review_counts_for_the_work_it_decided_on(stage: Stage) {
     );
     assert_eq!(view.row.reason, Some(review.summary()));
     assert_eq!(review.target.attempt, Some(2));
-    replays(store, id).await;
+    assert_log_replays(store, id).await;
 }
 
 /// What earlier releases wrote in the place of a review: a rejection with another attempt.

@@ -1,10 +1,10 @@
 //! The way to a database server, encrypted: held against the server's certificate, its name and whom we trust.
 
-use selvedge_store::hub::{HubStoreError, PostgresHub, Queue, Settings};
-use selvedge_testkit::{Authority, Postgres};
+use selvedge_store::hub::{HubStoreError, PostgresHub, Queue, StoreSettings};
+use selvedge_testkit::{Postgres, TestCa};
 
 async fn open(url: &str) -> Result<PostgresHub, HubStoreError> {
-    PostgresHub::open(url, None, Settings::default()).await
+    PostgresHub::open(url, None, StoreSettings::default()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -13,19 +13,28 @@ async fn a_server_is_believed_by_its_certificate_alone() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let authority = Authority::certifying(&directory.path().join("known"), &["localhost"]);
-    let stranger = Authority::certifying(&directory.path().join("stranger"), &["localhost"]);
-    let server = Postgres::encrypted(&authority);
-    let at = |host: &str, mode: &str, of: &Authority| {
-        let roots = of.roots().display().to_string().replace('/', "%2F");
-        format!("{}?sslmode={mode}&sslrootcert={roots}", server.url_at(host))
+    let authority =
+        TestCa::with_server_certificate(&directory.path().join("known"), &["localhost"]);
+    let stranger =
+        TestCa::with_server_certificate(&directory.path().join("stranger"), &["localhost"]);
+    let server = Postgres::with_tls(&authority);
+    let at = |host: &str, mode: &str, of: &TestCa| {
+        let roots = of
+            .ca_certificate_path()
+            .display()
+            .to_string()
+            .replace('/', "%2F");
+        format!(
+            "{}?sslmode={mode}&sslrootcert={roots}",
+            server.network_url(host)
+        )
     };
     for mode in ["require", "verify-full"] {
         let hub = open(&at("localhost", mode, &authority)).await.unwrap();
         hub.now().await.unwrap();
         let ours = "SELECT count(*) FILTER (WHERE s.ssl), count(*) FROM pg_stat_ssl s JOIN pg_stat_activity a
                     USING (pid) WHERE a.application_name = 'selvedge hub'";
-        let counted = server.sql(&server.url("selvedge", "postgres"), ours);
+        let counted = server.run_sql(&server.url("selvedge", "postgres"), ours);
         let (encrypted, all) = counted.trim().split_once('|').unwrap();
         assert_eq!(encrypted, all, "{mode}");
         assert_ne!(all, "0");

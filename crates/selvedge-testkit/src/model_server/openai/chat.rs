@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::{EVENT_STREAM, event, halves};
-use crate::model_server::reply::Reply;
-use crate::model_server::request::Request;
-use crate::model_server::script::{ToolCall, Turn, Usage};
+use super::{EVENT_STREAM, event, split_in_half};
+use crate::model_server::reply::ServerReply;
+use crate::model_server::request::RecordedRequest;
+use crate::model_server::script::{ScriptedToolCall, ScriptedTurn, TurnUsage};
 
-pub(super) fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
+pub(super) fn render_turn(request: &RecordedRequest, turn: &ScriptedTurn, id: &str) -> ServerReply {
     let record = |object: &str, choices: Value| {
         json!({
             "id": format!("chatcmpl_scripted_{id}"),
@@ -36,14 +36,14 @@ pub(super) fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
         let choice = json!([{"index": 0, "message": message, "finish_reason": reason}]);
         let mut whole = record("chat.completion", choice);
         whole["usage"] = usage(turn.usage);
-        return Reply::json(&whole);
+        return ServerReply::json(&whole);
     }
     let chunk = |delta: Value, reason: Option<&str>| {
         let choice = json!([{"index": 0, "delta": delta, "finish_reason": reason}]);
         record("chat.completion.chunk", choice)
     };
     let mut chunks = vec![chunk(json!({"role": "assistant", "content": ""}), None)];
-    let pieces = halves(&turn.text)
+    let pieces = split_in_half(&turn.text)
         .into_iter()
         .filter(|piece| !piece.is_empty());
     chunks.extend(pieces.map(|piece| chunk(json!({"content": piece}), None)));
@@ -55,10 +55,10 @@ pub(super) fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
     chunks.push(counts);
     let mut events: Vec<_> = chunks.iter().map(event).collect();
     events.push("data: [DONE]\n\n".to_owned());
-    Reply::stream(EVENT_STREAM, events)
+    ServerReply::stream(EVENT_STREAM, events)
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(usage: TurnUsage) -> Value {
     let input = usage.input + usage.cache_read + usage.cache_write;
     json!({
         "prompt_tokens": input,
@@ -68,7 +68,7 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-fn call((index, call): (usize, &ToolCall), id: &str) -> Value {
+fn call((index, call): (usize, &ScriptedToolCall), id: &str) -> Value {
     json!({
         "index": index,
         "id": format!("call_scripted_{id}_{index}"),
@@ -85,6 +85,6 @@ fn call_deltas(call: &Value) -> Vec<Value> {
     let grow = |piece| json!({"index": call["index"], "function": {"arguments": piece}});
     [opening]
         .into_iter()
-        .chain(halves(arguments).map(grow))
+        .chain(split_in_half(arguments).map(grow))
         .collect()
 }

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::{EVENT_STREAM, event, halves};
-use crate::model_server::reply::Reply;
-use crate::model_server::request::Request;
-use crate::model_server::script::{ToolCall, Turn, Usage};
+use super::{EVENT_STREAM, event, split_in_half};
+use crate::model_server::reply::ServerReply;
+use crate::model_server::request::RecordedRequest;
+use crate::model_server::script::{ScriptedToolCall, ScriptedTurn, TurnUsage};
 
-pub(super) fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
+pub(super) fn render_turn(request: &RecordedRequest, turn: &ScriptedTurn, id: &str) -> ServerReply {
     let items = items(turn, id);
     let response = |status: &str, output: &[Value]| {
         json!({
@@ -22,7 +22,7 @@ pub(super) fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
         })
     };
     if request.body["stream"] != true {
-        return Reply::json(&response("completed", &items));
+        return ServerReply::json(&response("completed", &items));
     }
     let opening = response("in_progress", &[]);
     let mut events = vec![json!({"type": "response.created", "response": opening})];
@@ -31,10 +31,10 @@ pub(super) fn say(request: &Request, turn: &Turn, id: &str) -> Reply {
     }
     let whole = response("completed", &items);
     events.push(json!({"type": "response.completed", "response": whole}));
-    Reply::stream(EVENT_STREAM, events.iter().map(event).collect())
+    ServerReply::stream(EVENT_STREAM, events.iter().map(event).collect())
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage(usage: TurnUsage) -> Value {
     let input = usage.input + usage.cache_read + usage.cache_write;
     json!({
         "input_tokens": input,
@@ -45,7 +45,7 @@ fn usage(usage: Usage) -> Value {
     })
 }
 
-fn items(turn: &Turn, id: &str) -> Vec<Value> {
+fn items(turn: &ScriptedTurn, id: &str) -> Vec<Value> {
     let text = Some(&turn.text).filter(|text| !text.is_empty());
     let message = text.map(|text| {
         json!({
@@ -56,7 +56,7 @@ fn items(turn: &Turn, id: &str) -> Vec<Value> {
             "content": [{"type": "output_text", "text": text, "annotations": []}],
         })
     });
-    let call = |(index, call): (usize, &ToolCall)| {
+    let call = |(index, call): (usize, &ScriptedToolCall)| {
         let call_id = format!("call_scripted_{id}_{index}");
         let item_id = format!("fc_scripted_{id}_{index}");
         match &call.input {
@@ -85,7 +85,7 @@ fn item_events(index: usize, item: &Value) -> Vec<Value> {
     }
     let added =
         json!({"type": "response.output_item.added", "output_index": index, "item": opening});
-    let deltas = text.map(halves).into_iter().flatten().map(|piece| {
+    let deltas = text.map(split_in_half).into_iter().flatten().map(|piece| {
         json!({
             "type": "response.output_text.delta", "output_index": index, "content_index": 0,
             "item_id": item["id"], "delta": piece,

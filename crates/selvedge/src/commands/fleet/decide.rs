@@ -1,68 +1,70 @@
 //! Stopping, making again, and deciding.
 
-use selvedge_core::fleet::{
+use selvedge_core::model::{ReviewTarget, exit_code};
+use selvedge_core::protocol::{
     CancelRequest, ReviewDecision, ReviewRequest, SubmitAnswer, TaskRow, TaskState,
 };
-use selvedge_core::model::{ReviewTarget, exit_code};
 
-use super::{follow, named, row, short};
+use super::{fetch_task, find_task, follow, short_id};
 use crate::cli::{CancelArgs, RetryArgs, ReviewArgs};
 use crate::commands::{environment, review};
 use crate::error::CliError;
-use crate::fleet::Hub;
-use crate::output::{Format, Output, json, style};
+use crate::hub_client::HubClient;
+use crate::output::{OutputFormat, OutputOptions, json, style};
 
-pub(super) async fn cancel(hub: &Hub, args: &CancelArgs) -> Result<u8, CliError> {
-    let task = named(hub, &args.task).await?;
+pub(super) async fn cancel(hub: &HubClient, args: &CancelArgs) -> Result<u8, CliError> {
+    let task = find_task(hub, &args.task).await?;
     let request = CancelRequest {
         reason: args.reason.clone(),
     };
     let _: serde_json::Value = hub
         .post(&format!("/tasks/{task}/cancel"), &request, &[])
         .await?;
-    say(&row(hub, task).await?, args.format);
+    print_task(&fetch_task(hub, task).await?, args.format);
     Ok(exit_code::VERIFIED)
 }
 
-pub(super) async fn retry(hub: &Hub, args: &RetryArgs) -> Result<u8, CliError> {
-    let task = named(hub, &args.task).await?;
+pub(super) async fn retry(hub: &HubClient, args: &RetryArgs) -> Result<u8, CliError> {
+    let task = find_task(hub, &args.task).await?;
     let nothing = serde_json::json!({});
     let answer: SubmitAnswer = hub
         .post(&format!("/tasks/{task}/retry"), &nothing, &[])
         .await?;
     if args.watch {
-        return follow::follow(hub, answer.task_id, &Output::from(args.format)).await;
+        return follow::follow_task(hub, answer.task_id, &OutputOptions::from(args.format)).await;
     }
     match args.format {
-        Format::Human => outln!(
+        OutputFormat::Human => outln!(
             "{}: {} (made from {})\n  {} selvedge watch {}",
             answer.state.as_str(),
             answer.task_id,
-            short(task),
+            short_id(task),
             style::dim("live:"),
-            short(answer.task_id)
+            short_id(answer.task_id)
         ),
-        Format::Json | Format::Jsonl => json::print(&answer),
+        OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&answer),
     }
     Ok(exit_code::VERIFIED)
 }
 
-pub(super) async fn review(hub: &Hub, args: &ReviewArgs) -> Result<u8, CliError> {
-    let task = named(hub, args.run.as_deref().unwrap_or("last")).await?;
-    let row = row(hub, task).await?;
+pub(super) async fn review(hub: &HubClient, args: &ReviewArgs) -> Result<u8, CliError> {
+    let task = find_task(hub, args.run.as_deref().unwrap_or("last")).await?;
+    let row = fetch_task(hub, task).await?;
     let target = row.awaiting_review.clone().unwrap_or(ReviewTarget {
         // A hub of an earlier release.
         attempt: Some(row.attempts),
         tree: None,
     });
     if row.state == TaskState::NeedsReview {
-        target.check(&review::named(args)).map_err(|stale| {
-            CliError::usage(stale).hint(format!(
+        target
+            .check(&review::requested_target(args))
+            .map_err(|stale| {
+                CliError::usage(stale).hint(format!(
                 "`selvedge show {}` shows the work; decide again with what is awaiting review now",
-                short(task)
+                short_id(task)
             ))
-        })?;
-        review::say(args, &format!("task {}", short(task)), &target);
+            })?;
+        review::print_target(args, &format!("task {}", short_id(task)), &target);
     }
     let environment = environment();
     let user = environment.iter().find(|(name, _)| name == "USER");
@@ -82,12 +84,12 @@ pub(super) async fn review(hub: &Hub, args: &ReviewArgs) -> Result<u8, CliError>
         .post(&format!("/tasks/{task}/review"), &request, &[])
         .await?;
     // As a local review carries the run on to where it stops by itself.
-    follow::follow(hub, task, &Output::from(args.format)).await
+    follow::follow_task(hub, task, &OutputOptions::from(args.format)).await
 }
 
-fn say(row: &TaskRow, format: Format) {
+fn print_task(row: &TaskRow, format: OutputFormat) {
     match format {
-        Format::Human => outln!("{}: task {}", row.state.as_str(), row.task_id),
-        Format::Json | Format::Jsonl => json::print(row),
+        OutputFormat::Human => outln!("{}: task {}", row.state.as_str(), row.task_id),
+        OutputFormat::Json | OutputFormat::Jsonl => json::print_json(row),
     }
 }

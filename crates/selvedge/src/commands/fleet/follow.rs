@@ -2,184 +2,189 @@
 
 use std::time::Duration;
 
-use selvedge_core::fleet::{ProgressEvent, TaskRow, TaskState};
-use selvedge_core::machine::{Run, State, evolve};
+use selvedge_core::machine::{JournalState, Run, evolve};
 use selvedge_core::model::{Envelope, Outcome, TaskId, exit_code};
+use selvedge_core::protocol::{ProgressEvent, TaskRow, TaskState};
 use selvedge_engine::activity::Activity;
 
-use super::{plan, row, short};
+use super::{fetch_task, plan, short_id};
 use crate::error::CliError;
-use crate::fleet::{Frame, Hub, HubError};
-use crate::output::{Format, Output, Watch, json, style, watch};
+use crate::hub_client::{HubClient, HubError, TaskStreamEvent};
+use crate::output::{OutputFormat, OutputOptions, Reporter, json, reporter_for, style};
 
 /// How long to wait before a stream that broke off is taken up again.
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(200);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(10);
 
 /// Watches a task until it is over, or waits for a person; the exit code.
-pub(super) async fn follow(hub: &Hub, task: TaskId, output: &Output) -> Result<u8, CliError> {
-    let watch = watch(output);
-    let mut follower = Follower {
-        state: State::default(),
-        standing: row(hub, task).await?,
-        said: String::new(),
+pub(super) async fn follow_task(
+    hub: &HubClient,
+    task: TaskId,
+    output: &OutputOptions,
+) -> Result<u8, CliError> {
+    let watch = reporter_for(output);
+    let mut follower = TaskFollower {
+        state: JournalState::default(),
+        task: fetch_task(hub, task).await?,
+        last_status: String::new(),
         output,
     };
-    let mut wait = FIRST_WAIT;
+    let mut wait = MIN_RECONNECT_DELAY;
     loop {
         let before = follower.state.seq;
-        match follower.until_broken(hub, task, watch.as_ref()).await {
+        match follower.follow_stream(hub, task, watch.as_ref()).await {
             Ok(true) => break,
             Ok(false) => {}
-            Err(error) if error.passes() => {}
+            Err(error) if error.is_retryable() => {}
             Err(error) => return Err(error.into()),
         }
         wait = if follower.state.seq > before {
-            FIRST_WAIT
+            MIN_RECONNECT_DELAY
         } else {
-            (wait * 2).min(LONGEST_WAIT)
+            (wait * 2).min(MAX_RECONNECT_DELAY)
         };
         tokio::time::sleep(wait).await;
     }
-    follower.close(hub, task, watch.as_ref()).await
+    follower.report_end(hub, task, watch.as_ref()).await
 }
 
-struct Follower<'a> {
-    state: State,
-    standing: TaskRow,
-    said: String,
-    output: &'a Output,
+struct TaskFollower<'a> {
+    state: JournalState,
+    task: TaskRow,
+    last_status: String,
+    output: &'a OutputOptions,
 }
 
-impl Follower<'_> {
+impl TaskFollower<'_> {
     /// Whether it is over, and all of it was seen.
     fn is_over(&self) -> bool {
-        self.stands_still() && self.state.seq >= self.standing.last_event_seq
+        self.is_at_rest() && self.state.seq >= self.task.last_event_seq
     }
 
-    fn stands_still(&self) -> bool {
-        let state = self.standing.state;
+    fn is_at_rest(&self) -> bool {
+        let state = self.task.state;
         state.is_terminal()
             || state == TaskState::NeedsReview
-            || self.standing.plan_waits_for_review()
+            || self.task.is_plan_awaiting_review()
     }
 
-    async fn until_broken(
+    async fn follow_stream(
         &mut self,
-        hub: &Hub,
+        hub: &HubClient,
         task: TaskId,
-        watch: &dyn Watch,
+        watch: &dyn Reporter,
     ) -> Result<bool, HubError> {
         let before = self.state.seq;
-        let mut frames = hub.follow(task, before).await?;
-        self.standing = row(hub, task).await?;
-        self.say_standing();
+        let mut frames = hub.stream_task(task, before).await?;
+        self.task = fetch_task(hub, task).await?;
+        self.print_status();
         while !self.is_over() {
             match frames.next().await? {
                 None => {
-                    self.standing = row(hub, task).await?;
+                    self.task = fetch_task(hub, task).await?;
                     // A hub that keeps its journals for a time only has nothing more to tell.
-                    let is_forgotten = self.stands_still() && self.state.seq == before;
+                    let is_forgotten = self.is_at_rest() && self.state.seq == before;
                     return Ok(self.is_over() || is_forgotten);
                 }
-                Some(Frame::Event(envelope)) => self.event(&envelope, watch),
-                Some(Frame::Activity(activity)) => {
+                Some(TaskStreamEvent::Event(envelope)) => self.apply_event(&envelope, watch),
+                Some(TaskStreamEvent::Activity(activity)) => {
                     if let Some(activity) = as_activity(activity) {
-                        watch.activity(activity);
+                        watch.on_activity(activity);
                     }
                 }
-                Some(Frame::State(row)) => {
-                    if self.output.format == Format::Human {
-                        let news = plan::news(&self.standing, &row);
+                Some(TaskStreamEvent::State(row)) => {
+                    if self.output.format == OutputFormat::Human {
+                        let news = plan::changed_subtasks(&self.task, &row);
                         for line in news {
                             errln!("{line}");
                         }
                     }
-                    self.standing = *row;
-                    self.say_standing();
+                    self.task = *row;
+                    self.print_status();
                 }
             }
         }
         Ok(true)
     }
 
-    fn event(&mut self, envelope: &Envelope, watch: &dyn Watch) {
+    fn apply_event(&mut self, envelope: &Envelope, watch: &dyn Reporter) {
         if envelope.seq != self.state.seq + 1 {
             return;
         }
         self.state = evolve(std::mem::take(&mut self.state), envelope);
         if let Some(run) = &self.state.run {
-            watch.event(envelope, run);
+            watch.on_event(envelope, run);
         }
     }
 
     /// What a local run never is: waiting for somebody to take it.
-    fn say_standing(&mut self) {
-        let state = self.standing.state;
-        if self.output.format != Format::Human {
+    fn print_status(&mut self) {
+        let state = self.task.state;
+        if self.output.format != OutputFormat::Human {
             return;
         }
         let word = match state {
-            TaskState::Queued | TaskState::Offered => match &self.standing.unplaceable {
+            TaskState::Queued | TaskState::Offered => match &self.task.unplaceable {
                 Some(why) => format!("waits: {why}"),
                 None => "waits for a worker".to_owned(),
             },
             TaskState::Backoff => "a worker was lost; another will go on".to_owned(),
             TaskState::Cancelling => "is being stopped".to_owned(),
             TaskState::Running => {
-                let worker = self.standing.worker.as_deref().unwrap_or("a worker");
+                let worker = self.task.worker.as_deref().unwrap_or("a worker");
                 format!("is with {worker}")
             }
             _ => return,
         };
-        if word == self.said {
+        if word == self.last_status {
             return;
         }
-        self.said.clone_from(&word);
-        let id = short(self.standing.task_id);
+        self.last_status.clone_from(&word);
+        let id = short_id(self.task.task_id);
         errln!(
             "{}",
-            style::dim(format!("task {id} {}", crate::output::plain(&word)))
+            style::dim(format!("task {id} {}", crate::output::sanitize_text(&word)))
         );
     }
 
-    async fn close(&self, hub: &Hub, task: TaskId, watch: &dyn Watch) -> Result<u8, CliError> {
+    async fn report_end(
+        &self,
+        hub: &HubClient,
+        task: TaskId,
+        watch: &dyn Reporter,
+    ) -> Result<u8, CliError> {
         let told = self
             .state
             .run
             .as_ref()
             .filter(|run| run.finished || run.review.is_some());
         if let Some(run) = told {
-            watch.run_over(run);
-        } else if !self.standing.subtasks.is_empty() {
+            watch.report_run_end(run);
+        } else if !self.task.subtasks.is_empty() {
             match self.output.format {
-                Format::Human => out!("\n{}", plan::story(&self.standing)),
-                _ => json::print(&plan::result(hub, &self.standing).await?),
+                OutputFormat::Human => out!("\n{}", plan::format_plan(&self.task)),
+                _ => json::print_json(&plan::fetch_plan_result(hub, &self.task).await?),
             }
-            return Ok(self.standing.plan_outcome().exit_code());
-        } else if self.output.format == Format::Human {
-            let word = self.standing.state.as_str();
-            let reason = self
-                .standing
-                .reason
-                .clone()
-                .or(self.standing.cancel_reason.clone());
-            let reason = reason.map(|it| format!(": {}", crate::output::plain(&it)));
+            return Ok(self.task.plan_outcome().exit_code());
+        } else if self.output.format == OutputFormat::Human {
+            let word = self.task.state.as_str();
+            let reason = self.task.reason.clone().or(self.task.cancel_reason.clone());
+            let reason = reason.map(|it| format!(": {}", crate::output::sanitize_text(&it)));
             outln!("\n{}{}", style::bad(word), reason.unwrap_or_default());
         } else {
             let result: Result<serde_json::Value, _> =
                 hub.get(&format!("/tasks/{task}/result"), &[]).await;
             match result {
-                Ok(result) => json::print(&result),
-                Err(_) => json::print(&self.standing),
+                Ok(result) => json::print_json(&result),
+                Err(_) => json::print_json(&self.task),
             }
         }
-        Ok(code(&self.standing, told.map(Run::outcome)))
+        Ok(task_exit_code(&self.task, told.map(Run::outcome)))
     }
 }
 
 /// The exit code that the same end of a local run has.
-fn code(standing: &TaskRow, told: Option<Outcome>) -> u8 {
+fn task_exit_code(standing: &TaskRow, told: Option<Outcome>) -> u8 {
     if let Some(outcome) = standing.outcome.or(told) {
         return outcome.exit_code();
     }

@@ -3,17 +3,17 @@
 
 mod decide;
 mod follow;
-mod look;
 mod plan;
+mod queries;
 mod submit;
 mod tokens;
 
 use std::path::Path;
 
-use selvedge_core::fleet::{JournalPage, TaskPage, TaskRow};
-use selvedge_core::machine::{State, evolve};
+use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, RunId, TaskId};
-use selvedge_face::stats::Figures;
+use selvedge_core::protocol::{JournalPage, TaskPage, TaskRow};
+use selvedge_face::stats::StatsReport;
 
 use super::environment;
 use crate::cli::{
@@ -21,111 +21,121 @@ use crate::cli::{
     TokensArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
 use crate::error::CliError;
-use crate::fleet::{Account, Hub, HubArgs, HubError};
-use crate::local::Home;
-use crate::output::Output;
-use crate::worker::{self, Work};
+use crate::hub_client::{HubArgs, HubClient, HubCredentials, HubError};
+use crate::local::StateDir;
+use crate::output::OutputOptions;
+use crate::worker::{self, WorkerOptions};
 
 /// Pages of tasks that are looked through for a short name.
-const PAGES: usize = 20;
-const PAGE: usize = 100;
+const MAX_PAGES: usize = 20;
+const TASKS_PER_PAGE: usize = 100;
 /// Events of a journal at a time.
-const EVENTS: usize = 500;
+const EVENTS_PER_PAGE: usize = 500;
 
 pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
     let environment = environment();
-    let account = args.hub.needed(&environment)?;
+    let account = args.hub.require_credentials(&environment)?;
     let workdir = match args.workdir {
         Some(workdir) => workdir,
-        None => Home::find(&environment)?.root().join("worker"),
+        None => StateDir::from_environment(&environment)?
+            .root()
+            .join("worker"),
     };
     let mut allowed = Vec::new();
     for path in &args.allow {
-        allowed.push(super::directory(Some(path))?);
+        allowed.push(super::canonical_directory(Some(path))?);
     }
-    worker::run(Work {
-        account,
+    worker::run(WorkerOptions {
+        credentials: account,
         name: args.name,
         labels: args.labels,
         slots: args.slots,
         workdir,
-        allowed,
+        allowed_paths: allowed,
         environment,
     })
 }
 
 pub(super) fn submit(args: &SubmitArgs) -> Result<u8, CliError> {
-    on_hub(&args.hub.needed(&environment())?, async |hub| {
-        submit::submit(&hub, args).await
-    })
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| submit::submit(&hub, args).await,
+    )
 }
 
 /// `selvedge run --hub`: submits, and watches.
-pub(super) fn run(args: &RunArgs, account: &Account) -> Result<u8, CliError> {
-    on_hub(account, async |hub| submit::run(&hub, args).await)
+pub(super) fn run(args: &RunArgs, account: &HubCredentials) -> Result<u8, CliError> {
+    with_hub(account, async |hub| submit::run(&hub, args).await)
 }
 
 pub(super) fn watch(args: &WatchArgs) -> Result<u8, CliError> {
-    on_hub(&args.hub.needed(&environment())?, async |hub| {
-        let task = named(&hub, &args.task).await?;
-        follow::follow(&hub, task, &Output::from(args.format)).await
-    })
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| {
+            let task = find_task(&hub, &args.task).await?;
+            follow::follow_task(&hub, task, &OutputOptions::from(args.format)).await
+        },
+    )
 }
 
 pub(super) fn cancel(args: &CancelArgs) -> Result<u8, CliError> {
-    on_hub(&args.hub.needed(&environment())?, async |hub| {
-        decide::cancel(&hub, args).await
-    })
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| decide::cancel(&hub, args).await,
+    )
 }
 
 pub(super) fn retry(args: &RetryArgs) -> Result<u8, CliError> {
-    on_hub(&args.hub.needed(&environment())?, async |hub| {
-        decide::retry(&hub, args).await
-    })
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| decide::retry(&hub, args).await,
+    )
 }
 
 pub(super) fn workers(args: &WorkersArgs) -> Result<u8, CliError> {
-    on_hub(&args.hub.needed(&environment())?, async |hub| {
-        look::workers(&hub, args).await
-    })
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| queries::workers(&hub, args).await,
+    )
 }
 
 pub(super) fn tokens(args: &TokensArgs) -> Result<u8, CliError> {
-    on_hub(&args.hub.needed(&environment())?, async |hub| {
-        tokens::tokens(&hub, args).await
-    })
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| tokens::tokens(&hub, args).await,
+    )
 }
 
-pub(super) fn list(args: &ListArgs, account: &Account) -> Result<u8, CliError> {
-    on_hub(account, async |hub| look::list(&hub, args).await)
+pub(super) fn list(args: &ListArgs, account: &HubCredentials) -> Result<u8, CliError> {
+    with_hub(account, async |hub| queries::list(&hub, args).await)
 }
 
 /// What the loop bought on a hub.
-pub(super) fn figures(args: &StatsArgs, account: &Account) -> Result<Figures, CliError> {
-    is_elsewhere(args.dir.as_deref())?;
-    on_hub(account, async |hub| look::figures(&hub, args.days).await)
+pub(super) fn figures(args: &StatsArgs, account: &HubCredentials) -> Result<StatsReport, CliError> {
+    reject_dir(args.dir.as_deref())?;
+    with_hub(account, async |hub| queries::figures(&hub, args.days).await)
 }
 
-pub(super) fn show(args: &ShowArgs, account: &Account) -> Result<u8, CliError> {
-    on_hub(account, async |hub| look::show(&hub, args).await)
+pub(super) fn show(args: &ShowArgs, account: &HubCredentials) -> Result<u8, CliError> {
+    with_hub(account, async |hub| queries::show(&hub, args).await)
 }
 
-pub(super) fn review(args: &ReviewArgs, account: &Account) -> Result<u8, CliError> {
-    on_hub(account, async |hub| decide::review(&hub, args).await)
+pub(super) fn review(args: &ReviewArgs, account: &HubCredentials) -> Result<u8, CliError> {
+    with_hub(account, async |hub| decide::review(&hub, args).await)
 }
 
 /// The hub that is meant, where a command means this machine's runs without one.
-pub(super) fn account(args: &HubArgs) -> Result<Option<Account>, CliError> {
-    args.account(&environment())
+pub(super) fn hub_credentials(args: &HubArgs) -> Result<Option<HubCredentials>, CliError> {
+    args.credentials(&environment())
 }
 
-fn on_hub<T, F>(account: &Account, play: F) -> Result<T, CliError>
+fn with_hub<T, F>(account: &HubCredentials, play: F) -> Result<T, CliError>
 where
-    F: AsyncFnOnce(Hub) -> Result<T, CliError>,
+    F: AsyncFnOnce(HubClient) -> Result<T, CliError>,
 {
-    let hub = Hub::new(account)?;
-    if hub.is_in_clear() {
-        super::notice("the token crosses the network in clear: use https");
+    let hub = HubClient::new(account)?;
+    if hub.is_unencrypted() {
+        super::print_notice("the token crosses the network in clear: use https");
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -135,7 +145,7 @@ where
 }
 
 /// The task that a person means by a name: its id, four digits or more from either end, or `last`.
-async fn named(hub: &Hub, name: &str) -> Result<TaskId, CliError> {
+async fn find_task(hub: &HubClient, name: &str) -> Result<TaskId, CliError> {
     if let Ok(id) = name.parse() {
         return Ok(id);
     }
@@ -148,8 +158,8 @@ async fn named(hub: &Hub, name: &str) -> Result<TaskId, CliError> {
     }
     let mut found = Vec::new();
     let mut cursor = None;
-    for _ in 0..PAGES {
-        let page = page(hub, &[], PAGE, cursor).await?;
+    for _ in 0..MAX_PAGES {
+        let page = fetch_task_page(hub, &[], TASKS_PER_PAGE, cursor).await?;
         if newest {
             let first = page.tasks.first().map(|row| row.task_id);
             return first.ok_or_else(|| {
@@ -178,8 +188,8 @@ async fn named(hub: &Hub, name: &str) -> Result<TaskId, CliError> {
     }
 }
 
-async fn page(
-    hub: &Hub,
+async fn fetch_task_page(
+    hub: &HubClient,
     filter: &[(&str, String)],
     limit: usize,
     cursor: Option<String>,
@@ -191,14 +201,17 @@ async fn page(
 }
 
 /// A task's journal folded; each event is shown as it comes.
-async fn journal(
-    hub: &Hub,
+async fn fold_journal(
+    hub: &HubClient,
     task: TaskId,
     mut each: impl FnMut(&serde_json::Value),
-) -> Result<State, HubError> {
-    let (mut state, mut after) = (State::default(), 0);
+) -> Result<JournalState, HubError> {
+    let (mut state, mut after) = (JournalState::default(), 0);
     loop {
-        let query = [("after", after.to_string()), ("limit", EVENTS.to_string())];
+        let query = [
+            ("after", after.to_string()),
+            ("limit", EVENTS_PER_PAGE.to_string()),
+        ];
         let page: JournalPage = hub.get(&format!("/tasks/{task}/journal"), &query).await?;
         for event in &page.events {
             each(event);
@@ -213,15 +226,15 @@ async fn journal(
     }
 }
 
-async fn row(hub: &Hub, task: TaskId) -> Result<TaskRow, HubError> {
+async fn fetch_task(hub: &HubClient, task: TaskId) -> Result<TaskRow, HubError> {
     hub.get(&format!("/tasks/{task}"), &[]).await
 }
 
-fn short(task: TaskId) -> String {
+fn short_id(task: TaskId) -> String {
     RunId::from(task).short()
 }
 
-fn is_elsewhere(dir: Option<&Path>) -> Result<(), CliError> {
+fn reject_dir(dir: Option<&Path>) -> Result<(), CliError> {
     match dir {
         None => Ok(()),
         Some(_) => Err(CliError::usage(

@@ -3,23 +3,26 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use selvedge_core::fleet::{SubtaskRow, TaskResult, TaskRow, TaskState};
+use selvedge_core::format::{cost, counted};
 use selvedge_core::model::PlanResult;
-use selvedge_core::words::{cost, counted};
+use selvedge_core::protocol::{SubtaskRow, TaskResult, TaskRow, TaskState};
 
-use super::{journal, short};
-use crate::fleet::{Hub, HubError};
-use crate::output::words::outcome_word;
-use crate::output::{one_line, plain, style};
+use super::{fold_journal, short_id};
+use crate::hub_client::{HubClient, HubError};
+use crate::output::labels::outcome_label;
+use crate::output::{one_line, sanitize_text, style};
 
 /// How much of a subtask's name is shown, in characters.
 const ID_WIDTH: usize = 24;
 
 /// The same object as of a plan that was carried out here.
-pub(super) async fn result(hub: &Hub, plan: &TaskRow) -> Result<PlanResult, HubError> {
+pub(super) async fn fetch_plan_result(
+    hub: &HubClient,
+    plan: &TaskRow,
+) -> Result<PlanResult, HubError> {
     let mut runs = BTreeMap::new();
     for row in plan.subtasks.iter().filter(|row| row.state.is_some()) {
-        let run = journal(hub, row.task_id, |_| {}).await?.run;
+        let run = fold_journal(hub, row.task_id, |_| {}).await?.run;
         runs.extend(run.map(|run| (run.run_id, run)));
     }
     let mut told: Option<TaskResult> = None;
@@ -31,22 +34,22 @@ pub(super) async fn result(hub: &Hub, plan: &TaskRow) -> Result<PlanResult, HubE
 }
 
 /// How every subtask stands, and how the plan does, for people.
-pub(super) fn story(plan: &TaskRow) -> String {
+pub(super) fn format_plan(plan: &TaskRow) -> String {
     let mut text = String::new();
     for (number, row) in (1..).zip(&plan.subtasks) {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {number} {}", line(row));
+        let _ = writeln!(text, "  {number} {}", subtask_line(row));
     }
     let reason = plan.reason.clone().or(plan.cancel_reason.clone());
     let reason = reason
-        .map(|it| format!(": {}", plain(&it)))
+        .map(|it| format!(": {}", sanitize_text(&it)))
         .unwrap_or_default();
-    let _ = writeln!(text, "{}{reason}", outcome_word(plan.plan_outcome()));
+    let _ = writeln!(text, "{}{reason}", outcome_label(plan.plan_outcome()));
     let _ = writeln!(text, "  cost {}", cost(plan.cost));
     text
 }
 
-fn line(row: &SubtaskRow) -> String {
+fn subtask_line(row: &SubtaskRow) -> String {
     let name = style::strong(format!("{:<12}", one_line(&row.id, ID_WIDTH)));
     let reason = row
         .reason
@@ -57,25 +60,25 @@ fn line(row: &SubtaskRow) -> String {
         None => format!("{name} {reason}"),
         Some(_) => format!(
             "{name} {}  {}  {}  {}  {reason}",
-            word(row),
-            short(row.task_id),
+            state_label(row),
+            short_id(row.task_id),
             counted(row.attempts.into(), "attempt"),
             cost(row.cost),
         ),
     }
 }
 
-fn word(row: &SubtaskRow) -> String {
+fn state_label(row: &SubtaskRow) -> String {
     let state = row.state.map_or("not begun", TaskState::as_str);
     let ended = row.state.is_some_and(TaskState::is_terminal);
     match row.outcome.filter(|_| ended) {
-        Some(outcome) => outcome_word(outcome),
+        Some(outcome) => outcome_label(outcome),
         None => style::warning(state.replace('_', " ")),
     }
 }
 
 /// What a subtask's row says that it did not say before.
-pub(super) fn news(before: &TaskRow, now: &TaskRow) -> Vec<String> {
+pub(super) fn changed_subtasks(before: &TaskRow, now: &TaskRow) -> Vec<String> {
     let known = |row: &&SubtaskRow| {
         let old = before.subtasks.iter().find(|old| old.id == row.id);
         old.is_some_and(|old| (old.state, old.attempts) == (row.state, row.attempts))
@@ -84,5 +87,6 @@ pub(super) fn news(before: &TaskRow, now: &TaskRow) -> Vec<String> {
         .subtasks
         .iter()
         .filter(|row| row.state.is_some() && !known(row));
-    new.map(|row| format!("subtask {}", line(row))).collect()
+    new.map(|row| format!("subtask {}", subtask_line(row)))
+        .collect()
 }

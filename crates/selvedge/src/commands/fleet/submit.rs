@@ -1,85 +1,92 @@
 //! Handing a task in.
 
 use selvedge_core::config::HumanDuration;
-use selvedge_core::fleet::SubmitAnswer;
-use selvedge_core::model::{Budget, Deliver, MicroUsd, RunSpec, Step, StepKind, Task};
+use selvedge_core::model::{Budget, DeliveryMode, MicroUsd, RunSpec, Step, StepKind, Task};
+use selvedge_core::protocol::SubmitAnswer;
 
-use super::{follow, short};
+use super::{follow, short_id};
 use crate::cli::{DeliverTo, RunArgs, SubmitArgs};
-use crate::commands::notice;
+use crate::commands::print_notice;
 use crate::commands::task_file::read_task;
 use crate::error::CliError;
-use crate::fleet::Hub;
-use crate::output::{Format, Output, json, plain, style};
+use crate::hub_client::HubClient;
+use crate::output::{OutputFormat, OutputOptions, json, sanitize_text, style};
 use crate::secrets;
 use selvedge_core::model::exit_code;
 
 /// What `selvedge run` gives a task that says nothing else.
-const RETRIES_OF_RUN: u32 = 2;
+const DEFAULT_RUN_RETRIES: u32 = 2;
 
-pub(super) async fn submit(hub: &Hub, args: &SubmitArgs) -> Result<u8, CliError> {
-    let mut task = asked(args.task.as_deref(), args.file.as_deref())?;
-    put(&mut task.repository, args.repo.clone());
-    put(&mut task.revision, args.rev.clone());
-    put(&mut task.workspace, args.workspace.clone());
-    put(&mut task.agent, args.agent.clone());
-    put(&mut task.max_verification_retries, bounded(args.retries)?);
-    put(&mut task.verification_tier, args.tier);
-    put(&mut task.priority, args.priority);
-    put(&mut task.deliver, args.deliver.map(deliver));
-    checks(&mut task, &args.checks);
-    task.expect_also(&args.expect_test_changes);
+pub(super) async fn submit(hub: &HubClient, args: &SubmitArgs) -> Result<u8, CliError> {
+    let mut task = task_from_args(args.task.as_deref(), args.file.as_deref())?;
+    set_if_some(&mut task.repository, args.repo.clone());
+    set_if_some(&mut task.revision, args.rev.clone());
+    set_if_some(&mut task.workspace, args.workspace.clone());
+    set_if_some(&mut task.agent, args.agent.clone());
+    set_if_some(
+        &mut task.max_verification_retries,
+        validate_retries(args.retries)?,
+    );
+    set_if_some(&mut task.verification_tier, args.tier);
+    set_if_some(&mut task.priority, args.priority);
+    set_if_some(&mut task.deliver, args.deliver.map(to_deliver));
+    set_checks(&mut task, &args.checks);
+    task.add_expected_changes(&args.expect_test_changes);
     if !args.labels.is_empty() {
         task.labels.clone_from(&args.labels);
     }
-    let answer = hand_in(hub, &task, args.idempotency_key.as_deref()).await?;
+    let answer = post_task(hub, &task, args.idempotency_key.as_deref()).await?;
     if args.watch {
-        said(&answer);
-        return follow::follow(hub, answer.task_id, &Output::from(args.format)).await;
+        print_task_id(&answer);
+        return follow::follow_task(hub, answer.task_id, &OutputOptions::from(args.format)).await;
     }
     match args.format {
-        Format::Human => {
-            warn(&answer);
+        OutputFormat::Human => {
+            print_warnings(&answer);
             let again = if answer.repeated { " (again)" } else { "" };
             outln!(
                 "{}{again}: {}\n  {} selvedge watch {}",
                 answer.state.as_str(),
                 answer.task_id,
                 style::dim("live:"),
-                short(answer.task_id)
+                short_id(answer.task_id)
             );
         }
-        Format::Json | Format::Jsonl => json::print(&answer),
+        OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&answer),
     }
     Ok(exit_code::VERIFIED)
 }
 
-pub(super) async fn run(hub: &Hub, args: &RunArgs) -> Result<u8, CliError> {
-    refuse_local(args)?;
-    let mut task = asked(args.task.as_deref(), args.file.as_deref())?;
-    put(&mut task.repository, args.repo.clone());
-    put(&mut task.revision, args.rev.clone());
-    put(&mut task.agent, args.agent.clone());
-    put(&mut task.max_verification_retries, bounded(args.retries)?);
-    task.max_verification_retries.get_or_insert(RETRIES_OF_RUN);
-    put(&mut task.verification_tier, args.tier);
-    checks(&mut task, &args.check.checks);
-    task.expect_also(&args.expect_test_changes);
+pub(super) async fn run(hub: &HubClient, args: &RunArgs) -> Result<u8, CliError> {
+    reject_local_options(args)?;
+    let mut task = task_from_args(args.task.as_deref(), args.file.as_deref())?;
+    set_if_some(&mut task.repository, args.repo.clone());
+    set_if_some(&mut task.revision, args.rev.clone());
+    set_if_some(&mut task.agent, args.agent.clone());
+    set_if_some(
+        &mut task.max_verification_retries,
+        validate_retries(args.retries)?,
+    );
+    task.max_verification_retries
+        .get_or_insert(DEFAULT_RUN_RETRIES);
+    set_if_some(&mut task.verification_tier, args.tier);
+    set_checks(&mut task, &args.check.checks);
+    task.add_expected_changes(&args.expect_test_changes);
     task.skip_verification |= args.no_verify;
     if args.push {
-        task.deliver = Some(Deliver::Branch);
+        task.deliver = Some(DeliveryMode::Branch);
     }
-    let asked_for = caps(args)?;
+    let asked_for = budget_from_args(args)?;
     if asked_for != Budget::default() {
         task.budget = Some(asked_for.or(task.budget.unwrap_or_default()));
     }
-    let answer = hand_in(hub, &task, None).await?;
-    said(&answer);
-    follow::follow(hub, answer.task_id, &Output::from(args.format)).await
+    let answer = post_task(hub, &task, None).await?;
+    print_task_id(&answer);
+    follow::follow_task(hub, answer.task_id, &OutputOptions::from(args.format)).await
 }
 
 /// The caps on the whole run that the command line names.
-fn caps(args: &RunArgs) -> Result<Budget, CliError> {
+fn budget_from_args(args: &RunArgs) -> Result<Budget, CliError> {
     let cost = args.max_cost.map(|cost| {
         let amount = MicroUsd::from_usd(cost);
         amount.ok_or_else(|| CliError::usage(format!("{cost} is no amount of money")))
@@ -97,7 +104,7 @@ fn caps(args: &RunArgs) -> Result<Budget, CliError> {
 }
 
 /// What the command line may ask for; what a file asks for is the hub's to cap, which says so.
-fn bounded(retries: Option<u32>) -> Result<Option<u32>, CliError> {
+fn validate_retries(retries: Option<u32>) -> Result<Option<u32>, CliError> {
     let most = RunSpec::MAX_RETRIES;
     match retries {
         Some(retries) if retries > most => Err(CliError::usage(format!(
@@ -108,7 +115,7 @@ fn bounded(retries: Option<u32>) -> Result<Option<u32>, CliError> {
 }
 
 /// What says how this machine works, not what is to be done.
-fn refuse_local(args: &RunArgs) -> Result<(), CliError> {
+fn reject_local_options(args: &RunArgs) -> Result<(), CliError> {
     let reports = &args.reports;
     let told = [
         ("--agent-cmd", args.agent_cmd.is_some()),
@@ -151,7 +158,11 @@ fn refuse_local(args: &RunArgs) -> Result<(), CliError> {
     )))
 }
 
-async fn hand_in(hub: &Hub, task: &Task, key: Option<&str>) -> Result<SubmitAnswer, CliError> {
+async fn post_task(
+    hub: &HubClient,
+    task: &Task,
+    key: Option<&str>,
+) -> Result<SubmitAnswer, CliError> {
     if task.description.trim().is_empty() && task.command.is_none() && task.subtasks.is_empty() {
         return Err(CliError::usage("the task is empty").hint(
             "say what is to be done: selvedge submit --repo URL \"fix the flaky login test\"",
@@ -162,7 +173,7 @@ async fn hand_in(hub: &Hub, task: &Task, key: Option<&str>) -> Result<SubmitAnsw
             .hint("name a git repository that workers can clone: --repo URL")
             .hint("or a folder that the workers have, and allow: --workspace PATH (submit)"));
     }
-    let task = &secrets::for_a_hub(task)?;
+    let task = &secrets::redact_for_hub(task)?;
     let headers: Vec<_> = key
         .map(|key| ("idempotency-key", key.to_owned()))
         .into_iter()
@@ -170,7 +181,7 @@ async fn hand_in(hub: &Hub, task: &Task, key: Option<&str>) -> Result<SubmitAnsw
     Ok(hub.post("/tasks", task, &headers).await?)
 }
 
-fn asked(text: Option<&str>, file: Option<&std::path::Path>) -> Result<Task, CliError> {
+fn task_from_args(text: Option<&str>, file: Option<&std::path::Path>) -> Result<Task, CliError> {
     match (text, file) {
         (None, Some(path)) => read_task(path),
         (text, _) => Ok(Task {
@@ -180,13 +191,13 @@ fn asked(text: Option<&str>, file: Option<&std::path::Path>) -> Result<Task, Cli
     }
 }
 
-fn put<T>(place: &mut Option<T>, value: Option<T>) {
+fn set_if_some<T>(place: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
         *place = value;
     }
 }
 
-fn checks(task: &mut Task, checks: &[String]) {
+fn set_checks(task: &mut Task, checks: &[String]) {
     if !checks.is_empty() {
         let steps = checks
             .iter()
@@ -195,21 +206,21 @@ fn checks(task: &mut Task, checks: &[String]) {
     }
 }
 
-const fn deliver(to: DeliverTo) -> Deliver {
+const fn to_deliver(to: DeliverTo) -> DeliveryMode {
     match to {
-        DeliverTo::Patch => Deliver::Patch,
-        DeliverTo::Branch => Deliver::Branch,
+        DeliverTo::Patch => DeliveryMode::Patch,
+        DeliverTo::Branch => DeliveryMode::Branch,
     }
 }
 
-fn warn(answer: &SubmitAnswer) {
+fn print_warnings(answer: &SubmitAnswer) {
     for warning in &answer.warnings {
-        notice(&plain(warning));
+        print_notice(&sanitize_text(warning));
     }
 }
 
 /// Where to find it again, for people who watch.
-fn said(answer: &SubmitAnswer) {
-    warn(answer);
+fn print_task_id(answer: &SubmitAnswer) {
+    print_warnings(answer);
     errln!("{}", style::dim(format!("task {}", answer.task_id)));
 }

@@ -6,16 +6,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use selvedge_core::fleet::{IssuedToken, Scope, TokenPage, TokenRequest, TokenRow};
 use selvedge_core::model::exit_code;
+use selvedge_core::protocol::{IssuedToken, Scope, TokenPage, TokenRequest, TokenRow};
 
-use crate::cli::{ScopeWord, TokensArgs, TokensCommand};
+use crate::cli::{ScopeArg, TokensArgs, TokensCommand};
 use crate::error::CliError;
-use crate::fleet::Hub;
-use crate::output::{Format, json, one_line, style};
+use crate::hub_client::HubClient;
+use crate::output::{OutputFormat, json, one_line, style};
 use crate::streams::output_failed;
 
-pub(super) async fn tokens(hub: &Hub, args: &TokensArgs) -> Result<u8, CliError> {
+pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, CliError> {
     match &args.command {
         None => list(hub, args.format).await,
         Some(TokensCommand::Add {
@@ -27,11 +27,11 @@ pub(super) async fn tokens(hub: &Hub, args: &TokensArgs) -> Result<u8, CliError>
             let lasts = days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
             let request = TokenRequest {
                 name: name.clone(),
-                scopes: scopes.iter().map(|word| scope(*word)).collect(),
+                scopes: scopes.iter().map(|word| to_scope(*word)).collect(),
                 expires_at: lasts.map(|lasts| Timestamp::now() + lasts),
             };
             let issued: IssuedToken = hub.post("/tokens", &request, &[]).await?;
-            say(&issued, out.as_deref(), args.format)
+            print_token(&issued, out.as_deref(), args.format)
         }
         Some(TokensCommand::Revoke { id }) => {
             if !id
@@ -42,7 +42,7 @@ pub(super) async fn tokens(hub: &Hub, args: &TokensArgs) -> Result<u8, CliError>
                     .hint("`selvedge tokens` lists them"));
             }
             hub.delete(&format!("/tokens/{id}")).await?;
-            if args.format == Format::Human {
+            if args.format == OutputFormat::Human {
                 outln!("revoked: {id}");
             }
             Ok(exit_code::VERIFIED)
@@ -50,17 +50,20 @@ pub(super) async fn tokens(hub: &Hub, args: &TokensArgs) -> Result<u8, CliError>
     }
 }
 
-async fn list(hub: &Hub, format: Format) -> Result<u8, CliError> {
+async fn list(hub: &HubClient, format: OutputFormat) -> Result<u8, CliError> {
     let page: TokenPage = hub.get("/tokens", &[]).await?;
     match format {
-        Format::Json => json::print(&page.tokens),
-        Format::Jsonl => page.tokens.iter().for_each(json::print),
-        Format::Human => page.tokens.iter().for_each(|row| outln!("{}", line(row))),
+        OutputFormat::Json => json::print_json(&page.tokens),
+        OutputFormat::Jsonl => page.tokens.iter().for_each(json::print_json),
+        OutputFormat::Human => page
+            .tokens
+            .iter()
+            .for_each(|row| outln!("{}", token_line(row))),
     }
     Ok(exit_code::VERIFIED)
 }
 
-fn line(row: &TokenRow) -> String {
+fn token_line(row: &TokenRow) -> String {
     let scopes: Vec<&str> = row.scopes.iter().map(|scope| scope.as_str()).collect();
     let stands = match (row.revoked_at, row.expires_at) {
         (Some(_), _) => style::bad("revoked"),
@@ -81,7 +84,11 @@ fn line(row: &TokenRow) -> String {
     )
 }
 
-fn say(issued: &IssuedToken, out: Option<&Path>, format: Format) -> Result<u8, CliError> {
+fn print_token(
+    issued: &IssuedToken,
+    out: Option<&Path>,
+    format: OutputFormat,
+) -> Result<u8, CliError> {
     if let Some(path) = out {
         let mut options = OpenOptions::new();
         let opened = options.write(true).create_new(true).mode(0o600).open(path);
@@ -99,12 +106,12 @@ fn say(issued: &IssuedToken, out: Option<&Path>, format: Format) -> Result<u8, C
         })?;
     }
     match (format, out) {
-        (Format::Human, None) => outln!("{}", issued.token),
-        (Format::Human, Some(path)) => {
+        (OutputFormat::Human, None) => outln!("{}", issued.token),
+        (OutputFormat::Human, Some(path)) => {
             outln!("{}: in {}", issued.row.id, path.display());
         }
-        (_, None) => json::print(issued),
-        (_, Some(_)) => json::print(&issued.row),
+        (_, None) => json::print_json(issued),
+        (_, Some(_)) => json::print_json(&issued.row),
     }
     if out.is_none() && output_failed() {
         let id = &issued.row.id;
@@ -117,11 +124,11 @@ fn say(issued: &IssuedToken, out: Option<&Path>, format: Format) -> Result<u8, C
     Ok(exit_code::VERIFIED)
 }
 
-const fn scope(word: ScopeWord) -> Scope {
+const fn to_scope(word: ScopeArg) -> Scope {
     match word {
-        ScopeWord::Read => Scope::Read,
-        ScopeWord::Submit => Scope::Submit,
-        ScopeWord::Worker => Scope::Worker,
-        ScopeWord::Admin => Scope::Admin,
+        ScopeArg::Read => Scope::Read,
+        ScopeArg::Submit => Scope::Submit,
+        ScopeArg::Worker => Scope::Worker,
+        ScopeArg::Admin => Scope::Admin,
     }
 }

@@ -35,24 +35,26 @@ fn last() -> String {
 }
 
 /// The arguments of a call.
-pub(super) fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, ErrorData> {
+pub(super) fn parse_arguments<T: DeserializeOwned>(
+    arguments: Map<String, Value>,
+) -> Result<T, ErrorData> {
     serde_json::from_value(Value::Object(arguments))
         .map_err(|error| ErrorData::invalid_params(error.to_string(), None))
 }
 
 /// Each tool: its name, what it is for, and the schema of its arguments.
-pub(super) fn tools() -> Vec<(&'static str, &'static str, Map<String, Value>)> {
+pub(super) fn tool_definitions() -> Vec<(&'static str, &'static str, Map<String, Value>)> {
     vec![
         (
             "verify",
             "Run this project's own checks (selvedge.toml) once, on the files as they are now, and say \
              what fails, with a digest. Call it before you say that you are done.",
-            schema(&json!({}), &[]),
+            object_schema(&json!({}), &[]),
         ),
         (
             "digest",
             "Shorten the output of a build, test or lint tool to what failed and where.",
-            schema(
+            object_schema(
                 &json!({
                     "output": { "type": "string", "description": "What the tool printed." },
                     "command": { "type": "string", "description": "The command line that printed it." },
@@ -65,7 +67,7 @@ pub(super) fn tools() -> Vec<(&'static str, &'static str, Map<String, Value>)> {
         (
             "show",
             "Tell the story of a run of Selvedge: its attempts, what the checks found, what it cost.",
-            schema(
+            object_schema(
                 &json!({
                     "run": { "type": "string", "description": "The run's id, or the beginning or end of it; `last` when absent." },
                     "attempt": { "type": "integer", "minimum": 1, "description": "One attempt only." },
@@ -76,7 +78,7 @@ pub(super) fn tools() -> Vec<(&'static str, &'static str, Map<String, Value>)> {
     ]
 }
 
-fn schema(properties: &Value, required: &[&str]) -> Map<String, Value> {
+fn object_schema(properties: &Value, required: &[&str]) -> Map<String, Value> {
     let schema = json!({
         "type": "object",
         "properties": properties,

@@ -1,7 +1,7 @@
 //! CMake projects that declare tests.
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -11,17 +11,23 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 
 const MANIFEST: &str = "CMakeLists.txt";
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let manifest = at.text_or_empty(MANIFEST).to_ascii_lowercase();
     if !manifest.contains("enable_testing") && !manifest.contains("include(ctest") {
         return Vec::new();
     }
     let command =
         "cmake -S . -B build && cmake --build build && ctest --test-dir build --output-on-failure";
-    vec![Proposal::new(at, Role::Test, "tests", command, MANIFEST)]
+    vec![Proposal::new(
+        at,
+        CheckRole::Test,
+        "tests",
+        command,
+        MANIFEST,
+    )]
 }
 
 /// Directories below are added to the project by its own `CMakeLists.txt`.
-fn covers(above: &Directory<'_>, _: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     above.has(MANIFEST)
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -13,7 +13,7 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 
 const MANIFESTS: [&str; 2] = ["deno.json", "deno.jsonc"];
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let Some(name) = at.first(&MANIFESTS) else {
         return Vec::new();
     };
@@ -23,18 +23,24 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
         None => otherwise.to_owned(),
     };
     vec![
-        Proposal::new(at, Role::Test, "tests", task("test", "deno test"), name),
-        Proposal::new(at, Role::Lint, "lint", task("lint", "deno lint"), name),
-        Proposal::new(at, Role::Format, "format", "deno fmt --check", name),
+        Proposal::new(
+            at,
+            CheckRole::Test,
+            "tests",
+            task("test", "deno test"),
+            name,
+        ),
+        Proposal::new(at, CheckRole::Lint, "lint", task("lint", "deno lint"), name),
+        Proposal::new(at, CheckRole::Format, "format", "deno fmt --check", name),
     ]
 }
 
-fn covers(above: &Directory<'_>, _: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     manifest(above).get("workspace").is_some()
 }
 
 /// A manifest with comments in it (which few have) says nothing.
-fn manifest(at: &Directory<'_>) -> Value {
+fn manifest(at: &RepositoryDirectory<'_>) -> Value {
     let text = at
         .first(&MANIFESTS)
         .and_then(|name| at.text(name))

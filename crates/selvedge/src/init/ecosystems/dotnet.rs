@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -11,7 +11,7 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     fills_gaps: false,
 };
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let Some(project) = first_with(at, &["sln", "slnx"])
         .or_else(|| first_with(at, &["csproj", "fsproj", "vbproj"]).filter(|name| is_test(name)))
     else {
@@ -19,18 +19,18 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
     };
     vec![Proposal::new(
         at,
-        Role::Test,
+        CheckRole::Test,
         "tests",
         "dotnet test",
         project,
     )]
 }
 
-fn covers(above: &Directory<'_>, _: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     first_with(above, &["sln", "slnx"]).is_some()
 }
 
-fn first_with<'a>(at: &Directory<'a>, extensions: &[&str]) -> Option<&'a str> {
+fn first_with<'a>(at: &RepositoryDirectory<'a>, extensions: &[&str]) -> Option<&'a str> {
     let has_one = |name: &&str| {
         let extension = Path::new(name)
             .extension()

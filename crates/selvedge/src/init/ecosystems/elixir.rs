@@ -1,7 +1,7 @@
 //! Mix.
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -11,21 +11,21 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 
 const MANIFEST: &str = "mix.exs";
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let Some(manifest) = at.text(MANIFEST) else {
         return Vec::new();
     };
     let propose = |role, name, command| Proposal::new(at, role, name, command, MANIFEST);
-    let mut found = vec![propose(Role::Test, "tests", "mix test")];
+    let mut found = vec![propose(CheckRole::Test, "tests", "mix test")];
     if manifest.contains(":dialyxir") {
-        found.push(propose(Role::Types, "dialyzer", "mix dialyzer"));
+        found.push(propose(CheckRole::Types, "dialyzer", "mix dialyzer"));
     }
     if manifest.contains(":credo") {
-        found.push(propose(Role::Lint, "credo", "mix credo"));
+        found.push(propose(CheckRole::Lint, "credo", "mix credo"));
     }
     if at.has(".formatter.exs") {
         found.push(propose(
-            Role::Format,
+            CheckRole::Format,
             "format",
             "mix format --check-formatted",
         ));
@@ -34,6 +34,6 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
 }
 
 /// An umbrella runs the tests of all its applications.
-fn covers(above: &Directory<'_>, _: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     above.text_or_empty(MANIFEST).contains("apps_path:")
 }

@@ -1,7 +1,7 @@
 //! Go modules.
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -16,7 +16,7 @@ const LINTER_SETTINGS: [&str; 4] = [
     ".golangci.json",
 ];
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let (packages, manifest) = if let Some(workspace) = at.text("go.work") {
         (packages(workspace), "go.work")
     } else if at.has("go.mod") {
@@ -26,17 +26,27 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
     };
     let propose = |role, name, command, found_in| Proposal::new(at, role, name, command, found_in);
     let mut found = vec![
-        propose(Role::Test, "tests", format!("go test{packages}"), manifest),
-        propose(Role::Lint, "vet", format!("go vet{packages}"), manifest),
+        propose(
+            CheckRole::Test,
+            "tests",
+            format!("go test{packages}"),
+            manifest,
+        ),
+        propose(
+            CheckRole::Lint,
+            "vet",
+            format!("go vet{packages}"),
+            manifest,
+        ),
     ];
     if let Some(settings) = at.first(&LINTER_SETTINGS) {
         let command = format!("golangci-lint run{packages}");
-        found.push(propose(Role::Lint, "golangci-lint", command, settings));
+        found.push(propose(CheckRole::Lint, "golangci-lint", command, settings));
     }
     found
 }
 
-fn covers(above: &Directory<'_>, below: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {
     let path = below.path_from(above);
     above.text("go.work").is_some_and(|workspace| {
         modules(workspace).any(|module| module.trim_start_matches("./") == path)

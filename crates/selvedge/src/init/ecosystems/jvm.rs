@@ -1,7 +1,7 @@
 //! Maven and Gradle; their wrappers are preferred, since they bring the right version.
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -17,8 +17,16 @@ const GRADLE: [&str; 4] = [
     "settings.gradle",
 ];
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
-    let test = |command, found_in| vec![Proposal::new(at, Role::Test, "tests", command, found_in)];
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
+    let test = |command, found_in| {
+        vec![Proposal::new(
+            at,
+            CheckRole::Test,
+            "tests",
+            command,
+            found_in,
+        )]
+    };
     if at.has("pom.xml") {
         let maven = if at.has("mvnw") { "./mvnw" } else { "mvn" };
         test(format!("{maven} --batch-mode test"), "pom.xml")
@@ -34,7 +42,7 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
     }
 }
 
-fn covers(above: &Directory<'_>, below: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {
     let maven = || above.text_or_empty("pom.xml").contains("<modules>");
     let gradle = || above.first(&GRADLE_ROOT).is_some();
     if below.has("pom.xml") {

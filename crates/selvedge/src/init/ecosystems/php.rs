@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -14,14 +14,19 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 const MANIFEST: &str = "composer.json";
 
 /// Settings files, and the tool below `vendor/bin` that each is for.
-const TOOLS: [(&[&str], Role, &str, &str); 3] = [
+const TOOLS: [(&[&str], CheckRole, &str, &str); 3] = [
     (
         &["phpstan.neon", "phpstan.neon.dist", "phpstan.dist.neon"],
-        Role::Types,
+        CheckRole::Types,
         "phpstan",
         "analyse",
     ),
-    (&["psalm.xml", "psalm.xml.dist"], Role::Types, "psalm", ""),
+    (
+        &["psalm.xml", "psalm.xml.dist"],
+        CheckRole::Types,
+        "psalm",
+        "",
+    ),
     (
         &[
             "phpcs.xml",
@@ -29,13 +34,13 @@ const TOOLS: [(&[&str], Role, &str, &str); 3] = [
             ".phpcs.xml",
             ".phpcs.xml.dist",
         ],
-        Role::Lint,
+        CheckRole::Lint,
         "phpcs",
         "",
     ),
 ];
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let Some(manifest) = at.text(MANIFEST) else {
         return Vec::new();
     };
@@ -45,7 +50,15 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
             .iter()
             .any(|list| manifest[list].get(package).is_some())
     };
-    let test = |command, found_in| Some(Proposal::new(at, Role::Test, "tests", command, found_in));
+    let test = |command, found_in| {
+        Some(Proposal::new(
+            at,
+            CheckRole::Test,
+            "tests",
+            command,
+            found_in,
+        ))
+    };
     let settings = at.first(&["phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"]);
 
     let tests = if manifest["scripts"].get("test").is_some() {
@@ -57,7 +70,7 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
     } else {
         None
     };
-    let tool = |(settings, role, name, arguments): &(&[&str], Role, &str, &str)| {
+    let tool = |(settings, role, name, arguments): &(&[&str], CheckRole, &str, &str)| {
         let settings = at.first(settings)?;
         let command = format!("vendor/bin/{name} {arguments}");
         Some(Proposal::new(at, *role, name, command.trim_end(), settings))

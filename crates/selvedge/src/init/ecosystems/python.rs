@@ -3,8 +3,8 @@
 
 use toml::{Table, Value};
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -38,82 +38,82 @@ const REQUIREMENTS: [&str; 8] = [
 
 /// A linter or type checker: the table of `pyproject.toml` that sets it up, its own settings files,
 /// its section of the shared ini files, and what is run.
-struct Tool {
+struct PythonTool {
     name: &'static str,
-    role: Role,
+    role: CheckRole,
     files: &'static [&'static str],
     section: &'static str,
     command: &'static str,
 }
 
-const TOOLS: [Tool; 7] = [
-    Tool {
+const TOOLS: [PythonTool; 7] = [
+    PythonTool {
         name: "mypy",
-        role: Role::Types,
+        role: CheckRole::Types,
         files: &["mypy.ini", ".mypy.ini"],
         section: "[mypy]",
         command: "mypy .",
     },
-    Tool {
+    PythonTool {
         name: "pyright",
-        role: Role::Types,
+        role: CheckRole::Types,
         files: &["pyrightconfig.json"],
         section: "",
         command: "pyright",
     },
-    Tool {
+    PythonTool {
         name: "basedpyright",
-        role: Role::Types,
+        role: CheckRole::Types,
         files: &[],
         section: "",
         command: "basedpyright",
     },
-    Tool {
+    PythonTool {
         name: "ty",
-        role: Role::Types,
+        role: CheckRole::Types,
         files: &["ty.toml"],
         section: "",
         command: "ty check",
     },
-    Tool {
+    PythonTool {
         name: "ruff",
-        role: Role::Lint,
+        role: CheckRole::Lint,
         files: &["ruff.toml", ".ruff.toml"],
         section: "",
         command: "ruff check .",
     },
-    Tool {
+    PythonTool {
         name: "flake8",
-        role: Role::Lint,
+        role: CheckRole::Lint,
         files: &[".flake8"],
         section: "[flake8]",
         command: "flake8",
     },
-    Tool {
+    PythonTool {
         name: "black",
-        role: Role::Format,
+        role: CheckRole::Format,
         files: &[],
         section: "",
         command: "black --check .",
     },
 ];
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     if at.first(&MANIFESTS).is_none() {
         return Vec::new();
     }
-    let project = Project {
+    let project = PythonProject {
         at,
         pyproject: pyproject(at),
     };
-    let mut found: Vec<_> = project.tests().into_iter().collect();
-    found.extend(TOOLS.iter().filter_map(|tool| project.tool(tool)));
+    let mut found: Vec<_> = project.test_proposal().into_iter().collect();
+    found.extend(TOOLS.iter().filter_map(|tool| project.tool_proposal(tool)));
     if project
         .tool_table("ruff")
         .is_some_and(|ruff| ruff.get("format").is_some())
     {
         found.push(project.propose(
-            Role::Format,
+            CheckRole::Format,
             "format",
             "ruff format --check .",
             "pyproject.toml",
@@ -123,28 +123,29 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
 }
 
 /// A uv workspace has one environment, and its tests are run from its root.
-fn covers(above: &Directory<'_>, _: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     let uv = pyproject(above)
         .get("tool")
         .and_then(|tool| tool.get("uv")?.get("workspace").cloned());
     uv.is_some()
 }
 
-fn pyproject(at: &Directory<'_>) -> Table {
+fn pyproject(at: &RepositoryDirectory<'_>) -> Table {
     at.text_or_empty("pyproject.toml")
         .parse()
         .unwrap_or_default()
 }
 
-struct Project<'a> {
-    at: &'a Directory<'a>,
+struct PythonProject<'a> {
+    at: &'a RepositoryDirectory<'a>,
     pyproject: Table,
 }
 
-impl Project<'_> {
-    fn tests(&self) -> Option<Proposal> {
-        let test = |command, found_in| Some(self.propose(Role::Test, "tests", command, found_in));
-        if let Some(found_in) = self.pytest() {
+impl PythonProject<'_> {
+    fn test_proposal(&self) -> Option<Proposal> {
+        let test =
+            |command, found_in| Some(self.propose(CheckRole::Test, "tests", command, found_in));
+        if let Some(found_in) = self.pytest_marker() {
             test("pytest", found_in)
         } else if self.at.has("manage.py") {
             test("python manage.py test", "manage.py")
@@ -166,7 +167,7 @@ impl Project<'_> {
     }
 
     /// The file that shows that pytest is used.
-    fn pytest(&self) -> Option<&'static str> {
+    fn pytest_marker(&self) -> Option<&'static str> {
         let has = |file, text: &str| self.at.text_or_empty(file).contains(text).then_some(file);
         self.tool_table("pytest")
             .map(|_| "pyproject.toml")
@@ -188,7 +189,7 @@ impl Project<'_> {
             .or_else(|| has("Pipfile", "pytest"))
     }
 
-    fn tool(&self, tool: &Tool) -> Option<Proposal> {
+    fn tool_proposal(&self, tool: &PythonTool) -> Option<Proposal> {
         let in_ini = |file: &&str| {
             !tool.section.is_empty() && self.at.text_or_empty(file).contains(tool.section)
         };
@@ -197,11 +198,11 @@ impl Project<'_> {
             .map(|_| "pyproject.toml")
             .or_else(|| self.at.first(tool.files))
             .or_else(|| ["setup.cfg", "tox.ini"].into_iter().find(in_ini))?;
-        Some(self.propose(tool.role, tool.name, self.command_of(tool), settings))
+        Some(self.propose(tool.role, tool.name, self.tool_command(tool), settings))
     }
 
     /// mypy that knows its files from its settings must not be given others.
-    fn command_of(&self, tool: &Tool) -> &'static str {
+    fn tool_command(&self, tool: &PythonTool) -> &'static str {
         let mypy = self.tool_table("mypy");
         let has_files = mypy.is_some_and(|mypy| {
             ["files", "packages", "modules"]
@@ -219,20 +220,20 @@ impl Project<'_> {
         self.pyproject.get("tool")?.get(name)
     }
 
-    fn propose(&self, role: Role, name: &str, command: &str, found_in: &str) -> Proposal {
+    fn propose(&self, role: CheckRole, name: &str, command: &str, found_in: &str) -> Proposal {
         Proposal::new(
             self.at,
             role,
             name,
-            format!("{}{command}", self.runner()),
+            format!("{}{command}", self.run_prefix()),
             found_in,
         )
     }
 
     /// What runs a program in the project's own environment.
-    fn runner(&self) -> &'static str {
+    fn run_prefix(&self) -> &'static str {
         let has = |file: &str, tool: &str| self.at.has(file) || self.tool_table(tool).is_some();
-        let uv_above = || self.at.above().any(|above| above.has("uv.lock"));
+        let uv_above = || self.at.ancestors().any(|above| above.has("uv.lock"));
         if has("uv.lock", "uv") || uv_above() {
             "uv run "
         } else if has("poetry.lock", "poetry") {

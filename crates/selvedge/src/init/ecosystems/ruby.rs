@@ -1,7 +1,7 @@
 //! Bundler projects: RSpec, Rails, Rake; RuboCop and Standard.
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -11,18 +11,26 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 
 const MANIFEST: &str = "Gemfile";
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let Some(gems) = at.text(MANIFEST) else {
         return Vec::new();
     };
     let below = |directory: &str| at.paths().any(|path| path.starts_with(directory));
     let has_gem =
         |gem: &str| gems.contains(&format!("\"{gem}\"")) || gems.contains(&format!("'{gem}'"));
-    let test = |command, found_in| Some(Proposal::new(at, Role::Test, "tests", command, found_in));
+    let test = |command, found_in| {
+        Some(Proposal::new(
+            at,
+            CheckRole::Test,
+            "tests",
+            command,
+            found_in,
+        ))
+    };
     let lint = |name, found_in| {
         Some(Proposal::new(
             at,
-            Role::Lint,
+            CheckRole::Lint,
             name,
             format!("bundle exec {name}"),
             found_in,

@@ -2,8 +2,8 @@
 
 use toml::Table;
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -13,7 +13,7 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 
 const MANIFEST: &str = "Cargo.toml";
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let Some(manifest) = manifest(at) else {
         return Vec::new();
     };
@@ -30,18 +30,22 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
     };
     let propose = |role, name, command| Proposal::new(at, role, name, command, MANIFEST);
     vec![
-        propose(Role::Test, "tests", format!("{tests}{workspace}")),
+        propose(CheckRole::Test, "tests", format!("{tests}{workspace}")),
         propose(
-            Role::Lint,
+            CheckRole::Lint,
             "clippy",
             format!("cargo clippy{workspace} --all-targets -- -D warnings"),
         ),
-        propose(Role::Format, "format", format!("cargo fmt{all} --check")),
+        propose(
+            CheckRole::Format,
+            "format",
+            format!("cargo fmt{all} --check"),
+        ),
     ]
 }
 
 /// Cargo itself refuses a package below a workspace that is neither a member nor excluded.
-fn covers(above: &Directory<'_>, below: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {
     let Some(root) = manifest(above) else {
         return false;
     };
@@ -65,6 +69,6 @@ fn covers(above: &Directory<'_>, below: &Directory<'_>) -> bool {
     !is_excluded && !is_root_itself
 }
 
-fn manifest(at: &Directory<'_>) -> Option<Table> {
+fn manifest(at: &RepositoryDirectory<'_>) -> Option<Table> {
     at.text(MANIFEST)?.parse().ok()
 }

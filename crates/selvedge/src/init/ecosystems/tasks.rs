@@ -1,7 +1,7 @@
 //! `make` and `just`: targets whose names say what they are for.
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -15,18 +15,18 @@ const RUNNERS: [(&str, &[&str]); 2] = [
 ];
 
 /// Names of targets, the preferred first. `check` is where GNU projects keep their tests.
-const TARGETS: [(Role, &str, &[&str]); 4] = [
-    (Role::Test, "tests", &["test", "tests", "check"]),
-    (Role::Types, "types", &["typecheck", "type-check"]),
-    (Role::Lint, "lint", &["lint"]),
+const TARGETS: [(CheckRole, &str, &[&str]); 4] = [
+    (CheckRole::Test, "tests", &["test", "tests", "check"]),
+    (CheckRole::Types, "types", &["typecheck", "type-check"]),
+    (CheckRole::Lint, "lint", &["lint"]),
     (
-        Role::Format,
+        CheckRole::Format,
         "format",
         &["fmt-check", "format-check", "check-format", "check-fmt"],
     ),
 ];
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let mut found: Vec<Proposal> = Vec::new();
     for (runner, files) in RUNNERS {
         let Some(file) = at.first(files) else {
@@ -50,7 +50,7 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
 }
 
 /// Files below are mostly called by the one above.
-fn covers(above: &Directory<'_>, _: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     RUNNERS
         .iter()
         .any(|(_, files)| above.first(files).is_some())

@@ -4,15 +4,15 @@ mod ecosystems;
 mod monorepos;
 mod written;
 
-use super::files::Files;
-use super::proposal::{Proposal, propose};
+use super::files::RepositoryFiles;
+use super::proposal::{Proposal, propose_checks};
 
 fn proposals(files: &[(&str, &str)]) -> Vec<Proposal> {
-    let mut repository = Files::default();
+    let mut repository = RepositoryFiles::default();
     for (path, text) in files {
         repository.insert((*path).to_owned(), Some((*text).to_owned()));
     }
-    propose(&repository)
+    propose_checks(&repository)
 }
 
 /// Files and the checks that they mean, each as `name: command` (the name begins with the

@@ -3,14 +3,14 @@
 use std::fs;
 use std::time::Duration;
 
-use selvedge_core::config::{FileOwner, Layer, Resolved, resolve};
+use selvedge_core::config::{ConfigLayer, FileOwner, ResolvedConfig, resolve};
 
 use super::proposals;
-use crate::init::document::{DEFAULT_TIMEOUT, document};
+use crate::init::document::{DEFAULT_TIMEOUT, settings_document};
 use crate::init::write::WriteError;
-use crate::init::{Trial, Tried, detect, write};
+use crate::init::{Trial, TriedProposal, detect, write};
 
-fn tried(trials: impl Fn(&str) -> Trial) -> Vec<Tried> {
+fn tried(trials: impl Fn(&str) -> Trial) -> Vec<TriedProposal> {
     let files = [
         ("Cargo.toml", "[workspace]"),
         ("backend/go.mod", ""),
@@ -22,13 +22,13 @@ fn tried(trials: impl Fn(&str) -> Trial) -> Vec<Tried> {
     ];
     let tried = |proposal: super::Proposal| {
         let trial = trials(&proposal.step.target);
-        Tried { proposal, trial }
+        TriedProposal { proposal, trial }
     };
     proposals(&files).into_iter().map(tried).collect()
 }
 
-fn read_back(text: &str) -> Resolved {
-    let layer = Layer::file(FileOwner::Repository, "selvedge.toml", text.to_owned()).unwrap();
+fn read_back(text: &str) -> ResolvedConfig {
+    let layer = ConfigLayer::file(FileOwner::Repository, "selvedge.toml", text.to_owned()).unwrap();
     let resolved = resolve([layer]).unwrap();
     assert_eq!(resolved.warnings, []);
     resolved
@@ -54,7 +54,7 @@ fn a_monorepo_with_every_kind_of_trial() {
         "npm test" => Trial::Skipped,
         _ => Trial::Passed { took: seconds(2.0) },
     });
-    let text = document(&tried, &[]);
+    let text = settings_document(&tried, &[]);
     insta::assert_snapshot!(text);
 
     let resolved = read_back(&text);
@@ -72,7 +72,7 @@ fn a_trial_is_read_from_the_checks_report() {
             "type": "command", "target": "x", "status": status, "reason": "because",
             "exit_code": exit_code, "duration_ms": 1500,
         });
-        Trial::of(&serde_json::from_value(report).unwrap())
+        Trial::from_report(&serde_json::from_value(report).unwrap())
     };
     let (took, why) = (Duration::from_millis(1500), "because".to_owned());
     assert_eq!(trial("pass", Some(0)), Trial::Passed { took });
@@ -98,16 +98,16 @@ fn no_name_and_no_tools_words_can_add_a_setting() {
             let trial = Trial::NotStarted {
                 why: format!("no program\r{hostile}\nagent = 'x'"),
             };
-            Tried { proposal, trial }
+            TriedProposal { proposal, trial }
         });
-    let resolved = read_back(&document(&tried.collect::<Vec<_>>(), &[]));
+    let resolved = read_back(&settings_document(&tried.collect::<Vec<_>>(), &[]));
     assert_eq!(resolved.checks, []);
     assert_eq!(resolved.agent, "claude");
 }
 
 #[test]
 fn nothing_found_is_said_and_still_a_valid_file() {
-    let text = document(&[], &[]);
+    let text = settings_document(&[], &[]);
     insta::assert_snapshot!(text);
     assert!(read_back(&text).checks.is_empty());
 }
@@ -117,7 +117,7 @@ fn quick_checks_leave_the_timeout_alone() {
     let tried = tried(|_| Trial::Passed {
         took: Duration::from_secs(1),
     });
-    let text = document(&tried, &[]);
+    let text = settings_document(&tried, &[]);
     assert!(!text.contains("[verification]"));
     let default = resolve([]).unwrap().verification_timeout_ms;
     assert_eq!(Duration::from_millis(default), DEFAULT_TIMEOUT);
@@ -136,7 +136,10 @@ fn a_file_that_is_there_stays_unless_forced() {
             .contains("a person's work")
     );
     write(root.path(), &[], &[], true).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), document(&[], &[]));
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        settings_document(&[], &[])
+    );
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn setup_is_read_back_as_it_was_found() {
             fs::write(root.path().join(file), "").unwrap();
         }
         let (_, setup) = detect(root.path());
-        read_back(&document(&[], &setup)).setup.run
+        read_back(&settings_document(&[], &setup)).setup.run
     };
     assert_eq!(lines(&[]), [] as [&str; 0]);
     assert_eq!(lines(&["package-lock.json"]), ["npm ci"]);

@@ -1,20 +1,20 @@
 //! Gemini CLI, over the Agent Client Protocol, on Google's API. It asks us for the files that it reads and writes.
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage::program;
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
 
-const ACP_GEMINI: Played = Played {
+const ACP_GEMINI: TestedAgent = TestedAgent {
     name: "acp-gemini",
     settings,
     writes: |env, text| {
         // It asks us for files by their whole names.
-        let input = json!({"file_path": env.work().join("answer"), "content": text});
-        Turn::tool("write_file", input)
+        let input = json!({"file_path": env.work_dir().join("answer"), "content": text});
+        ScriptedTurn::tool("write_file", input)
     },
-    runs: |command| Turn::tool("run_shell_command", json!({"command": command})),
+    runs: |command| ScriptedTurn::tool("run_shell_command", json!({"command": command})),
     solves: |env, text, said| super::solves((ACP_GEMINI.writes)(env, text), said),
     tokens: [2_100, 60],
     calls: 1,

@@ -1,12 +1,12 @@
 //! OpenCode, over the Agent Client Protocol, on OpenAI's chat completions. It tells the tokens of its last step only.
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage::program;
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
 
-const ACP_OPENCODE: Played = Played {
+const ACP_OPENCODE: TestedAgent = TestedAgent {
     name: "acp-opencode",
     settings,
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
@@ -26,9 +26,9 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     format!("kind = \"acp\"\nprogram = {program}\nmodel = \"loopback/scripted\"\n{agent}")
 }
 
-fn runs(command: &str) -> Turn {
+fn runs(command: &str) -> ScriptedTurn {
     let input = json!({"command": command, "description": "As told"});
-    Turn::tool("bash", input)
+    ScriptedTurn::tool("bash", input)
 }
 
 plays!(ACP_OPENCODE: success, fail_then_fix, refused, killed, hang);

@@ -2,19 +2,19 @@
 //! commands of the model's. It takes more than a minute to give an overloaded API up, and nothing makes
 //! it shorter: that is not played.
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage::program;
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
 
-const AIDER: Played = Played {
+const AIDER: TestedAgent = TestedAgent {
     name: "aider",
     settings,
-    writes: |_, text| Turn::text(edit(text)),
-    runs: |command| Turn::text(command),
+    writes: |_, text| ScriptedTurn::text(edit(text)),
+    runs: |command| ScriptedTurn::text(command),
     solves: |_, text, said| {
-        let turn = Turn::text(format!("{said}\n\n{}", edit(text)));
+        let turn = ScriptedTurn::text(format!("{said}\n\n{}", edit(text)));
         vec![turn.usage(2_100, 60)]
     },
     tokens: [2_100, 60],

@@ -1,14 +1,14 @@
 //! Claude Code, on Anthropic's Messages API. What only it has stands in `claude_code`.
 
-use selvedge_testkit::Turn;
+use selvedge_testkit::ScriptedTurn;
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage;
+use super::{TestedAgent, plays};
+use crate::fixtures;
 
-const CLAUDE: Played = Played {
+const CLAUDE: TestedAgent = TestedAgent {
     name: "claude",
-    settings: stage::settings,
+    settings: fixtures::settings,
     // Its tool for that wants a file read before it is replaced.
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
@@ -21,8 +21,8 @@ const CLAUDE: Played = Played {
     counts_retries: true,
 };
 
-fn runs(command: &str) -> Turn {
-    Turn::tool("Bash", json!({"command": command}))
+fn runs(command: &str) -> ScriptedTurn {
+    ScriptedTurn::tool("Bash", json!({"command": command}))
 }
 
 plays!(CLAUDE: success, fail_then_fix, turn_limit, refused, overloaded, killed, hang);

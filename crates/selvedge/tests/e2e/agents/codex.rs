@@ -1,12 +1,12 @@
 //! Codex, on OpenAI's Responses API.
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage::program;
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
 
-const CODEX: Played = Played {
+const CODEX: TestedAgent = TestedAgent {
     name: "codex",
     settings,
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
@@ -29,10 +29,10 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     )
 }
 
-fn runs(command: &str) -> Turn {
+fn runs(command: &str) -> ScriptedTurn {
     // It looks again while a command runs, unless it waits for long.
     let input = json!({"cmd": command, "yield_time_ms": 30_000});
-    Turn::tool("exec_command", input)
+    ScriptedTurn::tool("exec_command", input)
 }
 
 plays!(CODEX: success, fail_then_fix, refused, overloaded, killed, hang, judge);

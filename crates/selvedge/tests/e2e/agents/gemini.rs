@@ -1,19 +1,19 @@
 //! Gemini CLI, on Google's API.
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage::program;
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
 
-const GEMINI: Played = Played {
+const GEMINI: TestedAgent = TestedAgent {
     name: "gemini",
     settings,
     writes: |_, text| {
         let input = json!({"file_path": "answer", "content": text});
-        Turn::tool("write_file", input)
+        ScriptedTurn::tool("write_file", input)
     },
-    runs: |command| Turn::tool("run_shell_command", json!({"command": command})),
+    runs: |command| ScriptedTurn::tool("run_shell_command", json!({"command": command})),
     solves: |env, text, said| super::solves((GEMINI.writes)(env, text), said),
     tokens: [2_100, 60],
     calls: 1,

@@ -1,12 +1,12 @@
 //! mini-SWE-agent, on OpenAI's chat completions. It asks again after a refusal, too, but for some kinds.
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage::program;
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
 
-const MINI: Played = Played {
+const MINI: TestedAgent = TestedAgent {
     name: "mini",
     settings,
     writes: |_, text| write(text),
@@ -15,7 +15,9 @@ const MINI: Played = Played {
         let done = json!({"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"});
         vec![
             write(text).usage(1_000, 50),
-            Turn::text(said).and_tool("bash", done).usage(1_100, 10),
+            ScriptedTurn::text(said)
+                .and_tool("bash", done)
+                .usage(1_100, 10),
         ]
     },
     tokens: [2_100, 60],
@@ -35,12 +37,12 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     )
 }
 
-fn write(text: &str) -> Turn {
+fn write(text: &str) -> ScriptedTurn {
     runs(&format!("printf '%s' '{text}' > answer"))
 }
 
-fn runs(command: &str) -> Turn {
-    Turn::tool("bash", json!({"command": command}))
+fn runs(command: &str) -> ScriptedTurn {
+    ScriptedTurn::tool("bash", json!({"command": command}))
 }
 
 plays!(MINI: success, fail_then_fix, turn_limit, refused, overloaded, killed, hang);

@@ -12,21 +12,21 @@ mod opencode;
 mod qwen;
 mod scenarios;
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 
 /// How an agent is played with.
-pub(crate) struct Played {
+pub(crate) struct TestedAgent {
     /// Its name in the configuration.
     name: &'static str,
     /// Its table there, and what files it wants beside, with this server for its model.
     settings: fn(&TestEnv, &ModelServer) -> String,
     /// The model has it write this text into the file `answer`.
-    writes: fn(&TestEnv, &str) -> Turn,
+    writes: fn(&TestEnv, &str) -> ScriptedTurn,
     /// The model has it run this command.
-    runs: fn(&str) -> Turn,
+    runs: fn(&str) -> ScriptedTurn,
     /// The model has it write a text into the file `answer`, then says this and is done; for 2,100 tokens in
     /// and 60 out.
-    solves: fn(&TestEnv, &str, &str) -> Vec<Turn>,
+    solves: fn(&TestEnv, &str, &str) -> Vec<ScriptedTurn>,
     /// The tokens that it tells of.
     tokens: [u32; 2],
     /// How often it calls a tool for that.
@@ -42,8 +42,11 @@ pub(crate) struct Played {
 }
 
 /// The usual way, for an agent whose tool does it and that is done when the model calls none.
-fn solves(write: Turn, said: &str) -> Vec<Turn> {
-    vec![write.usage(1_000, 50), Turn::text(said).usage(1_100, 10)]
+fn solves(write: ScriptedTurn, said: &str) -> Vec<ScriptedTurn> {
+    vec![
+        write.usage(1_000, 50),
+        ScriptedTurn::text(said).usage(1_100, 10),
+    ]
 }
 
 /// A test for each scenario that an agent is played in.

@@ -1,13 +1,13 @@
 //! OpenCode, on OpenAI's chat completions. It takes more than a minute to give an overloaded API up,
 //! and nothing makes it shorter: that is not played.
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage::program;
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
 
-const OPENCODE: Played = Played {
+const OPENCODE: TestedAgent = TestedAgent {
     name: "opencode",
     settings,
     // Its tool for that wants a file read before it is replaced.
@@ -44,9 +44,9 @@ pub(super) fn provider(server: &ModelServer) -> String {
     )
 }
 
-fn runs(command: &str) -> Turn {
+fn runs(command: &str) -> ScriptedTurn {
     let input = json!({"command": command, "description": "As told"});
-    Turn::tool("bash", input)
+    ScriptedTurn::tool("bash", input)
 }
 
 plays!(OPENCODE: success, fail_then_fix, refused, killed, hang);

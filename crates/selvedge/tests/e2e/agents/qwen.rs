@@ -1,13 +1,13 @@
 //! Qwen Code, on OpenAI's chat completions. It takes more than a minute to give an overloaded API up,
 //! and nothing makes it shorter: that is not played.
 
-use selvedge_testkit::{ModelServer, TestEnv, Turn};
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{Played, plays};
-use crate::stage::program;
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
 
-const QWEN: Played = Played {
+const QWEN: TestedAgent = TestedAgent {
     name: "qwen",
     settings,
     // Its tool for that wants a file read before it is replaced.
@@ -31,9 +31,9 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     )
 }
 
-fn runs(command: &str) -> Turn {
+fn runs(command: &str) -> ScriptedTurn {
     let input = json!({"command": command, "is_background": false});
-    Turn::tool("run_shell_command", input)
+    ScriptedTurn::tool("run_shell_command", input)
 }
 
 plays!(QWEN: success, fail_then_fix, turn_limit, refused, killed, hang);

@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use selvedge_testkit::{Answer, Invocation, ModelServer, Request, Script, TestEnv, Turn};
+use selvedge_testkit::{
+    Invocation, ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedTurn, TestEnv,
+};
 
-use super::Played;
+use super::TestedAgent;
 use crate::corrected::{self, CHECK, TASK, configure};
-use crate::slow::Slow;
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
+use crate::slow::EndlessCommand;
 
 /// How long a run may take before its test fails: some agents need long to start, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(5);
 /// What each agent may ask its API again within an attempt.
 const RETRIES: usize = 2;
 
-impl Played {
+impl TestedAgent {
     fn connect(&self, env: &TestEnv, server: &ModelServer) {
         let settings = (self.settings)(env, server);
         let name = self.name;
@@ -25,20 +27,20 @@ impl Played {
     }
 
     /// A session that writes this number down.
-    fn session(&self, env: &TestEnv, number: &str) -> Script {
+    fn session(&self, env: &TestEnv, number: &str) -> ModelScript {
         let text = format!("{number}\n");
-        Script::new().session((self.solves)(env, &text, &format!("It is {number}.")))
+        ModelScript::new().session((self.solves)(env, &text, &format!("It is {number}.")))
     }
 
     /// The task, by this agent.
     fn run(&self, env: &TestEnv, more: &[&str]) -> Invocation {
         let fixed = ["run", TASK, "--agent", self.name, "--check", CHECK];
-        env.selvedge(fixed.iter().chain(more)).patience(PATIENCE)
+        env.selvedge(fixed.iter().chain(more)).timeout(PATIENCE)
     }
 }
 
-pub(super) fn success(agent: &Played) {
-    let env = stage();
+pub(super) fn success(agent: &TestedAgent) {
+    let env = env_with_repo();
     let server = ModelServer::start(agent.session(&env, "42"));
     agent.connect(&env, &server);
     let out = agent.run(&env, &["--format", "json"]).run();
@@ -59,8 +61,8 @@ pub(super) fn success(agent: &Played) {
     assert_eq!(session["unknown_records"], 0, "{session}");
 }
 
-pub(super) fn fail_then_fix(agent: &Played) {
-    let env = stage();
+pub(super) fn fail_then_fix(agent: &TestedAgent) {
+    let env = env_with_repo();
     let script = agent.session(&env, "41");
     let script = script.session((agent.solves)(&env, "42\n", "It is 42."));
     let server = ModelServer::start(script);
@@ -75,8 +77,8 @@ pub(super) fn fail_then_fix(agent: &Played) {
     assert_eq!(are_told_apart, agent.names_sessions, "{} {}", id(0), id(1));
 }
 
-pub(super) fn turn_limit(agent: &Played) {
-    let env = stage();
+pub(super) fn turn_limit(agent: &TestedAgent) {
+    let env = env_with_repo();
     let turns = ["40\n", "41\n", "42\n"].map(|text| (agent.writes)(&env, text));
     let server = ModelServer::start(turns);
     agent.connect(&env, &server);
@@ -89,9 +91,12 @@ pub(super) fn turn_limit(agent: &Played) {
 }
 
 /// A request that the API refuses is not made again.
-pub(super) fn refused(agent: &Played) {
-    let env = stage();
-    let server = ModelServer::start([Turn::status(agent.refusal), Turn::text("Too late.")]);
+pub(super) fn refused(agent: &TestedAgent) {
+    let env = env_with_repo();
+    let server = ModelServer::start([
+        ScriptedTurn::status(agent.refusal),
+        ScriptedTurn::text("Too late."),
+    ]);
     agent.connect(&env, &server);
     let out = agent.run(&env, &["--format", "json"]).run();
     out.assert_code(3);
@@ -102,10 +107,10 @@ pub(super) fn refused(agent: &Played) {
 }
 
 /// Of an API that stays in trouble there is so much and no more, and it costs no verification retry.
-pub(super) fn overloaded(agent: &Played) {
-    let env = stage();
-    let overloaded = || std::iter::repeat_n(Turn::status(503), 20);
-    let script = Script::new()
+pub(super) fn overloaded(agent: &TestedAgent) {
+    let env = env_with_repo();
+    let overloaded = || std::iter::repeat_n(ScriptedTurn::status(503), 20);
+    let script = ModelScript::new()
         .session(overloaded())
         .session(overloaded())
         .session(overloaded());
@@ -121,7 +126,7 @@ pub(super) fn overloaded(agent: &Played) {
     assert_eq!(story["attempts"].as_array().unwrap().len(), 1);
     let told = if agent.counts_retries { RETRIES } else { 0 };
     assert_eq!(story["attempts"][0]["session"]["api_retries"], told);
-    let is_asked = |request: &&Request| matches!(request.answer, Answer::Turn { .. });
+    let is_asked = |request: &&RecordedRequest| matches!(request.answer, ReplySource::Turn { .. });
     assert_eq!(
         server.requests().iter().filter(is_asked).count(),
         1 + RETRIES
@@ -129,29 +134,32 @@ pub(super) fn overloaded(agent: &Played) {
 }
 
 /// Killed in the middle of a tool call, a run is resumed and ends right.
-pub(super) fn killed(agent: &Played) {
-    let slow = Slow::new();
+pub(super) fn killed(agent: &TestedAgent) {
+    let slow = EndlessCommand::new();
     let env = &slow.env;
-    let script = Script::new()
-        .session([(agent.writes)(env, "41\n"), (agent.runs)(Slow::COMMAND)])
+    let script = ModelScript::new()
+        .session([
+            (agent.writes)(env, "41\n"),
+            (agent.runs)(EndlessCommand::COMMAND),
+        ])
         .session((agent.solves)(env, "42\n", "It is 42."));
     let server = ModelServer::start(script);
     agent.connect(env, &server);
     let child = agent.run(env, &[]).spawn();
-    slow.wait_for_its_start();
+    slow.wait_for_start();
     child.kill();
     child.wait().assert_code(137);
     is_resumed(env);
     assert_eq!(server.prompts().len(), 2, "each attempt was paid for once");
-    slow.nothing_of_it_lives();
+    slow.assert_nothing_left();
 }
 
 /// Killed while it waits for its model, likewise: for an agent that runs no commands.
-pub(super) fn killed_while_it_asks(agent: &Played) {
-    let env = stage();
+pub(super) fn killed_while_it_asks(agent: &TestedAgent) {
+    let env = env_with_repo();
     // To the server the second attempt is the first one's client that tries again.
     let solves = (agent.solves)(&env, "42\n", "It is 42.");
-    let script = Script::new().session([vec![Turn::hang()], solves].concat());
+    let script = ModelScript::new().session([vec![ScriptedTurn::hang()], solves].concat());
     let server = ModelServer::start(script);
     agent.connect(&env, &server);
     let child = agent.run(&env, &[]).spawn();
@@ -166,7 +174,7 @@ pub(super) fn killed_while_it_asks(agent: &Played) {
 
 fn is_resumed(env: &TestEnv) {
     let resume = env.selvedge(["resume", "--format", "json"]);
-    let out = resume.patience(PATIENCE).run();
+    let out = resume.timeout(PATIENCE).run();
     out.assert_code(0);
     assert_eq!(out.json()["outcome"], "verified");
     assert_eq!(out.json()["verification_attempts"], 1);
@@ -181,9 +189,9 @@ fn is_resumed(env: &TestEnv) {
 }
 
 /// A model that never answers is ended by the clock of silence.
-pub(super) fn hang(agent: &Played) {
-    let env = stage();
-    let server = ModelServer::start([Turn::hang()]);
+pub(super) fn hang(agent: &TestedAgent) {
+    let env = env_with_repo();
+    let server = ModelServer::start([ScriptedTurn::hang()]);
     agent.connect(&env, &server);
     let out = agent
         .run(&env, &["--format", "json"])
@@ -198,14 +206,17 @@ pub(super) fn hang(agent: &Played) {
 }
 
 /// It judges work, is held to the form of an answer, and can change nothing meanwhile.
-pub(super) fn judge(agent: &Played) {
-    let env = stage();
+pub(super) fn judge(agent: &TestedAgent) {
+    let env = env_with_repo();
     let answer = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
-    let script = Script::new()
-        .session([(agent.writes)(&env, "42\n"), Turn::text("It is 42.")])
+    let script = ModelScript::new()
+        .session([
+            (agent.writes)(&env, "42\n"),
+            ScriptedTurn::text("It is 42."),
+        ])
         .session([
             (agent.runs)("echo cheated > judged.txt"),
-            Turn::text(answer).usage(2_000, 60),
+            ScriptedTurn::text(answer).usage(2_000, 60),
         ]);
     let server = ModelServer::start(script);
     agent.connect(&env, &server);

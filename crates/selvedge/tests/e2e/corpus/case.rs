@@ -39,10 +39,14 @@ impl Case<'_> {
         let Self { project, change } = self;
         // As a person has it: behind the best walls that there are.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let env = TestEnv::below(folder, env!("CARGO_BIN_EXE_selvedge")).behind("auto");
+        let env = TestEnv::new_in(folder, env!("CARGO_BIN_EXE_selvedge")).with_sandbox("auto");
+        // Above it is the workspace of this repository, which cargo would look for the package in.
+        let boundary = env.root().join("Cargo.toml");
+        std::fs::write(boundary, "[workspace]\nexclude = [\"work\"]\n")
+            .map_err(|it| it.to_string())?;
         lay_out(&env, &project.before(change));
-        packages::install(&project.npm, &env.work());
-        env.repo();
+        packages::install(&project.npm, &env.work_dir());
+        env.create_repo();
         let agent = self.write_agent(&env);
         let check = project.run(change);
         let mut task = json!({"description": project.task(change)});
@@ -63,7 +67,7 @@ impl Case<'_> {
             .args(["--retries", "0", "--format", "json"]);
         let output = with_tools(run, &env)
             .stdin(task.to_string())
-            .patience(PATIENCE)
+            .timeout(PATIENCE)
             .run();
         let result: Value = serde_json::from_str(&output.stdout)
             .map_err(|error| format!("the run printed no result: {error}\n{output}"))?;
@@ -122,7 +126,7 @@ impl Case<'_> {
 /// Writes files into the working directory of an environment.
 pub(super) fn lay_out(env: &TestEnv, files: &Files) {
     for (path, text) in files {
-        write_file(&env.work(), path, text);
+        write_file(&env.work_dir(), path, text);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use selvedge_testkit::{Output, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv};
 
 use super::case::{Case, lay_out};
 use super::packages;
@@ -13,7 +13,7 @@ use crate::tools::shell;
 /// What the checks say of the trees that changes begin from; most cases of a project begin from the same.
 #[derive(Default)]
 pub(super) struct Controls {
-    baselines: Mutex<HashMap<(Files, String), Output>>,
+    baselines: Mutex<HashMap<(Files, String), CommandOutput>>,
 }
 
 impl Controls {
@@ -23,8 +23,8 @@ impl Controls {
         let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
         let Case { project, change } = case;
         lay_out(&env, &project.before(change));
-        packages::install(&project.npm, &env.work());
-        env.repo();
+        packages::install(&project.npm, &env.work_dir());
+        env.create_repo();
         let agent = case.write_agent(&env);
         let changed = shell(&env, &agent);
         if changed.code != 0 {
@@ -54,8 +54,8 @@ impl Controls {
         let output = known.unwrap_or_else(|| {
             let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
             lay_out(&env, &key.0);
-            packages::install(&project.npm, &env.work());
-            env.repo();
+            packages::install(&project.npm, &env.work_dir());
+            env.create_repo();
             let output = shell(&env, &key.1);
             self.baselines().insert(key, output.clone());
             output
@@ -69,7 +69,7 @@ impl Controls {
         }
     }
 
-    fn baselines(&self) -> MutexGuard<'_, HashMap<(Files, String), Output>> {
+    fn baselines(&self) -> MutexGuard<'_, HashMap<(Files, String), CommandOutput>> {
         self.baselines
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

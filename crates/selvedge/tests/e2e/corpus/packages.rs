@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::stage::PROGRAMS;
+use crate::fixtures::PROGRAMS;
 
 /// npm's record of what it installed.
 const RECORD: &str = ".package-lock.json";

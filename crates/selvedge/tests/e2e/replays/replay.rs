@@ -115,10 +115,10 @@ fn with_tests(project: &Project, sources: &Files, tests: &Files) -> Files {
 fn lay_out(project: &Project, packages: &NodePackages, files: &Files) -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     for (path, file) in files {
-        write(&env.work(), path, file);
+        write(&env.work_dir(), path, file);
     }
-    install_from(packages.folder(), &project.npm, &env.work());
-    env.repo();
+    install_from(packages.folder(), &project.npm, &env.work_dir());
+    env.create_repo();
     env
 }
 
@@ -191,7 +191,7 @@ fn run(
     let run = ["run", &task, "--agent-cmd", &agent];
     let run = env.selvedge(run).args(["--check", &project.check]);
     let run = run.args(["--retries", "0", "--format", "json"]);
-    let output = with_tools(run, &env).patience(PATIENCE).run();
+    let output = with_tools(run, &env).timeout(PATIENCE).run();
     let result: Value = serde_json::from_str(&output.stdout)
         .map_err(|error| format!("the run printed no result: {error}\n{output}"))?;
     let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use crate::stage::stage;
+use crate::fixtures::env_with_repo;
 
 #[test]
 fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
-    let env = stage();
+    let env = env_with_repo();
     let token = env.root().join("admin.token");
     let hub = env
         .selvedge(["hub", "--listen", "127.0.0.1:0"])
@@ -120,7 +120,7 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
 /// Otherwise nobody would ever have a token of that hub.
 #[test]
 fn an_administrators_token_that_cannot_be_written_is_not_made() {
-    let env = stage();
+    let env = env_with_repo();
     let nowhere = env.root().join("nowhere/admin.token");
     let hub = ["hub", "--listen", "127.0.0.1:0", "--admin-token-file"];
     let out = env.selvedge(hub).arg(&nowhere).run();

@@ -1,12 +1,12 @@
 //! Tasks that work in a folder of a worker's machine: there one is at work at a time, and nobody takes over what
 //! an agent has changed already.
 
+use super::fixture::HubFixture;
 use super::losses::{WAITS, ledger};
-use super::stage::Fleet;
-use crate::stage::wait_for;
+use crate::fixtures::wait_for;
 
-fn submit(fleet: &Fleet, check: &str) -> String {
-    let folder = fleet.env.work();
+fn submit(fleet: &HubFixture, check: &str) -> String {
+    let folder = fleet.env.work_dir();
     let folder = folder.to_str().unwrap();
     let task = ["submit", "do it", "--workspace", folder, "--check", check];
     let out = fleet.run(&[&task[..], &["--format", "json"]].concat());
@@ -16,7 +16,7 @@ fn submit(fleet: &Fleet, check: &str) -> String {
 
 #[test]
 fn tasks_of_one_folder_take_turns_and_are_not_charged_for_it() {
-    let fleet = Fleet::new(WAITS);
+    let fleet = HubFixture::new(WAITS);
     let worker = fleet.worker("one");
     let check = "grep -q good out";
     let first = submit(&fleet, check);
@@ -52,7 +52,7 @@ fn tasks_of_one_folder_take_turns_and_are_not_charged_for_it() {
 /// Another worker finds what an agent made of the folder: its weakened check must not become the start.
 #[test]
 fn nobody_goes_on_in_a_folder_who_does_not_know_how_it_stood() {
-    let fleet = Fleet::new(&format!("echo true > check.sh\n{WAITS}"));
+    let fleet = HubFixture::new(&format!("echo true > check.sh\n{WAITS}"));
     fleet.env.write("check.sh", "grep -q good out\n");
     let one = fleet.worker("one");
     let task = submit(&fleet, "sh check.sh");

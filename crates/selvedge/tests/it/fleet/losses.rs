@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::stage::Fleet;
-use crate::stage::{wait_for, wait_until};
+use super::fixture::HubFixture;
+use crate::fixtures::{wait_for, wait_until};
 
 /// Waits in its first attempt until somebody lets it go on; says on a ledger that it was there.
 pub(super) const WAITS: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
@@ -12,14 +12,14 @@ touch "$root/began-$SELVEDGE_RUN_NUMBER"
 while ! test -e "$root/go"; do sleep 0.05; done
 echo good >> out"#;
 
-pub(super) fn ledger(fleet: &Fleet) -> Vec<String> {
+pub(super) fn ledger(fleet: &HubFixture) -> Vec<String> {
     let text = std::fs::read_to_string(fleet.env.root().join("ledger")).unwrap();
     text.lines().map(str::to_owned).collect()
 }
 
 #[test]
 fn a_worker_that_was_killed_goes_on_where_it_stood() {
-    let fleet = Fleet::new(WAITS);
+    let fleet = HubFixture::new(WAITS);
     let worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
     wait_for(&fleet.env.root().join("began-1"));
@@ -40,7 +40,7 @@ fn a_worker_that_was_killed_goes_on_where_it_stood() {
 
 #[test]
 fn a_hub_that_was_killed_is_waited_for() {
-    let mut fleet = Fleet::new(WAITS);
+    let mut fleet = HubFixture::new(WAITS);
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
     wait_for(&fleet.env.root().join("began-1"));
@@ -69,7 +69,7 @@ fn a_hub_that_was_killed_is_waited_for() {
 /// What was found out counts all the same; a file that nobody can hand in is not waited for.
 #[test]
 fn a_file_that_is_lost_before_it_was_handed_in_holds_nothing_up() {
-    let mut fleet = Fleet::new(WAITS);
+    let mut fleet = HubFixture::new(WAITS);
     let worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
     wait_for(&fleet.env.root().join("began-1"));
@@ -105,7 +105,7 @@ fn found(folder: &Path, name: &str) -> Option<PathBuf> {
 
 #[test]
 fn another_worker_takes_over_from_the_tree_that_the_attempt_began_with() {
-    let fleet = Fleet::new(
+    let fleet = HubFixture::new(
         r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
 if test "$SELVEDGE_RUN_NUMBER" = 1; then echo first > kept; exit 0; fi
 touch "$root/began-$SELVEDGE_RUN_NUMBER"

@@ -1,11 +1,11 @@
 //! Plans on a hub: each subtask a task of its own, one after the other on one workspace, whichever workers
 //! carry them out, and whoever dies meanwhile.
 
-use selvedge_testkit::{Output, Postgres};
+use selvedge_testkit::{CommandOutput, Postgres};
 use serde_json::Value;
 
-use super::stage::Fleet;
-use crate::stage::wait_for;
+use super::fixture::HubFixture;
+use crate::fixtures::wait_for;
 
 /// Three subtasks; `ui` builds on what `api` left.
 const PLAN: &str = r#"
@@ -34,26 +34,26 @@ const AGENT: &str = r#"name=$(printf '%s' "$prompt" | sed -n 's/^write //p;q')
 echo "$name $SELVEDGE_RUN_NUMBER" >> "$root/ledger"
 "#;
 
-fn fleet(work: &str) -> Fleet {
-    with_script(Fleet::new(&format!("{AGENT}{work}")))
+fn fleet(work: &str) -> HubFixture {
+    with_script(HubFixture::new(&format!("{AGENT}{work}")))
 }
 
 /// Adds the script that checks `ui`.
-fn with_script(fleet: Fleet) -> Fleet {
+fn with_script(fleet: HubFixture) -> HubFixture {
     fleet.env.write("check.sh", "test -s ui && test -s api\n");
     fleet.env.commit("check");
     fleet
 }
 
-fn ledger(fleet: &Fleet) -> Vec<String> {
+fn ledger(fleet: &HubFixture) -> Vec<String> {
     let text = std::fs::read_to_string(fleet.env.root().join("ledger")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-fn submit(fleet: &Fleet, more: &[&str]) -> String {
+fn submit(fleet: &HubFixture, more: &[&str]) -> String {
     let path = fleet.env.root().join("plan.toml");
     std::fs::write(&path, PLAN).unwrap();
-    let repo = fleet.env.work();
+    let repo = fleet.env.work_dir();
     let mut args = vec!["submit", "--file", path.to_str().unwrap()];
     args.extend(["--format", "json", "--repo", repo.to_str().unwrap()]);
     args.extend(more);
@@ -78,7 +78,7 @@ depends_on = ["a"]
 "#;
 
 /// Where it runs: in clones, or in a folder of the worker's machine.
-fn checked_by_its_own_script(place: &str, work: &str) -> Output {
+fn checked_by_its_own_script(place: &str, work: &str) -> CommandOutput {
     let fleet = fleet(work);
     let env = &fleet.env;
     env.write("check.sh", "test -s b\n");
@@ -90,7 +90,10 @@ fn checked_by_its_own_script(place: &str, work: &str) -> Output {
     let _worker = fleet.worker("one");
     let path = env.root().join("plan.toml");
     std::fs::write(&path, CHECKED_BY_SCRIPT).unwrap();
-    let (path, work) = (path.display().to_string(), env.work().display().to_string());
+    let (path, work) = (
+        path.display().to_string(),
+        env.work_dir().display().to_string(),
+    );
     let submit = ["submit", "--file", &path, "--format", "json", place, &work];
     let out = fleet.run(&submit);
     out.assert_code(0);
@@ -117,7 +120,7 @@ fn an_earlier_subtask_cannot_replace_the_checks_of_a_later_one() {
     }
 }
 
-fn outcomes(out: &Output) -> Vec<String> {
+fn outcomes(out: &CommandOutput) -> Vec<String> {
     let result = out.json();
     let subtasks = result["subtasks"].as_array().unwrap();
     let word = |it: &Value| {
@@ -130,7 +133,7 @@ fn outcomes(out: &Output) -> Vec<String> {
 /// `api` is done on the second attempt only.
 const LEARNS: &str = r#"case "$name$SELVEDGE_RUN_NUMBER" in api1) ;; *) echo x > "$name" ;; esac"#;
 
-fn each_subtask_is_a_task(fleet: &Fleet) {
+fn each_subtask_is_a_task(fleet: &HubFixture) {
     let _one = fleet.worker("one");
     let _two = fleet.worker("two");
     let task = submit(fleet, &["--deliver", "branch"]);
@@ -151,7 +154,7 @@ fn each_subtask_is_a_task(fleet: &Fleet) {
         fleet.closings(api["task_id"].as_str().unwrap()),
         ["report", "report"]
     );
-    assert_eq!(fleet.story(&task), result, "`show` tells the same");
+    assert_eq!(fleet.show_json(&task), result, "`show` tells the same");
     let listed = fleet.run(&["list", "--format", "json"]).json();
     let listed = listed.as_array().unwrap();
     assert_eq!(listed.len(), 4, "the plan, and a task for each subtask");
@@ -195,8 +198,8 @@ fn the_same_on_a_database_server() {
     if !Postgres::is_available() {
         return;
     }
-    let database = Some(Postgres::shared().database());
-    let fleet = Fleet::on(database, &format!("{AGENT}{LEARNS}"));
+    let database = Some(Postgres::shared().create_database());
+    let fleet = HubFixture::with_database(database, &format!("{AGENT}{LEARNS}"));
     each_subtask_is_a_task(&with_script(fleet));
 }
 

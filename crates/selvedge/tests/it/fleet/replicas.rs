@@ -4,19 +4,19 @@ use std::time::{Duration, Instant};
 
 use selvedge_testkit::Postgres;
 
+use super::fixture::HubFixture;
 use super::losses::{WAITS, ledger};
-use super::stage::Fleet;
-use crate::stage::{stage, wait_for};
+use crate::fixtures::{env_with_repo, wait_for};
 
 #[test]
 fn a_worker_at_one_hub_does_what_another_was_asked_for() {
     if !Postgres::is_available() {
         return;
     }
-    let mut fleet = Fleet::on(Some(Postgres::shared().database()), WAITS);
+    let mut fleet = HubFixture::with_database(Some(Postgres::shared().create_database()), WAITS);
     let _worker = fleet.worker("one");
-    let (_second, url) = fleet.one_more_hub("127.0.0.1:0");
-    let first = fleet.turn_to(url);
+    let (_second, url) = fleet.spawn_hub("127.0.0.1:0");
+    let first = fleet.switch_hub(url);
     let task = fleet.submit("grep -q good out", &[]);
     wait_for(&fleet.env.root().join("began-1"));
     // Hubs tell each other once a second who is connected.
@@ -36,7 +36,7 @@ fn a_worker_at_one_hub_does_what_another_was_asked_for() {
     hub.kill();
     hub.wait();
     std::fs::write(fleet.env.root().join("go"), "").unwrap();
-    fleet.turn_to(first);
+    fleet.switch_hub(first);
     fleet.start_hub();
     let out = watching.wait();
     out.assert_code(0);
@@ -57,13 +57,13 @@ fn a_database_that_dies_in_the_middle_loses_nothing() {
         return;
     }
     let server = Postgres::start();
-    let fleet = Fleet::on(Some(server.database()), WAITS);
+    let fleet = HubFixture::with_database(Some(server.create_database()), WAITS);
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
     wait_for(&fleet.env.root().join("began-1"));
-    server.stop_now();
+    server.stop_immediately();
     std::fs::write(fleet.env.root().join("go"), "").unwrap();
-    server.start_again();
+    server.restart();
     let out = fleet.watch(&task);
     out.assert_code(0);
     assert_eq!(out.json()["outcome"], "verified");
@@ -87,7 +87,7 @@ fn a_database_that_dies_in_the_middle_loses_nothing() {
 
 #[test]
 fn a_database_that_cannot_be_used_is_said_with_what_to_do() {
-    let env = stage();
+    let env = env_with_repo();
     let refused = |url: &str, code: i32, words: &[&str]| {
         let out = env
             .selvedge(["hub", "--listen", "127.0.0.1:0", "--database", url])
@@ -121,9 +121,9 @@ fn a_database_that_cannot_be_used_is_said_with_what_to_do() {
         return;
     }
     let server = Postgres::shared();
-    let url = server.database();
+    let url = server.create_database();
     let database = url.rsplit('/').next().unwrap();
-    server.sql(&url, "CREATE ROLE stranger LOGIN");
+    server.run_sql(&url, "CREATE ROLE stranger LOGIN");
     refused(
         &server.url("stranger", database),
         9,

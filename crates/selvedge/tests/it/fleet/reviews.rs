@@ -1,13 +1,13 @@
 //! Work that only a person can judge, on a hub: it waits without a worker, and is accepted, rejected, or sent
 //! back with the reason as feedback. Whoever carries work out never judges it.
 
-use super::stage::Fleet;
+use super::fixture::HubFixture;
 
 /// Ends the process that tests it, unless it was told why that is not right.
 const LEAVES_EARLY: &str = r#"case "$prompt" in *"it leaves early"*) end='return a + b' ;; *) end='os._exit(0)' ;; esac
 printf 'import os\ndef add(a, b):\n    %s\n' "$end" > shop.py"#;
 
-fn waiting(fleet: &Fleet, retries: &str) -> String {
+fn waiting(fleet: &HubFixture, retries: &str) -> String {
     let task = fleet.submit("grep -q def shop.py", &["--retries", retries]);
     let out = fleet.watch(&task);
     out.assert_code(7);
@@ -17,7 +17,7 @@ fn waiting(fleet: &Fleet, retries: &str) -> String {
 
 #[test]
 fn a_person_accepts_rejects_or_sends_it_back_and_a_worker_does_not() {
-    let fleet = Fleet::new(LEAVES_EARLY);
+    let fleet = HubFixture::new(LEAVES_EARLY);
     fleet
         .env
         .write("shop.py", "def add(a, b):\n    return a - b\n");

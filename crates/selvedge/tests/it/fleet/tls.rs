@@ -1,12 +1,12 @@
 //! A hub with a certificate: every command and every worker goes over TLS, and believes that certificate alone.
 
-use selvedge_testkit::Authority;
+use selvedge_testkit::TestCa;
 
-use super::stage::Fleet;
+use super::fixture::HubFixture;
 
 #[test]
 fn all_of_it_goes_over_tls_for_who_trusts_the_hub() {
-    let fleet = Fleet::over_tls("echo good > out");
+    let fleet = HubFixture::with_tls("echo good > out");
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
     let out = fleet.watch(&task);
@@ -15,20 +15,21 @@ fn all_of_it_goes_over_tls_for_who_trusts_the_hub() {
     let workers = fleet.run(&["workers", "--format", "json"]).json();
     assert_eq!(workers[0]["worker"], "one");
 
-    let refused = |url: &str, trusted: Option<&Authority>, words: &str| {
+    let refused = |url: &str, trusted: Option<&TestCa>, words: &str| {
         let mut command = fleet
             .env
             .selvedge(["list", "--hub", url])
             .arg("--token-file")
             .arg(fleet.token());
         if let Some(authority) = trusted {
-            command = command.env("SSL_CERT_FILE", authority.roots());
+            command = command.env("SSL_CERT_FILE", authority.ca_certificate_path());
         }
         let out = command.run();
         out.assert_code(9);
         assert!(out.stderr.contains(words), "{words}: {}", out.stderr);
     };
-    let stranger = Authority::certifying(&fleet.env.root().join("stranger"), &["127.0.0.1"]);
+    let stranger =
+        TestCa::with_server_certificate(&fleet.env.root().join("stranger"), &["127.0.0.1"]);
     refused(&fleet.url, Some(&stranger), "certificate");
     let other_name = fleet.url.replace("127.0.0.1", "localhost");
     refused(&other_name, fleet.tls.as_ref(), "certificate");
@@ -38,14 +39,22 @@ fn all_of_it_goes_over_tls_for_who_trusts_the_hub() {
 
 #[test]
 fn a_certificate_that_cannot_be_used_is_said_before_anything_listens() {
-    let env = crate::stage::stage();
-    let one = Authority::certifying(&env.root().join("one"), &["localhost"]);
-    let other = Authority::certifying(&env.root().join("other"), &["localhost"]);
+    let env = crate::fixtures::env_with_repo();
+    let one = TestCa::with_server_certificate(&env.root().join("one"), &["localhost"]);
+    let other = TestCa::with_server_certificate(&env.root().join("other"), &["localhost"]);
     let missing = env.root().join("missing.pem");
     for (chain, key, words) in [
-        (one.chain(), other.key(), "the certificate and its key"),
-        (missing, one.key(), "missing.pem"),
-        (one.key(), one.key(), "holds no certificate"),
+        (
+            one.server_certificate_path(),
+            other.server_key_path(),
+            "the certificate and its key",
+        ),
+        (missing, one.server_key_path(), "missing.pem"),
+        (
+            one.server_key_path(),
+            one.server_key_path(),
+            "holds no certificate",
+        ),
     ] {
         let out = env
             .selvedge(["hub", "--listen", "127.0.0.1:0", "--tls-cert"])

@@ -1,7 +1,7 @@
 //! The whole way there and back.
 
-use super::stage::Fleet;
-use crate::stage::wait_for;
+use super::fixture::HubFixture;
+use crate::fixtures::wait_for;
 
 /// Mends its work when it is corrected.
 const LEARNS: &str =
@@ -9,9 +9,9 @@ const LEARNS: &str =
 
 #[test]
 fn what_fails_is_corrected_on_a_worker_and_verified() {
-    let fleet = Fleet::new(LEARNS);
+    let fleet = HubFixture::new(LEARNS);
     let _worker = fleet.worker("one");
-    let repo = fleet.env.work();
+    let repo = fleet.env.work_dir();
     let out = fleet.run(&[
         "run",
         "do it",
@@ -57,7 +57,7 @@ fn what_fails_is_corrected_on_a_worker_and_verified() {
 
 #[test]
 fn a_branch_comes_back_when_it_is_asked_for() {
-    let fleet = Fleet::new("echo good > out");
+    let fleet = HubFixture::new("echo good > out");
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &["--deliver", "branch"]);
     fleet.watch(&task).assert_code(0);
@@ -68,7 +68,7 @@ fn a_branch_comes_back_when_it_is_asked_for() {
 
 #[test]
 fn a_task_is_stopped_for_good() {
-    let fleet = Fleet::new("touch \"$root/began\"; sleep 600");
+    let fleet = HubFixture::new("touch \"$root/began\"; sleep 600");
     let _worker = fleet.worker("one");
     let waiting = fleet.submit("true", &["--labels", "nobody-has-this"]);
     let task = fleet.submit("true", &[]);
@@ -90,13 +90,13 @@ fn a_task_is_stopped_for_good() {
 /// As an older client says it.
 #[test]
 fn a_sidecar_task_is_run_by_the_shell() {
-    let fleet = Fleet::new("exit 9");
+    let fleet = HubFixture::new("exit 9");
     let _worker = fleet.worker("one");
     let task = serde_json::json!({
         "description": "rm -rf .", "command": "echo made > made",
         "routing_decision": {"target_type": "sidecar", "confidence": 0.9},
         "verification_steps": [{"type": "command", "target": "test -s made"}],
-        "repository": fleet.env.work(),
+        "repository": fleet.env.work_dir(),
     });
     let submit = ["submit", "--file", "-", "--format", "json"];
     let out = fleet.command(&submit).stdin(task.to_string()).run();
@@ -120,7 +120,7 @@ fn a_sidecar_task_is_run_by_the_shell() {
 
 #[test]
 fn a_task_that_failed_is_made_again() {
-    let fleet = Fleet::new("test -e \"$root/mended\" && echo good > out; true");
+    let fleet = HubFixture::new("test -e \"$root/mended\" && echo good > out; true");
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &["--retries", "0"]);
     fleet.watch(&task).assert_code(1);
@@ -142,7 +142,7 @@ fn a_task_that_failed_is_made_again() {
 
 #[test]
 fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
-    let fleet = Fleet::new(
+    let fleet = HubFixture::new(
         "touch \"$root/began\"; while ! test -e \"$root/go\"; do sleep 0.05; done; echo good > out",
     );
     let worker = fleet.worker("one");
@@ -159,7 +159,7 @@ fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
 
 #[test]
 fn what_cannot_be_done_is_said_where_it_is_asked() {
-    let fleet = Fleet::new("true");
+    let fleet = HubFixture::new("true");
     let nowhere = fleet.run(&["submit", "do it"]);
     nowhere.assert_code(2);
     assert!(nowhere.stderr.contains("--repo"), "{}", nowhere.stderr);
@@ -205,7 +205,7 @@ fn what_cannot_be_done_is_said_where_it_is_asked() {
 
 #[test]
 fn the_figures_of_a_hub_are_told_as_those_of_this_machine_and_outlive_a_restart() {
-    let mut fleet = Fleet::new(
+    let mut fleet = HubFixture::new(
         r#"if test "$SELVEDGE_RUN_NUMBER" = 1; then echo bad > out; else echo good > out; fi"#,
     );
     let _worker = fleet.worker("one");
@@ -213,7 +213,7 @@ fn the_figures_of_a_hub_are_told_as_those_of_this_machine_and_outlive_a_restart(
         let task = fleet.submit("grep -q good out", &["--retries", "1"]);
         fleet.watch(&task).assert_code(0);
     }
-    let figures = |fleet: &Fleet| {
+    let figures = |fleet: &HubFixture| {
         fleet
             .run(&["stats", "--days", "7", "--format", "json"])
             .json()
@@ -237,12 +237,12 @@ fn the_figures_of_a_hub_are_told_as_those_of_this_machine_and_outlive_a_restart(
 
 #[test]
 fn a_worker_builds_the_walls_that_it_tells_of() {
-    let fleet = Fleet::new("echo good > out; echo got out > \"$root/escaped\" || true");
+    let fleet = HubFixture::new("echo good > out; echo got out > \"$root/escaped\" || true");
     let _worker = fleet.worker_with("walled", &[("SELVEDGE_SANDBOX_BACKEND", "auto")]);
     let workers = fleet.run(&["workers", "--format", "json"]).json();
     let told = workers[0]["sandbox"].as_str().unwrap().to_owned();
     assert_ne!(told, "none");
-    let repo = fleet.env.work();
+    let repo = fleet.env.work_dir();
     let repo = repo.to_str().unwrap();
     let check = "grep -q good out";
     let out = fleet.run(&[

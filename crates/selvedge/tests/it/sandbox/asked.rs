@@ -4,11 +4,11 @@ use std::os::unix::fs::MetadataExt;
 
 use selvedge_testkit::TestEnv;
 
-use super::scene::{SECRET, Scene};
+use super::fixture::{SECRET, SandboxFixture};
 
 #[test]
 fn a_repository_may_narrow_the_walls_and_not_widen_them() {
-    let Some(scene) = Scene::behind("bubblewrap") else {
+    let Some(scene) = SandboxFixture::with_backend("bubblewrap") else {
         return;
     };
     for (widens, key) in [
@@ -38,13 +38,13 @@ fn a_repository_may_narrow_the_walls_and_not_widen_them() {
 
 #[test]
 fn what_is_required_and_not_there_is_refused() {
-    let scene = Scene::create("none");
+    let scene = SandboxFixture::create("none");
     let run = scene.env.selvedge(["verify", "--check", "touch ran"]);
     let run = run.env("SELVEDGE_SANDBOX_REQUIRED", "true").run();
     run.assert_code(9);
     assert!(run.stderr.contains("required"), "{}", run.stderr);
     assert!(
-        !scene.env.work().join("ran").exists(),
+        !scene.env.work_dir().join("ran").exists(),
         "it ran without walls"
     );
 }
@@ -52,30 +52,33 @@ fn what_is_required_and_not_there_is_refused() {
 /// An empty list allows nothing, and an empty name in it neither.
 #[test]
 fn an_empty_list_allows_nothing() {
-    let Some(scene) = Scene::behind("bubblewrap") else {
+    let Some(scene) = SandboxFixture::with_backend("bubblewrap") else {
         return;
     };
     let settings = scene.env.config().join("selvedge/config.toml");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     for listed in ["[]", "[\"\"]", "[\".\"]"] {
         std::fs::write(&settings, format!("[sandbox]\nwritable = {listed}\n")).unwrap();
-        scene.attempt("touch ~/made; true");
+        scene.check_output("touch ~/made; true");
         assert!(!scene.env.home().join("made").exists(), "{listed}");
     }
     let folder = scene.env.home().join("shared");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(&settings, "[sandbox]\nwritable = [\"~/shared\"]\n").unwrap();
-    scene.attempt("touch ~/shared/made ~/made; true");
+    scene.check_output("touch ~/shared/made ~/made; true");
     assert!(folder.join("made").exists());
     assert!(!scene.env.home().join("made").exists());
 }
 
 #[test]
 fn what_holds_is_said() {
-    let (Some(_), Some(_)) = (Scene::behind("bubblewrap"), Scene::behind("landlock")) else {
+    let (Some(_), Some(_)) = (
+        SandboxFixture::with_backend("bubblewrap"),
+        SandboxFixture::with_backend("landlock"),
+    ) else {
         return;
     };
-    let scene = Scene::create("auto");
+    let scene = SandboxFixture::create("auto");
     let doctor = scene.env.selvedge(["doctor"]).run().stdout.clone();
     for said in [
         "bubblewrap, default: holds writes, secrets",
@@ -93,12 +96,12 @@ fn walls_stand_for_somebody_who_is_not_root() {
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         return;
     }
-    if Scene::behind("bubblewrap").is_none() {
+    if SandboxFixture::with_backend("bubblewrap").is_none() {
         return;
     }
     // Somebody else must be able to come here, and to the program.
-    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).behind("bubblewrap");
-    env.repo();
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).with_sandbox("bubblewrap");
+    env.create_repo();
     std::fs::copy(env!("CARGO_BIN_EXE_selvedge"), env.root().join("selvedge")).unwrap();
     let key = env.home().join(".ssh/id_ed25519");
     std::fs::create_dir(env.home().join(".ssh")).unwrap();
@@ -129,6 +132,6 @@ fn walls_stand_for_somebody_who_is_not_root() {
         said.starts_with("65534\n") && !said.contains(SECRET),
         "{said}"
     );
-    assert!(env.work().join("made").exists());
+    assert!(env.work_dir().join("made").exists());
     assert!(!env.home().join("made").exists());
 }

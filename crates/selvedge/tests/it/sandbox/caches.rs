@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::fixture::SandboxFixture;
 use super::on_all;
-use super::scene::Scene;
-use crate::stage::executable;
+use crate::fixtures::make_executable;
 
 /// A file of each cache that a check would believe: sources, artifacts, tools' own records.
 const READ_BY_CHECKS: &[&str] = &[
@@ -21,7 +21,7 @@ const READ_BY_CHECKS: &[&str] = &[
 /// Below `XDG_CACHE_HOME`.
 const IN_CACHE: &[&str] = &["pip/wheels/dep.whl", "go-build/00/entry-a"];
 
-fn files_of(scene: &Scene) -> Vec<PathBuf> {
+fn files_of(scene: &SandboxFixture) -> Vec<PathBuf> {
     let home = READ_BY_CHECKS
         .iter()
         .map(|path| scene.env.home().join(path));
@@ -30,7 +30,7 @@ fn files_of(scene: &Scene) -> Vec<PathBuf> {
     home.chain(cache).collect()
 }
 
-fn plant(scene: &Scene) -> Vec<PathBuf> {
+fn plant(scene: &SandboxFixture) -> Vec<PathBuf> {
     let files = files_of(scene);
     for file in &files {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -41,12 +41,12 @@ fn plant(scene: &Scene) -> Vec<PathBuf> {
 
 /// Runs an agent made of one script, and a check made of another one; its outcome.
 #[track_caller]
-fn run(scene: &Scene, agent: &str, check: &str) -> String {
+fn run(scene: &SandboxFixture, agent: &str, check: &str) -> String {
     let agent = scene.env.write(
         "agent.sh",
         format!("#!/bin/sh\ncat > /dev/null\necho >> worked\n{agent}\n"),
     );
-    executable(&agent);
+    make_executable(&agent);
     scene.env.write("check.sh", check);
     scene.env.commit("An agent and a check");
     let run = scene.env.selvedge([
@@ -68,7 +68,7 @@ fn run(scene: &Scene, agent: &str, check: &str) -> String {
 }
 
 /// Every way that leads to a cache is tried: its path, the variables, and taking the folder's place.
-fn poison_is_not_read_by_checks(scene: &Scene) {
+fn poison_is_not_read_by_checks(scene: &SandboxFixture) {
     let files = plant(scene);
     let listed: Vec<_> = files
         .iter()
@@ -100,7 +100,7 @@ fn poison_is_not_read_by_checks(scene: &Scene) {
 }
 
 /// The home has none: those below Selvedge's state are not shared, either.
-fn poison_is_not_read_where_the_home_has_no_caches(scene: &Scene) {
+fn poison_is_not_read_where_the_home_has_no_caches(scene: &SandboxFixture) {
     let agent = "for folder in $CARGO_HOME $GOPATH $npm_config_cache; do echo evil > $folder/evil; done; true";
     let check = "for folder in $CARGO_HOME $GOPATH $npm_config_cache; do
             test -w $folder || exit 1; test -e $folder/evil && exit 1
@@ -109,8 +109,8 @@ fn poison_is_not_read_where_the_home_has_no_caches(scene: &Scene) {
 }
 
 /// What an agent has downloaded is there for the next one.
-fn agents_keep_caches_of_their_own(scene: &Scene) {
-    scene.in_home(".cargo/registry/index/x", "home");
+fn agents_keep_caches_of_their_own(scene: &SandboxFixture) {
+    scene.write_home_file(".cargo/registry/index/x", "home");
     let cargo = "${CARGO_HOME:-$HOME/.cargo}";
     let first = format!("echo own > \"{cargo}/registry-own\"");
     let check = format!("! test -e \"{cargo}/registry-own\"");
@@ -121,11 +121,11 @@ fn agents_keep_caches_of_their_own(scene: &Scene) {
 }
 
 /// Programs and settings in a cache are those of the home, and downloads that the workspace needs are copied.
-fn installed_programs_and_downloads_are_there(scene: &Scene) {
-    scene.in_home(".cargo/config.toml", "settings");
-    scene.in_home(".cargo/registry/cache/index/dep-1.0.0.crate", "download");
-    let tool = scene.in_home(".cargo/bin/tool", "#!/bin/sh\necho tool\n");
-    executable(&tool);
+fn installed_programs_and_downloads_are_there(scene: &SandboxFixture) {
+    scene.write_home_file(".cargo/config.toml", "settings");
+    scene.write_home_file(".cargo/registry/cache/index/dep-1.0.0.crate", "download");
+    let tool = scene.write_home_file(".cargo/bin/tool", "#!/bin/sh\necho tool\n");
+    make_executable(&tool);
     scene.env.write("Cargo.toml", "[package]\n");
     let agent = "cargo=${CARGO_HOME:-$HOME/.cargo}
         ~/.cargo/bin/tool > seen; cat $cargo/config.toml $cargo/registry/cache/index/dep-1.0.0.crate >> seen
@@ -150,7 +150,7 @@ on_all!(
 /// Go write-protects the folders of its cache.
 #[test]
 fn gc_removes_caches_of_missing_workspaces() {
-    let Some(scene) = Scene::behind("bubblewrap") else {
+    let Some(scene) = SandboxFixture::with_backend("bubblewrap") else {
         return;
     };
     let agent =
@@ -177,7 +177,7 @@ fn gc_removes_caches_of_missing_workspaces() {
     unused(2);
     gc();
     assert_eq!(folders().count(), 1, "its workspace is still there");
-    fs::remove_dir_all(scene.env.work()).unwrap();
+    fs::remove_dir_all(scene.env.work_dir()).unwrap();
     gc();
     assert_eq!(folders().count(), 0);
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use super::scene::Scene;
-use crate::stage::{wait_for, wait_until};
+use super::fixture::SandboxFixture;
+use crate::fixtures::{wait_for, wait_until};
 
 const IMAGE: &str = "localhost/selvedge-test";
 
@@ -133,7 +133,7 @@ fn lay(root: &Path) -> std::io::Result<()> {
 }
 
 /// The containers that the engine keeps anything of, whose session is one of this scene's.
-fn kept(scene: &Scene) -> Vec<String> {
+fn kept(scene: &SandboxFixture) -> Vec<String> {
     let folder = scene.env.state().join("selvedge/containers");
     let listed = fs::read_dir(folder).into_iter().flatten();
     listed
@@ -156,13 +156,13 @@ on_engines!(
 );
 
 /// One for the session and one for every check, each gone with it, also when it is killed.
-fn a_container_goes_with_its_session(scene: &Scene) {
+fn a_container_goes_with_its_session(scene: &SandboxFixture) {
     let record = "test -e /.selvedge/control && echo in a container; true";
-    let said = scene.attempt(record);
+    let said = scene.check_output(record);
     assert!(said.contains("in a container"), "{said}");
     assert_eq!(kept(scene), [] as [String; 0]);
 
-    let begun = scene.env.work().join("begun");
+    let begun = scene.env.work_dir().join("begun");
     scene.env.write("attempt.sh", "touch begun; sleep 600");
     let child = scene.env.spawn(["verify", "--check", "sh attempt.sh"]);
     wait_for(&begun);
@@ -175,26 +175,26 @@ fn a_container_goes_with_its_session(scene: &Scene) {
 }
 
 /// The next start clears away what nobody was left to clear away.
-fn a_container_whose_supervisor_was_killed_goes_at_the_next_start(scene: &Scene) {
-    let begun = scene.env.work().join("begun");
+fn a_container_whose_supervisor_was_killed_goes_at_the_next_start(scene: &SandboxFixture) {
+    let begun = scene.env.work_dir().join("begun");
     scene.env.write("attempt.sh", "touch begun; sleep 600");
     let child = scene.env.spawn(["verify", "--check", "sh attempt.sh"]);
     wait_for(&begun);
     let there = kept(scene);
-    scene.kill_ours();
+    scene.kill_selvedge_processes();
     drop(child);
     let temporary = Path::new("/tmp").join(there[0].trim_end_matches(".json"));
     assert!(
         temporary.exists() && scene.engine().has(&there[0]),
         "{there:?}"
     );
-    scene.attempt("true");
+    scene.check_output("true");
     assert!(!scene.engine().has(&there[0]));
     assert_eq!(kept(scene), [] as [String; 0]);
     assert!(!temporary.exists());
 }
 
-fn without_an_image_nothing_runs(scene: &Scene) {
+fn without_an_image_nothing_runs(scene: &SandboxFixture) {
     let path = scene.env.config().join("selvedge/config.toml");
     let settings = fs::read_to_string(&path).unwrap();
     let image = format!("image = {IMAGE:?}\n");
@@ -207,11 +207,11 @@ fn without_an_image_nothing_runs(scene: &Scene) {
         let run = run.env("SELVEDGE_SANDBOX_IMAGE", image).run();
         let run = run.assert_code(9);
         assert!(run.stderr.contains(says), "{}", run.stderr);
-        assert!(!scene.env.work().join("ran").exists());
+        assert!(!scene.env.work_dir().join("ran").exists());
     }
 }
 
-fn what_the_image_lacks_is_told_of_the_image(scene: &Scene) {
+fn what_the_image_lacks_is_told_of_the_image(scene: &SandboxFixture) {
     let run = [
         "verify",
         "--check",

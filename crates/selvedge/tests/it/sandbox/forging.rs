@@ -5,10 +5,10 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use selvedge_testkit::intrude;
+use selvedge_testkit::attack_process;
 
+use super::fixture::SandboxFixture;
 use super::on_all;
-use super::scene::Scene;
 
 /// Names the process to attack, in the environment of the attacker.
 const TARGET: &str = "SELVEDGE_TEST_TARGET";
@@ -36,15 +36,20 @@ fn attacker() {
         ("own", own.id().try_into().unwrap()),
         ("reporter", target.parse().unwrap()),
     ] {
-        writeln!(report, "{name}: {}", intrude(target, FORGED).join(" ")).unwrap();
+        writeln!(
+            report,
+            "{name}: {}",
+            attack_process(target, FORGED).join(" ")
+        )
+        .unwrap();
     }
     own.kill().unwrap();
     own.wait().unwrap();
 }
 
 /// The parent of a check's program reports its exit.
-fn an_exit_cannot_be_forged(scene: &Scene) {
-    let attacker = scene.env.work().join(ATTACKER);
+fn an_exit_cannot_be_forged(scene: &SandboxFixture) {
+    let attacker = scene.env.work_dir().join(ATTACKER);
     let own = std::env::current_exe().unwrap();
     if fs::hard_link(&own, &attacker).is_err() {
         fs::copy(&own, &attacker).unwrap();
@@ -55,7 +60,7 @@ fn an_exit_cannot_be_forged(scene: &Scene) {
         &format!("{TARGET}=$PPID {ATTACKER} --ignored --exact {name}; exit 1"),
         &[],
     );
-    let attacked = fs::read_to_string(scene.env.work().join(REPORT)).unwrap_or_default();
+    let attacked = fs::read_to_string(scene.env.work_dir().join(REPORT)).unwrap_or_default();
     let lines = attacked.split_once('\n');
     assert!(lines.is_some(), "the attacker did not run: {report}");
     let (own, reporter) = lines.unwrap();

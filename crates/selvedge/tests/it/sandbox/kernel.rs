@@ -2,17 +2,17 @@
 
 use std::process::{Command, Stdio};
 
+use super::fixture::SandboxFixture;
 use super::on_all;
-use super::scene::Scene;
 
-fn a_signal_to_a_stranger(scene: &Scene) {
+fn a_signal_to_a_stranger(scene: &SandboxFixture) {
     let mut stranger = Command::new("sleep")
         .arg("600")
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
     let pid = stranger.id();
-    scene.attempt(&format!(
+    scene.check_output(&format!(
         "kill -9 {pid}; kill {pid}; pkill -9 -x sleep; true"
     ));
     assert!(stranger.try_wait().unwrap().is_none(), "it was ended");
@@ -21,7 +21,7 @@ fn a_signal_to_a_stranger(scene: &Scene) {
 }
 
 /// Whoever watches the session is not ended from inside: the check still has an ending of its own.
-fn a_signal_to_the_supervisor(scene: &Scene) {
+fn a_signal_to_the_supervisor(scene: &SandboxFixture) {
     let report = scene.verify(
         "kill -9 $PPID; kill -9 1; pkill -9 selvedge; kill -9 -1 & sleep 0.1; exit 0",
         &[],
@@ -33,34 +33,34 @@ fn a_signal_to_the_supervisor(scene: &Scene) {
     assert_eq!(scene.env.processes(), []);
 }
 
-fn mounting_over_and_away(scene: &Scene) {
-    scene.learns_nothing("mount -o remount,rw /; umount -l ~/.ssh; umount -a; mount --bind / mnt; cat ~/.ssh/id_ed25519; touch ~/made; true");
+fn mounting_over_and_away(scene: &SandboxFixture) {
+    scene.assert_no_secret_in("mount -o remount,rw /; umount -l ~/.ssh; umount -a; mount --bind / mnt; cat ~/.ssh/id_ed25519; touch ~/made; true");
     assert!(!scene.env.home().join("made").exists());
 }
 
-fn namespaces_of_its_own(scene: &Scene) {
-    scene.learns_nothing("unshare -Urm sh -c 'umount -l ~/.ssh; mount -o remount,rw,bind /; cat ~/.ssh/id_ed25519; touch ~/made'; unshare -m sh -c 'umount -l ~/.ssh; cat ~/.ssh/id_ed25519'; true");
+fn namespaces_of_its_own(scene: &SandboxFixture) {
+    scene.assert_no_secret_in("unshare -Urm sh -c 'umount -l ~/.ssh; mount -o remount,rw,bind /; cat ~/.ssh/id_ed25519; touch ~/made'; unshare -m sh -c 'umount -l ~/.ssh; cat ~/.ssh/id_ed25519'; true");
     assert!(!scene.env.home().join("made").exists());
 }
 
-fn steering_the_kernel(scene: &Scene) {
+fn steering_the_kernel(scene: &SandboxFixture) {
     let pattern = "/proc/sys/kernel/core_pattern";
     let before = std::fs::read_to_string(pattern).unwrap();
-    scene.attempt("echo '|/bin/evil' > /proc/sys/kernel/core_pattern; echo b > /proc/sysrq-trigger.not; echo 1 > /proc/sys/vm/drop_caches; true");
+    scene.check_output("echo '|/bin/evil' > /proc/sys/kernel/core_pattern; echo b > /proc/sysrq-trigger.not; echo 1 > /proc/sys/vm/drop_caches; true");
     assert_eq!(std::fs::read_to_string(pattern).unwrap(), before);
 }
 
 /// A node for the disk would lead to every byte on it.
-fn devices(scene: &Scene) {
-    let said = scene.attempt(
+fn devices(scene: &SandboxFixture) {
+    let said = scene.check_output(
         "mknod disk b 254 0 && head -c 4 disk && echo reached; for it in /dev/vda /dev/sda /dev/nvme0n1 /dev/mem /dev/kmsg; do head -c 1 $it > got 2>/dev/null && test -s got && echo reached; done; true",
     );
     assert!(!said.contains("reached\n"), "{said}");
 }
 
 /// Calls that lead to files and keys without a path.
-fn calls_that_need_no_path(scene: &Scene) {
-    let said = scene.attempt(
+fn calls_that_need_no_path(scene: &SandboxFixture) {
+    let said = scene.check_output(
         "python3 - <<'END'
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
@@ -76,8 +76,8 @@ END",
 }
 
 /// Characters pushed into a terminal would be typed by somebody else.
-fn typing_for_somebody_else(scene: &Scene) {
-    let said = scene.attempt(
+fn typing_for_somebody_else(scene: &SandboxFixture) {
+    let said = scene.check_output(
         "python3 - <<'END'
 import fcntl, os
 master, slave = os.openpty()
@@ -92,8 +92,8 @@ END",
 }
 
 /// A program with more rights than its user gets none.
-fn rights_that_programs_bring(scene: &Scene) {
-    let said = scene.attempt("grep -E 'NoNewPrivs|CapEff' /proc/self/status");
+fn rights_that_programs_bring(scene: &SandboxFixture) {
+    let said = scene.check_output("grep -E 'NoNewPrivs|CapEff' /proc/self/status");
     assert!(said.contains("NoNewPrivs:\t1"), "{said}");
     let effective = said
         .lines()

@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use super::fixture::{SECRET, SandboxFixture};
 use super::on_all;
-use super::scene::{SECRET, Scene};
-use crate::stage::executable;
+use crate::fixtures::make_executable;
 
 /// In what agents and tools keep, and read-only or shown for whoever may have it.
 const KEPT: &[&str] = &[
@@ -40,9 +40,9 @@ const NEVER_STRICT: &[&str] = &[
     ".profile",
 ];
 
-fn plant(scene: &Scene, files: &[&str]) {
+fn plant(scene: &SandboxFixture, files: &[&str]) {
     for file in files {
-        scene.in_home(file, SECRET);
+        scene.write_home_file(file, SECRET);
     }
 }
 
@@ -56,12 +56,12 @@ fn print_all(files: &[&str]) -> String {
     format!("{}; grep -rah s3cret ~; true", print(files))
 }
 
-fn from_checks(scene: &Scene) {
+fn from_checks(scene: &SandboxFixture) {
     plant(scene, KEPT);
-    scene.learns_nothing(&print_all(KEPT));
+    scene.assert_no_secret_in(&print_all(KEPT));
 }
 
-fn from_strict_checks(scene: &Scene) {
+fn from_strict_checks(scene: &SandboxFixture) {
     plant(scene, KEPT);
     plant(scene, NEVER_STRICT);
     // A folder of programs that shows a home is not one.
@@ -80,7 +80,7 @@ fn from_strict_checks(scene: &Scene) {
 }
 
 /// An agent has its own files, and nobody else's; its settings cannot be written.
-fn from_other_agents(scene: &Scene) {
+fn from_other_agents(scene: &SandboxFixture) {
     plant(scene, KEPT);
     let (own, others): (Vec<&str>, Vec<&str>) =
         KEPT.iter().partition(|file| file.starts_with(".claude/"));
@@ -90,7 +90,7 @@ fn from_other_agents(scene: &Scene) {
         print(&own),
     );
     let agent = scene.env.write("agent.sh", script);
-    executable(&agent);
+    make_executable(&agent);
     scene.env.commit("An agent");
     let settings = scene.env.config().join("selvedge/config.toml");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
@@ -123,7 +123,7 @@ fn from_other_agents(scene: &Scene) {
 }
 
 /// What a variable has moved leaves an old one behind, and both are masked.
-fn wherever_they_were_moved(scene: &Scene) {
+fn wherever_they_were_moved(scene: &SandboxFixture) {
     plant(
         scene,
         &[
@@ -136,7 +136,7 @@ fn wherever_they_were_moved(scene: &Scene) {
     let home = scene.env.home();
     let at = |path: &str| home.join(path).display().to_string();
     let listed = format!("{}:{}", at("other-kube"), at(".kube/other"));
-    scene.in_home("other-kube", SECRET);
+    scene.write_home_file("other-kube", SECRET);
     let codex = at("moved");
     let report = scene.verify(
         "cat ~/.kube/config ~/.kube/other ~/other-kube ~/.codex/config.toml ~/moved/config.toml; true",

@@ -9,11 +9,11 @@ mod caches;
 mod containers;
 mod endings;
 mod escapes;
+mod fixture;
 mod forging;
 mod kernel;
 mod masks;
 mod room;
-mod scene;
 mod secrets;
 mod steering;
 mod strict;
@@ -25,7 +25,7 @@ macro_rules! behind {
             $(#[test]
             fn $name() {
                 let backend = stringify!($backend);
-                if let Some(scene) = crate::sandbox::scene::Scene::behind(backend) {
+                if let Some(scene) = crate::sandbox::fixture::SandboxFixture::with_backend(backend) {
                     super::$name(&scene);
                 }
             })+
@@ -50,7 +50,7 @@ macro_rules! in_containers {
             $(#[test]
             fn $name() {
                 let engine = crate::sandbox::containers::Engine::$engine;
-                if let Some(scene) = crate::sandbox::scene::Scene::in_container(engine) {
+                if let Some(scene) = crate::sandbox::fixture::SandboxFixture::in_container(engine) {
                     super::$name(&scene);
                 }
             })+

@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::scene::Scene;
+use super::fixture::SandboxFixture;
 
 /// Runs an agent made of a script; the checks are lines of shell.
 #[track_caller]
-fn run(scene: &Scene, agent: &str, checks: &[&str]) -> Value {
+fn run(scene: &SandboxFixture, agent: &str, checks: &[&str]) -> Value {
     let env = &scene.env;
     env.write("agent.sh", format!("cat > /dev/null\n{agent}\n"));
     env.commit("A project");
@@ -28,7 +28,7 @@ fn assert_outcome(result: &Value, outcome: &str) {
 }
 
 /// A project that is built by `make`: it copies the source, and the check compares what was built.
-fn built(scene: &Scene) {
+fn built(scene: &SandboxFixture) {
     let env = &scene.env;
     env.write(".gitignore", "build/\n*.log\n");
     env.write(
@@ -40,7 +40,7 @@ fn built(scene: &Scene) {
 }
 
 /// What was built is not rebuilt by `make`, for it looks newer than its source.
-fn planted_output_is_not_there(scene: &Scene) {
+fn planted_output_is_not_there(scene: &SandboxFixture) {
     built(scene);
     let cheats =
         "mkdir -p build; echo good > build/out; touch -d '+1 day' build/out; echo worse > source";
@@ -63,7 +63,7 @@ fn planted_output_is_not_there(scene: &Scene) {
 }
 
 /// Each tree begins with what was built before the agent began, whatever an earlier run of the checks has left.
-fn runs_share_nothing(scene: &Scene) {
+fn runs_share_nothing(scene: &SandboxFixture) {
     built(scene);
     let env = &scene.env;
     env.write("source", "good\n");
@@ -84,7 +84,7 @@ fn runs_share_nothing(scene: &Scene) {
 }
 
 /// What the baseline built is in the way of a tree that has no such folder.
-fn a_folder_with_build_output_is_replaced(scene: &Scene) {
+fn a_folder_with_build_output_is_replaced(scene: &SandboxFixture) {
     let env = &scene.env;
     env.write(".gitignore", "__pycache__\n");
     let test = "mkdir -p tests/__pycache__ && touch tests/__pycache__/x && test -e out\n";
@@ -95,7 +95,7 @@ fn a_folder_with_build_output_is_replaced(scene: &Scene) {
 }
 
 /// What tools keep outside of the workspace of what they have built, each tree has as it was before the agent.
-fn caches_of_results_are_not_shared(scene: &Scene) {
+fn caches_of_results_are_not_shared(scene: &SandboxFixture) {
     let env = &scene.env;
     let cache = env.root().join("cache/go-build");
     fs::create_dir_all(&cache).unwrap();
@@ -119,7 +119,7 @@ fn caches_of_results_are_not_shared(scene: &Scene) {
     assert_outcome(&run(scene, "echo more >> out", &["sh test.sh"]), "verified");
 }
 
-fn checks_leave_the_workspace_alone(scene: &Scene) {
+fn checks_leave_the_workspace_alone(scene: &SandboxFixture) {
     let env = &scene.env;
     env.write(".gitignore", "*.log\nnode_modules\n");
     env.write("node_modules/tool/run.sh", "exit 0\n");
@@ -129,7 +129,7 @@ fn checks_leave_the_workspace_alone(scene: &Scene) {
     let result = run(scene, "echo x > out", &[check]);
     assert_outcome(&result, "verified");
     let said = result["verification_report"]["checks"][0]["output"].as_str();
-    let work = env.work();
+    let work = env.work_dir();
     assert_eq!(said.map(str::trim), work.to_str(), "{result:#}");
     for path in ["made.txt", "made.log", "seen.log", "node_modules/.cache/x"] {
         assert!(!work.join(path).exists(), "{path}");
@@ -141,7 +141,7 @@ fn checks_leave_the_workspace_alone(scene: &Scene) {
 }
 
 /// Git reports the same as in the workspace, except what the agent has hidden from it.
-fn git_is_as_the_agent_left_it(scene: &Scene) {
+fn git_is_as_the_agent_left_it(scene: &SandboxFixture) {
     let env = &scene.env;
     env.write("generated", "1\n");
     let check = "sh -c 'git log -1 --format=%s; git status --short; git diff --exit-code --quiet'";
@@ -158,7 +158,7 @@ fn git_is_as_the_agent_left_it(scene: &Scene) {
 }
 
 /// Links that code in the room leaves in the place of folders are not followed when build output is restored.
-fn links_lead_nowhere(scene: &Scene) {
+fn links_lead_nowhere(scene: &SandboxFixture) {
     let env = &scene.env;
     let outside = env.root().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -179,7 +179,7 @@ fn links_lead_nowhere(scene: &Scene) {
 }
 
 /// Caches over installed tools and the repository's settings are fresh for each tree.
-fn what_a_run_of_the_checks_writes_is_gone(scene: &Scene) {
+fn what_a_run_of_the_checks_writes_is_gone(scene: &SandboxFixture) {
     let env = &scene.env;
     env.write(".gitignore", "node_modules\n");
     env.write("node_modules/tool/run.sh", "exit 0\n");
@@ -196,11 +196,11 @@ fn what_a_run_of_the_checks_writes_is_gone(scene: &Scene) {
         result["verification_report"]["crossed"].is_object(),
         "{result:#}"
     );
-    assert!(!env.work().join("node_modules/.cache/seen").exists());
+    assert!(!env.work_dir().join("node_modules/.cache/seen").exists());
 }
 
 /// Files that are too large for snapshots are there as they were before the agent, or not at all.
-fn large_ignored_files_of_the_attempt_are_not_there(scene: &Scene) {
+fn large_ignored_files_of_the_attempt_are_not_there(scene: &SandboxFixture) {
     let env = &scene.env;
     env.write(".gitignore", "*.bin\n");
     let large = "x".repeat(2 << 20);
@@ -213,7 +213,7 @@ fn large_ignored_files_of_the_attempt_are_not_there(scene: &Scene) {
 }
 
 /// A failure names the ignored files that are not there, and what to do.
-fn a_failure_names_what_is_not_there(scene: &Scene) {
+fn a_failure_names_what_is_not_there(scene: &SandboxFixture) {
     scene.env.write(".gitignore", "*.gen\n");
     let check = "sh -c 'cat code.gen'";
     let result = run(scene, "echo x > code.gen; echo x > out", &[check]);
@@ -227,7 +227,7 @@ fn a_failure_names_what_is_not_there(scene: &Scene) {
 }
 
 /// Dependencies that an attempt changed are installed in the room.
-fn setup_runs_in_the_room(scene: &Scene) {
+fn setup_runs_in_the_room(scene: &SandboxFixture) {
     let env = &scene.env;
     env.write(".gitignore", "node_modules\n");
     env.write("package.json", "{}\n");
@@ -252,7 +252,7 @@ fn setup_runs_in_the_room(scene: &Scene) {
 }
 
 /// A folder of a repository sees what is around it, and its ignore rules count.
-fn a_package_of_a_repository(scene: &Scene) {
+fn a_package_of_a_repository(scene: &SandboxFixture) {
     let env = &scene.env;
     env.write(".gitignore", "*.tmp\n");
     env.write("shared/value", "good\n");

@@ -4,72 +4,72 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
+use super::fixture::{SECRET, SandboxFixture};
 use super::on_all;
-use super::scene::{SECRET, Scene};
 
-fn keys_and_logins(scene: &Scene) {
-    scene.learns_nothing(
+fn keys_and_logins(scene: &SandboxFixture) {
+    scene.assert_no_secret_in(
         "cat ~/.ssh/id_ed25519 ~/.aws/credentials ~/.netrc; grep -ra s3cret ~/.ssh ~/.aws; true",
     );
 }
 
-fn by_another_way_to_write_the_path(scene: &Scene) {
-    scene.learns_nothing("cat ~/./.ssh/../.ssh/id_ed25519 ~//.ssh//id_ed25519 ~/.SSH/id_ed25519; cd ~/.ssh && cat id_ed25519; true");
+fn by_another_way_to_write_the_path(scene: &SandboxFixture) {
+    scene.assert_no_secret_in("cat ~/./.ssh/../.ssh/id_ed25519 ~//.ssh//id_ed25519 ~/.SSH/id_ed25519; cd ~/.ssh && cat id_ed25519; true");
 }
 
-fn through_links(scene: &Scene) {
-    scene.learns_nothing("ln -s ~/.ssh keys; cat keys/id_ed25519; ln ~/.ssh/id_ed25519 hard; cat hard; cp -r ~/.ssh copy; cat copy/*; true");
+fn through_links(scene: &SandboxFixture) {
+    scene.assert_no_secret_in("ln -s ~/.ssh keys; cat keys/id_ed25519; ln ~/.ssh/id_ed25519 hard; cat hard; cp -r ~/.ssh copy; cat copy/*; true");
 }
 
-fn what_an_agent_keeps(scene: &Scene) {
-    scene.learns_nothing("cat ~/.codex/auth.json ~/.claude/.credentials.json; true");
+fn what_an_agent_keeps(scene: &SandboxFixture) {
+    scene.assert_no_secret_in("cat ~/.codex/auth.json ~/.claude/.credentials.json; true");
 }
 
-fn after_moving_what_masks_it(scene: &Scene) {
-    scene.learns_nothing(
+fn after_moving_what_masks_it(scene: &SandboxFixture) {
+    scene.assert_no_secret_in(
         "mv ~/.ssh ~/.ssh2; cat ~/.ssh2/id_ed25519; umount ~/.ssh; cat ~/.ssh/id_ed25519; true",
     );
 }
 
-fn our_own_state(scene: &Scene) {
-    scene.work("true", &[]);
+fn our_own_state(scene: &SandboxFixture) {
+    scene.run_agent("true", &[]);
     let state = scene.env.state().join("selvedge");
     fs::write(state.join("secret"), SECRET).unwrap();
-    scene.learns_nothing("cat \"$XDG_STATE_HOME/selvedge/secret\"; strings \"$XDG_STATE_HOME/selvedge/journal.db\" | head; echo evil > \"$XDG_STATE_HOME/selvedge/journal.db\"; rm -rf \"$XDG_STATE_HOME/selvedge\"; true");
+    scene.assert_no_secret_in("cat \"$XDG_STATE_HOME/selvedge/secret\"; strings \"$XDG_STATE_HOME/selvedge/journal.db\" | head; echo evil > \"$XDG_STATE_HOME/selvedge/journal.db\"; rm -rf \"$XDG_STATE_HOME/selvedge\"; true");
     assert_eq!(fs::read_to_string(state.join("secret")).unwrap(), SECRET);
     scene.env.selvedge(["list"]).run().assert_success();
 }
 
 /// An agent's environment is an allow-list; other processes' environments would give the rest away.
-fn other_processes_environments(scene: &Scene) {
+fn other_processes_environments(scene: &SandboxFixture) {
     let script = "cat /proc/*/environ /proc/self/environ /proc/$PPID/environ 2>/dev/null | tr '\\0' '\\n' > seen.txt";
-    scene.work(script, &[("PAYROLL_PASSWORD", SECRET)]);
+    scene.run_agent(script, &[("PAYROLL_PASSWORD", SECRET)]);
     let seen = scene.env.read("seen.txt");
     assert!(seen.contains("SELVEDGE_RUN_ID"), "it saw its own");
     assert!(!seen.contains(SECRET));
 }
 
-fn through_another_process(scene: &Scene) {
+fn through_another_process(scene: &SandboxFixture) {
     let (pid, home) = (std::process::id(), scene.env.home());
     let home = home.display();
-    scene.learns_nothing(&format!(
+    scene.assert_no_secret_in(&format!(
         "cat /proc/{pid}/root{home}/.ssh/id_ed25519; ls -l /proc/{pid}/fd; chroot /proc/{pid}/root cat {home}/.ssh/id_ed25519
         nsenter -t {pid} -m cat {home}/.ssh/id_ed25519; cat /proc/1/root{home}/.ssh/id_ed25519; true"
     ));
 }
 
-fn a_socket_by_its_name(scene: &Scene) {
+fn a_socket_by_its_name(scene: &SandboxFixture) {
     let name = format!("selvedge-test-{}-{}", std::process::id(), scene.backend);
     let _listener =
         UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-    let said = scene.attempt(&format!(
+    let said = scene.check_output(&format!(
         "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"\\0{name}\"); print(\"reached\")'; true"
     ));
     assert!(!said.contains("reached\n"), "{said}");
 }
 
 /// Landlock has no rule for it, and says so.
-fn an_agents_socket_by_its_path(scene: &Scene) {
+fn an_agents_socket_by_its_path(scene: &SandboxFixture) {
     let socket = scene.env.root().join("agent.sock");
     let _listener = UnixListener::bind(&socket).unwrap();
     let path = socket.display().to_string();
@@ -91,7 +91,7 @@ fn an_agents_socket_by_its_path(scene: &Scene) {
 }
 
 /// Landlock shares them, and says so.
-fn temporary_files_of_others(scene: &Scene) {
+fn temporary_files_of_others(scene: &SandboxFixture) {
     let file = tempfile::NamedTempFile::new_in("/tmp").unwrap();
     fs::write(&file, "somebody's").unwrap();
     let name = file

@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use super::fixture::SandboxFixture;
 use super::on_all;
-use super::scene::Scene;
-use crate::stage::executable;
+use crate::fixtures::make_executable;
 
-fn a_hook(scene: &Scene) {
-    let result = scene.work("printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; echo y > done.txt", &[]);
+fn a_hook(scene: &SandboxFixture) {
+    let result = scene.run_agent("printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; echo y > done.txt", &[]);
     scene.env.git(["checkout", "-q", "-b", "later"]);
     assert!(!scene.env.root().join("evil").exists());
     assert_eq!(scene.env.read("done.txt"), "y\n");
@@ -23,31 +23,31 @@ fn a_hook(scene: &Scene) {
     assert_eq!(put_back[0], ".git/hooks/post-checkout", "{story}");
 }
 
-fn a_key_of_the_configuration(scene: &Scene) {
+fn a_key_of_the_configuration(scene: &SandboxFixture) {
     let evil = scene.env.root().join("evil");
     let hook = scene.env.root().join("monitor.sh");
     fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", evil.display())).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    scene.work(&format!("git config core.fsmonitor {0}; git config core.hooksPath hooks; git config alias.st '!{0}'; git config user.name Agent", hook.display()), &[]);
+    scene.run_agent(&format!("git config core.fsmonitor {0}; git config core.hooksPath hooks; git config alias.st '!{0}'; git config user.name Agent", hook.display()), &[]);
     scene.env.git(["status"]);
     assert!(!evil.exists());
 }
 
-fn by_a_check(scene: &Scene) {
-    scene.attempt("printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout");
+fn by_a_check(scene: &SandboxFixture) {
+    scene.check_output("printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout");
     scene.env.git(["checkout", "-q", "-b", "later"]);
     assert!(!scene.env.root().join("evil").exists());
 }
 
 /// A repository whose hooks and configuration are links, as `place` has them; what is there is given
 /// back as it is seen from outside.
-fn linked(scene: &Scene, hooks: &Path, config: &Path) {
-    let git = scene.env.work().join(".git");
+fn linked(scene: &SandboxFixture, hooks: &Path, config: &Path) {
+    let git = scene.env.work_dir().join(".git");
     let at = |link: &Path| git.join(link);
     fs::remove_dir_all(git.join("hooks")).unwrap();
     fs::create_dir_all(at(hooks)).unwrap();
     fs::write(at(hooks).join("pre-commit"), "#!/bin/sh\nexit 0\n").unwrap();
-    executable(&at(hooks).join("pre-commit"));
+    make_executable(&at(hooks).join("pre-commit"));
     fs::rename(git.join("config"), at(config)).unwrap();
     fs::set_permissions(at(config), fs::Permissions::from_mode(0o600)).unwrap();
     symlink(hooks, git.join("hooks")).unwrap();
@@ -90,7 +90,7 @@ printf '[core]\\n\\tfsmonitor = touch ../evil\\n' > .git/config";
 const ALTERS: &str = "printf 'touch ../evil\\n' >> .git/hooks/pre-commit; cp .git/hooks/pre-commit .git/hooks/post-commit
 chmod 777 .git/hooks/pre-commit .git/config; git config core.fsmonitor 'touch ../evil'";
 
-fn links_into_the_workspace(scene: &Scene) {
+fn links_into_the_workspace(scene: &SandboxFixture) {
     linked(
         scene,
         Path::new("../githooks"),
@@ -100,18 +100,18 @@ fn links_into_the_workspace(scene: &Scene) {
 }
 
 /// Behind walls nobody can write there.
-fn links_out_of_the_workspace(scene: &Scene) {
+fn links_out_of_the_workspace(scene: &SandboxFixture) {
     let kept = scene.env.home().join("kept");
     fs::create_dir(&kept).unwrap();
     linked(scene, &kept.join("hooks"), &kept.join("config"));
     leaves_alone(scene, &[HARMLESS, REPLACES, ALTERS]);
     let before = seen(&kept);
-    scene.work(ALTERS, &[]);
+    scene.run_agent(ALTERS, &[]);
     assert_eq!(seen(&kept), before);
 }
 
-fn a_link_to_nothing(scene: &Scene) {
-    let git = scene.env.work().join(".git");
+fn a_link_to_nothing(scene: &SandboxFixture) {
+    let git = scene.env.work_dir().join(".git");
     fs::remove_dir_all(git.join("hooks")).unwrap();
     symlink("../later", git.join("hooks")).unwrap();
     leaves_alone(
@@ -121,11 +121,11 @@ fn a_link_to_nothing(scene: &Scene) {
             "mkdir later; echo evil > later/pre-commit; chmod +x later/pre-commit",
         ],
     );
-    assert!(!scene.env.work().join("later/pre-commit").exists());
+    assert!(!scene.env.work_dir().join("later/pre-commit").exists());
 }
 
-fn other_names_and_permissions(scene: &Scene) {
-    let work = scene.env.work();
+fn other_names_and_permissions(scene: &SandboxFixture) {
+    let work = scene.env.work_dir();
     let git = work.join(".git");
     fs::hard_link(git.join("config"), scene.env.root().join("other-name")).unwrap();
     fs::create_dir(git.join("hooks/parts")).unwrap();
@@ -148,8 +148,8 @@ fn other_names_and_permissions(scene: &Scene) {
 
 /// Whatever a session did, what git obeys is as it was before.
 #[track_caller]
-fn leaves_alone(scene: &Scene, sessions: &[&str]) {
-    let work = scene.env.work();
+fn leaves_alone(scene: &SandboxFixture, sessions: &[&str]) {
+    let work = scene.env.work_dir();
     let all = || {
         let places = [".git/config", ".git/hooks", "githooks", "shared-config"];
         places.map(|place| seen(&work.join(place))).concat()
@@ -158,7 +158,7 @@ fn leaves_alone(scene: &Scene, sessions: &[&str]) {
     let before = all();
     for session in sessions {
         let inodes = [".git/config", ".git/hooks"].map(inode);
-        scene.work(session, &[]);
+        scene.run_agent(session, &[]);
         assert_eq!(all(), before, "{session}");
         if *session == HARMLESS {
             assert_eq!([".git/config", ".git/hooks"].map(inode), inodes);
@@ -172,11 +172,11 @@ fn leaves_alone(scene: &Scene, sessions: &[&str]) {
 /// it says so.
 #[test]
 fn what_lies_outside_is_reported() {
-    let scene = Scene::create("none");
+    let scene = SandboxFixture::create("none");
     let kept = scene.env.home().join("kept");
     fs::create_dir(&kept).unwrap();
     linked(&scene, &kept.join("hooks"), &kept.join("config"));
-    scene.work("echo '# more' >> .git/hooks/pre-commit", &[]);
+    scene.run_agent("echo '# more' >> .git/hooks/pre-commit", &[]);
     let hook = fs::read_to_string(kept.join("hooks/pre-commit")).unwrap();
     assert!(hook.ends_with("# more\n"));
     let story = scene

@@ -2,12 +2,12 @@
 
 use std::net::TcpListener;
 
+use super::fixture::SandboxFixture;
 use super::on_all;
-use super::scene::Scene;
 
 const STRICT: (&str, &str) = ("SELVEDGE_SANDBOX_CHECKS", "strict");
 
-fn no_network(scene: &Scene) {
+fn no_network(scene: &SandboxFixture) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let connect = format!(
@@ -24,8 +24,8 @@ fn no_network(scene: &Scene) {
     assert!(!said.contains("reached\n"), "{said}");
 }
 
-fn nothing_of_the_home(scene: &Scene) {
-    scene.in_home("notes.txt", "mine alone");
+fn nothing_of_the_home(scene: &SandboxFixture) {
+    scene.write_home_file("notes.txt", "mine alone");
     let report = scene.verify(
         "cat ~/notes.txt ~/.bashrc; echo done > done.txt; echo evil > ~/evil; true",
         &[STRICT],
@@ -36,8 +36,8 @@ fn nothing_of_the_home(scene: &Scene) {
     assert!(!scene.env.home().join("evil").exists());
 }
 
-fn no_cache(scene: &Scene) {
-    let kept = scene.in_home(".cargo/registry/kept", "kept");
+fn no_cache(scene: &SandboxFixture) {
+    let kept = scene.write_home_file(".cargo/registry/kept", "kept");
     scene.verify(
         "echo evil > ~/.cargo/registry/kept; touch ~/.cargo/evil; true",
         &[STRICT],

@@ -3,12 +3,12 @@
 
 use serde_json::{Map, Value};
 
-use super::super::conversation::Call;
+use super::super::conversation::FunctionCall;
 
 /// The arguments of one call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Arguments<'a> {
-    given: &'a Map<String, Value>,
+pub(super) struct ToolArguments<'a> {
+    values: &'a Map<String, Value>,
 }
 
 const PATH: &[&str] = &["path", "file_path", "filename", "file", "directory", "dir"];
@@ -18,10 +18,10 @@ const CONTENT: &[&str] = &["content", "contents", "text"];
 const OLD_TEXT: &[&str] = &["old_text", "old_string", "old_str", "search"];
 const NEW_TEXT: &[&str] = &["new_text", "new_string", "new_str", "replace"];
 
-impl<'a> Arguments<'a> {
-    pub(super) fn of(call: &'a Call) -> Self {
+impl<'a> ToolArguments<'a> {
+    pub(super) fn new(call: &'a FunctionCall) -> Self {
         Self {
-            given: &call.arguments,
+            values: &call.arguments,
         }
     }
 
@@ -37,15 +37,15 @@ impl<'a> Arguments<'a> {
         self.text(COMMAND).ok()
     }
 
-    pub(super) fn needed_path(self) -> Result<&'a str, String> {
+    pub(super) fn required_path(self) -> Result<&'a str, String> {
         self.text(PATH)
     }
 
-    pub(super) fn needed_pattern(self) -> Result<&'a str, String> {
+    pub(super) fn required_pattern(self) -> Result<&'a str, String> {
         self.text(PATTERN)
     }
 
-    pub(super) fn needed_command(self) -> Result<&'a str, String> {
+    pub(super) fn required_command(self) -> Result<&'a str, String> {
         self.text(COMMAND)
     }
 
@@ -62,7 +62,7 @@ impl<'a> Arguments<'a> {
     }
 
     pub(super) fn number(self, name: &str) -> Option<u64> {
-        match self.given.get(name)? {
+        match self.values.get(name)? {
             Value::String(text) => text.trim().parse().ok(),
             value => value.as_u64(),
         }
@@ -71,7 +71,7 @@ impl<'a> Arguments<'a> {
     fn text(self, names: &[&str]) -> Result<&'a str, String> {
         let given = names
             .iter()
-            .find_map(|name| self.given.get(*name)?.as_str());
+            .find_map(|name| self.values.get(*name)?.as_str());
         given.ok_or_else(|| format!("the argument `{}` is missing; it is a text", names[0]))
     }
 }

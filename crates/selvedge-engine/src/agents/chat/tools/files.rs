@@ -2,17 +2,21 @@
 
 use std::fmt::Write;
 
-use super::super::confined::Root;
-use super::arguments::Arguments;
+use super::super::workspace_fs::WorkspaceRoot;
+use super::arguments::ToolArguments;
 
 /// Lines of a file that are told when no other number is asked for.
-const LINES: usize = 400;
+const DEFAULT_LINE_LIMIT: usize = 400;
 
-pub(super) fn read(root: &Root, arguments: Arguments<'_>, limit: usize) -> Result<String, String> {
-    let text = text_of(root, arguments.needed_path()?)?;
+pub(super) fn read(
+    root: &WorkspaceRoot,
+    arguments: ToolArguments<'_>,
+    limit: usize,
+) -> Result<String, String> {
+    let text = read_text(root, arguments.required_path()?)?;
     let whole = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
     let first = whole(arguments.number("start_line")).unwrap_or(1).max(1);
-    let most = whole(arguments.number("line_count")).unwrap_or(LINES);
+    let most = whole(arguments.number("line_count")).unwrap_or(DEFAULT_LINE_LIMIT);
     let total = text.lines().count();
     let mut told = String::new();
     let mut last = first - 1;
@@ -34,13 +38,13 @@ pub(super) fn read(root: &Root, arguments: Arguments<'_>, limit: usize) -> Resul
     })
 }
 
-pub(super) fn edit(root: &Root, arguments: Arguments<'_>) -> Result<String, String> {
+pub(super) fn edit(root: &WorkspaceRoot, arguments: ToolArguments<'_>) -> Result<String, String> {
     let (path, old, new) = (
-        arguments.needed_path()?,
+        arguments.required_path()?,
         arguments.old_text()?,
         arguments.new_text()?,
     );
-    let text = text_of(root, path)?;
+    let text = read_text(root, path)?;
     if old.is_empty() {
         return Err("old_text is empty; to write a whole file use write_file".to_owned());
     }
@@ -63,14 +67,14 @@ pub(super) fn edit(root: &Root, arguments: Arguments<'_>) -> Result<String, Stri
     Ok(format!("changed `{path}`"))
 }
 
-pub(super) fn write(root: &Root, arguments: Arguments<'_>) -> Result<String, String> {
-    let (path, content) = (arguments.needed_path()?, arguments.content()?);
+pub(super) fn write(root: &WorkspaceRoot, arguments: ToolArguments<'_>) -> Result<String, String> {
+    let (path, content) = (arguments.required_path()?, arguments.content()?);
     root.write(path, content.as_bytes())
         .map_err(|error| error.to_string())?;
     Ok(format!("wrote {} bytes to `{path}`", content.len()))
 }
 
-fn text_of(root: &Root, path: &str) -> Result<String, String> {
+fn read_text(root: &WorkspaceRoot, path: &str) -> Result<String, String> {
     let bytes = root.read(path).map_err(|error| error.to_string())?;
     // Editing a file that is no text would change bytes that nobody asked to change.
     String::from_utf8(bytes).map_err(|_| format!("`{path}` is not a text file (no UTF-8)"))

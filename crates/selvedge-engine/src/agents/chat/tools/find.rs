@@ -6,24 +6,28 @@ use std::path::{Path, PathBuf};
 use ignore::WalkBuilder;
 use regex::{Regex, RegexBuilder};
 
-use super::super::confined::Root;
-use super::arguments::Arguments;
-use crate::agents::claim::shorten;
+use super::super::workspace_fs::WorkspaceRoot;
+use super::arguments::ToolArguments;
+use crate::agents::final_message::shorten;
 
 /// Files that are listed.
-const LISTED: usize = 500;
+const MAX_LISTED_FILES: usize = 500;
 /// Files that are looked into.
-const SEARCHED: usize = 20_000;
+const MAX_SEARCHED_FILES: usize = 20_000;
 /// Bytes of a file that is looked into; a larger one is passed over.
-const SEARCHED_BYTES: usize = 1 << 20;
+const MAX_SEARCHED_FILE_BYTES: usize = 1 << 20;
 /// Lines that are told.
-const MATCHES: usize = 100;
+const MAX_MATCHES: usize = 100;
 /// Characters of a line that are told.
-const LINE: usize = 200;
+const MAX_LINE_CHARS: usize = 200;
 /// Bytes of memory that a regular expression may take.
-const PATTERN_LIMIT: usize = 1 << 20;
+const REGEX_MEMORY_LIMIT: usize = 1 << 20;
 
-pub(super) fn list(root: &Root, arguments: Arguments<'_>, limit: usize) -> Result<String, String> {
+pub(super) fn list(
+    root: &WorkspaceRoot,
+    arguments: ToolArguments<'_>,
+    limit: usize,
+) -> Result<String, String> {
     let directory = root
         .directory(arguments.path().unwrap_or("."))
         .map_err(|e| e.to_string())?;
@@ -31,8 +35,8 @@ pub(super) fn list(root: &Root, arguments: Arguments<'_>, limit: usize) -> Resul
     let mut listed = 0;
     let mut left_out = 0;
     for file in files_below(&directory) {
-        let name = name_below(root, &file);
-        if listed >= LISTED || told.len() + name.len() > limit {
+        let name = relative_name(root, &file);
+        if listed >= MAX_LISTED_FILES || told.len() + name.len() > limit {
             left_out += 1;
             continue;
         }
@@ -54,26 +58,26 @@ pub(super) fn list(root: &Root, arguments: Arguments<'_>, limit: usize) -> Resul
 }
 
 pub(super) fn search(
-    root: &Root,
-    arguments: Arguments<'_>,
+    root: &WorkspaceRoot,
+    arguments: ToolArguments<'_>,
     limit: usize,
 ) -> Result<String, String> {
-    let pattern = compile(arguments.needed_pattern()?)?;
+    let pattern = compile_pattern(arguments.required_pattern()?)?;
     let path = arguments.path().unwrap_or(".");
     let files: Vec<PathBuf> = if let Ok(directory) = root.directory(path) {
-        files_below(&directory).take(SEARCHED).collect()
+        files_below(&directory).take(MAX_SEARCHED_FILES).collect()
     } else {
         root.read(path).map_err(|error| error.to_string())?;
-        vec![root.below(path).map_err(|error| error.to_string())?]
+        vec![root.resolve(path).map_err(|error| error.to_string())?]
     };
     let mut told = String::new();
     let mut matches = 0;
     for file in files {
-        let name = name_below(root, &file);
+        let name = relative_name(root, &file);
         let Ok(bytes) = root.read(&name) else {
             continue;
         };
-        if bytes.len() > SEARCHED_BYTES || bytes.contains(&0) {
+        if bytes.len() > MAX_SEARCHED_FILE_BYTES || bytes.contains(&0) {
             continue;
         }
         let text = String::from_utf8_lossy(&bytes);
@@ -82,11 +86,11 @@ pub(super) fn search(
             .enumerate()
             .filter(|(_, line)| pattern.is_match(line))
         {
-            if matches >= MATCHES || told.len() > limit {
+            if matches >= MAX_MATCHES || told.len() > limit {
                 told.push_str("[more matches left out; search for something more exact]\n");
                 return Ok(told);
             }
-            let line = shorten(line.trim(), LINE);
+            let line = shorten(line.trim(), MAX_LINE_CHARS);
             let _ = writeln!(told, "{name}:{}: {line}", number + 1);
             matches += 1;
         }
@@ -99,8 +103,12 @@ pub(super) fn search(
 }
 
 /// The pattern as a regular expression; taken literally where it is none.
-fn compile(pattern: &str) -> Result<Regex, String> {
-    let build = |text: &str| RegexBuilder::new(text).size_limit(PATTERN_LIMIT).build();
+fn compile_pattern(pattern: &str) -> Result<Regex, String> {
+    let build = |text: &str| {
+        RegexBuilder::new(text)
+            .size_limit(REGEX_MEMORY_LIMIT)
+            .build()
+    };
     build(pattern)
         .or_else(|_| build(&regex::escape(pattern)))
         .map_err(|error| format!("the pattern cannot be used: {error}"))
@@ -121,6 +129,6 @@ fn files_below(directory: &Path) -> impl Iterator<Item = PathBuf> {
         .map(ignore::DirEntry::into_path)
 }
 
-fn name_below(root: &Root, file: &Path) -> String {
-    root.name_of(file).to_string_lossy().into_owned()
+fn relative_name(root: &WorkspaceRoot, file: &Path) -> String {
+    root.relative_path(file).to_string_lossy().into_owned()
 }

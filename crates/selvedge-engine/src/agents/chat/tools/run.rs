@@ -3,27 +3,33 @@
 
 use std::time::Duration;
 
-use selvedge_core::model::{Processes, SessionOutcome, SessionStatus};
+use selvedge_core::model::{ProcessCleanup, SessionOutcome, SessionStatus};
 
-use super::super::clocks::{Clocks, Stopped};
-use super::super::conversation::Call;
-use super::arguments::Arguments;
-use super::{Answer, Tools, head_and_tail};
+use super::super::conversation::FunctionCall;
+use super::super::timeouts::{SessionTimer, WaitError};
+use super::arguments::ToolArguments;
+use super::{ToolExecutor, ToolResult, head_and_tail};
 use crate::agents::{env, program};
-use crate::process::capture::Plan;
-use crate::process::{self, Command, Ended, How, Limits, Session, Streams};
+use crate::process::capture::CapturePlan;
+use crate::process::{
+    self, EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, StderrMode,
+};
 
 /// How long a command may take when the model does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 /// How long it may take at most.
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(10);
 
-impl Tools<'_> {
-    pub(super) async fn run_command(&mut self, call: &Call, clocks: &Clocks<'_>) -> Answer {
-        let arguments = Arguments::of(call);
-        let command_line = match arguments.needed_command() {
+impl ToolExecutor<'_> {
+    pub(super) async fn run_command(
+        &mut self,
+        call: &FunctionCall,
+        clocks: &SessionTimer<'_>,
+    ) -> ToolResult {
+        let arguments = ToolArguments::new(call);
+        let command_line = match arguments.required_command() {
             Ok(command_line) => command_line,
-            Err(missing) => return Answer::Failed(missing),
+            Err(missing) => return ToolResult::Failed(missing),
         };
         let asked = arguments.number("timeout_seconds").map(Duration::from_secs);
         let timeout = asked
@@ -31,41 +37,54 @@ impl Tools<'_> {
             .clamp(Duration::from_secs(1), LONGEST_TIMEOUT);
         let ended = match self.run(command_line, timeout, clocks).await {
             Ok(ended) => ended,
-            Err(outcome) => return Answer::Over(Box::new(outcome)),
+            Err(outcome) => return ToolResult::SessionEnded(Box::new(outcome)),
         };
-        self.processes = Processes::both(self.processes, Some(ended.tree.processes()));
-        self.tell(&ended, timeout, clocks)
+        self.processes =
+            ProcessCleanup::merge_options(self.processes, Some(ended.tree.to_processes()));
+        self.describe_result(&ended, timeout, clocks)
     }
 
     async fn run(
         &self,
         command_line: &str,
         timeout: Duration,
-        clocks: &Clocks<'_>,
-    ) -> Result<Ended, SessionOutcome> {
+        clocks: &SessionTimer<'_>,
+    ) -> Result<SessionExit, SessionOutcome> {
         let request = self.request;
-        let environment = env::with_run(env::for_agent(&request.agent, &env::ours()), request);
+        let environment =
+            env::with_run_vars(env::agent_env(&request.agent, &env::host_env()), request);
         let argv = ["sh", "-c", command_line].map(Into::into).to_vec();
-        let command = Command {
+        let command = SessionCommand {
             env: environment.into_iter().collect(),
-            streams: Streams::Merged,
+            streams: StderrMode::Merged,
             lock: Some(request.lock.clone()),
             agent: Some(request.agent.kind),
-            ..Command::new(argv, &request.workspace, &request.tag)
+            ..SessionCommand::new(argv, &request.workspace, &request.tag)
         };
-        let limits = Limits {
-            wall: Some(timeout.min(clocks.wall_left())),
-            silence: None,
+        let limits = SessionTimeouts {
+            wall: Some(timeout.min(clocks.remaining_time())),
+            idle: None,
         };
         let prepared = Session::prepare(&request.supervisor, &command)
             .await
             .map_err(|error| SessionOutcome::failed(SessionStatus::Infra, error.to_string()))?;
-        Ok(process::run(prepared, limits, Plan::default(), clocks.cancel()).await)
+        Ok(process::run(
+            prepared,
+            limits,
+            CapturePlan::default(),
+            clocks.cancellation_token(),
+        )
+        .await)
     }
 
-    fn tell(&self, ended: &Ended, timeout: Duration, clocks: &Clocks<'_>) -> Answer {
-        if let Some(error) = program::infrastructure(ended) {
-            return Answer::Over(Box::new(SessionOutcome::failed(
+    fn describe_result(
+        &self,
+        ended: &SessionExit,
+        timeout: Duration,
+        clocks: &SessionTimer<'_>,
+    ) -> ToolResult {
+        if let Some(error) = program::infrastructure_error(ended) {
+            return ToolResult::SessionEnded(Box::new(SessionOutcome::failed(
                 SessionStatus::Infra,
                 error,
             )));
@@ -74,15 +93,19 @@ impl Tools<'_> {
             program::excerpt(&ended.stdout).trim_end(),
             self.answer_limit,
         );
-        match &ended.how {
-            How::Exited(0) => Answer::Done(format!("exit code 0\n{output}")),
-            How::Exited(code) => Answer::Failed(format!("exit code {code}\n{output}")),
-            How::Signalled(signal) => Answer::Failed(format!("ended by signal {signal}\n{output}")),
-            How::Cancelled => Answer::Over(Box::new(clocks.outcome(Stopped::Cancelled))),
-            _ if clocks.wall_left().is_zero() => {
-                Answer::Over(Box::new(clocks.outcome(Stopped::TimedOut)))
+        match &ended.reason {
+            EndReason::Exited(0) => ToolResult::Done(format!("exit code 0\n{output}")),
+            EndReason::Exited(code) => ToolResult::Failed(format!("exit code {code}\n{output}")),
+            EndReason::Signalled(signal) => {
+                ToolResult::Failed(format!("ended by signal {signal}\n{output}"))
             }
-            _ => Answer::Failed(format!(
+            EndReason::Cancelled => {
+                ToolResult::SessionEnded(Box::new(clocks.outcome_of(WaitError::Cancelled)))
+            }
+            _ if clocks.remaining_time().is_zero() => {
+                ToolResult::SessionEnded(Box::new(clocks.outcome_of(WaitError::TimedOut)))
+            }
+            _ => ToolResult::Failed(format!(
                 "stopped: it did not end within {} seconds\n{output}",
                 timeout.as_secs()
             )),

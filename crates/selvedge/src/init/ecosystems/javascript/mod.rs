@@ -4,10 +4,10 @@
 mod package;
 mod package_manager;
 
-use crate::init::files::Directory;
-use crate::init::proposal::{Ecosystem, Proposal, Role};
-use package::{MANIFEST, Package};
-use package_manager::Manager;
+use crate::init::files::RepositoryDirectory;
+use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
+use package::{MANIFEST, PackageJson};
+use package_manager::PackageManager;
 
 pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     detect,
@@ -16,10 +16,14 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 };
 
 /// Names that scripts have, the preferred first.
-const SCRIPTS: [(Role, &str, &[&str]); 4] = [
-    (Role::Test, "tests", &["test", "tests", "test:unit", "unit"]),
+const SCRIPTS: [(CheckRole, &str, &[&str]); 4] = [
     (
-        Role::Types,
+        CheckRole::Test,
+        "tests",
+        &["test", "tests", "test:unit", "unit"],
+    ),
+    (
+        CheckRole::Types,
         "types",
         &[
             "typecheck",
@@ -31,12 +35,12 @@ const SCRIPTS: [(Role, &str, &[&str]); 4] = [
         ],
     ),
     (
-        Role::Lint,
+        CheckRole::Lint,
         "lint",
         &["lint", "lint:check", "eslint", "biome"],
     ),
     (
-        Role::Format,
+        CheckRole::Format,
         "format",
         &[
             "format:check",
@@ -62,13 +66,13 @@ const ESLINT: [&str; 11] = [
     ".eslintrc",
 ];
 
-fn detect(at: &Directory<'_>) -> Vec<Proposal> {
-    let Some(package) = Package::read(at) else {
+fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
+    let Some(package) = PackageJson::read(at) else {
         return Vec::new();
     };
-    let manager = Manager::of(at);
-    let members = package::members(at);
-    let proposal = |(role, name, scripts): &(Role, &str, &[&str])| {
+    let manager = PackageManager::detect(at);
+    let members = package::workspace_members(at);
+    let proposal = |(role, name, scripts): &(CheckRole, &str, &[&str])| {
         let own = package
             .script(scripts)
             .map(|script| (manager.run(script), MANIFEST));
@@ -78,28 +82,28 @@ fn detect(at: &Directory<'_>) -> Vec<Proposal> {
         };
         let (command, found_in) = own
             .or_else(of_members)
-            .or_else(|| tool(at, &package, manager, *role))?;
+            .or_else(|| tool_command(at, &package, manager, *role))?;
         Some(Proposal::new(at, *role, name, command, found_in))
     };
     SCRIPTS.iter().filter_map(proposal).collect()
 }
 
-fn covers(above: &Directory<'_>, below: &Directory<'_>) -> bool {
+fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {
     package::is_member(above, below)
 }
 
 /// The tool that a package without a script is set up for.
-fn tool(
-    at: &Directory<'_>,
-    package: &Package,
-    manager: Manager,
-    role: Role,
+fn tool_command(
+    at: &RepositoryDirectory<'_>,
+    package: &PackageJson,
+    manager: PackageManager,
+    role: CheckRole,
 ) -> Option<(String, &'static str)> {
     let exec = |command: &str, found_in| Some((manager.exec(command), found_in));
     match role {
-        Role::Test if package.depends_on("vitest") => exec("vitest run", MANIFEST),
-        Role::Test if package.depends_on("jest") => exec("jest", MANIFEST),
-        Role::Types if at.has("tsconfig.json") && package.depends_on("typescript") => {
+        CheckRole::Test if package.depends_on("vitest") => exec("vitest run", MANIFEST),
+        CheckRole::Test if package.depends_on("jest") => exec("jest", MANIFEST),
+        CheckRole::Types if at.has("tsconfig.json") && package.depends_on("typescript") => {
             let composite = at.text_or_empty("tsconfig.json").contains("\"references\"");
             exec(
                 if composite {
@@ -110,11 +114,11 @@ fn tool(
                 "tsconfig.json",
             )
         }
-        Role::Lint => match (at.first(&["biome.json", "biome.jsonc"]), at.first(&ESLINT)) {
+        CheckRole::Lint => match (at.first(&["biome.json", "biome.jsonc"]), at.first(&ESLINT)) {
             (Some(biome), _) => exec("biome check .", biome),
             (None, Some(eslint)) => exec("eslint .", eslint),
             (None, None) => None,
         },
-        Role::Test | Role::Types | Role::Format => None,
+        CheckRole::Test | CheckRole::Types | CheckRole::Format => None,
     }
 }

@@ -6,14 +6,14 @@ use ignore::gitignore::GitignoreBuilder;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::init::files::Directory;
+use crate::init::files::RepositoryDirectory;
 
 pub(super) const MANIFEST: &str = "package.json";
 
 /// As much of a `package.json` as matters here.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Package {
+pub(super) struct PackageJson {
     scripts: BTreeMap<String, String>,
     dependencies: BTreeMap<String, Value>,
     dev_dependencies: BTreeMap<String, Value>,
@@ -22,9 +22,9 @@ pub(super) struct Package {
     pub(super) manager: Option<String>,
 }
 
-impl Package {
+impl PackageJson {
     /// None when there is no manifest; one that is no JSON says nothing.
-    pub(super) fn read(at: &Directory<'_>) -> Option<Self> {
+    pub(super) fn read(at: &RepositoryDirectory<'_>) -> Option<Self> {
         Some(serde_json::from_str(at.text(MANIFEST)?).unwrap_or_default())
     }
 
@@ -52,15 +52,15 @@ fn is_check(script: &str) -> bool {
 }
 
 /// The packages of the workspace whose root this is.
-pub(super) fn members(root: &Directory<'_>) -> Vec<Package> {
-    root.below_with(MANIFEST)
+pub(super) fn workspace_members(root: &RepositoryDirectory<'_>) -> Vec<PackageJson> {
+    root.descendants_with(MANIFEST)
         .filter(|directory| is_member(root, directory))
-        .filter_map(|directory| Package::read(&directory))
+        .filter_map(|directory| PackageJson::read(&directory))
         .collect()
 }
 
 /// Whether a package belongs to the workspace whose root is further up.
-pub(super) fn is_member(root: &Directory<'_>, package: &Directory<'_>) -> bool {
+pub(super) fn is_member(root: &RepositoryDirectory<'_>, package: &RepositoryDirectory<'_>) -> bool {
     // The patterns mean what they mean in a `.gitignore`, `!` included, but start at the root.
     let mut patterns = GitignoreBuilder::new("/");
     for pattern in member_patterns(root) {
@@ -82,8 +82,8 @@ pub(super) fn is_member(root: &Directory<'_>, package: &Directory<'_>) -> bool {
 }
 
 /// `workspaces` of `package.json` (a list, or a table with `packages`), or pnpm's own file.
-fn member_patterns(root: &Directory<'_>) -> Vec<String> {
-    let workspaces = Package::read(root).unwrap_or_default().workspaces;
+fn member_patterns(root: &RepositoryDirectory<'_>) -> Vec<String> {
+    let workspaces = PackageJson::read(root).unwrap_or_default().workspaces;
     let list = workspaces
         .as_array()
         .or_else(|| workspaces["packages"].as_array());

@@ -1,11 +1,11 @@
 //! The four package managers, and how each runs a script or a tool.
 
-use super::package::Package;
-use crate::init::files::Directory;
+use super::package::PackageJson;
+use crate::init::files::RepositoryDirectory;
 
 /// Who runs scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Manager {
+pub(super) enum PackageManager {
     Npm,
     Pnpm,
     /// Version 1.
@@ -15,21 +15,21 @@ pub(super) enum Manager {
     Bun,
 }
 
-const LOCKFILES: [(&str, Manager); 6] = [
-    ("pnpm-lock.yaml", Manager::Pnpm),
-    ("bun.lock", Manager::Bun),
-    ("bun.lockb", Manager::Bun),
-    (".yarnrc.yml", Manager::Yarn),
-    ("yarn.lock", Manager::YarnClassic),
-    ("package-lock.json", Manager::Npm),
+const LOCKFILES: [(&str, PackageManager); 6] = [
+    ("pnpm-lock.yaml", PackageManager::Pnpm),
+    ("bun.lock", PackageManager::Bun),
+    ("bun.lockb", PackageManager::Bun),
+    (".yarnrc.yml", PackageManager::Yarn),
+    ("yarn.lock", PackageManager::YarnClassic),
+    ("package-lock.json", PackageManager::Npm),
 ];
 
-impl Manager {
+impl PackageManager {
     /// The nearest that says so, here or above: the manifest's own word before a lockfile.
-    pub(super) fn of(at: &Directory<'_>) -> Self {
-        let said = |at: &Directory<'_>| {
-            let package = Package::read(at).unwrap_or_default();
-            let declared = package.manager.as_deref().and_then(Self::declared);
+    pub(super) fn detect(at: &RepositoryDirectory<'_>) -> Self {
+        let said = |at: &RepositoryDirectory<'_>| {
+            let package = PackageJson::read(at).unwrap_or_default();
+            let declared = package.manager.as_deref().and_then(Self::parse_declared);
             let locked = || {
                 LOCKFILES
                     .iter()
@@ -39,12 +39,12 @@ impl Manager {
             declared.or_else(locked)
         };
         said(at)
-            .or_else(|| at.above().find_map(|above| said(&above)))
+            .or_else(|| at.ancestors().find_map(|above| said(&above)))
             .unwrap_or(Self::Npm)
     }
 
     /// `pnpm@9.1.0+sha512…`
-    fn declared(package_manager: &str) -> Option<Self> {
+    fn parse_declared(package_manager: &str) -> Option<Self> {
         let (name, version) = package_manager
             .split_once('@')
             .unwrap_or((package_manager, ""));

@@ -1,0 +1,304 @@
+//! A client as people's scripts are: submits under keys, tries again, cancels, looks; and notes all that
+//! it was told.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{ChaosError, now_us};
+use crate::history::{
+    ClientCancellation, ClientSubmission, FetchedLine, FetchedReport, History, ListedTask,
+};
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct TaskTemplate {
+    /// The idempotency key.
+    pub key: String,
+    /// `good`, `learns`, `fails` or `breaks`; of a plan, `plan`.
+    pub kind: &'static str,
+    /// The kinds of its subtasks, if it is a plan: the second depends on the first.
+    pub subtask_kinds: Vec<&'static str>,
+    /// 0 to 9.
+    pub priority: u8,
+    /// Attempts beyond the first.
+    pub retries: u32,
+}
+
+impl TaskTemplate {
+    /// What a subtask is known by, as the whole is by its key.
+    fn subtask_key(&self, number: usize) -> String {
+        format!("{}.{number}", self.key)
+    }
+}
+
+/// The request.
+fn request_body(wanted: &TaskTemplate, repository: &str) -> Value {
+    let one = |key: &str, kind: &str| {
+        json!({
+            "description": format!("chaos key={key} kind={kind}"),
+            "max_verification_retries": wanted.retries,
+            "verification_steps": [{"type": "command", "target": "grep -q good out"}],
+        })
+    };
+    let mut body = one(&wanted.key, wanted.kind);
+    body["repository"] = json!(repository);
+    body["priority"] = json!(wanted.priority);
+    let mut subtasks = Vec::new();
+    for (number, kind) in wanted.subtask_kinds.iter().enumerate() {
+        let mut subtask = one(&wanted.subtask_key(number), kind);
+        subtask["id"] = json!(number.to_string());
+        if number == 1 {
+            subtask["depends_on"] = json!(["0"]);
+        }
+        subtasks.push(subtask);
+    }
+    if !subtasks.is_empty() {
+        body["subtasks"] = Value::Array(subtasks);
+        // Its subtasks are what is verified.
+        body["verification_steps"] = json!([]);
+    }
+    body
+}
+
+/// The client.
+#[derive(Debug, Clone)]
+pub struct RecordingClient {
+    http: reqwest::Client,
+    hubs: Arc<Mutex<Vec<String>>>,
+    token: String,
+    repository: String,
+    history: Arc<Mutex<History>>,
+}
+
+impl RecordingClient {
+    /// A client with a token; what it is told goes into the history.
+    pub fn new(hubs: Vec<String>, token: String, repository: String) -> Result<Self, ChaosError> {
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_secs(5))
+            .no_proxy();
+        // A connection each, so that a hub that was killed is not asked over a connection that died with it.
+        let http = http.pool_max_idle_per_host(0).build()?;
+        Ok(Self {
+            http,
+            hubs: Arc::new(Mutex::new(hubs)),
+            token,
+            repository,
+            history: Arc::default(),
+        })
+    }
+
+    /// What it was told so far.
+    pub fn recorded_history(&self) -> History {
+        self.history
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn record(&self, note: impl FnOnce(&mut History)) {
+        note(&mut self.history.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Asks a hub: its status and its answer.
+    pub async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Value)>,
+    ) -> Result<(StatusCode, String), ChaosError> {
+        let hub = {
+            let mut hubs = self.hubs.lock().unwrap_or_else(PoisonError::into_inner);
+            hubs.rotate_left(1);
+            hubs[0].clone()
+        };
+        let mut request = self
+            .http
+            .request(method, format!("http://{hub}/api/v1{path}"));
+        request = request.bearer_auth(&self.token);
+        if let Some((key, body)) = body {
+            request = request.json(body);
+            if !key.is_empty() {
+                request = request.header("idempotency-key", key);
+            }
+        }
+        let sent = request.send().await;
+        // Its display says nothing of whether nobody listened or nobody answered.
+        let response = sent.map_err(|error| format!("{error:?}"))?;
+        Ok((response.status(), response.text().await?))
+    }
+
+    async fn get_json(&self, path: &str) -> Result<Value, ChaosError> {
+        let (status, text) = self.send(Method::GET, path, None).await?;
+        if !status.is_success() {
+            return Err(format!("{path}: {status}: {text}").into());
+        }
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    /// Submits once; the task's id when an answer came.
+    pub async fn submit(&self, wanted: &TaskTemplate) -> Option<String> {
+        let body = request_body(wanted, &self.repository);
+        let asked = self
+            .send(Method::POST, "/tasks", Some((&wanted.key, &body)))
+            .await;
+        let answered = asked.ok().filter(|(status, _)| status.is_success());
+        let answer = answered.and_then(|(_, text)| serde_json::from_str::<Value>(&text).ok());
+        let answered = answer.and_then(|it| it["task_id"].as_str().map(str::to_owned));
+        let one = ClientSubmission {
+            priority: wanted.priority,
+            max_attempts: wanted.retries + 1,
+            ..ClientSubmission::default()
+        };
+        let parts = wanted.subtask_kinds.len();
+        let whole = ClientSubmission {
+            key: wanted.key.clone(),
+            max_attempts: one.max_attempts * u32::try_from(parts.max(1)).unwrap_or(u32::MAX),
+            subtask_count: parts,
+            task_id: answered.clone(),
+            ..one
+        };
+        self.record(|history| {
+            history.submissions.push(whole);
+            for number in 0..parts {
+                let key = wanted.subtask_key(number);
+                history
+                    .submissions
+                    .push(ClientSubmission { key, ..one.clone() });
+            }
+        });
+        answered
+    }
+
+    /// Cancels: whether the hub acknowledged it.
+    pub async fn cancel(&self, task: &str) -> bool {
+        let path = format!("/tasks/{task}/cancel");
+        let asked = self
+            .send(Method::POST, &path, Some(("", &json!({"reason": "chaos"}))))
+            .await;
+        let acknowledged = asked.is_ok_and(|(status, _)| status == StatusCode::ACCEPTED);
+        if acknowledged {
+            let cancel = ClientCancellation {
+                task: task.to_owned(),
+            };
+            self.record(|history| history.cancellations.push(cancel));
+        }
+        acknowledged
+    }
+
+    /// Looks at all tasks: their states, by id.
+    pub async fn list_tasks(&self) -> Result<Vec<(String, String)>, ChaosError> {
+        let (mut states, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get_json(&format!("/tasks?limit=500{cursor}")).await?;
+            let at_us = now_us();
+            for row in page["tasks"].as_array().into_iter().flatten() {
+                let word = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+                let (task, state) = (word("task_id"), word("state"));
+                let epoch = row["lease_epoch"].as_u64().unwrap_or(0);
+                states.push((task.clone(), state.clone()));
+                self.record(|history| {
+                    history.observations.push(ListedTask {
+                        at_us,
+                        task,
+                        state,
+                        epoch,
+                    });
+                });
+            }
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Ok(states),
+            }
+        }
+    }
+
+    /// The last state that was seen of each task.
+    pub fn last_seen_states(&self) -> Vec<(String, String)> {
+        let told = self.recorded_history();
+        let mut last = std::collections::BTreeMap::new();
+        for seen in told.observations {
+            last.insert(seen.task, seen.state);
+        }
+        last.into_iter().collect()
+    }
+
+    /// Reads a task's log, journal and reports as they are now.
+    pub async fn read_task(&self, task: &str) -> Result<(), ChaosError> {
+        let log = self.get_json(&format!("/tasks/{task}/log")).await?;
+        let journal = self
+            .get_json(&format!("/tasks/{task}/journal?limit=500"))
+            .await?;
+        let runs = self.get_json(&format!("/tasks/{task}/runs")).await?;
+        let mut lines = Vec::new();
+        for line in log["lines"].as_array().into_iter().flatten() {
+            if let Some(seq) = line["seq"].as_u64() {
+                lines.push((false, seq, line["event"].clone()));
+            }
+        }
+        for event in journal["events"].as_array().into_iter().flatten() {
+            if let Some(seq) = event["seq"].as_u64() {
+                lines.push((true, seq, event.clone()));
+            }
+        }
+        self.record(|history| {
+            history.lines.extend(
+                lines
+                    .into_iter()
+                    .map(|(of_journal, seq, event)| FetchedLine {
+                        task: task.to_owned(),
+                        of_journal,
+                        seq,
+                        event,
+                    }),
+            );
+        });
+        for run in runs["runs"].as_array().into_iter().flatten() {
+            if run["closing"] == "report"
+                && let Some(number) = run["run_number"].as_u64()
+            {
+                let path = format!("/tasks/{task}/reports/{number}");
+                let (status, body) = self.send(Method::GET, &path, None).await?;
+                if status.is_success() {
+                    let run = u32::try_from(number)?;
+                    let read = FetchedReport {
+                        task: task.to_owned(),
+                        run,
+                        body,
+                    };
+                    self.record(|history| history.reports_read.push(read));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the hub says that its workers hold.
+    pub async fn worker_holdings(&self) -> Result<Vec<(String, Vec<String>)>, ChaosError> {
+        let page = self.get_json("/workers").await?;
+        let rows = page["workers"].as_array().into_iter().flatten();
+        let connected = rows.filter(|row| row["connected"] == true);
+        Ok(connected
+            .map(|row| {
+                let tasks = row["tasks"].as_array().into_iter().flatten();
+                let tasks = tasks
+                    .filter_map(|task| task.as_str().map(str::to_owned))
+                    .collect();
+                (row["worker"].as_str().unwrap_or_default().to_owned(), tasks)
+            })
+            .collect())
+    }
+
+    /// Makes a token for workers: its secret.
+    pub async fn create_worker_token(&self) -> Result<String, ChaosError> {
+        let body = json!({"name": "workers", "scopes": ["worker"]});
+        let (status, text) = self
+            .send(Method::POST, "/tokens", Some(("", &body)))
+            .await?;
+        let answer: Value = serde_json::from_str(&text)?;
+        let token = answer["token"].as_str().map(str::to_owned);
+        token.ok_or_else(|| format!("no token: {status}: {text}").into())
+    }
+}

@@ -1,0 +1,185 @@
+//! The scripted provider: it keeps a ledger of its own of every call that an agent made, and knows from
+//! the connection how long the agent's process lived. And the scripted agent that calls it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use super::{ChaosError, now_us};
+use crate::history::ProviderCall;
+
+/// The provider.
+#[derive(Debug, Clone)]
+pub struct ScriptedProvider {
+    address: String,
+    ledger: Arc<Mutex<Vec<ProviderCall>>>,
+    /// Calls so far, for whoever waits for one.
+    count: watch::Sender<usize>,
+    /// Calls are answered while it is open.
+    is_open: watch::Sender<bool>,
+}
+
+impl ScriptedProvider {
+    /// Starts it; sessions take up to so many milliseconds, from a seed.
+    pub async fn start(seed: u64, longest_ms: u64) -> Result<Self, ChaosError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let provider = Self {
+            address: listener.local_addr()?.to_string(),
+            ledger: Arc::default(),
+            count: watch::Sender::new(0),
+            is_open: watch::Sender::new(true),
+        };
+        let own = provider.clone();
+        let mut random = fastrand::Rng::with_seed(seed);
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let (own, draw) = (
+                    own.clone(),
+                    (random.u64(1..50_000), random.u64(0..=longest_ms)),
+                );
+                // An agent that goes away in the middle of a word is what this is about.
+                tokio::spawn(async move { own.serve(socket, draw).await.ok() });
+            }
+        });
+        Ok(provider)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Lets calls be answered, or wait.
+    pub fn set_open(&self, open: bool) {
+        self.is_open.send_replace(open);
+    }
+
+    /// The ledger. A call that goes on ends now.
+    pub fn ledger(&self) -> Vec<ProviderCall> {
+        let mut calls = self
+            .ledger
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for call in calls.iter_mut().filter(|call| call.to_us == 0) {
+            call.to_us = now_us();
+        }
+        calls
+    }
+
+    /// Waits until so many calls were made; `false` when they were not in time.
+    pub async fn wait_for_calls(&self, count: usize, patience: Duration) -> bool {
+        let mut counted = self.count.subscribe();
+        let enough = counted.wait_for(|it| *it >= count);
+        matches!(tokio::time::timeout(patience, enough).await, Ok(Ok(_)))
+    }
+
+    async fn serve(
+        &self,
+        socket: TcpStream,
+        (micro_usd, hold_ms): (u64, u64),
+    ) -> Result<(), ChaosError> {
+        let mut socket = tokio::io::BufReader::new(socket);
+        let mut line = String::new();
+        socket.read_line(&mut line).await?;
+        let asked: Value = serde_json::from_str(&line)?;
+        let word = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
+        let at = {
+            let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+            ledger.push(ProviderCall {
+                task: word("task"),
+                run: word("run").parse()?,
+                worker: word("worker"),
+                from_us: now_us(),
+                to_us: 0,
+                micro_usd,
+            });
+            ledger.len() - 1
+        };
+        self.count.send_modify(|count| *count += 1);
+        let answered = self
+            .answer_call(&mut socket, &asked, micro_usd, hold_ms)
+            .await;
+        let mut rest = Vec::new();
+        // The end of the connection is the end of the agent, however it comes.
+        let _ = socket.read_to_end(&mut rest).await;
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        ledger[at].to_us = now_us();
+        answered
+    }
+
+    async fn answer_call(
+        &self,
+        socket: &mut tokio::io::BufReader<TcpStream>,
+        asked: &Value,
+        micro_usd: u64,
+        hold_ms: u64,
+    ) -> Result<(), ChaosError> {
+        let mut gate = self.is_open.subscribe();
+        let opened = async {
+            let _ = gate.wait_for(|open| *open).await;
+            tokio::time::sleep(Duration::from_millis(hold_ms)).await;
+        };
+        let mut byte = [0];
+        tokio::select! {
+            () = opened => {}
+            _ = socket.read(&mut byte) => return Err("the agent is gone".into()),
+        }
+        let work = match asked["kind"].as_str() {
+            Some("breaks") => "none",
+            Some("fails") => "bad",
+            Some("learns") if asked["corrected"].as_bool() != Some(true) => "bad",
+            _ => "good",
+        };
+        let answer = json!({"micro_usd": micro_usd, "work": work});
+        socket.write_all(format!("{answer}\n").as_bytes()).await?;
+        Ok(())
+    }
+}
+
+/// The scripted agent: asks the provider, writes what it is told, and speaks like Claude Code. Which worker
+/// started it, it knows from where it works: what it is started with was frozen by the task's first worker.
+pub fn run_agent(provider: &str, root: &str) -> Result<(), ChaosError> {
+    let place = std::env::current_dir()?;
+    let place = place.strip_prefix(root)?.to_string_lossy().into_owned();
+    let worker = place.split(['/', '-']).next().unwrap_or_default();
+    let mut prompt = String::new();
+    std::io::stdin().read_to_string(&mut prompt)?;
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let kind = prompt
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix("kind="));
+    let run = variable("SELVEDGE_RUN_NUMBER");
+    let asked = json!({
+        "task": variable("SELVEDGE_RUN_ID"), "run": run, "worker": worker,
+        "kind": kind, "corrected": prompt.contains("VERIFICATION RETRY"),
+    });
+    let mut socket = BufReader::new(std::net::TcpStream::connect(provider)?);
+    socket
+        .get_mut()
+        .write_all(format!("{asked}\n").as_bytes())?;
+    let mut answer = String::new();
+    socket.read_line(&mut answer)?;
+    let answer: Value = serde_json::from_str(&answer)?;
+    let work = answer["work"].as_str().unwrap_or("none");
+    let broken = work == "none";
+    if !broken {
+        std::fs::write("out", format!("{work} {run}\n"))?;
+    }
+    let usd = answer["micro_usd"].as_f64().unwrap_or(0.0) / 1_000_000.0;
+    let mut out = std::io::stdout();
+    let begin =
+        json!({"type": "system", "subtype": "init", "session_id": "scripted", "model": "scripted"});
+    let end = json!({
+        "type": "result", "subtype": "success", "is_error": broken, "result": "done", "num_turns": 1,
+        "duration_ms": 1, "session_id": "scripted", "total_cost_usd": usd,
+        "usage": {"input_tokens": 10, "output_tokens": 2},
+    });
+    writeln!(out, "{begin}\n{end}")?;
+    Ok(())
+}

@@ -1,0 +1,391 @@
+//! Hubs and workers behind proxies, all of them the real program: staging them, and what is done to workers.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::database::{Database, RoundDatabase};
+use super::fixtures::{create_repository, write_worker_config};
+use super::hubs::HubNode;
+use super::process::{ManagedProcess, NodeExit};
+use super::{ChaosError, FsyncShim, Proxy, RecordingClient, ScriptedProvider, fsync_shim, now_us};
+use crate::collect::read_traces;
+use crate::history::{History, PauseInterval};
+
+/// What a round is played with.
+#[derive(Debug, Clone)]
+pub struct RoundSettings {
+    /// `selvedge`, built with the feature `faults`.
+    pub binary: PathBuf,
+    /// From which all that is random follows.
+    pub seed: u64,
+    /// Workers.
+    pub workers: usize,
+    /// Slots of each.
+    pub slots: usize,
+    /// How long leases last, in milliseconds.
+    pub ttl_ms: u64,
+    /// How long a session of an agent takes at most, in milliseconds.
+    pub max_session_ms: u64,
+    /// Whether processes only die at marked points, one after the other as fast as they come.
+    pub failpoints_only: bool,
+    /// A bug.
+    pub mutant: Option<&'static str>,
+    /// Where hubs keep what they know.
+    pub database: Database,
+}
+
+/// One worker.
+#[derive(Debug)]
+pub struct WorkerNode {
+    /// Its name.
+    pub name: String,
+    /// What lies between it and the hub.
+    pub proxy: Proxy,
+    /// Its process, while there is one.
+    pub process: Option<ManagedProcess>,
+    /// Where it works; another one after its disk was lost.
+    workdir: PathBuf,
+    stopped_at: Option<u64>,
+}
+
+/// All of it.
+#[derive(Debug)]
+pub struct Cluster {
+    /// What it is played with.
+    pub settings: RoundSettings,
+    /// Who is called by agents.
+    pub provider: ScriptedProvider,
+    /// Who submits.
+    pub client: RecordingClient,
+    /// The hubs: one, or several on one server.
+    pub hubs: Vec<HubNode>,
+    /// The workers.
+    pub workers: Vec<WorkerNode>,
+    /// How often a process died at which marked point.
+    pub failpoint_deaths: BTreeMap<String, u64>,
+    /// Times at which somebody stood still.
+    pub pauses: Vec<PauseInterval>,
+    pub(super) database: RoundDatabase,
+    shim: Arc<FsyncShim>,
+    root: TempDir,
+    worker_token: String,
+    deaths: BTreeMap<i32, u64>,
+    armed: BTreeMap<i32, String>,
+}
+
+/// Whose clock or disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterNode {
+    /// A hub's.
+    Hub(usize),
+    /// A worker's.
+    Worker(usize),
+}
+
+/// A marked point, and the passing at which to die.
+pub(super) type FailpointTrigger = Option<(&'static str, u64)>;
+
+impl Cluster {
+    /// Puts everything up, without faults.
+    pub async fn start(settings: RoundSettings, shim: Arc<FsyncShim>) -> Result<Self, ChaosError> {
+        let root = tempfile::Builder::new()
+            .prefix("selvedge-chaos-")
+            .tempdir()?;
+        for name in ["home", "tmp", "repository", "trace", "said"] {
+            std::fs::create_dir(root.path().join(name))?;
+        }
+        let repository = root.path().join("repository");
+        create_repository(&repository)?;
+        let provider = ScriptedProvider::start(settings.seed, settings.max_session_ms).await?;
+        let mut workers = Vec::new();
+        for number in 1..=settings.workers {
+            let name = format!("w{number}");
+            let workdir = root.path().join(&name);
+            let proxy = Proxy::start().await?;
+            write_worker_config(root.path(), &name, &provider)?;
+            workers.push(WorkerNode {
+                name,
+                proxy,
+                process: None,
+                workdir,
+                stopped_at: None,
+            });
+        }
+        let hubs: Vec<HubNode> = (1..=settings.database.hub_count())
+            .map(HubNode::new)
+            .collect();
+        for hub in &hubs {
+            std::fs::create_dir(root.path().join(&hub.name))?;
+        }
+        let repository = repository.display().to_string();
+        let mut fleet = Self {
+            client: RecordingClient::new(Vec::new(), String::new(), repository.clone())?,
+            provider,
+            database: settings
+                .database
+                .create_empty(&root.path().join("hub1/hub.db")),
+            hubs,
+            workers,
+            failpoint_deaths: BTreeMap::new(),
+            pauses: Vec::new(),
+            shim,
+            root,
+            worker_token: String::new(),
+            deaths: BTreeMap::new(),
+            armed: BTreeMap::new(),
+            settings,
+        };
+        for number in 0..fleet.hubs.len() {
+            fleet.start_hub(number, None).await?;
+        }
+        let token = std::fs::read_to_string(fleet.root.path().join("admin.token"))?;
+        let hubs: Vec<String> = fleet.hubs.iter().map(|hub| hub.address.clone()).collect();
+        fleet.client = RecordingClient::new(hubs.clone(), token.trim().to_owned(), repository)?;
+        fleet.worker_token = fleet.client.create_worker_token().await?;
+        std::fs::write(fleet.root.path().join("worker.token"), &fleet.worker_token)?;
+        for number in 0..fleet.workers.len() {
+            fleet.workers[number].proxy.set_upstreams(hubs.clone());
+            fleet.start_worker(number, None)?;
+        }
+        Ok(fleet)
+    }
+
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(super) fn node_command(
+        &self,
+        name: &str,
+        tracked: &Path,
+        armed: FailpointTrigger,
+    ) -> Result<Command, ChaosError> {
+        let mut command = Command::new(&self.settings.binary);
+        command
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
+        for (variable, folder) in [
+            ("HOME", "home".to_owned()),
+            ("TMPDIR", "tmp".to_owned()),
+            ("XDG_CONFIG_HOME", format!("config-{name}")),
+            ("XDG_STATE_HOME", format!("state-{name}")),
+            ("XDG_CACHE_HOME", format!("cache-{name}")),
+            ("SELVEDGE_TRACE", format!("trace/{name}")),
+            ("SELVEDGE_CALM", "calm".to_owned()),
+        ] {
+            command.env(variable, self.path_of(&folder));
+        }
+        command
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("NO_COLOR", "1")
+            .env("RUST_BACKTRACE", "1");
+        let control = self.path_of(&format!("{name}.control"));
+        command.envs(self.shim.environment(&control, tracked)?);
+        if let Some(plant) = self.settings.mutant {
+            command.env("SELVEDGE_PLANT", plant);
+        }
+        if let Some((point, nth)) = armed {
+            command.env("SELVEDGE_FAULT", format!("{point}:{nth}"));
+        }
+        command.current_dir(self.root.path());
+        Ok(command)
+    }
+
+    /// Starts a worker under its name.
+    pub fn start_worker(
+        &mut self,
+        number: usize,
+        armed: FailpointTrigger,
+    ) -> Result<(), ChaosError> {
+        let worker = &self.workers[number];
+        let name = worker.name.clone();
+        let mut command = self.node_command(&name, &worker.workdir, armed)?;
+        command.args([
+            "worker",
+            "--name",
+            &name,
+            "--slots",
+            &self.settings.slots.to_string(),
+        ]);
+        command
+            .arg("--hub")
+            .arg(format!("http://{}", worker.proxy.address()));
+        command
+            .arg("--token-file")
+            .arg(self.path_of("worker.token"));
+        command.arg("--workdir").arg(&worker.workdir);
+        command.arg("--allow-path").arg(self.path_of("repository"));
+        let process = ManagedProcess::start(command, &self.path_of(&format!("said/{name}")))?;
+        self.record_armed(&process, armed);
+        self.workers[number].process = Some(process);
+        Ok(())
+    }
+
+    pub(super) fn record_armed(&mut self, process: &ManagedProcess, armed: FailpointTrigger) {
+        if let Some((point, _)) = armed {
+            self.armed.insert(process.pid(), point.to_owned());
+        }
+    }
+
+    pub(super) fn record_death(&mut self, ended: NodeExit) {
+        self.deaths.insert(ended.pid, ended.at_us);
+        if let Some(point) = self.armed.remove(&ended.pid).filter(|_| ended.at_failpoint) {
+            *self.failpoint_deaths.entry(point).or_default() += 1;
+        }
+    }
+
+    /// Kills a worker; what it had not synced is lost with it, or not. How many writes were lost.
+    pub async fn kill_worker(
+        &mut self,
+        number: usize,
+        power_fails: bool,
+    ) -> Result<u64, ChaosError> {
+        self.resume_worker(number);
+        if let Some(worker) = self.workers[number].process.take() {
+            let ended = worker.kill().await?;
+            self.record_death(ended);
+        }
+        let folder = self.workers[number].workdir.clone();
+        Self::apply_power_failure(&folder, power_fails)
+    }
+
+    pub(super) fn apply_power_failure(folder: &Path, power_fails: bool) -> Result<u64, ChaosError> {
+        if !folder.exists() {
+            return Ok(0);
+        }
+        if power_fails {
+            return fsync_shim::revert_unsynced(folder);
+        }
+        fsync_shim::discard_undo_logs(folder)?;
+        Ok(0)
+    }
+
+    /// From now on nobody dies at a point.
+    pub fn disarm_failpoints(&self) -> Result<(), ChaosError> {
+        Ok(std::fs::write(self.path_of("calm"), "")?)
+    }
+
+    /// Who died at a point since the last look: hubs and workers by their numbers. A worker that cannot start
+    /// on a full disk says so and ends, and is started again as systemd would. Whoever ended in any other way
+    /// is trouble.
+    pub fn reap_dead(&mut self) -> Result<(Vec<usize>, Vec<usize>), ChaosError> {
+        let hubs = self.reap_hubs()?;
+        let mut gone = Vec::new();
+        for number in 0..self.workers.len() {
+            let Some(process) = &mut self.workers[number].process else {
+                continue;
+            };
+            if let Some(ended) = process.try_wait()? {
+                let said = process.output_tail();
+                let cannot_start = ended.code == Some(9) && said.contains("is full");
+                if !ended.at_failpoint && !cannot_start {
+                    return Err(format!("a worker ended ({:?}): {said}", ended.code).into());
+                }
+                self.workers[number].process = None;
+                gone.push(number);
+                self.record_death(ended);
+            }
+        }
+        Ok((hubs, gone))
+    }
+
+    /// Brings back who died at a point since the last look: one that was about to die when all became calm
+    /// is seen to have died only later.
+    pub async fn restart_dead(&mut self) -> Result<(), ChaosError> {
+        let (hubs, workers) = self.reap_dead()?;
+        for number in hubs {
+            self.kill_hub(number, false).await?;
+            self.start_hub(number, None).await?;
+        }
+        for number in workers {
+            self.kill_worker(number, false).await?;
+            self.start_worker(number, None)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a worker stand still.
+    pub fn pause_worker(&mut self, number: usize) {
+        let worker = &mut self.workers[number];
+        if let Some(process) = &worker.process {
+            process.pause();
+            worker.stopped_at.get_or_insert(now_us());
+        }
+    }
+
+    /// Lets it go on.
+    pub fn resume_worker(&mut self, number: usize) {
+        let worker = &mut self.workers[number];
+        if let Some(process) = &worker.process {
+            process.resume();
+        }
+        if let Some(from_us) = worker.stopped_at.take() {
+            let worker = Some(worker.name.clone());
+            self.pauses.push(PauseInterval {
+                worker,
+                from_us,
+                to_us: now_us(),
+            });
+        }
+    }
+
+    /// A worker that has died comes again under its name, with an empty disk.
+    pub fn replace_worker_disk(&mut self, number: usize) {
+        let name = format!("{}-{}", self.workers[number].name, now_us());
+        self.workers[number].workdir = self.path_of(&name);
+    }
+
+    /// Sets somebody's wall clock off by so many seconds.
+    pub fn set_clock(&self, of: ClusterNode, offset_s: i64) -> Result<(), ChaosError> {
+        fsync_shim::set_clock(&self.control_file(of), offset_s)
+    }
+
+    /// Fills somebody's disk, or frees it.
+    pub fn set_disk_full(&self, of: ClusterNode, full: bool) -> Result<(), ChaosError> {
+        fsync_shim::set_disk_full(&self.control_file(of), full)
+    }
+
+    fn control_file(&self, of: ClusterNode) -> PathBuf {
+        let name = match of {
+            ClusterNode::Hub(number) => &self.hubs[number].name,
+            ClusterNode::Worker(number) => &self.workers[number].name,
+        };
+        self.path_of(&format!("{name}.control"))
+    }
+
+    /// Ends everything, and gives back all that was observed.
+    pub async fn collect_history(&mut self) -> Result<History, ChaosError> {
+        for number in 0..self.workers.len() {
+            self.kill_worker(number, false).await?;
+        }
+        for number in 0..self.hubs.len() {
+            self.kill_hub(number, false).await?;
+        }
+        // The agents' connections end with their supervisors.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let mut history = self.client.recorded_history();
+        history.calls = self.provider.ledger();
+        for worker in &self.workers {
+            history.traces.extend(read_traces(
+                &worker.name,
+                &self.path_of(&format!("trace/{}", worker.name)),
+            )?);
+        }
+        history.pauses.clone_from(&self.pauses);
+        history.deaths.clone_from(&self.deaths);
+        history.slots = self.settings.slots;
+        history.margin_us = self.settings.ttl_ms * 500;
+        history.tasks = self.database.read_tables()?;
+        Ok(history)
+    }
+
+    /// Keeps what was left behind, for whoever looks for the reason of a violation: where.
+    pub fn keep_files(self) -> PathBuf {
+        self.root.keep()
+    }
+}

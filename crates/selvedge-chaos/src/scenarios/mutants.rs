@@ -1,0 +1,299 @@
+//! For each invariant the scene in which a planted bug breaks it, and it alone. Without the bug the same
+//! scene breaks nothing.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{drain_and_check, wait_for_state};
+use crate::check::Violation;
+use crate::cluster::{
+    ChaosError, Cluster, FsyncShim, ProxyAction, ProxyRule, RoundSettings, TaskTemplate,
+};
+
+/// A bug, and the invariant that it breaks.
+#[derive(Debug, Clone, Copy)]
+pub struct Mutant {
+    /// By its name in `selvedge_store::fault::PLANTS`.
+    pub bug: &'static str,
+    /// 1 to 12.
+    pub invariant: u8,
+}
+
+/// All of them.
+pub const INVARIANT_MUTANTS: [Mutant; 13] = [
+    Mutant {
+        bug: "forget_keys",
+        invariant: 1,
+    },
+    Mutant {
+        bug: "forget_requeued",
+        invariant: 2,
+    },
+    Mutant {
+        bug: "double_grant",
+        invariant: 3,
+    },
+    Mutant {
+        bug: "no_fence",
+        invariant: 4,
+    },
+    Mutant {
+        bug: "stale_complete",
+        invariant: 5,
+    },
+    Mutant {
+        bug: "reopen_ended",
+        invariant: 6,
+    },
+    Mutant {
+        bug: "start_before_begin",
+        invariant: 7,
+    },
+    Mutant {
+        bug: "alter_report",
+        invariant: 8,
+    },
+    Mutant {
+        bug: "charge_crashes",
+        invariant: 9,
+    },
+    Mutant {
+        bug: "count_twice",
+        invariant: 10,
+    },
+    Mutant {
+        bug: "skip_log",
+        invariant: 11,
+    },
+    Mutant {
+        bug: "begin_when_cancelled",
+        invariant: 12,
+    },
+    Mutant {
+        bug: "no_sync",
+        invariant: 1,
+    },
+];
+
+/// How long a scene waits for what it waits for.
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What became of a scene.
+#[derive(Debug)]
+pub struct ScenarioResult {
+    /// What was violated.
+    pub violations: Vec<Violation>,
+    /// What is left of it, if that is not what had to be violated.
+    pub kept_files: Option<PathBuf>,
+}
+
+/// Plays a bug's scene, with the bug or without.
+pub async fn run_mutant_scenario(
+    of: Mutant,
+    with_bug: bool,
+    mut settings: RoundSettings,
+    shim: Arc<FsyncShim>,
+) -> Result<ScenarioResult, ChaosError> {
+    settings.mutant = with_bug.then_some(of.bug);
+    (settings.workers, settings.max_session_ms) = (2, 0);
+    let mut fleet = Cluster::start(settings, shim).await?;
+    let played = run_scenario(of, with_bug, &mut fleet).await;
+    let violations = match played {
+        Ok(violations) => violations,
+        Err(trouble) => {
+            let kept = fleet.keep_files();
+            return Err(format!(
+                "{}: {trouble}\nwhat is left is in {}",
+                of.bug,
+                kept.display()
+            )
+            .into());
+        }
+    };
+    let own = violations.iter().all(|it| it.invariant == of.invariant);
+    let right = own && violations.is_empty() != with_bug;
+    let kept = (!right).then(|| fleet.keep_files());
+    Ok(ScenarioResult {
+        violations,
+        kept_files: kept,
+    })
+}
+
+async fn run_scenario(
+    of: Mutant,
+    with_bug: bool,
+    fleet: &mut Cluster,
+) -> Result<Vec<Violation>, ChaosError> {
+    let patience = if of.bug == "forget_requeued" && with_bug {
+        Duration::from_secs(4)
+    } else {
+        Duration::from_secs(30)
+    };
+    match of.bug {
+        "forget_keys" => {
+            submit_only_task(fleet, "good", 0).await?;
+            submit_only_task(fleet, "good", 0).await?;
+        }
+        "forget_requeued" | "double_grant" => kill_until_lease_lost(fleet, "good", 0).await?,
+        "charge_crashes" => kill_until_lease_lost(fleet, "fails", 1).await?,
+        "no_fence" => partition_until_takeover(fleet).await?,
+        "stale_complete" => deliver_late_completion(fleet).await?,
+        "reopen_ended" => {
+            let task = submit_only_task(fleet, "good", 0).await?;
+            wait_for_state(fleet, &task, &["succeeded"]).await?;
+            fleet.client.cancel(&task).await;
+        }
+        "start_before_begin" => lose_begin_message(fleet).await?,
+        "begin_when_cancelled" => cancel_during_partition(fleet).await?,
+        "no_sync" => {
+            submit_only_task(fleet, "good", 0).await?;
+            fleet.kill_hub(0, true).await?;
+            if with_bug {
+                // Its tokens are gone, too: nobody could ask it anything.
+                return Ok(crate::check(&fleet.collect_history().await?));
+            }
+            fleet.start_hub(0, None).await?;
+        }
+        _ => {
+            submit_only_task(fleet, "good", 0).await?;
+        }
+    }
+    drain_and_check(fleet, patience).await
+}
+
+async fn submit_only_task(
+    fleet: &Cluster,
+    kind: &'static str,
+    retries: u32,
+) -> Result<String, ChaosError> {
+    let wanted = TaskTemplate {
+        key: "only".to_owned(),
+        kind,
+        subtask_kinds: Vec::new(),
+        priority: 3,
+        retries,
+    };
+    fleet
+        .client
+        .submit(&wanted)
+        .await
+        .ok_or_else(|| "the hub does not take it".into())
+}
+
+/// Waits for the n-th call of an agent: the number of the worker that it came from.
+async fn wait_for_call(fleet: &Cluster, nth: usize) -> Result<usize, ChaosError> {
+    if !fleet.provider.wait_for_calls(nth, CALL_TIMEOUT).await {
+        return Err(format!("call {nth} never came").into());
+    }
+    let ledger = fleet.provider.ledger();
+    let call = ledger.get(nth - 1).ok_or("no such call")?;
+    let worker = fleet.workers.iter().position(|it| it.name == call.worker);
+    worker.ok_or_else(|| format!("{} is no worker", call.worker).into())
+}
+
+/// A worker is killed at work, and stays away until its lease is lost.
+async fn kill_until_lease_lost(
+    fleet: &mut Cluster,
+    kind: &'static str,
+    retries: u32,
+) -> Result<(), ChaosError> {
+    fleet.provider.set_open(false);
+    let task = submit_only_task(fleet, kind, retries).await?;
+    let first = wait_for_call(fleet, 1).await?;
+    fleet.kill_worker(first, false).await?;
+    wait_for_state(fleet, &task, &["backoff", "queued"]).await?;
+    fleet.provider.set_open(true);
+    fleet.start_worker(first, None)
+}
+
+/// A worker is cut off from its hub until another one is at its task.
+async fn partition_until_takeover(fleet: &mut Cluster) -> Result<(), ChaosError> {
+    fleet.provider.set_open(false);
+    submit_only_task(fleet, "good", 0).await?;
+    let first = wait_for_call(fleet, 1).await?;
+    fleet.workers[first].proxy.block(true, true);
+    wait_for_call(fleet, 2).await?;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    fleet.workers[first].proxy.reset();
+    fleet.provider.set_open(true);
+    Ok(())
+}
+
+/// A worker dies with its word of the end unsent, and comes back when another one is at the task.
+async fn deliver_late_completion(fleet: &mut Cluster) -> Result<(), ChaosError> {
+    fleet.kill_worker(1, false).await?;
+    fleet.kill_worker(0, false).await?;
+    fleet.start_worker(0, Some(("worker.complete.written", 1)))?;
+    fleet.provider.set_open(false);
+    let task = submit_only_task(fleet, "breaks", 0).await?;
+    wait_for_call(fleet, 1).await?;
+    fleet.workers[0].proxy.block(true, false);
+    fleet.provider.set_open(true);
+    while !fleet.reap_dead()?.1.contains(&0) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    fleet.provider.set_open(false);
+    wait_for_state(fleet, &task, &["backoff", "queued"]).await?;
+    fleet.start_worker(1, None)?;
+    wait_for_call(fleet, 2).await?;
+    fleet.workers[0].proxy.drop_connections();
+    fleet.workers[0].proxy.reset();
+    fleet.start_worker(0, None)?;
+    // Its late words come with its first connection.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    fleet.provider.set_open(true);
+    Ok(())
+}
+
+/// The hub never hears that an attempt begins, and the worker is killed.
+async fn lose_begin_message(fleet: &mut Cluster) -> Result<(), ChaosError> {
+    fleet.provider.set_open(false);
+    for worker in &fleet.workers {
+        worker.proxy.add_rule(ProxyRule {
+            message: "begin_run",
+            action: ProxyAction::Drop,
+            remaining: 1_000,
+        });
+    }
+    let task = submit_only_task(fleet, "good", 0).await?;
+    wait_for_state(fleet, &task, &["running"]).await?;
+    // Only a worker that does not wait for the hub calls now.
+    fleet
+        .provider
+        .wait_for_calls(1, Duration::from_secs(2))
+        .await;
+    let first = fleet
+        .provider
+        .ledger()
+        .first()
+        .map(|call| call.worker.clone());
+    let first = fleet
+        .workers
+        .iter()
+        .position(|it| Some(&it.name) == first.as_ref())
+        .unwrap_or(0);
+    fleet.kill_worker(first, false).await?;
+    for worker in &fleet.workers {
+        worker.proxy.reset();
+    }
+    wait_for_state(fleet, &task, &["backoff", "queued", "succeeded"]).await?;
+    fleet.provider.set_open(true);
+    // The other one takes it over.
+    Ok(())
+}
+
+/// A task is cancelled while the hub's words do not reach its worker, which is about to begin again.
+async fn cancel_during_partition(fleet: &mut Cluster) -> Result<(), ChaosError> {
+    fleet.provider.set_open(false);
+    let task = submit_only_task(fleet, "learns", 1).await?;
+    let first = wait_for_call(fleet, 1).await?;
+    fleet.workers[first].proxy.block(false, true);
+    if !fleet.client.cancel(&task).await {
+        return Err("the hub does not cancel".into());
+    }
+    fleet.provider.set_open(true);
+    tokio::time::sleep(Duration::from_millis(fleet.settings.ttl_ms / 2)).await;
+    fleet.workers[first].proxy.reset();
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! What a repository's own file may say of the walls: they stand against what the repository holds as
+//! well, so it may make them narrower and nothing else.
+
+use super::diagnostic::{ConfigError, Diagnostic};
+use super::key::SettingKey;
+use super::tree::{ConfigNode, ConfigValue};
+
+/// What can be said in `[sandbox]`.
+const SANDBOX_KEYS: &[&str] = &[
+    "backend",
+    "required",
+    "agents",
+    "checks",
+    "writable",
+    "image",
+    "engine_args",
+    "container_args",
+];
+
+/// Refuses what would widen them.
+pub(super) fn check_sandbox_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
+    let Some(ConfigValue::Table(keys)) = layer
+        .at(&SettingKey::dotted("sandbox"))
+        .map(|node| &node.value)
+    else {
+        return Ok(());
+    };
+    for (name, node) in keys {
+        let value = node.to_toml();
+        let narrows = match name.as_str() {
+            "required" => value.as_bool() == Some(true),
+            "agents" | "checks" => value.as_str() == Some("strict"),
+            _ => false,
+        };
+        if SANDBOX_KEYS.contains(&name.as_str()) && !narrows && node.span.source.is_repository() {
+            let message =
+                format!("a repository's file may not widen the walls with `sandbox.{name}`");
+            let hint = "set it in your own ~/.config/selvedge/config.toml, or use --sandbox";
+            return Err(ConfigError(
+                Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),
+            ));
+        }
+    }
+    Ok(())
+}

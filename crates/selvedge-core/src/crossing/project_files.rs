@@ -1,0 +1,60 @@
+//! What a project itself is made of, although it looks like what tests are made of.
+
+use super::config_files::side_of_config;
+use super::references::{folder_of, name_of};
+use super::sides::BaseProject;
+use crate::guard::{Pattern, SourceLanguage};
+
+/// Modules of runners, which these load from whatever folder comes first.
+static RUNNERS: Pattern = Pattern::new(r"(?:^|/)_?(pluggy|pytest)(?:\.py|/)");
+/// Where a Python project has its name, apart from `setup.py`.
+const MANIFESTS: [&str; 2] = ["pyproject.toml", "setup.cfg"];
+/// Code that builds, describes or measures a project.
+static PROJECT_TOOLING: Pattern = Pattern::new(
+    r"(?:^|/)(?:setup|ez_setup|noxfile|conf|tasks)\.py$|(?:^|/)(?:docs?|examples?|bench(?:es|marks?)?|scripts?)/",
+);
+
+/// Whether a file without code has the project's name.
+pub(super) fn is_project_manifest(path: &str) -> bool {
+    MANIFESTS.contains(&name_of(path))
+}
+
+impl BaseProject<'_> {
+    /// Whether a file is found as a module of the test runner, but in the project that makes this module.
+    pub(super) fn is_runner_module(&self, path: &str) -> bool {
+        let found = RUNNERS.regex().and_then(|regex| regex.captures(path));
+        let runner = found.as_ref().and_then(|found| found.get(1));
+        runner.is_some_and(|runner| !self.is_named(path, runner.as_str()))
+    }
+
+    /// Whether a manifest in a file's folder or above it gives the project this name.
+    fn is_named(&self, path: &str, name: &str) -> bool {
+        let is_above = |manifest: &str| {
+            let rest = path.strip_prefix(folder_of(manifest));
+            folder_of(manifest).is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        let manifests = self.base.keys().filter(|manifest| {
+            (is_project_manifest(manifest) || name_of(manifest) == "setup.py") && is_above(manifest)
+        });
+        let mut lines = manifests
+            .filter_map(|manifest| self.text(manifest))
+            .flat_map(str::lines);
+        lines.any(|line| {
+            let value = line.trim_start().strip_prefix("name");
+            let value = value.and_then(|rest| rest.trim_start().strip_prefix('='));
+            value.is_some_and(|it| it.trim_matches([' ', '\t', '"', '\'', ',']) == name)
+        })
+    }
+
+    /// Whether there is other code of the work side in a module's folder. One that is alone is what the tests test, and no
+    /// helper of theirs, whatever it asserts.
+    pub(super) fn has_other_code(&self, path: &str) -> bool {
+        self.base.keys().any(|other| {
+            other != path
+                && SourceLanguage::from_path(other) == SourceLanguage::from_path(path)
+                && !self.tests.contains(other.as_str())
+                && side_of_config(other).is_none()
+                && !PROJECT_TOOLING.is_match(other)
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! Failures that the machine is to blame for, and none of the work: no memory, no space, no names, no
+//! daemon. A table of what programs and kernels say then; what is not in it is a failure.
+//!
+//! To be asked only of a command that failed without a whole run of tests saying so: what a test
+//! prints about a host that it cannot find is the test's own business.
+
+/// The signal by which a kernel ends what takes too much memory.
+const SIGKILL: i32 = 9;
+/// How a shell, or a container, tells that.
+const KILLED_EXIT_CODE: i32 = 128 + SIGKILL;
+
+/// Names that never resolve, and are only used on purpose.
+const RESERVED_NAMES: [&str; 4] = [".invalid", ".test", ".example", "example.com"];
+
+/// What is said, and what that means. All parts must stand in one line, whatever their case.
+const SIGNATURES: &[(&[&str], &str)] = &[
+    (&["cannot allocate memory"], OUT_OF_MEMORY),
+    (&["virtual memory exhausted"], OUT_OF_MEMORY),
+    (&["killed signal terminated program"], OUT_OF_MEMORY),
+    (&["(signal: 9, sigkill: kill)"], OUT_OF_MEMORY),
+    (&["unable to create native thread"], OUT_OF_MEMORY),
+    (
+        &["fork", "resource temporarily unavailable"],
+        OUT_OF_PROCESSES,
+    ),
+    (&["too many open files in system"], OUT_OF_PROCESSES),
+    (&["no space left on device"], DISK_FULL),
+    (&["enospc"], DISK_FULL),
+    (&["disk quota exceeded"], DISK_FULL),
+    (&["temporary failure in name resolution"], NAME_RESOLUTION),
+    (&["temporary failure resolving"], NAME_RESOLUTION),
+    (&["eai_again"], NAME_RESOLUTION),
+    (&["could not resolve host"], NAME_RESOLUTION),
+    (&["failed to lookup address information"], NAME_RESOLUTION),
+    (&["dial tcp: lookup ", "no such host"], NAME_RESOLUTION),
+    (&["cannot connect to the docker daemon"], DAEMON_DOWN),
+    (&["failed to connect to the docker api"], DAEMON_DOWN),
+    (&["cannot connect to podman"], DAEMON_DOWN),
+];
+
+const OUT_OF_MEMORY: &str = "out of memory";
+const OUT_OF_PROCESSES: &str = "the system has no room for more processes or files";
+const DISK_FULL: &str = "no space left on the disk";
+const NAME_RESOLUTION: &str = "host names cannot be resolved";
+const DAEMON_DOWN: &str = "the container daemon is not running";
+
+/// How a command that failed has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbnormalExit {
+    /// By itself, with this code.
+    ExitCode(i32),
+    /// By a signal that did not come from here.
+    Signal(i32),
+}
+
+/// What the machine lacked, if that is why a command failed. `printed` is the end of its output.
+pub fn find_cause(ending: AbnormalExit, printed: &str) -> Option<&'static str> {
+    if matches!(
+        ending,
+        AbnormalExit::Signal(SIGKILL) | AbnormalExit::ExitCode(KILLED_EXIT_CODE)
+    ) {
+        return Some("killed from outside, as a kernel does that is out of memory");
+    }
+    printed.lines().rev().find_map(|line| {
+        let line = line.to_ascii_lowercase();
+        let said = |parts: &[&str]| parts.iter().all(|part| line.contains(part));
+        let (_, cause) = SIGNATURES.iter().find(|(parts, _)| said(parts))?;
+        let on_purpose =
+            *cause == NAME_RESOLUTION && RESERVED_NAMES.iter().any(|name| line.contains(name));
+        (!on_purpose).then_some(*cause)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_machine_lacks_is_told_from_what_the_work_lacks() {
+        let cases = [
+            (
+                "cc1plus: fatal error: Killed signal terminated program cc1plus",
+                Some(OUT_OF_MEMORY),
+            ),
+            (
+                "error: could not compile `x` (lib)\n  process didn't exit successfully: `rustc` (signal: 9, SIGKILL: kill)",
+                Some(OUT_OF_MEMORY),
+            ),
+            (
+                "OSError: [Errno 12] Cannot allocate memory",
+                Some(OUT_OF_MEMORY),
+            ),
+            (
+                "sh: 1: Cannot fork: fork: Resource temporarily unavailable",
+                Some(OUT_OF_PROCESSES),
+            ),
+            (
+                "error: No space left on device (os error 28)",
+                Some(DISK_FULL),
+            ),
+            (
+                "npm error code ENOSPC\nnpm error syscall write",
+                Some(DISK_FULL),
+            ),
+            (
+                "fatal: unable to access 'https://x/': Could not resolve host: github.com",
+                Some(NAME_RESOLUTION),
+            ),
+            (
+                "npm error request to https://npm.corp.net failed, reason: getaddrinfo EAI_AGAIN",
+                Some(NAME_RESOLUTION),
+            ),
+            (
+                "go: x: Get \"https://go.corp.net/x\": dial tcp: lookup go.corp.net: no such host",
+                Some(NAME_RESOLUTION),
+            ),
+            (
+                "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?",
+                Some(DAEMON_DOWN),
+            ),
+            ("curl: (6) Could not resolve host: nobody.invalid", None),
+            (
+                "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory",
+                None,
+            ),
+            ("AssertionError: 1 != 2", None),
+            (
+                "curl: (7) Failed to connect to localhost port 8080: Connection refused",
+                None,
+            ),
+            ("", None),
+        ];
+        for (printed, expected) in cases {
+            assert_eq!(
+                find_cause(AbnormalExit::ExitCode(1), printed),
+                expected,
+                "{printed}"
+            );
+        }
+        assert!(find_cause(AbnormalExit::Signal(9), "").is_some());
+        assert!(find_cause(AbnormalExit::ExitCode(137), "Killed").is_some());
+        assert_eq!(
+            find_cause(AbnormalExit::Signal(11), "Segmentation fault"),
+            None
+        );
+    }
+}

@@ -1,0 +1,337 @@
+//! How reports are completed by the baseline, reruns and known failures.
+
+use selvedge_digest::{TestIds, TestSummary};
+
+use super::*;
+use crate::machine::tests::simulation::{SimulatedWorld, report, spec};
+use crate::machine::{JournalState, evolve};
+use crate::model::{Baseline, EffectId, Envelope, Event, RunId, Step, Timestamp, TreeId};
+
+fn check(status: CheckStatus, passed: &[&str], failed: &[&str]) -> CheckReport {
+    let list = |ids: &[&str]| TestIds {
+        ids: ids.iter().map(|&id| id.to_owned()).collect(),
+        omitted: 0,
+    };
+    let tests = TestSummary {
+        executed: (passed.len() + failed.len()) as u64,
+        passed: passed.len() as u64,
+        failed: failed.len() as u64,
+        complete: true,
+        passed_ids: list(passed),
+        failed_ids: list(failed),
+        ..TestSummary::default()
+    };
+    CheckReport {
+        tests: Some(tests),
+        ..CheckReport::new(&Step::new(StepKind::TestPasses, "pytest"), status)
+    }
+}
+
+/// A run whose start is kept, with this baseline.
+fn run(before: CheckReport, known_failures: &[&str]) -> Run {
+    let mut spec = spec(&SimulatedWorld::default());
+    spec.known_failures = KnownFailures::new(known_failures.iter().map(|&id| id.to_owned()));
+    let baseline = Baseline {
+        checks: vec![before],
+        written_files: Vec::new(),
+        cached: 0,
+        duration_ms: 1,
+    };
+    let created = Event::RunCreated {
+        spec: Box::new(spec),
+    };
+    let baseline = Event::BaselineTaken {
+        effect: EffectId(2),
+        baseline: Box::new(baseline),
+    };
+    let state =
+        (1..)
+            .zip([created, baseline])
+            .fold(JournalState::default(), |state, (seq, event)| {
+                let envelope = Envelope {
+                    v: 1,
+                    run_id: RunId::new(uuid::Uuid::from_u128(1)),
+                    seq,
+                    at: Timestamp::UNIX_EPOCH,
+                    event,
+                };
+                evolve(state, &envelope)
+            });
+    let mut run = state.run.unwrap();
+    run.start_tree = Some(TreeId::new("start"));
+    run
+}
+
+fn judged(run: &Run, now: CheckReport) -> Report {
+    let mut report = report(1, ReportStatus::Fail, None);
+    report.checks = vec![now];
+    complete_report(run, &mut report);
+    report
+}
+
+use CheckStatus::{Fail, Pass};
+
+#[test]
+fn what_was_mended_is_named_and_what_failed_before_blocks_all_the_same() {
+    let run = run(check(Fail, &["a"], &["b", "c"]), &[]);
+    let report = judged(&run, check(Pass, &["a", "b", "c"], &[]));
+    assert_eq!(report.status, ReportStatus::Pass);
+    assert!(report.checks[0].marks.fixed);
+    assert_eq!(report.checks[0].fixed_tests, ["b", "c"]);
+
+    let report = judged(&run, check(Fail, &["a", "b"], &["c"]));
+    assert_eq!(report.status, ReportStatus::Fail);
+    assert!(report.checks[0].marks.preexisting);
+    assert_eq!(report.checks[0].fixed_tests, ["b"]);
+    assert_eq!(report.checks[0].preexisting_tests, ["c"]);
+}
+
+#[test]
+fn regression_is_named_by_its_tests_and_an_old_failure_by_its_message() {
+    let before = failing(
+        &["a", "d"],
+        &[("b", "assert 0 == 3"), ("c", "KeyError: 'x'")],
+    );
+    let run = run(before, &[]);
+    let now = failing(
+        &["d"],
+        &[
+            ("a", "assert 1 == 2"),
+            ("b", "assert 9 == 3"),
+            ("c", "NameError: q"),
+        ],
+    );
+    let report = judged(&run, now);
+    let check = &report.checks[0];
+    assert_eq!(check.regressed_tests, ["a"]);
+    assert_eq!(check.preexisting_tests, ["b"]);
+    assert!(check.marks.regression && !check.marks.preexisting);
+    let told = crate::format::marks(check).unwrap();
+    assert_eq!(
+        told,
+        "a regression: this test passed before: a; failed in the same way before the work began: b"
+    );
+    let new = judged(
+        &run,
+        failing(
+            &["a", "d"],
+            &[("b", "assert 0 == 3"), ("e", "assert 0 == 3")],
+        ),
+    );
+    let check = &new.checks[0];
+    assert!(
+        !check.marks.regression && !check.marks.preexisting,
+        "it is new"
+    );
+}
+
+#[test]
+fn tests_that_were_read_in_different_modes_are_not_compared() {
+    use selvedge_digest::TestReader;
+    let read = |mode: &str, mut check: CheckReport| {
+        let reader = TestReader {
+            name: "pytest".to_owned(),
+            mode: mode.to_owned(),
+            names_passed: true,
+            names_failed: true,
+            names_skipped: true,
+        };
+        check.tests.as_mut().unwrap().readers = vec![reader];
+        check
+    };
+    let before = read("verbose", check(Fail, &["t.py::a"], &["t.py::b", "c"]));
+    let run = run(before, &[]);
+    let compare = |mode: &str| {
+        let now = read(mode, check(Fail, &["t.py::a", "t.py::b"], &["c"]));
+        let check = judged(&run, now).checks.remove(0);
+        (check.fixed_tests, check.preexisting_tests)
+    };
+    assert_eq!(
+        compare("verbose"),
+        (vec!["t.py::b".into()], vec!["c".into()])
+    );
+    assert_eq!(compare("text"), (Vec::new(), Vec::new()));
+    let mut uncounted = read("verbose", check(Pass, &["t.py::a", "t.py::b", "c"], &[]));
+    uncounted.tests.as_mut().unwrap().readers[0].names_failed = false;
+    let check = judged(&run, uncounted).checks.remove(0);
+    assert!(check.fixed_tests.is_empty() && check.marks.fixed);
+}
+
+/// A check whose failed tests say what their summaries are.
+fn failing(passed: &[&str], failed: &[(&str, &str)]) -> CheckReport {
+    let ids: Vec<&str> = failed.iter().map(|(id, _)| *id).collect();
+    let failure = |(id, summary): &(&str, &str)| selvedge_digest::Failure {
+        id: Some((*id).to_owned()),
+        summary: (*summary).to_owned(),
+        ..selvedge_digest::Failure::default()
+    };
+    CheckReport {
+        failures: failed.iter().map(failure).collect(),
+        ..check(Fail, passed, &ids)
+    }
+}
+
+#[test]
+fn known_failures_are_excused_where_they_fail_as_before() {
+    let before = failing(&["a"], &[("b", "assert 0 == 3"), ("c", "KeyError: 'x'")]);
+    let run = run(before, &["b", "c", "d", "a"]);
+    let excused = |now: CheckReport| {
+        let mut report = judged(&run, now);
+        let check = report.checks.remove(0);
+        (report.status, check.known_tests, check.marks.fixed)
+    };
+    let ids = |ids: &[&str]| ids.iter().map(|&id| id.to_owned()).collect::<Vec<_>>();
+    let same = failing(&["a"], &[("b", "assert 7 == 3"), ("c", "KeyError: 'x'")]);
+    assert_eq!(
+        excused(same.clone()),
+        (ReportStatus::Pass, ids(&["b", "c"]), false)
+    );
+    let other_error = failing(&["a"], &[("b", "NameError: q"), ("c", "KeyError: 'x'")]);
+    assert_eq!(
+        excused(other_error),
+        (ReportStatus::Fail, ids(&["c"]), false)
+    );
+    let passed_before = failing(&["c"], &[("b", "assert 0 == 3"), ("a", "assert 0 == 3")]);
+    assert_eq!(
+        excused(passed_before),
+        (ReportStatus::Fail, ids(&["b"]), false)
+    );
+    let unlisted = failing(
+        &["a", "c"],
+        &[("b", "assert 0 == 3"), ("e", "assert 0 == 3")],
+    );
+    assert_eq!(excused(unlisted), (ReportStatus::Fail, ids(&["b"]), false));
+    let touched = CheckReport {
+        touched_tests: ids(&["b"]),
+        ..same.clone()
+    };
+    assert_eq!(excused(touched), (ReportStatus::Fail, ids(&["c"]), false));
+    let mut beside = same;
+    beside.failures.push(selvedge_digest::Failure {
+        summary: "coverage is below 90 %".to_owned(),
+        ..selvedge_digest::Failure::default()
+    });
+    assert_eq!(
+        excused(beside),
+        (ReportStatus::Fail, ids(&["b", "c"]), false)
+    );
+}
+
+#[test]
+fn known_check_without_test_ids_fails_with_the_same_message() {
+    let lint = |summary: &str| CheckReport {
+        failures: vec![selvedge_digest::Failure {
+            summary: summary.to_owned(),
+            ..selvedge_digest::Failure::default()
+        }],
+        ..CheckReport::new(&Step::new(StepKind::Command, "lint"), Fail)
+    };
+    let run = run(lint("unused import"), &["lint"]);
+    let same = judged(&run, lint("unused import"));
+    assert_eq!(same.status, ReportStatus::Pass);
+    assert_eq!(same.checks[0].known_tests, ["lint"]);
+    assert_eq!(
+        judged(&run, lint("unused variable")).status,
+        ReportStatus::Fail
+    );
+    let silent = CheckReport {
+        failures: Vec::new(),
+        ..lint("")
+    };
+    assert_eq!(judged(&run, silent).status, ReportStatus::Fail);
+}
+
+#[test]
+fn missing_tests_leave_the_pass_to_a_person() {
+    let run = run(check(Pass, &["a", "b"], &[]), &[]);
+    let report = judged(&run, check(Pass, &["a"], &[]));
+    assert_eq!(report.status, ReportStatus::Pass);
+    assert_eq!(report.checks[0].missing_tests, ["b"]);
+    let marks = report.checks[0].marks;
+    assert!(marks.missing && !marks.weakened, "{marks:?}");
+    let why = report.review_reason().unwrap();
+    assert!(why.contains("is gone: b"), "{why}");
+}
+
+#[test]
+fn failures_in_the_output_of_a_check_that_passed_with_them_before_are_no_contradiction() {
+    let inner = |failed: &[&str]| check(Pass, &["a"], failed);
+    let before = run(inner(&["inner"]), &[]);
+    let same = judged(&before, inner(&["inner"]));
+    assert_eq!(same.status, ReportStatus::Pass);
+    let clean = run(inner(&[]), &[]);
+    assert_eq!(judged(&clean, inner(&["b"])).status, ReportStatus::Fail);
+}
+
+#[test]
+fn a_runner_that_was_loaded_from_the_workspace_leaves_the_pass_to_a_person() {
+    let from = |modules: &[&str]| CheckReport {
+        replaced_modules: modules.iter().map(|&it| it.to_owned()).collect(),
+        ..check(Pass, &["a"], &[])
+    };
+    let (own, planted) = ("pluggy from src/pluggy.py", "unittest from fake.py");
+    let run = run(from(&[own]), &[]);
+    assert_eq!(judged(&run, from(&[own])).review_reason(), None);
+    let report = judged(&run, from(&[own, planted]));
+    assert_eq!(report.status, ReportStatus::Pass);
+    let why = report.review_reason().unwrap();
+    assert!(
+        why.ends_with(&format!("from the workspace: {planted}")),
+        "{why}"
+    );
+}
+
+#[test]
+fn missing_tests_are_noted_beside_known_failures() {
+    let with = |passed: &[&str]| failing(passed, &[("c", "assert 0 == 3")]);
+    let run = run(with(&["a", "b"]), &["c"]);
+    assert_eq!(judged(&run, with(&["a", "b"])).review_reason(), None);
+    let report = judged(&run, with(&["a"]));
+    assert_eq!(report.checks[0].missing_tests, ["b"]);
+}
+
+#[test]
+fn a_failing_test_that_was_deleted_is_not_fixed() {
+    let run = run(check(Fail, &["a"], &["b"]), &[]);
+    let checked = judged(&run, check(Pass, &["a"], &[])).checks.remove(0);
+    assert!(checked.marks.missing && !checked.marks.fixed);
+    assert_eq!(checked.fixed_tests, [""; 0]);
+}
+
+#[test]
+fn evidence_that_is_weaker_than_before_is_no_pass() {
+    let by = |evidence| CheckReport {
+        evidence: Some(evidence),
+        ..check(Pass, &["a"], &[])
+    };
+    let run = run(by(Evidence::MachineReport), &[]);
+    let same = judged(&run, by(Evidence::MachineReport));
+    assert_eq!(same.status, ReportStatus::Pass);
+    let weaker = judged(&run, by(Evidence::Text));
+    assert_eq!(weaker.status, ReportStatus::Fail);
+    assert!(weaker.checks[0].marks.weakened);
+}
+
+#[test]
+fn reruns_tell_a_flake_from_a_failure() {
+    let run = run(check(Pass, &["a"], &[]), &[]);
+    let seen = |here: &[bool], there: &[bool]| {
+        let now = CheckReport {
+            reruns: here.to_vec(),
+            baseline_reruns: there.to_vec(),
+            // Of the rerun that passed.
+            ..check(Fail, &["a"], &[])
+        };
+        let check = judged(&run, now).checks.remove(0);
+        (check.status, check.marks.flaky, check.marks.regression)
+    };
+    assert_eq!(seen(&[false, false], &[]), (Fail, false, true));
+    assert_eq!(seen(&[true], &[true, false]), (Pass, true, false));
+    let new = seen(&[true, false], &[true; 5]);
+    assert_eq!(new, (Fail, true, true), "it did not flake before");
+    assert_eq!(
+        seen(&[true], &[]),
+        (Fail, false, true),
+        "not seen to the end"
+    );
+}

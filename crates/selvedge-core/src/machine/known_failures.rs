@@ -1,0 +1,168 @@
+//! What is known to fail, and excused.
+
+use std::collections::BTreeSet;
+
+use selvedge_digest::Failure;
+
+use super::message::{fails_alike, is_about};
+use super::signature::is_within;
+use super::test_regression;
+use crate::format::counted;
+use crate::model::{CheckReport, CheckStatus, KnownFailures};
+
+/// The listed failures of a check whose test, or whose place, is in one of these files: not excused.
+pub fn find_touched(known: &KnownFailures, changed: &[String], check: &CheckReport) -> Vec<String> {
+    if !check.status.is_failure() || known.ids().is_empty() {
+        return Vec::new();
+    }
+    let is_changed = |place: &str| changed.iter().any(|path| names_file(place, path));
+    let is_touched = |id: &String| {
+        let records = check.failures.iter().filter(|record| is_about(record, id));
+        is_changed(id) || records.filter_map(|it| it.file.as_deref()).any(is_changed)
+    };
+    if let Some(failed) = failed_ids(check) {
+        let listed = failed.into_iter().filter(|id| known.contains(id));
+        return listed.filter(is_touched).collect();
+    }
+    let label = check.label();
+    let mut files = check.failures.iter().filter_map(|it| it.file.as_deref());
+    let is_touched = known.contains(label) && files.any(is_changed);
+    is_touched.then(|| label.to_owned()).into_iter().collect()
+}
+
+/// Lists the known failures of a check, and passes it if it fails by nothing else.
+pub fn excuse_known_failures(
+    known: &KnownFailures,
+    before: Option<&CheckReport>,
+    check: &mut CheckReport,
+) {
+    let may_be_known = check.status == CheckStatus::Fail && !check.marks.weakened;
+    if !may_be_known || known.ids().is_empty() {
+        return;
+    }
+    let is_listed = |id: &str| known.contains(id) && !check.touched_tests.iter().any(|it| it == id);
+    let Some(failed) = failed_ids(check) else {
+        let label = check.label().to_owned();
+        let fails_alike = before.is_some_and(|before| {
+            let says_what = !check.failures.is_empty();
+            before.status.is_failure() && says_what && is_within(check, before)
+        });
+        if is_listed(&label) && fails_alike {
+            check.known_tests = vec![label];
+            mark_passed(check, "a known failure");
+        }
+        return;
+    };
+    let failed_before = before.map(|before| {
+        let comparable = before.tests.as_ref().zip(check.tests.as_ref());
+        let comparable = comparable.is_some_and(|(then, now)| then.has_same_readers(now));
+        let ids = failed_ids(before).filter(|_| comparable);
+        (before, ids.unwrap_or_default())
+    });
+    let is_excused = |id: &&String| {
+        let fails_alike = failed_before
+            .as_ref()
+            .is_none_or(|(before, ids)| ids.contains(*id) && fails_alike(before, check, id));
+        is_listed(id) && fails_alike
+    };
+    let excused: Vec<String> = failed.iter().filter(is_excused).cloned().collect();
+    let by_tests_alone = excused.len() == failed.len()
+        && check.tests.as_ref().is_some_and(|tests| tests.complete)
+        && check.failures.iter().all(|record| {
+            let is_of_test = excused.iter().any(|id| is_about(record, id));
+            is_of_test
+                || before
+                    .is_some_and(|it| it.failures.iter().any(|old| has_same_message(old, record)))
+        });
+    check.known_tests = excused;
+    if by_tests_alone {
+        let count = counted(check.known_tests.len() as u64, "known failure");
+        mark_passed(check, &format!("fails by {count} only"));
+    }
+}
+
+fn mark_passed(check: &mut CheckReport, reason: &str) {
+    check.status = CheckStatus::Pass;
+    check.marks.preexisting = true;
+    check.reason = Some(reason.to_owned());
+    check.digest = None;
+}
+
+fn has_same_message(one: &Failure, other: &Failure) -> bool {
+    (&one.id, &one.file, &one.code, &one.summary)
+        == (&other.id, &other.file, &other.code, &other.summary)
+}
+
+/// The tests that failed, where the check names all of them.
+fn failed_ids(check: &CheckReport) -> Option<BTreeSet<String>> {
+    let tests = check.tests.as_ref()?;
+    (tests.failed > 0 && tests.names_failed())
+        .then(|| test_regression::ids(&tests.failed_ids).collect())
+}
+
+/// Whether an id or a path says that it is in a file: `tests/a.py::test`, `./tests/a.py`, `tests.a.Test.test` and
+/// `a::tests::test` are in `tests/a.py`, `a.rs` and the like.
+fn names_file(place: &str, path: &str) -> bool {
+    let place = place.strip_prefix("./").unwrap_or(place);
+    let follows =
+        |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
+    let is_path = |from: usize| {
+        let rest = place.get(from..).and_then(|it| it.strip_prefix(path));
+        rest.is_some_and(follows)
+    };
+    let mut begins = std::iter::once(0).chain(place.match_indices('/').map(|(at, _)| at + 1));
+    if begins.any(is_path) {
+        return true;
+    }
+    let is_end_of_path = path
+        .strip_suffix(place)
+        .is_some_and(|folder| folder.ends_with('/'));
+    if is_end_of_path {
+        return true;
+    }
+    let Some((stem, _)) = path.rsplit_once('.') else {
+        return false;
+    };
+    let module = stem.replace('/', ".");
+    let dotted = place.replace("::", ".");
+    let mut ends = dotted.match_indices('.').map(|(at, _)| &dotted[..at]);
+    let is_module = |prefix: &str| {
+        let rest = module.strip_suffix(prefix);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    ends.any(is_module) || is_module(&dotted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_of_a_test_is_known_from_its_id_or_place() {
+        for (place, path) in [
+            ("tests/test_cart.py::test_total", "tests/test_cart.py"),
+            ("/home/me/app/tests/test_cart.py", "tests/test_cart.py"),
+            ("./spec/cart_spec.rb[1:2]", "spec/cart_spec.rb"),
+            ("src/cart.test.js › cart › total", "src/cart.test.js"),
+            ("tests.test_cart.Cart.test_total", "tests/test_cart.py"),
+            (
+                "com.acme.CartTest.total",
+                "src/test/java/com/acme/CartTest.java",
+            ),
+            ("cart::tests::total", "src/cart.rs"),
+            ("cart_test.go", "shop/cart_test.go"),
+        ] {
+            assert!(names_file(place, path), "{place} {path}");
+        }
+        for (place, path) in [
+            ("tests/test_cart.py::test_total", "test_cart.py.orig"),
+            ("tests/test_cart.py::test_total", "tests/test_cart"),
+            ("tests/test_cart.py::test_total", "cart.py"),
+            ("tests.test_cart.Cart.test_total", "src/cart.py"),
+            ("cart::tests::total", "src/shop/wish.rs"),
+            ("subcart_test.go", "shop/cart_test.go"),
+        ] {
+            assert!(!names_file(place, path), "{place} {path}");
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! What follows from what was observed: the loop's own rules, one function for each.
+
+use super::baseline_comparison;
+use super::event_batch::EventBatch;
+use super::input::IllegalInputError;
+use super::state::{Phase, RunControl};
+use super::verdict::{self, Verdict};
+use crate::model::{
+    AgentKind, AgentSpec, AttemptEnd, Baseline, BetweenAttempts, EffectId, EffectKind, Event,
+    GateReport, OnExhausted, Outcome, Report, ReportStatus, ReviewRecord, RunSpec, SessionOutcome,
+    SessionStatus, SnapshotReason, TreeId,
+};
+use crate::prompt;
+
+/// Verification runs of one attempt that may fail to be carried out, before the run ends for it.
+pub(super) const MAX_VERIFICATION_RERUNS: u32 = 2;
+/// Attempts that a crash may cut off, before the run ends for it.
+pub(super) const MAX_CRASHES: u32 = 2;
+
+/// The first attempt of a run without snapshots, which begins in its first transaction.
+pub(super) fn first_attempt(spec: &RunSpec) -> Vec<Event> {
+    let prompt = prompt::first_prompt(spec);
+    vec![
+        Event::AttemptBegan {
+            run_number: 1,
+            prompt,
+            from_tree: None,
+            retry: 0,
+        },
+        Event::EffectRequested {
+            effect: EffectKind::Execute { run_number: 1 },
+        },
+    ]
+}
+
+/// Gives out the next number and asks for its session.
+pub(super) fn begin_attempt(draft: &mut EventBatch) {
+    let run = draft.run();
+    let run_number = run
+        .attempts
+        .last()
+        .map_or(1, |attempt| attempt.run_number + 1);
+    let began = Event::AttemptBegan {
+        run_number,
+        prompt: prompt::next_prompt(run),
+        from_tree: run.current_tree.clone(),
+        retry: run.used_attempts(),
+    };
+    draft.push(began);
+    draft.request(EffectKind::Execute { run_number });
+}
+
+/// Begins the first attempt, unless a check could not be run: then no verdict on any work would be possible,
+/// and no agent is paid for it.
+pub(super) fn after_baseline(effect: EffectId, baseline: Box<Baseline>, draft: &mut EventBatch) {
+    let broken = verdict::find_unrunnable_check(&baseline.checks);
+    draft.push(Event::BaselineTaken { effect, baseline });
+    match broken {
+        None => begin_attempt(draft),
+        Some(broken) => {
+            let reason = format!(
+                "{broken}; the agent was not started. Make the check run in this directory, or correct it \
+                 (`selvedge verify` tries it); `--baseline off` starts the agent without trying the checks first"
+            );
+            decide_outcome(Outcome::InfraFailed, reason, None, draft);
+        }
+    }
+}
+
+/// Another attempt, from the tree that the plan says.
+fn start_retry(draft: &mut EventBatch) {
+    let run = draft.run();
+    let rollback = run.spec.between_attempts == BetweenAttempts::Rollback;
+    match run
+        .start_tree
+        .clone()
+        .filter(|tree| rollback && run.current_tree.as_ref() != Some(tree))
+    {
+        Some(tree) => draft.request(EffectKind::Restore { tree }),
+        None => begin_attempt(draft),
+    }
+}
+
+/// An attempt that was cut off is begun anew, under the next number, from the tree that it began
+/// from. What stands in the workspace now is kept first.
+fn restart_attempt(draft: &mut EventBatch) {
+    if interrupted_base_tree(draft).is_some() {
+        draft.request(EffectKind::Snapshot {
+            moment: SnapshotReason::Backup,
+        });
+    } else {
+        begin_attempt(draft);
+    }
+}
+
+/// The tree that something still waits to be done with, if anything does.
+fn pending_tree(draft: &EventBatch) -> Option<TreeId> {
+    let run = draft.run();
+    run.pending.iter().find_map(|pending| match pending.kind {
+        EffectKind::Baseline => run.start_tree.clone(),
+        EffectKind::Verify { run_number } => run.attempt(run_number)?.tree.clone(),
+        _ => None,
+    })
+}
+
+fn interrupted_base_tree(draft: &EventBatch) -> Option<TreeId> {
+    let last = draft.run().attempts.last();
+    last.filter(|it| it.end == Some(AttemptEnd::Interrupted))
+        .and_then(|it| it.from_tree.clone())
+}
+
+pub(super) fn after_snapshot(moment: SnapshotReason, draft: &mut EventBatch) {
+    match moment {
+        SnapshotReason::Start if draft.run().spec.baseline => draft.request(EffectKind::Baseline),
+        SnapshotReason::Start => begin_attempt(draft),
+        SnapshotReason::After => request_verification(draft),
+        SnapshotReason::Backup => {
+            match pending_tree(draft).or_else(|| interrupted_base_tree(draft)) {
+                Some(tree) if draft.run().current_tree.as_ref() != Some(&tree) => {
+                    draft.request(EffectKind::Restore { tree });
+                }
+                _ => resume_pending(draft),
+            }
+        }
+    }
+}
+
+/// What follows once the workspace is what it should be: what waited for that, or an attempt.
+pub(super) fn resume_pending(draft: &mut EventBatch) {
+    if draft.run().pending.is_empty() {
+        begin_attempt(draft);
+    }
+}
+
+fn request_verification(draft: &mut EventBatch) {
+    if let Some(run_number) = draft.run().open_attempt().map(|attempt| attempt.run_number) {
+        draft.request(EffectKind::Verify { run_number });
+    }
+}
+
+pub(super) fn after_session(
+    effect: EffectId,
+    run_number: u32,
+    outcome: Box<SessionOutcome>,
+    draft: &mut EventBatch,
+) {
+    let status = outcome.status;
+    let reason = outcome
+        .error
+        .clone()
+        .unwrap_or_else(|| "the agent gave no reason".to_owned());
+    draft.push(Event::SessionEnded {
+        effect,
+        run_number,
+        outcome,
+    });
+    let outcome = match status {
+        SessionStatus::Success if draft.run().spec.snapshots => {
+            return draft.request(EffectKind::Snapshot {
+                moment: SnapshotReason::After,
+            });
+        }
+        SessionStatus::Success => return request_verification(draft),
+        SessionStatus::Cancelled => match draft.run().control {
+            RunControl::Suspending | RunControl::Suspended => {
+                return close_attempt(AttemptEnd::Interrupted, draft);
+            }
+            RunControl::Cancelling => return close_attempt(AttemptEnd::Cancelled, draft),
+            RunControl::Running => Outcome::InfraFailed,
+        },
+        SessionStatus::Failed => Outcome::Failed,
+        SessionStatus::Timeout => Outcome::Timeout,
+        SessionStatus::TurnLimit => Outcome::TurnLimit,
+        SessionStatus::Budget => Outcome::Budget,
+        SessionStatus::CannotSatisfy => Outcome::CannotSatisfy,
+        SessionStatus::Infra => Outcome::InfraFailed,
+    };
+    close_attempt(AttemptEnd::SessionFailed, draft);
+    decide_outcome(outcome, reason, None, draft);
+}
+
+pub(super) fn after_report(effect: EffectId, mut report: Box<Report>, draft: &mut EventBatch) {
+    baseline_comparison::complete_report(draft.run(), &mut report);
+    if report.status == ReportStatus::Error
+        && draft.run().verification_retries < MAX_VERIFICATION_RERUNS
+    {
+        let run_number = report.run_number;
+        let reason = verdict::why_not_run(&report);
+        draft.push(Event::VerificationRepeated {
+            effect,
+            run_number,
+            reason,
+        });
+        return draft.request(EffectKind::Verify { run_number });
+    }
+    draft.push(Event::Reported { effect, report });
+    close_attempt(AttemptEnd::Report, draft);
+    apply_verdict(draft);
+}
+
+/// What the report says now includes what that tier said.
+pub(super) fn after_judgement(
+    effect: EffectId,
+    run_number: u32,
+    gate: Box<GateReport>,
+    draft: &mut EventBatch,
+) {
+    draft.push(Event::GateJudged {
+        effect,
+        run_number,
+        gate,
+    });
+    apply_verdict(draft);
+}
+
+fn apply_verdict(draft: &mut EventBatch) {
+    match verdict::judge_last_report(draft.run()) {
+        Verdict::Judge { run_number, tier } => {
+            draft.request(EffectKind::Judge { run_number, tier });
+        }
+        Verdict::Verified(reason) => decide_outcome(Outcome::Verified, reason, None, draft),
+        Verdict::Unchecked(reason) => decide_outcome(Outcome::Unchecked, reason, None, draft),
+        Verdict::Unchanged(reason) => decide_outcome(Outcome::Unchanged, reason, None, draft),
+        Verdict::NeedsReview(reason) => draft.push(Event::ReviewRequested { reason }),
+        Verdict::Infrastructure(reason) => {
+            decide_outcome(Outcome::InfraFailed, reason, None, draft)
+        }
+        Verdict::Stop(outcome, reason) => finish_failed(outcome, reason, draft),
+        Verdict::Retry => start_retry(draft),
+    }
+}
+
+pub(super) fn after_failure(effect: EffectId, error: String, draft: &mut EventBatch) {
+    let before = draft
+        .run()
+        .conclusion
+        .as_ref()
+        .map(|decided| decided.outcome.as_str());
+    let reason = match before {
+        None => error.clone(),
+        Some(before) => format!("{error} (the outcome would have been {before})"),
+    };
+    draft.push(Event::EffectFailed { effect, error });
+    if draft.run().open_attempt().is_some() {
+        close_attempt(AttemptEnd::Interrupted, draft);
+    }
+    decide_outcome(Outcome::InfraFailed, reason, None, draft);
+}
+
+pub(super) fn after_resume(draft: &mut EventBatch) {
+    if draft.run().control == RunControl::Cancelling {
+        return finish_cancelled(draft);
+    }
+    if draft.run().started_irreversible().is_some() {
+        close_attempt(AttemptEnd::Interrupted, draft);
+        if draft.run().crashes > MAX_CRASHES {
+            let reason = format!(
+                "cut off {} times in the middle of an attempt",
+                draft.run().crashes
+            );
+            return decide_outcome(Outcome::InfraFailed, reason, None, draft);
+        }
+    }
+    // A person may have worked on meanwhile: that is kept, and what is judged is what it was.
+    let judged = matches!(draft.run().phase(), Phase::Baseline | Phase::Verifying(_));
+    if judged && pending_tree(draft).is_some() {
+        draft.request(EffectKind::Snapshot {
+            moment: SnapshotReason::Backup,
+        });
+    }
+    // Whatever else is pending may simply be done again.
+    if draft.run().pending.is_empty() {
+        let last = draft.run().attempts.last();
+        let is_reported = last.is_some_and(|it| it.end == Some(AttemptEnd::Report));
+        // Cut off just behind a report, as what a hub has of a journal can be: what follows from it stands.
+        if is_reported && draft.run().conclusion.is_none() {
+            apply_verdict(draft);
+        } else {
+            restart_attempt(draft);
+        }
+    }
+}
+
+pub(super) fn after_review(
+    review: ReviewRecord,
+    retry_asked: bool,
+    draft: &mut EventBatch,
+) -> Result<(), IllegalInputError> {
+    let (used, max) = (draft.run().used_attempts(), draft.run().spec.max_attempts());
+    let again = retry_asked && !review.accepted;
+    if again && used >= max {
+        return Err(IllegalInputError::NoAttemptLeft { used, max });
+    }
+    let outcome = if review.accepted {
+        Outcome::Verified
+    } else {
+        Outcome::MaxRetriesExhausted
+    };
+    let summary = review.summary();
+    draft.push(Event::Reviewed {
+        accepted: review.accepted,
+        by: review.by,
+        stated_by: review.stated_by,
+        reason: review.reason,
+    });
+    if again {
+        start_retry(draft);
+    } else {
+        decide_outcome(outcome, summary, None, draft);
+    }
+    Ok(())
+}
+
+/// Ends a run that was asked to stop for good, once nothing runs any more.
+pub(super) fn finish_cancelled(draft: &mut EventBatch) {
+    if draft.run().open_attempt().is_some() {
+        close_attempt(AttemptEnd::Cancelled, draft);
+    }
+    decide_outcome(
+        Outcome::Cancelled,
+        "cancelled on request".to_owned(),
+        None,
+        draft,
+    );
+}
+
+fn close_attempt(closing: AttemptEnd, draft: &mut EventBatch) {
+    if let Some(run_number) = draft.run().open_attempt().map(|attempt| attempt.run_number) {
+        draft.push(Event::AttemptClosed {
+            run_number,
+            closing,
+        });
+    }
+}
+
+/// Ends a run that did work and did not pass: the tree that the plan says is what stays.
+fn finish_failed(outcome: Outcome, reason: String, draft: &mut EventBatch) {
+    let run = draft.run();
+    let chosen = match run.spec.on_exhausted {
+        OnExhausted::Last => None,
+        OnExhausted::Original => run.start_tree.clone().map(|tree| (None, tree)),
+        OnExhausted::Best => verdict::best_attempt(run)
+            .and_then(|attempt| Some((Some(attempt.run_number), attempt.tree.clone()?))),
+    };
+    match chosen.filter(|(_, tree)| run.current_tree.as_ref() != Some(tree)) {
+        None => decide_outcome(
+            outcome,
+            reason,
+            run.attempts.last().map(|it| it.run_number),
+            draft,
+        ),
+        Some((delivered, tree)) => {
+            draft.push(Event::OutcomeDecided {
+                outcome,
+                reason,
+                delivered,
+            });
+            draft.request(EffectKind::Restore { tree });
+        }
+    }
+}
+
+fn decide_outcome(
+    outcome: Outcome,
+    reason: String,
+    delivered: Option<u32>,
+    draft: &mut EventBatch,
+) {
+    draft.push(Event::OutcomeDecided {
+        outcome,
+        reason,
+        delivered,
+    });
+    finish(draft);
+}
+
+/// Writes the last event of a run whose outcome is decided.
+pub(super) fn finish(draft: &mut EventBatch) {
+    if let Some(outcome) = draft
+        .run()
+        .conclusion
+        .as_ref()
+        .map(|decided| decided.outcome)
+    {
+        draft.push(Event::RunFinished { outcome });
+    }
+}
+
+/// Whether the same prompt would do the same again.
+pub(super) fn is_deterministic(spec: &RunSpec) -> bool {
+    let same_again = |agent: &AgentSpec| agent.deterministic || agent.kind == AgentKind::Shell;
+    spec.agents().all(same_again)
+}

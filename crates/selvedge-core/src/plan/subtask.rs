@@ -1,0 +1,50 @@
+//! A subtask as a task of its own, and what its run leaves to the next.
+
+use crate::machine::Run;
+use crate::model::{Subtask, Task, TreeId};
+
+/// The task that a subtask is. What it leaves open is as the whole says.
+pub fn subtask_as_task(whole: &Task, subtask: &Subtask) -> Task {
+    let either = |own: &Option<String>, whole: &Option<String>| own.clone().or(whole.clone());
+    let own = subtask.description.trim_end();
+    let description = match whole.description.trim() {
+        "" => own.to_owned(),
+        whole => format!(
+            "{own}\n\nThis is one part of a larger task. Do only this part; the whole, for context:\n{whole}"
+        ),
+    };
+    Task {
+        task_id: subtask.task_id,
+        description,
+        agent: either(&subtask.agent, &whole.agent),
+        acceptance_criteria: subtask.acceptance_criteria.clone(),
+        expected_outputs: subtask.expected_outputs.clone(),
+        expect_test_changes: if subtask.expect_test_changes.is_empty() {
+            whole.expect_test_changes.clone()
+        } else {
+            subtask.expect_test_changes.clone()
+        },
+        verification_steps: subtask
+            .verification_steps
+            .clone()
+            .or_else(|| whole.verification_steps.clone()),
+        verification_tier: subtask.verification_tier.or(whole.verification_tier),
+        max_verification_retries: subtask
+            .max_verification_retries
+            .or(whole.max_verification_retries),
+        subtasks: Vec::new(),
+        ..whole.clone()
+    }
+}
+
+/// The tree that a run left: of the attempt that was delivered, or else of the last that was judged.
+pub fn final_tree(run: &Run) -> Option<TreeId> {
+    let judged = run.verified_attempts().next_back();
+    let delivered = run
+        .conclusion
+        .as_ref()
+        .and_then(|decided| decided.final_attempt);
+    let delivered = delivered.and_then(|number| run.attempt(number));
+    let tree = delivered.and_then(|attempt| attempt.tree.clone());
+    tree.or_else(|| judged.and_then(|(attempt, _)| attempt.tree.clone()))
+}

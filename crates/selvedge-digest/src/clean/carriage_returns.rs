@@ -1,0 +1,69 @@
+//! What a carriage return leaves of a line on a screen.
+//!
+//! A carriage return overwrites what stands in its line, so a progress bar is one line with
+//! thousands of frames. Of frames alike, only the last is shown; a frame that the next one does not
+//! resemble is a line of its own, for nothing that was said may be lost.
+
+use super::split;
+
+/// Passes on what is shown of a line that may hold carriage returns: at least one frame.
+pub(super) fn emit_visible_frames<'a>(line: &'a [u8], emit: &mut impl FnMut(&'a [u8])) {
+    let mut last: Option<&[u8]> = None;
+    for range in split(line, b'\r') {
+        let frame = &line[range];
+        if frame.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        if let Some(last) = last.filter(|last| !overwrites(last, frame)) {
+            emit(last);
+        }
+        last = Some(frame);
+    }
+    emit(last.unwrap_or_default());
+}
+
+/// Whether `next` shows the same thing as `frame`, a step further.
+fn overwrites(frame: &[u8], next: &[u8]) -> bool {
+    const LETTERS: usize = 8;
+    let letters = |bytes: &'_ [u8]| -> [u8; LETTERS] {
+        let mut shape = [0; LETTERS];
+        let letters = bytes.iter().filter(|byte| byte.is_ascii_alphabetic());
+        for (slot, &letter) in shape.iter_mut().zip(letters) {
+            *slot = letter;
+        }
+        shape
+    };
+    let shape = letters(frame);
+    // A bar or a table of numbers says nothing that the next frame would not say.
+    shape[3] == 0 || shape == letters(next)
+}
+
+#[cfg(test)]
+mod tests {
+    fn shown(line: &str) -> Vec<&str> {
+        let mut out = Vec::new();
+        super::emit_visible_frames(line.as_bytes(), &mut |frame| {
+            out.push(std::str::from_utf8(frame).unwrap());
+        });
+        out
+    }
+
+    #[test]
+    fn a_progress_bar_is_its_last_frame() {
+        assert_eq!(shown("fetch 1%\rfetch 2%\rfetch 100%"), ["fetch 100%"]);
+        assert_eq!(
+            shown("[==>  ] 1/3\r[====>] 2/3\rall is built"),
+            ["all is built"]
+        );
+        assert_eq!(shown("done\r"), ["done"]);
+        assert_eq!(shown("\r"), [""]);
+    }
+
+    #[test]
+    fn a_frame_unlike_the_next_is_kept() {
+        assert_eq!(
+            shown("error: no space\rfetch 1%\rfetch 2%\r"),
+            ["error: no space", "fetch 2%"]
+        );
+    }
+}

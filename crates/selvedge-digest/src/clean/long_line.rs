@@ -1,0 +1,115 @@
+//! A line too long to be held: minified code, a document in one line, the dots of a test run.
+//!
+//! Of such a line the head is kept and what stands around each telling word further in, up to a
+//! bound, with a mark for what lies between. The whole of it is read, once.
+
+use crate::line::LineSignals;
+use crate::scan::words;
+
+/// How much of the beginning is kept.
+const HEAD_BYTES: usize = 8 << 10;
+/// How much is kept in all.
+const KEPT_BYTES: usize = 16 << 10;
+/// How much is kept before a telling word, and from its beginning on. No word is longer.
+const BEFORE: usize = 160;
+const AFTER: usize = 320;
+/// What stands for the bytes that were left out.
+const MARK: &[u8] = " … ".as_bytes();
+
+/// What is kept of a long line.
+#[derive(Debug, Default)]
+pub(super) struct LongLine {
+    kept: Vec<u8>,
+    /// What came last, for a telling word may stand across the pieces.
+    piece: Vec<u8>,
+    /// Up to where in `piece` nothing needs to be looked at again.
+    scanned: usize,
+    /// Up to where in `piece` bytes are kept.
+    kept_up_to: usize,
+}
+
+impl LongLine {
+    /// Takes the next part of the line.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        if self.kept.is_empty() {
+            self.kept_up_to = boundary(bytes, HEAD_BYTES.min(bytes.len()));
+            self.kept.extend_from_slice(&bytes[..self.kept_up_to]);
+        }
+        self.piece.extend_from_slice(bytes);
+        self.keep_salient_words(self.piece.len().saturating_sub(AFTER));
+        let done = self.piece.len().saturating_sub(AFTER + BEFORE);
+        self.piece.drain(..done);
+        self.scanned = self.scanned.saturating_sub(done);
+        self.kept_up_to = self.kept_up_to.saturating_sub(done);
+    }
+
+    /// What is kept of the whole line.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.keep_salient_words(self.piece.len());
+        self.kept
+    }
+
+    /// Keeps what stands around the telling words that begin before `until`.
+    fn keep_salient_words(&mut self, until: usize) {
+        let from = self.scanned;
+        self.scanned = until.max(from);
+        let telling = words(&self.piece[from..])
+            .map(|(range, signals)| (from + range.start, signals))
+            .take_while(|(at, _)| *at < until)
+            .filter(|(_, signals)| signals.intersects(LineSignals::ANY_FAILURE));
+        for (at, _) in telling {
+            if self.kept.len() + MARK.len() + BEFORE + AFTER > KEPT_BYTES {
+                return;
+            }
+            let start = boundary(&self.piece, at.saturating_sub(BEFORE)).max(self.kept_up_to);
+            let end = boundary(&self.piece, (at + AFTER).min(self.piece.len()));
+            if start > self.kept_up_to {
+                self.kept.extend_from_slice(MARK);
+            }
+            if let Some(window) = self.piece.get(start..end) {
+                self.kept.extend_from_slice(window);
+                self.kept_up_to = end;
+            }
+        }
+    }
+}
+
+/// The next beginning of a character, in UTF-8.
+fn boundary(bytes: &[u8], from: usize) -> usize {
+    let inside = bytes[from..].iter().take(3);
+    from + inside.take_while(|&&byte| byte & 0xc0 == 0x80).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(parts: &[&str]) -> String {
+        let mut long = LongLine::default();
+        for part in parts {
+            long.push(part.as_bytes());
+        }
+        String::from_utf8(long.finish()).unwrap()
+    }
+
+    #[test]
+    fn a_telling_word_is_found_wherever_it_stands() {
+        let dots = ".".repeat(60_000);
+        for parts in [
+            [&*dots, &*dots, "TypeError: x is undefined", &*dots],
+            [&*dots, ".TypeErr", "or: x is undefined", &*dots],
+            [&*dots, &*dots, &*dots, "TypeError: x is undefined"],
+        ] {
+            let kept = kept(&parts);
+            assert_eq!(kept.matches("TypeError: x is undefined").count(), 1);
+            assert!(kept.starts_with("....") && kept.len() <= KEPT_BYTES + MARK.len());
+        }
+    }
+
+    #[test]
+    fn a_flood_of_telling_words_is_bounded_and_no_character_is_cut() {
+        let flood = "é error ü ".repeat(40_000);
+        let kept = kept(&[&flood, &flood]);
+        assert!(kept.len() <= KEPT_BYTES + MARK.len(), "{}", kept.len());
+    }
+}

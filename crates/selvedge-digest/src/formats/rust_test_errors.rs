@@ -1,0 +1,33 @@
+//! What Rust's test runners print of a test that failed without a panic: it should have panicked, it
+//! returned an error, or a signal ended it.
+
+use super::location::{CodeLocation, parse_rust_location};
+use crate::findings::FailureBuilder;
+
+/// Takes such a line as the message; false if it is none.
+pub(super) fn take_non_panic_message(draft: &mut FailureBuilder, body: &str) -> bool {
+    if let Some(told) = body.strip_prefix("note: ")
+        && told.starts_with("test did not panic as expected")
+    {
+        // Older compilers do not say where.
+        if let Some(place) = parse_missing_panic_location(told) {
+            draft.set_location(place.file, place.line, place.column);
+        }
+        draft.push_message(told);
+        return true;
+    }
+    let aborted = body
+        .strip_prefix("(test ")
+        .and_then(|rest| rest.strip_suffix(')'));
+    let told = aborted.or_else(|| body.starts_with("Error: ").then_some(body));
+    if let Some(told) = told {
+        draft.push_message(told);
+    }
+    told.is_some()
+}
+
+/// The place of a test that should have panicked.
+pub(super) fn parse_missing_panic_location(line: &str) -> Option<CodeLocation<'_>> {
+    let (_, place) = line.split_once("test did not panic as expected at ")?;
+    parse_rust_location(place)
+}

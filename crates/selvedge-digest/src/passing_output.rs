@@ -1,0 +1,98 @@
+//! What the same command printed when it last passed. A line that stood in that output, but for its
+//! numbers, does not explain why the command fails now.
+
+use std::io;
+
+use crate::clean::{CleanPiece, LinePrefixes, LogCleaner, lines};
+use crate::fallback::template;
+use crate::hash::QuickSet;
+
+/// How many different lines are remembered. More are not known, and count as new.
+const TEMPLATES: usize = 100_000;
+/// Lines are compared by so many of their first bytes.
+const LINE_BYTES: usize = 1000;
+
+/// The output of the last run of a command that passed, in a megabyte or two however long it was.
+/// Write it in, and give it to [`crate::Digester::with_last_green`].
+#[derive(Debug, Default)]
+pub struct PassingOutput {
+    cleaner: LogCleaner,
+    templates: PassingTemplates,
+}
+
+/// The templates of its lines.
+#[derive(Debug, Default)]
+pub(crate) struct PassingTemplates {
+    prefixes: LinePrefixes,
+    templates: QuickSet<u64>,
+}
+
+impl PassingOutput {
+    /// The templates, now that the output has ended.
+    pub(crate) fn finish(self) -> PassingTemplates {
+        let Self {
+            cleaner,
+            templates: mut seen,
+        } = self;
+        cleaner.finish(&mut |piece| seen.add_piece(piece));
+        seen
+    }
+}
+
+impl io::Write for PassingOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Self {
+            cleaner,
+            templates: seen,
+        } = self;
+        cleaner.feed(bytes, &mut |piece| seen.add_piece(piece));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl PassingTemplates {
+    fn add_piece(&mut self, piece: CleanPiece<'_>) {
+        if let CleanPiece::Text(block) = piece {
+            self.add_block(block);
+        }
+    }
+
+    fn add_block(&mut self, block: &str) {
+        self.prefixes.begin_block(block);
+        for line in lines(block) {
+            let text = self.prefixes.strip(line.trim_end());
+            if !text.is_empty() && self.templates.len() < TEMPLATES {
+                self.templates.insert(TemplateKey::of(text).0);
+            }
+        }
+    }
+
+    /// Whether nothing is known of such an output.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.templates.is_empty()
+    }
+
+    /// Whether a line like this one stood in the output that passed.
+    pub(crate) fn contains_line(&self, text: &str) -> bool {
+        !self.is_empty() && self.contains_key(TemplateKey::of(text))
+    }
+
+    /// Whether a line with this key stood there.
+    pub(crate) fn contains_key(&self, key: TemplateKey) -> bool {
+        self.templates.contains(&key.0)
+    }
+}
+
+/// What two lines share that differ in their numbers only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TemplateKey(u64);
+
+impl TemplateKey {
+    pub(crate) fn of(text: &str) -> Self {
+        Self(template(&text[..text.floor_char_boundary(LINE_BYTES)]))
+    }
+}

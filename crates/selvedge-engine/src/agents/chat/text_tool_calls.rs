@@ -1,0 +1,208 @@
+//! Tool calls that a model wrote into its text instead of making them. Small models do so often:
+//! the call is right, only the server's template did not recognise it. Read are the forms that are
+//! common (Hermes and Qwen, Mistral, Llama, fenced JSON, Qwen-Coder's tags), and only where the
+//! name is that of a tool; anything else is talk and stays so.
+
+use serde_json::{Map, Value};
+
+use super::conversation::FunctionCall;
+
+/// Bytes of an answer that are searched.
+const SEARCH_LIMIT: usize = 256 << 10;
+/// Calls that are taken from one answer.
+const MAX_CALLS: usize = 16;
+
+/// The calls in a text, in order.
+pub(super) fn parse_calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<FunctionCall> {
+    let text = &text[..text.floor_char_boundary(SEARCH_LIMIT)];
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '[', '<']) {
+        if found.len() >= MAX_CALLS {
+            break;
+        }
+        rest = &rest[at..];
+        let (calls, read) = parse_tagged_calls(rest)
+            .or_else(|| parse_json_calls(rest))
+            .unwrap_or_default();
+        let calls = calls.into_iter().filter(|call| is_tool(&call.name));
+        let before = found.len();
+        found.extend(calls);
+        // What was no call may still hold one.
+        let skip = if found.len() > before { read } else { 1 };
+        rest = rest.get(skip..).unwrap_or_default();
+    }
+    found.truncate(MAX_CALLS);
+    found
+}
+
+/// The text without what the model thought aloud.
+pub(super) fn strip_reasoning(text: &str) -> String {
+    const OPEN: &str = "<think>";
+    const CLOSE: &str = "</think>";
+    let mut said = String::with_capacity(text.len());
+    // Some templates leave out the opening tag.
+    let mut rest = match (text.find(OPEN), text.find(CLOSE)) {
+        (None, Some(end)) => &text[end + CLOSE.len()..],
+        (Some(open), Some(end)) if end < open => &text[end + CLOSE.len()..],
+        _ => text,
+    };
+    while let Some(open) = rest.find(OPEN) {
+        said.push_str(&rest[..open]);
+        rest = rest[open..]
+            .find(CLOSE)
+            .map_or("", |end| &rest[open + end + CLOSE.len()..]);
+    }
+    said.push_str(rest);
+    said.trim().to_owned()
+}
+
+/// The value that begins a text, as calls, and how many bytes it takes.
+fn parse_json_calls(text: &str) -> Option<(Vec<FunctionCall>, usize)> {
+    if text.starts_with('<') {
+        return None;
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = values.next()?.ok()?;
+    let read = values.byte_offset();
+    let calls = match value {
+        Value::Array(values) => values.iter().filter_map(parse_call).collect(),
+        value => parse_call(&value).into_iter().collect(),
+    };
+    Some((calls, read))
+}
+
+/// An object as a call: `{"name", "arguments"}` and what else models call these two.
+fn parse_call(value: &Value) -> Option<FunctionCall> {
+    let object = value.as_object()?;
+    let object = object
+        .get("function")
+        .and_then(Value::as_object)
+        .unwrap_or(object);
+    let first = |names: &[&str]| names.iter().find_map(|name| object.get(*name));
+    let name = first(&["name", "tool", "tool_name", "function"])?.as_str()?;
+    let arguments = match first(&["arguments", "parameters", "args", "input"]) {
+        Some(Value::Object(arguments)) => arguments.clone(),
+        Some(Value::String(text)) => serde_json::from_str(text).ok()?,
+        Some(_) => return None,
+        None => Map::new(),
+    };
+    Some(FunctionCall {
+        name: name.to_owned(),
+        arguments,
+        ..FunctionCall::default()
+    })
+}
+
+/// `<function=NAME>…</function>`, with JSON or with `<parameter=NAME>…</parameter>` inside.
+fn parse_tagged_calls(text: &str) -> Option<(Vec<FunctionCall>, usize)> {
+    let (name, body) = text.strip_prefix("<function=")?.split_once('>')?;
+    let end = body.find("</function>").unwrap_or(body.len());
+    let read = text.len() - body.len() + end;
+    let body = &body[..end];
+    let arguments = match serde_json::from_str(body.trim()) {
+        Ok(arguments) => arguments,
+        Err(_) => parse_parameters(body),
+    };
+    Some((
+        vec![FunctionCall {
+            name: name.trim().to_owned(),
+            arguments,
+            ..FunctionCall::default()
+        }],
+        read,
+    ))
+}
+
+fn parse_parameters(body: &str) -> Map<String, Value> {
+    let parts = body.split("<parameter=").skip(1);
+    let parameter = |part: &str| {
+        let (name, rest) = part.split_once('>')?;
+        let value = rest
+            .split_once("</parameter>")
+            .map_or(rest, |(value, _)| value);
+        // The template puts each tag on a line of its own; only those line ends are not the value's.
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        Some((name.trim().to_owned(), Value::String(value.to_owned())))
+    };
+    parts.filter_map(parameter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &[(&str, Value)]) {
+        let is_tool = |name: &str| matches!(name, "write_file" | "run_command");
+        let found: Vec<_> = parse_calls(text, is_tool)
+            .into_iter()
+            .map(|call| (call.name, Value::Object(call.arguments)))
+            .collect();
+        let expect: Vec<_> = expect
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect();
+        assert_eq!(found, expect, "{text}");
+    }
+
+    #[test]
+    fn the_common_forms_are_read() {
+        let write = ("write_file", json!({"path": "a"}));
+        for text in [
+            r#"<tool_call>{"name": "write_file", "arguments": {"path": "a"}}</tool_call>"#,
+            "I will:\n```json\n{\"name\": \"write_file\", \"parameters\": {\"path\": \"a\"}}\n```",
+            r#"[TOOL_CALLS] [{"name": "write_file", "arguments": {"path": "a"}}]"#,
+            r#"<|python_tag|>{"type":"function","function":{"name":"write_file","arguments":"{\"path\":\"a\"}"}}"#,
+            r#"{"tool": "write_file", "args": {"path": "a"}}"#,
+            r#"<function=write_file>{"path": "a"}</function>"#,
+            "<function=write_file>\n<parameter=path>\na\n</parameter>\n</function>",
+        ] {
+            check(text, std::slice::from_ref(&write));
+        }
+    }
+
+    #[test]
+    fn several_calls_keep_their_order_and_values_their_lines() {
+        let text = "{\"name\":\"run_command\",\"arguments\":{\"command\":\"ls\"}} then \
+                    <function=write_file><parameter=content>\n\na\n\n</parameter></function>";
+        let expect = [
+            ("run_command", json!({"command": "ls"})),
+            ("write_file", json!({"content": "\na\n"})),
+        ];
+        check(text, &expect);
+    }
+
+    #[test]
+    fn what_is_no_call_of_a_tool_is_talk() {
+        for text in [
+            "Done.",
+            r#"{"name": "delete_everything", "arguments": {}}"#,
+            r#"{"name": "write_file", "arguments": 7}"#,
+            r#"{"name": "write_file", "arguments": {"path": "a""#,
+            "<function=write_file",
+            "[[[[{{{{<<<<",
+        ] {
+            check(text, &[]);
+        }
+        // A call that stands inside of something else is found all the same.
+        let nested = r#"{"plan": [{"name": "run_command", "arguments": {"command": "ls"}}]}"#;
+        check(nested, &[("run_command", json!({"command": "ls"}))]);
+    }
+
+    #[test]
+    fn thoughts_are_not_said() {
+        for (text, said) in [
+            ("<think>hm</think>\nDone.", "Done."),
+            ("hm</think>Done.", "Done."),
+            ("a<think>b</think>c<think>d", "ac"),
+            ("no thoughts", "no thoughts"),
+            ("", ""),
+        ] {
+            assert_eq!(strip_reasoning(text), said);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The two clocks of a session that is not a process: how long it runs, how long it is silent.
+
+use std::time::{Duration, Instant};
+
+use selvedge_core::model::{SessionLimits, SessionOutcome, SessionStatus};
+use tokio_util::sync::CancellationToken;
+
+use crate::agents::program::timeout_outcome;
+
+/// Watches over everything that a session waits for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::agents) struct SessionTimer<'a> {
+    limits: SessionLimits,
+    started: Instant,
+    cancel: &'a CancellationToken,
+}
+
+/// Why a wait was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::agents) enum WaitError {
+    TimedOut,
+    IdleTimeout,
+    Cancelled,
+}
+
+impl<'a> SessionTimer<'a> {
+    pub(in crate::agents) fn start(limits: SessionLimits, cancel: &'a CancellationToken) -> Self {
+        Self {
+            limits,
+            started: Instant::now(),
+            cancel,
+        }
+    }
+
+    /// Waits for `work`, unless a clock or the caller ends it first. Every wait begins a silence.
+    pub(in crate::agents) async fn wait_for<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, WaitError> {
+        let silence = Duration::from_millis(self.limits.silence_ms);
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(WaitError::Cancelled),
+            done = work => Ok(done),
+            () = tokio::time::sleep(self.remaining_time()) => Err(WaitError::TimedOut),
+            () = tokio::time::sleep(silence) => Err(WaitError::IdleTimeout),
+        }
+    }
+
+    pub(in crate::agents) fn remaining_time(&self) -> Duration {
+        Duration::from_millis(self.limits.wall_ms).saturating_sub(self.started.elapsed())
+    }
+
+    pub(in crate::agents) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(in crate::agents) fn cancellation_token(&self) -> &'a CancellationToken {
+        self.cancel
+    }
+
+    /// The outcome of a session that was so stopped.
+    pub(in crate::agents) fn outcome_of(&self, stopped: WaitError) -> SessionOutcome {
+        match stopped {
+            WaitError::TimedOut => timeout_outcome(self.limits.wall_ms, "no end"),
+            WaitError::IdleTimeout => timeout_outcome(self.limits.silence_ms, "no answer"),
+            WaitError::Cancelled => SessionOutcome::failed(SessionStatus::Cancelled, "cancelled"),
+        }
+    }
+}

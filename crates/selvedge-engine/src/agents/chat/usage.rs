@@ -1,0 +1,70 @@
+//! What a session used: turns, tokens, calls of tools, and what that costs.
+
+use selvedge_core::model::{Cost, SessionOutcome, ToolCall, Usage};
+use selvedge_core::price::PriceTable;
+
+use super::model::ChatModel;
+
+/// What a session used so far.
+#[derive(Debug, Default)]
+pub(super) struct UsageTally {
+    usage: Usage,
+    /// Whether tokens were used that nobody counted.
+    is_uncounted: bool,
+    pub(super) turns: u32,
+    pub(super) tool_calls: u32,
+    tool_errors: u32,
+    calls: Vec<ToolCall>,
+    pub(super) api_retries: u32,
+}
+
+impl UsageTally {
+    /// Adds what one turn used.
+    pub(super) fn add_usage(&mut self, usage: Option<Usage>) {
+        match usage {
+            Some(usage) => self.usage = self.usage + usage,
+            None => self.is_uncounted = true,
+        }
+    }
+
+    /// Adds a call of a tool.
+    pub(super) fn add_tool_call(&mut self, call: ToolCall) {
+        self.tool_calls += 1;
+        self.tool_errors += u32::from(call.error.is_some());
+        call.add(&mut self.calls);
+    }
+
+    /// Tokens so far, in and out.
+    pub(super) fn total_tokens(&self) -> u64 {
+        self.usage.total()
+    }
+
+    /// What it costs so far; not known where not all was counted.
+    pub(super) fn cost(&self, model: &dyn ChatModel) -> Cost {
+        if self.is_uncounted {
+            Cost::UNKNOWN
+        } else {
+            model.cost_of(&self.usage)
+        }
+    }
+
+    /// Puts all of it into an outcome.
+    pub(super) fn apply_to_outcome(
+        &self,
+        model: &dyn ChatModel,
+        outcome: SessionOutcome,
+    ) -> SessionOutcome {
+        SessionOutcome {
+            model: Some(model.name().to_owned()),
+            usage: self.usage,
+            cost: self.cost(model),
+            equivalent_claude_cost: PriceTable::built_in().equivalent_claude_cost(&self.usage),
+            turns: Some(self.turns),
+            tool_calls: self.tool_calls,
+            tool_errors: self.tool_errors,
+            calls: self.calls.clone(),
+            api_retries: self.api_retries,
+            ..outcome
+        }
+    }
+}

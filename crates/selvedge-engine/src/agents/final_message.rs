@@ -1,0 +1,123 @@
+//! What an agent says at the end, cut to size, and the one thing in it that is believed: that the
+//! task cannot be satisfied. Everything else in it is a claim.
+
+use selvedge_core::model::{SessionOutcome, SessionStatus};
+use selvedge_core::prompt::parse_cannot_satisfy;
+
+/// Bytes of final text that are kept: the end of it.
+pub const TEXT_LIMIT: usize = 64 << 10;
+
+/// Characters of an error or a reason that are kept.
+const REASON_LIMIT: usize = 400;
+
+/// Turns a success whose text says that the task cannot be satisfied into what it is.
+pub(super) fn detect_cannot_satisfy(outcome: SessionOutcome) -> SessionOutcome {
+    if outcome.status != SessionStatus::Success {
+        return outcome;
+    }
+    match parse_cannot_satisfy(&outcome.text).map(reason_from_text) {
+        None => outcome,
+        Some(why) => SessionOutcome {
+            status: SessionStatus::CannotSatisfy,
+            error: Some(if why.is_empty() {
+                "no reason given".to_owned()
+            } else {
+                why
+            }),
+            ..outcome
+        },
+    }
+}
+
+/// The end of a text, at most [`TEXT_LIMIT`] bytes, after a line that says what is missing.
+pub(super) fn truncate_to_tail(text: &str) -> String {
+    let start = text.len().saturating_sub(TEXT_LIMIT);
+    if start == 0 {
+        return text.to_owned();
+    }
+    let start = text.ceil_char_boundary(start);
+    format!("[{start} bytes left out]\n{}", &text[start..])
+}
+
+/// A text as a reason: its first two lines that say anything, not too long.
+pub(super) fn reason_from_text(text: &str) -> String {
+    let said: Vec<_> = nonempty_lines(text).take(2).collect();
+    shorten(&said.join(" "), REASON_LIMIT)
+}
+
+/// The end of a text as a reason: a program's last lines usually say why it stopped.
+pub(super) fn output_tail(text: &str) -> String {
+    let text = anstream::adapter::strip_str(text).to_string();
+    let mut said: Vec<_> = nonempty_lines(&text).rev().take(3).collect();
+    said.reverse();
+    let said = said.join(" | ");
+    match said.char_indices().rev().nth(REASON_LIMIT) {
+        None => said,
+        Some((at, _)) => format!("…{}", &said[at..]),
+    }
+}
+
+/// At most `limit` characters, and an ellipsis for the rest.
+pub(super) fn shorten(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}
+
+fn nonempty_lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(status: SessionStatus, text: &str) -> SessionOutcome {
+        SessionOutcome {
+            text: text.to_owned(),
+            ..SessionOutcome::new(status)
+        }
+    }
+
+    #[test]
+    fn only_a_success_can_turn_out_to_be_a_refusal() {
+        let text = "I looked.\nCANNOT_SATISFY: the test contradicts itself\nSorry.";
+        let refused = detect_cannot_satisfy(says(SessionStatus::Success, text));
+        assert_eq!(refused.status, SessionStatus::CannotSatisfy);
+        assert_eq!(
+            refused.error.as_deref(),
+            Some("the test contradicts itself")
+        );
+        assert_eq!(refused.text, text);
+
+        let stopped = says(SessionStatus::TurnLimit, text);
+        assert_eq!(detect_cannot_satisfy(stopped.clone()), stopped);
+        let done = says(
+            SessionStatus::Success,
+            "Done; no need for CANNOT_SATISFY: it works",
+        );
+        assert_eq!(detect_cannot_satisfy(done.clone()), done);
+    }
+
+    #[test]
+    fn the_end_of_a_long_text_is_kept_and_the_cut_is_said() {
+        assert_eq!(truncate_to_tail("short"), "short");
+        let kept = truncate_to_tail(&"é".repeat(TEXT_LIMIT));
+        assert!(kept.starts_with(&format!("[{TEXT_LIMIT} bytes left out]\né")));
+        assert!(kept.len() < TEXT_LIMIT + 40);
+    }
+
+    #[test]
+    fn last_words_are_the_last_lines_without_colours() {
+        assert_eq!(
+            output_tail("a\n\nb\n\u{1b}[31mc\u{1b}[0m \n d\n"),
+            "b | c | d"
+        );
+        assert_eq!(
+            output_tail(&"x".repeat(1_000)).chars().count(),
+            REASON_LIMIT + 2
+        );
+        assert_eq!(output_tail(""), "");
+    }
+}

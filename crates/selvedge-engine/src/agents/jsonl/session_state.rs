@@ -1,0 +1,226 @@
+//! What is known of a session, kept the same way for every program whose records are folded into
+//! it: bounded, each tool call counted once, and people told what happens.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use selvedge_core::model::{
+    AgentSpec, Cost, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
+};
+
+use super::{SessionParser, resolve_status};
+use crate::activity::Activity;
+use crate::agents::SessionRequest;
+use crate::agents::final_message::{TEXT_LIMIT, reason_from_text, truncate_to_tail};
+use crate::agents::retry::is_transient_message;
+
+/// Tools that may be running at a time.
+const MAX_RUNNING_TOOLS: usize = 1_000;
+
+/// What one program's records mean.
+pub(in crate::agents) trait EventParser: Default + Send + 'static {
+    /// Whether the program itself tries its API again, up to the whole allowance and in silence: then
+    /// nothing is left for a fresh session.
+    const RETRIES_ITSELF: bool = false;
+
+    /// Takes one record, which is JSON or claims to be; whether it is one that is known.
+    fn parse_record(&mut self, line: &str, account: &mut SessionState) -> bool;
+}
+
+/// Records folded into an account.
+#[derive(Debug, Default)]
+pub(in crate::agents) struct ParsedSession<R> {
+    parser: R,
+    state: SessionState,
+}
+
+/// What is known of a session so far.
+#[derive(Debug, Default)]
+pub(in crate::agents) struct SessionState {
+    /// The program's name for the session.
+    pub(in crate::agents) session_id: Option<String>,
+    /// The model that answered, where it is told.
+    pub(in crate::agents) model: Option<String>,
+    /// Tokens so far.
+    pub(in crate::agents) usage: Usage,
+    /// What the program says it cost.
+    pub(in crate::agents) cost: Option<MicroUsd>,
+    /// Whether several models answered: what they cost is not known from their sum.
+    pub(in crate::agents) has_several_models: bool,
+    /// Turns, where they are told.
+    pub(in crate::agents) turns: Option<u32>,
+    text: String,
+    tool_calls: u32,
+    tool_errors: u32,
+    api_retries: u32,
+    /// Retries since the model last answered.
+    retries_since_answer: u32,
+    running: BTreeMap<String, ToolCall>,
+    calls: Vec<ToolCall>,
+    ending: Option<(SessionStatus, Option<String>, Instant)>,
+    unknown_records: u32,
+    activities: Vec<Activity>,
+}
+
+impl SessionState {
+    /// The model said something.
+    pub(in crate::agents) fn on_text(&mut self, text: &str) {
+        self.retries_since_answer = 0;
+        if !text.trim().is_empty() {
+            self.text = truncate_to_tail(text);
+            self.activities.push(Activity::Text(text.to_owned()));
+        }
+    }
+
+    /// The model goes on with what it said last.
+    pub(in crate::agents) fn on_text_delta(&mut self, text: &str) {
+        self.retries_since_answer = 0;
+        self.text.push_str(text);
+        if self.text.len() > 2 * TEXT_LIMIT {
+            self.text = truncate_to_tail(&self.text);
+        }
+        self.activities.push(Activity::Text(text.to_owned()));
+    }
+
+    /// A tool was called; the same call may be told of several times.
+    pub(in crate::agents) fn on_tool_start(&mut self, id: &str, call: ToolCall) {
+        self.retries_since_answer = 0;
+        if self.running.contains_key(id) {
+            return;
+        }
+        self.tool_calls = self.tool_calls.saturating_add(1);
+        self.activities.push(Activity::ToolStarted {
+            name: call.name.clone(),
+            subject: call.subject.clone(),
+        });
+        if self.running.len() < MAX_RUNNING_TOOLS {
+            self.running.insert(id.to_owned(), call);
+        }
+    }
+
+    /// More is told of a call that has not come back yet.
+    pub(in crate::agents) fn on_tool_update(&mut self, id: &str, call: ToolCall) {
+        if let Some(running) = self.running.get_mut(id) {
+            *running = call;
+        }
+    }
+
+    /// A tool came back, with this error if it failed.
+    pub(in crate::agents) fn on_tool_end(&mut self, id: &str, error: Option<&str>) {
+        self.tool_errors = self.tool_errors.saturating_add(u32::from(error.is_some()));
+        let call = self.running.remove(id).unwrap_or_default();
+        self.activities.push(Activity::ToolEnded {
+            name: call.name.clone(),
+            ok: error.is_none(),
+        });
+        let error = error.map(reason_from_text);
+        ToolCall { error, ..call }.add(&mut self.calls);
+    }
+
+    /// The program asks its API again.
+    pub(in crate::agents) fn on_api_retry(&mut self, attempt: u32, max: u32, why: &str) {
+        self.api_retries = self.api_retries.saturating_add(1);
+        self.retries_since_answer = self.retries_since_answer.saturating_add(1);
+        self.activities.push(Activity::ApiRetry {
+            attempt,
+            max,
+            delay_ms: 0,
+            reason: reason_from_text(why),
+        });
+    }
+
+    /// Something that people may want to know.
+    pub(in crate::agents) fn on_note(&mut self, text: &str) {
+        self.activities.push(Activity::Note(reason_from_text(text)));
+    }
+
+    /// The program said how the session ended; the last word counts, should there be several.
+    pub(in crate::agents) fn on_result(&mut self, status: SessionStatus, error: Option<&str>) {
+        // The time is taken before anybody hears of it, and may stop the session because of it.
+        self.ending = Some((status, error.map(reason_from_text), Instant::now()));
+    }
+
+    /// The session goes on after all.
+    pub(in crate::agents) fn on_resumed(&mut self) {
+        self.ending = None;
+    }
+
+    fn cost(&self, model: Option<&str>, agent: &AgentSpec) -> Cost {
+        if let Some(reported) = self.cost {
+            return Cost::reported(reported);
+        }
+        // Tokens may have been paid for that nobody told of: no tokens, no estimate.
+        let is_priced = self.usage.total() > 0 && !self.has_several_models;
+        let usage = Some(self.usage).filter(|_| is_priced);
+        let price = |usage| agent.cost_of(model?, &usage);
+        usage.and_then(price).map_or(Cost::UNKNOWN, Cost::estimated)
+    }
+}
+
+impl<R> ParsedSession<R> {
+    /// Whether the program said how the session ended.
+    pub(in crate::agents) fn has_ended(&self) -> bool {
+        self.state.ending.is_some()
+    }
+}
+
+impl<R: EventParser> SessionParser for ParsedSession<R> {
+    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        if !self.parser.parse_record(text, &mut self.state) {
+            self.count_unknown();
+        }
+        self.state.activities.drain(..).for_each(told);
+    }
+
+    fn count_unknown(&mut self) {
+        self.state.unknown_records = self.state.unknown_records.saturating_add(1);
+    }
+
+    fn outcome(
+        &self,
+        request: &SessionRequest,
+        by_exit: SessionOutcome,
+        stopped_at: Option<Instant>,
+    ) -> SessionOutcome {
+        let account = &self.state;
+        let (status, error) = resolve_status(account.ending.clone(), by_exit, stopped_at);
+        let model = account
+            .model
+            .clone()
+            .or_else(|| request.agent.model.clone());
+        SessionOutcome {
+            error,
+            text: truncate_to_tail(&account.text),
+            usage: account.usage,
+            cost: account.cost(model.as_deref(), &request.agent),
+            model,
+            session_id: account.session_id.clone(),
+            turns: account.turns,
+            tool_calls: account.tool_calls,
+            tool_errors: account.tool_errors,
+            calls: account.calls.clone(),
+            api_retries: account.api_retries,
+            unknown_records: account.unknown_records,
+            ..SessionOutcome::new(status)
+        }
+    }
+
+    fn usage_so_far(&self, request: &SessionRequest) -> (u64, MicroUsd) {
+        let account = &self.state;
+        let model = account.model.as_deref();
+        let cost = account.cost(model.or(request.agent.model.as_deref()), &request.agent);
+        (account.usage.total(), cost.at_least())
+    }
+
+    fn transient_api_failures(&self) -> Option<u32> {
+        let (status, error, _) = self.state.ending.as_ref().filter(|_| !R::RETRIES_ITSELF)?;
+        let failed = *status == SessionStatus::Failed;
+        (failed && error.as_deref().is_some_and(is_transient_message))
+            .then_some(self.state.retries_since_answer)
+    }
+}

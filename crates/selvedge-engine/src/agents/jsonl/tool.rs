@@ -1,0 +1,78 @@
+//! What a tool is called for, in whichever words an agent's tools take their arguments.
+
+use selvedge_core::model::ToolCall;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::lenient;
+use crate::agents::final_message::shorten;
+
+/// Characters of a tool's name, and of its subject.
+const NAME_LIMIT: usize = 80;
+const SUBJECT_LIMIT: usize = 120;
+
+/// Tools that write the one file that they are given, by their names in the agents that have them.
+const FILE_WRITING_TOOLS: &[&str] = &[
+    "Edit",
+    "MultiEdit",
+    "Write",
+    "NotebookEdit",
+    "edit",
+    "write",
+    "write_file",
+    "replace",
+];
+
+/// The arguments that say what a tool is used on. Any may be missing or of another type.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SubjectArguments {
+    #[serde(deserialize_with = "lenient")]
+    command: Option<String>,
+    #[serde(alias = "filePath", deserialize_with = "lenient")]
+    file_path: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    notebook_path: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    pattern: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    path: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    url: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    query: Option<String>,
+    #[serde(deserialize_with = "lenient")]
+    description: Option<String>,
+}
+
+/// A call that has not come back yet: its subject is the first argument that says what it is about.
+pub(in crate::agents) fn tool_call_from_input(name: &str, input: Option<&RawValue>) -> ToolCall {
+    let arguments: SubjectArguments = input
+        .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        .unwrap_or_default();
+    let file = arguments.file_path.or(arguments.notebook_path);
+    let writes = file.clone().filter(|_| FILE_WRITING_TOOLS.contains(&name));
+    let told = [
+        arguments.command,
+        file,
+        arguments.pattern,
+        arguments.path,
+        arguments.url,
+        arguments.query,
+        arguments.description,
+    ];
+    let subject = told.into_iter().flatten().next().unwrap_or_default();
+    ToolCall {
+        writes,
+        ..tool_call_from_subject(name, &subject)
+    }
+}
+
+/// A call of which only this is known.
+pub(in crate::agents) fn tool_call_from_subject(name: &str, subject: &str) -> ToolCall {
+    ToolCall {
+        name: shorten(name, NAME_LIMIT),
+        subject: shorten(subject.trim(), SUBJECT_LIMIT),
+        ..ToolCall::default()
+    }
+}

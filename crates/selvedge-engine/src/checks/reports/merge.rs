@@ -1,0 +1,68 @@
+//! Reports of which a runner writes several, a file for each class or project, taken as one.
+
+use std::fs::File;
+use std::io;
+
+use selvedge_digest::{TestIds, TestReader, TestSummary};
+
+use super::{MAX_REPORT_BYTES, ParsedReport, parse_report};
+
+/// Reads all files; one that is no whole report makes the whole none.
+pub(super) fn merge_reports(files: impl Iterator<Item = io::Result<File>>) -> ParsedReport {
+    let mut all = TestSummary {
+        complete: true,
+        ..TestSummary::default()
+    };
+    let mut any = false;
+    let mut left = MAX_REPORT_BYTES;
+    for file in files {
+        let told = match file {
+            Ok(file) => parse_report(file, &mut left),
+            Err(error) => ParsedReport::Unreadable(format!("cannot be read: {error}")),
+        };
+        match told {
+            ParsedReport::Complete(tests) => add_summary(&mut all, tests),
+            other => return other,
+        }
+        any = true;
+    }
+    if any {
+        ParsedReport::Complete(all)
+    } else {
+        ParsedReport::NotExpected
+    }
+}
+
+fn add_summary(all: &mut TestSummary, more: TestSummary) {
+    all.executed = all.executed.saturating_add(more.executed);
+    all.passed = all.passed.saturating_add(more.passed);
+    all.failed = all.failed.saturating_add(more.failed);
+    all.skipped = all.skipped.saturating_add(more.skipped);
+    merge_ids(&mut all.passed_ids, more.passed_ids);
+    merge_ids(&mut all.failed_ids, more.failed_ids);
+    merge_ids(&mut all.skipped_ids, more.skipped_ids);
+    for reader in more.readers {
+        let is_same = |it: &&mut TestReader| it.name == reader.name && it.mode == reader.mode;
+        match all.readers.iter_mut().find(is_same) {
+            Some(known) => {
+                known.names_passed &= reader.names_passed;
+                known.names_failed &= reader.names_failed;
+                known.names_skipped &= reader.names_skipped;
+            }
+            None => all.readers.push(reader),
+        }
+    }
+}
+
+fn merge_ids(all: &mut TestIds, more: TestIds) {
+    let mut bytes: usize = all.ids.iter().map(String::len).sum();
+    all.omitted = all.omitted.saturating_add(more.omitted);
+    for id in more.ids {
+        bytes = bytes.saturating_add(id.len());
+        if bytes > TestIds::MAX_BYTES {
+            all.omitted += 1;
+        } else {
+            all.ids.push(id);
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! What stood at a revision, to hold work against that no run watched: which files decide how the
+//! checks run, and what the checks said then. The person's folder is read and never written.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ignore::WalkBuilder;
+use selvedge_core::crossing::ExpectedChanges;
+use selvedge_core::guard::{Finding, FindingAction, FindingSeverity, Protection};
+use selvedge_core::model::{
+    Baseline, CheckReport, CrossedReport, KnownFailures, SetupSpec, Step, TreeId,
+};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use super::baseline::BaselineRun;
+use super::baseline_cache::BaselineCache;
+use super::check_runner::VerificationContext;
+use super::cross_verification::{CrossVerification, CrossedTrees};
+use super::guard::{ComparedFiles, EXTERNAL_FOLDERS, known_diagnostics};
+use super::trees::{VerificationTrees, snapshot_id};
+use crate::activity::Progress;
+use crate::agents::env::{check_env, host_env};
+use crate::checks::CheckError;
+use crate::process::Supervisor;
+use crate::workspace::{Workspace, WorkspaceError, check_out};
+
+/// Folders of what was installed for the checks, which are in no revision.
+const INSTALL_FOLDERS: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "deps"];
+
+/// A revision, laid out in a folder that goes with it.
+#[derive(Debug)]
+pub struct BaseRevision {
+    folder: TempDir,
+    /// The workspace.
+    workspace: PathBuf,
+    /// What stands for it in the revision.
+    revision_dir: PathBuf,
+}
+
+impl BaseRevision {
+    /// Lays out what `workspace` (canonical) was at a revision. Blocks.
+    ///
+    /// # Errors
+    /// Those of [`check_out`].
+    pub fn check_out(workspace: &Path, revision: &str) -> Result<Self, WorkspaceError> {
+        let failed = |error| WorkspaceError::io("make room for a revision", workspace, error);
+        let folder = TempDir::with_prefix("selvedge-since-").map_err(failed)?;
+        let tree = folder.path().join("tree");
+        fs::create_dir(&tree).map_err(failed)?;
+        let then = check_out(workspace, revision, &tree)?;
+        fs::create_dir_all(&then).map_err(failed)?;
+        Ok(Self {
+            folder,
+            workspace: workspace.to_owned(),
+            revision_dir: then,
+        })
+    }
+
+    /// The workspace as it was.
+    pub fn dir(&self) -> &Path {
+        &self.revision_dir
+    }
+
+    /// What was changed since then that a person has to see. Nothing is reverted: a protected file that changed fails
+    /// the work instead. Blocks.
+    ///
+    /// # Errors
+    /// A snapshot cannot be read.
+    pub fn findings(
+        &self,
+        trees: &VerificationTrees,
+        protection: &Protection,
+        baseline: &Baseline,
+    ) -> Result<Vec<Finding>, WorkspaceError> {
+        let (start, judged) = (snapshot_id(&trees.start)?, snapshot_id(&trees.judged)?);
+        let files = ComparedFiles::between(&trees.workspace, &start, &judged, protection)?;
+        let checks: Vec<_> = baseline.checks.iter().cloned().map(Some).collect();
+        let mut findings = files.findings(protection, &known_diagnostics(&checks));
+        for finding in &mut findings {
+            if finding.strength == FindingSeverity::Violation {
+                finding.action = FindingAction::Fail;
+            }
+        }
+        Ok(findings)
+    }
+
+    /// Runs the checks with the tests of the revision, where anything on the test side was changed; `delivered` is
+    /// their report with those of now, which passed.
+    ///
+    /// # Errors
+    /// Those of a verification run.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of one verification"
+    )]
+    pub async fn run_cross_verification(
+        &self,
+        trees: &VerificationTrees,
+        steps: &[Step],
+        expect_test_changes: &[String],
+        limit: Duration,
+        baseline: &Baseline,
+        known_failures: &KnownFailures,
+        delivered: &[CheckReport],
+        supervisor: &Supervisor,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CrossedReport>, CheckError> {
+        let room = self.revision_trees(trees).map_err(infrastructure_error)?;
+        let outputs = self.create_outputs_folder().map_err(infrastructure_error)?;
+        let baseline: Vec<Option<CheckReport>> =
+            baseline.checks.iter().cloned().map(Some).collect();
+        let mut crossing = CrossVerification {
+            trees: CrossedTrees {
+                trees: &room,
+                test_base: None,
+                allow: &[],
+                expected: expect_test_changes,
+            },
+            context: &self.context(outputs, supervisor),
+            steps,
+            baseline: &baseline,
+            known_failures,
+            limit,
+            rerun_failed: true,
+            expected: ExpectedChanges::new(expect_test_changes),
+            // All of it was compiled here, from the revision's files.
+            started_at: i64::MIN,
+            progress,
+            cancel,
+            written: BTreeSet::new(),
+        };
+        let mut crossed = crossing.run(delivered).await?;
+        let checks = crossed.iter_mut().flat_map(|crossed| &mut crossed.checks);
+        for check in checks {
+            self.rename_files(check);
+            // The outputs go with the folder.
+            check.output_ref = None;
+        }
+        Ok(crossed)
+    }
+
+    /// The workspace then and now as snapshots, for a look at what was changed. They are kept beside the
+    /// revision and go with it. Blocks.
+    ///
+    /// # Errors
+    /// One of the folders cannot be read, or the disk is full.
+    pub fn trees(&self) -> Result<VerificationTrees, WorkspaceError> {
+        let open = |dir: &Path, name: &str| Workspace::open(dir, &self.folder.path().join(name));
+        let (then, now) = (
+            open(&self.revision_dir, "then")?,
+            open(&self.workspace, "now")?,
+        );
+        let start = then.snapshot("then")?.tree;
+        let judged = now.snapshot("now")?.tree;
+        now.import_snapshot(&then, &start)?;
+        Ok(VerificationTrees::in_place(
+            now,
+            TreeId::new(judged.as_str()),
+            TreeId::new(start.as_str()),
+        ))
+    }
+
+    /// Runs the checks on it, with what was installed beside the workspace's files.
+    ///
+    /// # Errors
+    /// Those of a verification run.
+    pub async fn run_baseline(
+        &self,
+        steps: &[Step],
+        limit: Duration,
+        supervisor: &Supervisor,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Baseline, CheckError> {
+        self.link_installed_folders()
+            .map_err(infrastructure_error)?;
+        let outputs = self.create_outputs_folder().map_err(infrastructure_error)?;
+        let run = BaselineRun {
+            context: self.context(outputs.clone(), supervisor),
+            steps,
+            limit,
+            start: None,
+            cache: BaselineCache::new(outputs, check_env(supervisor.env_allowlist(), &host_env())),
+        };
+        let mut baseline = run.run_or_reuse(progress, cancel).await?;
+        baseline
+            .checks
+            .iter_mut()
+            .for_each(|check| self.rename_files(check));
+        Ok(baseline)
+    }
+
+    /// The revision's folder as a workspace that has both trees. What is installed belongs to each of them, or the
+    /// links to it would be removed when one of them is restored.
+    fn revision_trees(
+        &self,
+        trees: &VerificationTrees,
+    ) -> Result<VerificationTrees, WorkspaceError> {
+        let workspace = Workspace::open(&self.revision_dir, &self.folder.path().join("then"))?;
+        workspace.import_snapshot(&trees.workspace, &snapshot_id(&trees.judged)?)?;
+        let with_installed = |tree: &TreeId, name| {
+            workspace.restore(&snapshot_id(tree)?)?;
+            self.link_installed_folders().map_err(|error| {
+                WorkspaceError::io("prepare a revision", &self.revision_dir, error)
+            })?;
+            let snapshot = workspace.snapshot_kept(name)?;
+            Ok::<_, WorkspaceError>(TreeId::new(snapshot.tree.as_str()))
+        };
+        let start = with_installed(&trees.start, "start")?;
+        let judged = with_installed(&trees.judged, "judged")?;
+        Ok(VerificationTrees::in_place(
+            workspace.clone(),
+            judged,
+            start,
+        ))
+    }
+
+    /// Names files as the same failure in the workspace would.
+    fn rename_files(&self, check: &mut CheckReport) {
+        let files = check
+            .failures
+            .iter_mut()
+            .filter_map(|failure| failure.file.as_mut());
+        for file in files {
+            if let Ok(path) = Path::new(file).strip_prefix(&self.revision_dir) {
+                *file = self.workspace.join(path).display().to_string();
+            }
+        }
+    }
+
+    /// The folder for outputs.
+    fn create_outputs_folder(&self) -> io::Result<PathBuf> {
+        let outputs = self.folder.path().join("outputs");
+        fs::create_dir_all(&outputs)?;
+        Ok(outputs)
+    }
+
+    fn context(&self, outputs: PathBuf, supervisor: &Supervisor) -> VerificationContext {
+        VerificationContext {
+            workspace: self.revision_dir.clone(),
+            files_root: self.revision_dir.clone(),
+            tag: self.tag(),
+            output_prefix: "baseline".to_owned(),
+            passing_outputs: Vec::new(),
+            lock: outputs.join("processes.lock"),
+            run_dir: outputs,
+            supervisor: supervisor.clone(),
+            is_baseline: false,
+            setup: SetupSpec::default(),
+        }
+    }
+
+    /// The folder's name is nobody else's.
+    fn tag(&self) -> String {
+        let name = self.folder.path().file_name().unwrap_or_default();
+        format!("{}.baseline", name.to_string_lossy())
+    }
+
+    /// Links what is installed beside the workspace's files.
+    fn link_installed_folders(&self) -> io::Result<()> {
+        let mut folders: BTreeSet<PathBuf> = list_files(&self.revision_dir)
+            .iter()
+            .flat_map(|file| file.ancestors().skip(1).map(Path::to_owned))
+            .collect();
+        folders.insert(PathBuf::new());
+        for path in folders
+            .iter()
+            .flat_map(|folder| INSTALL_FOLDERS.map(|name| folder.join(name)))
+        {
+            let (there, here) = (self.workspace.join(&path), self.revision_dir.join(&path));
+            if here.symlink_metadata().is_err() && there.is_dir() {
+                symlink(&there, &here)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn infrastructure_error(error: impl std::fmt::Display) -> CheckError {
+    CheckError::Infrastructure(error.to_string())
+}
+
+/// The files below a folder, none of them through a link.
+fn list_files(root: &Path) -> BTreeSet<PathBuf> {
+    let own = |name: &OsStr| {
+        !EXTERNAL_FOLDERS
+            .iter()
+            .any(|other| name == OsStr::new(other))
+    };
+    let walk = WalkBuilder::new(root)
+        .standard_filters(false)
+        .filter_entry(move |entry| entry.depth() == 0 || own(entry.file_name()))
+        .build();
+    let files = walk
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+    files
+        .filter_map(|entry| entry.path().strip_prefix(root).ok().map(Path::to_owned))
+        .collect()
+}

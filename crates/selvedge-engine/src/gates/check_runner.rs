@@ -1,0 +1,161 @@
+//! One look at one step of the plan: the check is run, people are told, and what it found becomes a
+//! record of the report.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use selvedge_core::model::{CheckReport, SetupSpec, Step};
+use tokio_util::sync::CancellationToken;
+
+use super::setup;
+use crate::activity::{Activity, Progress};
+use crate::checks::{CheckContext, CheckError, CheckOutcome, check_for};
+use crate::process::Supervisor;
+
+/// Where looks take place, and under which names.
+#[derive(Debug, Clone)]
+pub(crate) struct VerificationContext {
+    /// The workspace, canonical: where checks see its files.
+    pub(crate) workspace: PathBuf,
+    /// Where these files lie; the workspace itself, or a room that is mounted at its path.
+    pub(crate) files_root: PathBuf,
+    /// Where outputs are kept; exists.
+    pub(crate) run_dir: PathBuf,
+    /// Begins the mark of every process.
+    pub(crate) tag: String,
+    /// Begins the name of every output's file.
+    pub(crate) output_prefix: String,
+    /// For each step, what it printed when it last passed.
+    pub(crate) passing_outputs: Vec<Option<PathBuf>>,
+    /// Held for as long as anything of a check's process tree lives.
+    pub(crate) lock: PathBuf,
+    /// How to start a supervised process.
+    pub(crate) supervisor: Supervisor,
+    /// Whether the checks are run before the work begins.
+    pub(crate) is_baseline: bool,
+    /// What installs dependencies and resets state for the checks.
+    pub(crate) setup: SetupSpec,
+}
+
+/// A step and its number in the plan, from 0.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IndexedStep<'a> {
+    pub(crate) index: usize,
+    pub(crate) step: &'a Step,
+}
+
+impl VerificationContext {
+    /// The same place with another beginning of names, for looks that are no part of the plan's own.
+    pub(crate) fn with_prefix(&self, what: &str) -> Self {
+        Self {
+            tag: format!("{}.{what}", self.tag),
+            output_prefix: format!("{}.{what}", self.output_prefix),
+            ..self.clone()
+        }
+    }
+
+    /// Steps, and those of the setup, whose scripts belong to the checks.
+    pub(super) fn with_setup(&self, steps: &[Step]) -> Vec<Step> {
+        steps.iter().cloned().chain(self.setup.steps()).collect()
+    }
+
+    /// Resets state before a run of the checks, where the setup says how.
+    ///
+    /// # Errors
+    /// It fails, or the run is being stopped.
+    pub(crate) async fn reset(&self, cancel: &CancellationToken) -> Result<(), CheckError> {
+        match setup::run_lines(self, &self.setup, &self.setup.reset, "reset", cancel).await? {
+            None => Ok(()),
+            Some(error) => Err(CheckError::Infrastructure(error)),
+        }
+    }
+
+    /// Looks within the time that is left until a deadline, and tells people.
+    pub(crate) async fn run_check(
+        &self,
+        numbered: IndexedStep<'_>,
+        deadline: Instant,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<CheckOutcome, CheckError> {
+        let label = numbered.step.label().to_owned();
+        progress.on_activity(Activity::CheckStarted {
+            label: label.clone(),
+        });
+        let finding = self.run_check_silent(numbered, deadline, cancel).await?;
+        progress.on_activity(Activity::CheckEnded {
+            label,
+            status: finding.status,
+            reason: finding.reason.clone(),
+            duration_ms: millis(finding.duration),
+        });
+        Ok(finding)
+    }
+
+    pub(crate) async fn run_check_silent(
+        &self,
+        numbered: IndexedStep<'_>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<CheckOutcome, CheckError> {
+        self.run_check_with(numbered, None, deadline, cancel).await
+    }
+
+    /// Looks with other words than the step's own.
+    pub(crate) async fn run_check_with(
+        &self,
+        IndexedStep { index, step }: IndexedStep<'_>,
+        argv: Option<Vec<String>>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<CheckOutcome, CheckError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let reason = "the verification run's time was used up before it began";
+            return Ok(CheckOutcome::timeout(reason));
+        }
+        let own = step.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
+        let number = index + 1;
+        let scene = CheckContext {
+            workspace: self.workspace.clone(),
+            files_root: self.files_root.clone(),
+            run_dir: self.run_dir.clone(),
+            output_file: format!("{}.check-{number}.out", self.output_prefix),
+            passing_output: self.passing_outputs.get(index).cloned().flatten(),
+            tag: format!("{}.check-{number}", self.tag),
+            lock: self.lock.clone(),
+            supervisor: self.supervisor.clone(),
+            limit: left.min(own),
+            argv,
+            is_baseline: self.is_baseline,
+        };
+        check_for(step).run(&scene, cancel).await
+    }
+}
+
+/// A finding as the report has it.
+pub(crate) fn check_report(
+    step: &Step,
+    finding: CheckOutcome,
+    digest: Option<String>,
+) -> CheckReport {
+    let failures = finding.analysis.filter(|_| finding.status.is_failure());
+    CheckReport {
+        reason: finding.reason,
+        exit_code: finding.exit_code,
+        duration_ms: millis(finding.duration),
+        output: finding.output,
+        output_ref: finding.output_ref,
+        failures: failures.map_or_else(Vec::new, |analysis| analysis.failures),
+        digest,
+        tests: finding.tests,
+        evidence: Some(finding.evidence),
+        processes: finding.processes,
+        replaced_modules: finding.replaced_modules,
+        ..CheckReport::new(step, finding.status)
+    }
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,382 @@
+//! The checks with the original tests: the test side as it was before the attempt, over the attempt's work.
+//!
+//! The tree is composed from snapshots, in the folder where the checks run. Which files are replaced, and what the
+//! runs mean, is decided in [`selvedge_core::crossing`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use selvedge_core::crossing::{
+    BaseFiles, CrossedFile, CrossedRuns, ExpectedChanges, NextRun, ProjectSide, RenamedOriginals,
+    Replacement, conclude, content_filter, next_run, report_all_expected, scripts_among,
+};
+use selvedge_core::format::counted;
+use selvedge_core::guard::ChangedFile;
+use selvedge_core::machine::excuse_known_failures;
+use selvedge_core::model::{CheckReport, CrossedReport, KnownFailures, RunSpec, Step, TreeId};
+use tokio_util::sync::CancellationToken;
+
+use super::check_runner::{IndexedStep, VerificationContext};
+use super::guard::remove_new_bytecode;
+use super::installed::InstalledModules;
+use super::known_failures::mark_touched;
+use super::originals::ProjectChanges;
+use super::reruns::CheckReruns;
+use super::trees::{VerificationTrees, run_blocking, snapshot_id};
+use super::verification::check_reports;
+use super::written_files::FilesBeforeChecks;
+use crate::activity::{Activity, Progress};
+use crate::checks::CheckError;
+use crate::workspace::Workspace;
+
+/// The second verification of an attempt whose checks pass.
+pub(super) struct CrossVerification<'a> {
+    /// In the folder where the checks run.
+    pub(super) trees: CrossedTrees<'a>,
+    pub(super) context: &'a VerificationContext,
+    pub(super) steps: &'a [Step],
+    /// The baseline's report of each step, where there is one.
+    pub(super) baseline: &'a [Option<CheckReport>],
+    /// Tests that may fail.
+    pub(super) known_failures: &'a KnownFailures,
+    /// Time for each run.
+    pub(super) limit: Duration,
+    pub(super) rerun_failed: bool,
+    /// Changes of tests that the task asks for.
+    pub(super) expected: ExpectedChanges<'a>,
+    /// When the work began, in seconds since 1970: what was compiled since then is compiled again.
+    pub(super) started_at: i64,
+    pub(super) progress: &'a dyn Progress,
+    pub(super) cancel: &'a CancellationToken,
+    /// Files of tests and tools that were written while the checks ran.
+    pub(super) written: BTreeSet<String>,
+}
+
+impl CrossVerification<'_> {
+    /// Runs the checks with the original tests, where the attempt changed anything on the test side. `delivered` is
+    /// their report of the attempt's own tree. The folder holds a composed tree afterwards.
+    pub(super) async fn run(
+        &mut self,
+        delivered: &[CheckReport],
+    ) -> Result<Option<CrossedReport>, CheckError> {
+        let steps = self.context.with_setup(self.steps);
+        let (mut files, mut renamed) = self.trees.find_originals(&steps).await?;
+        let expected_files = self.expected.extract_files(&mut files);
+        if let Some(renamed) = &mut renamed {
+            self.expected.extract_files(&mut renamed.files);
+        }
+        if files.is_empty() {
+            return Ok((!expected_files.is_empty()).then(|| report_all_expected(expected_files)));
+        }
+        let count = counted(files.len() as u64, "file");
+        let what = format!(
+            "running the checks with the original tests: the attempt changed {count} of the test side"
+        );
+        self.progress.on_activity(Activity::Note(what));
+        let mut runs = CrossedRuns {
+            original: self
+                .run_with_originals("crossed", &files, delivered)
+                .await?,
+            ..CrossedRuns::default()
+        };
+        loop {
+            match next_run(&files, renamed.is_some(), &runs) {
+                NextRun::Done => break,
+                NextRun::WithNewNames => {
+                    let RenamedOriginals { names, files } = renamed.clone().unwrap_or_default();
+                    let checks = self
+                        .run_with_originals("crossed-renamed", &files, delivered)
+                        .await?;
+                    runs.renamed = Some((names, checks));
+                }
+                NextRun::WithAttemptsShared => {
+                    let tests = files.iter().filter(|file| file.side == ProjectSide::Test);
+                    let tests: Vec<CrossedFile> = tests.cloned().collect();
+                    let checks = self
+                        .run_with_originals("crossed-shared", &tests, delivered)
+                        .await?;
+                    runs.with_attempts_shared = Some(checks);
+                }
+                NextRun::WithoutUnfit(unfit) => {
+                    let takes_shared = runs.with_attempts_shared.is_some();
+                    let fitting = files.iter().filter(|file| {
+                        let is_attempts = takes_shared && file.side == ProjectSide::Shared;
+                        !is_attempts && !unfit.contains(&file.path)
+                    });
+                    let fitting: Vec<CrossedFile> = fitting.cloned().collect();
+                    let checks = self
+                        .run_with_originals("crossed-fitting", &fitting, delivered)
+                        .await?;
+                    runs.without_unfit = Some((unfit, checks));
+                }
+            }
+        }
+        let baseline: Vec<Option<&CheckReport>> =
+            self.baseline.iter().map(Option::as_ref).collect();
+        Ok(Some(conclude(
+            &files,
+            &baseline,
+            runs,
+            &self.expected,
+            expected_files,
+        )))
+    }
+
+    /// Runs the checks on the attempt's tree with the originals of `files`.
+    async fn run_with_originals(
+        &mut self,
+        name: &str,
+        files: &[CrossedFile],
+        delivered: &[CheckReport],
+    ) -> Result<Vec<CheckReport>, CheckError> {
+        let place = self.context.with_prefix(name);
+        let name = place.tag.replacen('.', "/", 1).replace('.', "-");
+        let crossed = self.trees.compose(name, files).await?;
+        self.remove_bytecode().await?;
+        place.reset(self.cancel).await?;
+        let before = FilesBeforeChecks::capture(&self.trees.trees.workspace).await?;
+        let deadline = Instant::now() + self.limit;
+        let mut checks = Vec::with_capacity(self.steps.len());
+        for (index, step) in self.steps.iter().enumerate() {
+            let as_delivered = delivered.get(index).filter(|_| !step.kind.executes());
+            if let Some(check) = as_delivered {
+                checks.push(check.clone());
+                continue;
+            }
+            let numbered = IndexedStep { index, step };
+            let finding = place
+                .run_check_silent(numbered, deadline, self.cancel)
+                .await?;
+            let redactor = place.supervisor.redactor();
+            checks.extend(check_reports(
+                std::slice::from_ref(step),
+                vec![finding],
+                redactor,
+            )?);
+        }
+        let steps = self.context.with_setup(self.steps);
+        let (written, _) = before.find_written(&self.trees.trees.start, &steps).await?;
+        self.written.extend(written);
+        if self.rerun_failed {
+            let trees = VerificationTrees {
+                judged: crossed,
+                ..self.trees.trees.clone()
+            };
+            self.rerun_failed_checks(&place, &trees, &mut checks)
+                .await?;
+        }
+        mark_touched(self.known_failures, Some(self.trees.trees), &mut checks).await?;
+        for (index, check) in checks.iter_mut().enumerate() {
+            let before = self.baseline.get(index).and_then(Option::as_ref);
+            excuse_known_failures(self.known_failures, before, check);
+            self.expected.excuse(check);
+        }
+        // What these tests were compiled to is in the way of folders that the attempt replaced.
+        self.remove_bytecode().await?;
+        Ok(checks)
+    }
+
+    async fn remove_bytecode(&self) -> Result<(), CheckError> {
+        let (dir, began) = (self.context.files_root.clone(), self.started_at);
+        let forget = move |_: &Workspace| {
+            remove_new_bytecode(&dir, began);
+            Ok(())
+        };
+        let workspace = &self.trees.trees.workspace;
+        run_blocking(workspace, "cannot remove byte code", forget).await
+    }
+
+    async fn rerun_failed_checks(
+        &self,
+        place: &VerificationContext,
+        trees: &VerificationTrees,
+        checks: &mut [CheckReport],
+    ) -> Result<(), CheckError> {
+        let reruns = CheckReruns {
+            context: place,
+            trees: Some(trees),
+            limit: self.limit,
+            progress: self.progress,
+            cancel: self.cancel,
+        };
+        for (index, (step, check)) in self.steps.iter().zip(checks).enumerate() {
+            let before = self.baseline.get(index).and_then(Option::as_ref);
+            // A check that failed before is not flaky.
+            if before.is_some_and(|before| before.status.is_failure()) {
+                continue;
+            }
+            let passed =
+                before.map(|before| before.status == selvedge_core::model::CheckStatus::Pass);
+            reruns
+                .rerun(IndexedStep { index, step }, before, check)
+                .await?;
+            selvedge_core::machine::apply_reruns(passed, check);
+        }
+        Ok(())
+    }
+}
+
+/// The trees that a composed one is made from.
+#[derive(Debug)]
+pub(crate) struct CrossedTrees<'a> {
+    /// What is judged, and what it began from.
+    pub(crate) trees: &'a VerificationTrees,
+    /// The tree whose tests judge the work, where it is not the one that the run began from.
+    pub(crate) test_base: Option<&'a TreeId>,
+    /// Globs of files that the task may change: scripts of checks that were added since `test_base` count if one fits.
+    pub(crate) allow: &'a [String],
+    /// Changes of tests that the task asks for.
+    pub(crate) expected: &'a [String],
+}
+
+impl CrossedTrees<'_> {
+    /// The changed files that are not on the work side alone.
+    pub(crate) async fn find_files(&self, steps: &[Step]) -> Result<Vec<CrossedFile>, CheckError> {
+        Ok(self.find_originals(steps).await?.0)
+    }
+
+    /// The changed files that are not on the work side alone, and the same with what the attempt renamed.
+    async fn find_originals(
+        &self,
+        steps: &[Step],
+    ) -> Result<(Vec<CrossedFile>, Option<RenamedOriginals>), CheckError> {
+        let (start, judged) = (self.trees.start.clone(), self.trees.judged.clone());
+        let (test_base, steps) = (self.test_base.cloned(), steps.to_vec());
+        let (allow, expected) = (self.allow.to_vec(), self.expected.to_vec());
+        let installed_in = self.trees.tools_root().to_owned();
+        let find = move |workspace: &Workspace| {
+            let (start, judged) = (snapshot_id(&start)?, snapshot_id(&judged)?);
+            let refers = content_filter(&steps);
+            let may_refer = |path: &Path| refers(&path.to_string_lossy());
+            let mut compared = workspace.compare_files(&start, &judged, |_| true)?;
+            let mut added_scripts = Vec::new();
+            let mut original = BTreeMap::new();
+            if let Some(tree) = &test_base {
+                // Files that the plan found are as it found them, those that were added since as they were then.
+                let plan_start = snapshot_id(tree)?;
+                original = workspace.read_files(&plan_start, may_refer)?;
+                compared.retain(|file| !original.contains_key(&file.path));
+                let since = workspace
+                    .compare_files(&plan_start, &judged, |path| original.contains_key(path))?;
+                compared.extend(since);
+                let added = workspace
+                    .compare_files(&plan_start, &start, |path| !original.contains_key(path))?;
+                let names = added.iter().map(|file| path_text(&file.path));
+                added_scripts = scripts_among(names, &steps, &allow);
+            }
+            if compared.is_empty() && added_scripts.is_empty() {
+                return Ok((Vec::new(), None));
+            }
+            let mut files = workspace.read_files(&start, may_refer)?;
+            files.extend(original);
+            let names: Vec<String> = compared.iter().map(|file| path_text(&file.path)).collect();
+            let changes: Vec<ChangedFile<'_>> = compared
+                .iter()
+                .zip(&names)
+                .map(|(file, path)| file.changed_file(path))
+                .collect();
+            let base: BaseFiles = files
+                .into_iter()
+                .map(|(path, bytes)| (path_text(&path), bytes))
+                .collect();
+            let installed = InstalledModules::scan(&installed_in, &base);
+            let found = ProjectChanges {
+                base: &base,
+                files: &changes,
+                steps: &steps,
+                expected: &ExpectedChanges::new(&expected),
+                is_installed: &|path| installed.has_module_of(path),
+            };
+            let (mut files, mut renamed) = found.find_originals();
+            let renamed_files = renamed.as_mut().map(|renamed| &mut renamed.files);
+            for files in [Some(&mut files), renamed_files].into_iter().flatten() {
+                files.retain(|file| !added_scripts.contains(&file.path));
+                files.extend(added_scripts.iter().cloned().map(CrossedFile::removed));
+            }
+            Ok((files, renamed))
+        };
+        run_blocking(&self.trees.workspace, "cannot compare the trees", find).await
+    }
+
+    /// Makes the folder the judged tree with the originals of `files`; gives back what it holds then, which is kept
+    /// under `name`.
+    pub(crate) async fn compose(
+        &self,
+        name: String,
+        files: &[CrossedFile],
+    ) -> Result<TreeId, CheckError> {
+        self.trees.reset_to_judged_tree().await?;
+        let (start, test_base) = (self.trees.start.clone(), self.test_base.cloned());
+        let (mut originals, mut merged, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        for file in files {
+            let path = PathBuf::from(&file.path);
+            match &file.replacement {
+                Replacement::Base => originals.push(path),
+                Replacement::Merged(bytes) => merged.push((path, bytes.clone())),
+                Replacement::Removed => removed.push(path),
+            }
+        }
+        let compose =
+            move |workspace: &Workspace| {
+                let start = snapshot_id(&start)?;
+                let plan_start = test_base.as_ref().map(snapshot_id).transpose()?;
+                let (from_plan, from_start) = match &plan_start {
+                    None => (Vec::new(), originals),
+                    Some(tree) => {
+                        let there = workspace.read_files(tree, |_| false)?;
+                        originals
+                            .into_iter()
+                            .partition(|path| there.contains_key(path))
+                    }
+                };
+                workspace.compose(&start, &from_start, &merged)?;
+                if let Some(tree) = &plan_start {
+                    workspace.compose(tree, &[from_plan.clone(), removed].concat(), &[])?;
+                }
+                let crossed = workspace.snapshot_kept(&name)?.tree;
+                let mut left = workspace.compare_files(&start, &crossed, |path| {
+                    from_start.iter().any(|it| it == path)
+                })?;
+                if let Some(tree) = &plan_start {
+                    left.extend(workspace.compare_files(tree, &crossed, |path| {
+                        from_plan.iter().any(|it| it == path)
+                    })?);
+                }
+                Ok((crossed, left.into_iter().map(|file| file.path).next()))
+            };
+        let what = "cannot lay the original tests over the work";
+        let (crossed, left) = run_blocking(&self.trees.workspace, what, compose).await?;
+        if let Some(path) = left {
+            let error = format!("{what}: {} is not as it was before", path.display());
+            return Err(CheckError::Infrastructure(error));
+        }
+        if let Some(room) = &self.trees.verification_room {
+            room.name_entered(&crossed);
+        }
+        Ok(TreeId::new(crossed.as_str()))
+    }
+}
+
+/// The tree that a later subtask of a plan begins from, with the tests that the plan found.
+pub(crate) async fn compose_base(
+    trees: &VerificationTrees,
+    test_base: &TreeId,
+    steps: &[Step],
+    spec: &RunSpec,
+    name: String,
+) -> Result<TreeId, CheckError> {
+    let crossed = CrossedTrees {
+        trees,
+        test_base: Some(test_base),
+        allow: &spec.allow,
+        expected: &spec.expect_test_changes,
+    };
+    let files = crossed.find_files(steps).await?;
+    crossed.compose(name, &files).await
+}
+
+/// A path as the classification reads it. One that is not UTF-8 becomes a name that no rule matches.
+fn path_text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,610 @@
+//! Tier 1: every step of the plan is checked, and all that was found becomes one report.
+//!
+//! There is no fail-fast: the next attempt is told everything. Steps that say so run side by side
+//! with their neighbours. Each verification run has its own time, afresh; what failed is run again
+//! in time of its own.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream;
+use selvedge_core::crossing::ExpectedChanges;
+use selvedge_core::guard::Protection;
+use selvedge_core::machine::{apply_reruns, compare};
+use selvedge_core::model::{
+    CheckReport, CheckStatus, CrossedReport, GuardReport, KnownFailures, Report, ReportStatus,
+    ReportSummary, SandboxReport, SessionOutcome, SetupSpec, Step, StepKind, SyntaxRules, TaskId,
+    Timestamp, ToolFolderChanges, TreeId, VerificationPlan,
+};
+use selvedge_core::redact::Redactor;
+use selvedge_digest::{DigestBudget, render_shared};
+use tokio_util::sync::CancellationToken;
+
+use super::check_runner::{IndexedStep, VerificationContext, check_report, millis};
+use super::cross_verification::{CrossVerification, CrossedTrees};
+use super::guard::{apply_guard, known_diagnostics};
+use super::known_failures::mark_touched;
+use super::reruns::CheckReruns;
+use super::setup::DependencyInstaller;
+use super::syntax_check::SyntaxCheck;
+use super::tool_call_check;
+use super::trees::{VerificationTrees, ensure_workspace_tree};
+use super::verification_room::OpenVerificationRoom;
+use super::written_files::FilesBeforeChecks;
+use crate::activity::{Activity, Progress};
+use crate::checks::{CheckError, CheckOutcome};
+use crate::process::Supervisor;
+use crate::sandbox::{GitConfigSnapshot, verified_restrictions};
+
+/// What the look at the attempt's changes is called.
+const SYNTAX_CHECK_LABEL: &str = "changed files";
+/// What the look at the calls of the agent's tools is called.
+const TOOL_CALL_CHECK_LABEL: &str = "tool calls";
+/// How many files that are not there a reason names.
+const MAX_NAMED_ABSENT_FILES: usize = 3;
+
+/// One verification run.
+#[derive(Debug, Clone)]
+pub struct Verification {
+    /// The task.
+    pub task_id: TaskId,
+    /// The attempt that is judged.
+    pub run_number: u32,
+    /// What must hold.
+    pub plan: VerificationPlan,
+    /// Time for the whole of it.
+    pub limit: Duration,
+    /// The workspace, canonical.
+    pub workspace: PathBuf,
+    /// Where the checks run, if not in the workspace itself.
+    pub verification_room: Option<OpenVerificationRoom>,
+    /// Where outputs are kept; exists.
+    pub run_dir: PathBuf,
+    /// Begins the mark of every process.
+    pub tag: String,
+    /// Held for as long as anything of a check's process tree lives.
+    pub lock: PathBuf,
+    /// How to start a supervised process.
+    pub supervisor: Supervisor,
+    /// The trees that are judged and compared, where there are snapshots.
+    pub trees: Option<VerificationTrees>,
+    /// The trees between which files changed, where they are only looked at: nothing is judged by them, and
+    /// nothing is put back.
+    pub base_trees: Option<VerificationTrees>,
+    /// What the attempt may not touch; nothing is guarded without.
+    pub protection: Option<Protection>,
+    /// How the files that the attempt changed are held to parse; they are not without.
+    pub syntax: Option<SyntaxRules>,
+    /// The session whose calls of tools are looked at; none are without.
+    pub session: Option<SessionOutcome>,
+    /// What the task is, in its own words.
+    pub task: String,
+    /// When the run began.
+    pub run_started_at: Timestamp,
+    /// The baseline's report of each step, where there is one.
+    pub baseline: Vec<Option<CheckReport>>,
+    /// The tree whose tests judge the work, where it is not the one that the run began from.
+    pub test_base: Option<TreeId>,
+    /// Files of tests and installed tools that the checks wrote in the baseline, where there is one.
+    pub written_before: Option<Vec<String>>,
+    /// What installs dependencies and resets state for the checks.
+    pub setup: SetupSpec,
+    /// What the attempt changed in folders of installed tools.
+    pub changed_tools: Option<ToolFolderChanges>,
+    /// Globs of files that the task may change.
+    pub allow: Vec<String>,
+    /// Changes of tests that the task asks for.
+    pub expect_test_changes: Vec<String>,
+    /// Tests that may fail.
+    pub known_failures: KnownFailures,
+    /// Whether a check that failed is run again, to tell a flake from a failure.
+    pub rerun_failed: bool,
+    /// For each step, what it printed when it last passed in this run.
+    pub passing_outputs: Vec<Option<PathBuf>>,
+    /// When it begins.
+    pub started_at: Timestamp,
+}
+
+/// Checks every step and reports.
+///
+/// # Errors
+///
+/// [`CheckError`] when there is no report: the run is being stopped, or nothing can be stored.
+pub async fn verify(
+    verification: &Verification,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Report, CheckError> {
+    let began = Instant::now();
+    let steps = match &verification.plan {
+        VerificationPlan::Skip => return Ok(empty_report(verification, ReportStatus::Skip)),
+        VerificationPlan::AutoPass => {
+            return Ok(empty_report(verification, ReportStatus::AutoPass));
+        }
+        VerificationPlan::Steps { steps } => steps,
+    };
+    let mut trees = verification.trees.clone();
+    let guard = verification.run_guard(trees.as_mut()).await?;
+    let delivered = trees.as_ref().map(|trees| trees.judged.clone());
+    let mut absent = Vec::new();
+    if let (Some(open), Some(trees)) = (&verification.verification_room, trees.as_mut()) {
+        absent = trees
+            .enter_verification_room(&open.verification_room)
+            .await?;
+    }
+    let before = GitConfigSnapshot::capture(&verification.workspace);
+    let report = set_up_and_run(verification, steps, trees, progress, cancel).await;
+    // Checks that were aborted have changed things, too.
+    let put_back = before.restore();
+    let mut report = report?;
+    mention_absent_files(&absent, &mut report.checks);
+    Ok(Report {
+        guard,
+        tree: delivered,
+        sandbox: Some(SandboxReport {
+            put_back,
+            room: verification.verification_room.is_some(),
+            ..verified_restrictions(&verification.supervisor)
+        }),
+        duration_ms: millis(began.elapsed()),
+        ..report
+    })
+}
+
+/// Says of failed checks which ignored files of the attempt's they speak of: these are not there when checks run.
+fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
+    for check in checks.iter_mut().filter(|check| check.status.is_failure()) {
+        let is_named = |path: &&PathBuf| {
+            let path = path.to_string_lossy();
+            check.output.contains(path.as_ref()) || check.target.contains(path.as_ref())
+        };
+        let named: Vec<_> = absent
+            .iter()
+            .filter(is_named)
+            .take(MAX_NAMED_ABSENT_FILES)
+            .collect();
+        if named.is_empty() {
+            continue;
+        }
+        let named: Vec<String> = named
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let said = check.reason.take().unwrap_or_default();
+        check.reason = Some(format!(
+            "{said}; ignored files that the attempt made are not there when it is checked: {} (a line in `[setup] run` can make them)",
+            named.join(", ")
+        ));
+    }
+}
+
+/// Installs dependencies again where the attempt changed them, then runs the checks.
+async fn set_up_and_run(
+    verification: &Verification,
+    steps: &[Step],
+    trees: Option<VerificationTrees>,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Report, CheckError> {
+    let mut changed_tools = verification.changed_tools.clone();
+    if let Some(trees) = &trees {
+        let place = verification.context();
+        let setup = DependencyInstaller {
+            context: &place,
+            verification_room: verification.verification_room.as_ref(),
+            progress,
+            cancel,
+        };
+        let trees = verification.crossed_trees(trees);
+        changed_tools = setup.install_again(&trees, steps, changed_tools).await?;
+    }
+    let report = run_checks(verification, steps, trees, progress, cancel).await?;
+    Ok(Report {
+        changed_tools: changed_tools.map(Box::new),
+        ..report
+    })
+}
+
+async fn run_checks(
+    verification: &Verification,
+    steps: &[Step],
+    trees: Option<VerificationTrees>,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Report, CheckError> {
+    let place = verification.context();
+    place.reset(cancel).await?;
+    let deadline = Instant::now() + verification.limit;
+    let ((findings, mut written, is_settled), changed) = futures_util::try_join!(
+        async {
+            let before = verification.capture_files(trees.as_ref()).await?;
+            let findings = run_steps(&place, steps, deadline, progress, cancel).await?;
+            let (mut written, mut is_same) = (BTreeSet::new(), false);
+            if let (Some(before), Some(trees)) = (before, trees.as_ref()) {
+                let steps = place.with_setup(steps);
+                (written, is_same) = before.find_written(&trees.start, &steps).await?;
+            }
+            let is_settled = restore_judged_tree(trees.as_ref(), &findings, is_same).await?;
+            Ok((findings, written, is_settled))
+        },
+        verification.check_syntax(trees.as_ref(), deadline, cancel),
+    )?;
+    let out_of_time = Instant::now() >= deadline;
+    let (mut steps, mut findings) = (steps.to_vec(), findings);
+    let called = match &verification.session {
+        Some(session) => tool_call_check::check_tool_calls(session, trees.as_ref()).await?,
+        None => None,
+    };
+    let beside = [
+        (StepKind::Syntax, SYNTAX_CHECK_LABEL, changed),
+        (StepKind::ToolCalls, TOOL_CALL_CHECK_LABEL, called),
+    ];
+    for (kind, target, finding) in beside {
+        if let Some(finding) = finding {
+            let step = Step::new(kind, target);
+            report_progress(&step, &finding, progress);
+            steps.push(step);
+            findings.push(finding);
+        }
+    }
+    let redactor = verification.supervisor.redactor();
+    let mut checks = check_reports(&steps, findings, redactor)?;
+    if verification.rerun_failed {
+        verification
+            .rerun_failed_checks(&place, trees.as_ref(), &mut checks, progress, cancel)
+            .await?;
+    }
+    let changes = trees.as_ref().or(verification.base_trees.as_ref());
+    mark_touched(&verification.known_failures, changes, &mut checks).await?;
+    let summary = ReportSummary::of(&checks);
+    let status = report_status(&checks, summary, out_of_time);
+    let mut report = Report {
+        checks,
+        summary,
+        ..empty_report(verification, status)
+    };
+    let crossed = verification
+        .run_cross_verification(
+            &place,
+            trees.as_ref(),
+            &report,
+            &mut written,
+            progress,
+            cancel,
+        )
+        .await;
+    let is_settled = is_settled && matches!(crossed, Ok(None));
+    // A run that is stopped must not leave the original tests in the workspace either.
+    let in_place = trees
+        .as_ref()
+        .filter(|trees| trees.verification_room.is_none());
+    if let Some(trees) = in_place.filter(|_| !is_settled) {
+        ensure_workspace_tree(&trees.workspace, &trees.judged).await?;
+    }
+    report.crossed = crossed?.map(Box::new);
+    report.written_files = verification.describe_written(written);
+    Ok(report)
+}
+
+impl Verification {
+    fn context(&self) -> VerificationContext {
+        let room = self.verification_room.as_ref();
+        VerificationContext {
+            workspace: self.workspace.clone(),
+            files_root: room
+                .map_or(&*self.workspace, |open| open.verification_room.tree())
+                .to_owned(),
+            run_dir: self.run_dir.clone(),
+            tag: self.tag.clone(),
+            output_prefix: format!("attempt-{}", self.run_number),
+            passing_outputs: self.passing_outputs.clone(),
+            lock: self.lock.clone(),
+            supervisor: room
+                .map_or_else(|| self.supervisor.clone(), OpenVerificationRoom::supervisor),
+            is_baseline: false,
+            setup: self.setup.clone(),
+        }
+    }
+
+    /// Looks at what the attempt changed; where nothing says what it was, at nothing. Only snapshots
+    /// are read, so checks may run meanwhile.
+    async fn check_syntax(
+        &self,
+        trees: Option<&VerificationTrees>,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CheckOutcome>, CheckError> {
+        let (Some(trees), Some(rules)) = (trees.or(self.base_trees.as_ref()), &self.syntax) else {
+            return Ok(None);
+        };
+        if trees.start == trees.judged {
+            return Ok(None);
+        }
+        let changed = SyntaxCheck {
+            trees,
+            rules,
+            task: &self.task,
+            run_dir: &self.run_dir,
+            tag: &self.tag,
+            lock: &self.lock,
+            supervisor: &self.supervisor,
+            deadline,
+        };
+        changed.run(cancel).await
+    }
+
+    async fn rerun_failed_checks(
+        &self,
+        place: &VerificationContext,
+        trees: Option<&VerificationTrees>,
+        checks: &mut [CheckReport],
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<(), CheckError> {
+        let reruns = CheckReruns {
+            context: place,
+            trees,
+            limit: self.limit,
+            progress,
+            cancel,
+        };
+        let VerificationPlan::Steps { steps } = &self.plan else {
+            return Ok(());
+        };
+        for (index, (step, check)) in steps.iter().zip(checks).enumerate() {
+            let before = self.baseline.get(index).and_then(Option::as_ref);
+            reruns
+                .rerun(IndexedStep { index, step }, before, check)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Runs the checks with the original tests, if they pass with the attempt's.
+    async fn run_cross_verification(
+        &self,
+        place: &VerificationContext,
+        trees: Option<&VerificationTrees>,
+        report: &Report,
+        written: &mut BTreeSet<String>,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<Option<CrossedReport>, CheckError> {
+        let (Some(trees), VerificationPlan::Steps { steps }) = (trees, &self.plan) else {
+            return Ok(None);
+        };
+        let is_same = trees.start == trees.judged && self.test_base.is_none();
+        if is_same || !self.is_passing_after_completion(report) {
+            return Ok(None);
+        }
+        let mut crossing = CrossVerification {
+            trees: self.crossed_trees(trees),
+            context: place,
+            steps,
+            baseline: &self.baseline,
+            known_failures: &self.known_failures,
+            limit: self.limit,
+            rerun_failed: self.rerun_failed,
+            expected: ExpectedChanges::new(&self.expect_test_changes),
+            started_at: self.run_started_at.as_second(),
+            progress,
+            cancel,
+            written: BTreeSet::new(),
+        };
+        let crossed = crossing.run(&report.checks).await;
+        written.append(&mut crossing.written);
+        crossed
+    }
+
+    /// Notes the files before a run of the checks. Without a baseline it is not known which of them checks write
+    /// themselves, and none are compared.
+    async fn capture_files(
+        &self,
+        trees: Option<&VerificationTrees>,
+    ) -> Result<Option<FilesBeforeChecks>, CheckError> {
+        match trees.filter(|_| self.written_before.is_some()) {
+            Some(trees) => Ok(Some(FilesBeforeChecks::capture(&trees.workspace).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The first of the files that were written, but not by the baseline's run of the checks.
+    fn describe_written(&self, written: BTreeSet<String>) -> Vec<String> {
+        let Some(before) = &self.written_before else {
+            return Vec::new();
+        };
+        let new = written.into_iter().filter(|path| !before.contains(path));
+        new.take(CrossedReport::MAX_LISTED).collect()
+    }
+
+    fn crossed_trees<'a>(&'a self, trees: &'a VerificationTrees) -> CrossedTrees<'a> {
+        CrossedTrees {
+            trees,
+            test_base: self.test_base.as_ref(),
+            allow: &self.allow,
+            expected: &self.expect_test_changes,
+        }
+    }
+
+    /// Whether a report passes once it is completed with what was known before.
+    fn is_passing_after_completion(&self, report: &Report) -> bool {
+        let mut completed = report.clone();
+        for (index, check) in completed.checks.iter_mut().enumerate() {
+            let before = self.baseline.get(index).and_then(Option::as_ref);
+            apply_reruns(before.and_then(passed_in_baseline), check);
+        }
+        let known: Vec<Option<&CheckReport>> = self.baseline.iter().map(Option::as_ref).collect();
+        compare(&known, &self.known_failures, &mut completed);
+        completed.status == ReportStatus::Pass
+    }
+
+    /// Looks at what the attempt changed, and puts back what is protected: then other trees are
+    /// judged.
+    async fn run_guard(
+        &self,
+        trees: Option<&mut VerificationTrees>,
+    ) -> Result<Option<GuardReport>, CheckError> {
+        let (Some(trees), Some(protection)) = (trees, self.protection.clone()) else {
+            return Ok(None);
+        };
+        let since = self.run_started_at.as_second();
+        let name = format!("{}-guarded", self.tag.replace('.', "/"));
+        let diagnostics = known_diagnostics(&self.baseline);
+        let findings = apply_guard(trees, protection, diagnostics, since, name).await?;
+        Ok(Some(GuardReport::of(findings)))
+    }
+}
+
+/// Whether a check passed before the work began; none where it could not be looked at.
+pub(super) fn passed_in_baseline(before: &CheckReport) -> Option<bool> {
+    let judged = before.status == CheckStatus::Pass || before.status.is_failure();
+    judged.then_some(before.status == CheckStatus::Pass)
+}
+
+/// Makes the workspace what was judged unless it `is_same`, where no check is to be run again: whether it is so now.
+/// The look at the changes, which reads snapshots alone, may go on meanwhile.
+async fn restore_judged_tree(
+    trees: Option<&VerificationTrees>,
+    findings: &[CheckOutcome],
+    is_same: bool,
+) -> Result<bool, CheckError> {
+    let is_red = findings.iter().any(|it| it.status.is_failure());
+    let Some(trees) = trees.filter(|_| !is_red) else {
+        return Ok(false);
+    };
+    if !is_same && trees.verification_room.is_none() {
+        ensure_workspace_tree(&trees.workspace, &trees.judged).await?;
+    }
+    Ok(true)
+}
+
+/// Tells people of a look that was not announced.
+fn report_progress(step: &Step, finding: &CheckOutcome, progress: &dyn Progress) {
+    progress.on_activity(Activity::CheckEnded {
+        label: step.label().to_owned(),
+        status: finding.status,
+        reason: finding.reason.clone(),
+        duration_ms: millis(finding.duration),
+    });
+}
+
+/// Looks at every step, in order; neighbours that may run side by side do.
+pub(super) async fn run_steps(
+    place: &VerificationContext,
+    steps: &[Step],
+    deadline: Instant,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Vec<CheckOutcome>, CheckError> {
+    let mut findings = Vec::with_capacity(steps.len());
+    for group in parallel_groups(steps) {
+        let first = findings.len();
+        let found = stream::iter(group.iter().enumerate())
+            .map(|(offset, step)| {
+                let index = first + offset;
+                place.run_check(IndexedStep { index, step }, deadline, progress, cancel)
+            })
+            .buffered(parallelism(group))
+            .collect::<Vec<_>>()
+            .await;
+        for finding in found {
+            findings.push(finding?);
+        }
+    }
+    Ok(findings)
+}
+
+/// How many of a group run at once. What the machine allows is read from files, so it is only asked
+/// where there is a choice.
+fn parallelism(group: &[Step]) -> usize {
+    match group.len() {
+        0 | 1 => 1,
+        _ => std::thread::available_parallelism().map_or(1, usize::from),
+    }
+}
+
+/// Cuts a plan into groups: neighbours that may run side by side, and every other step alone.
+fn parallel_groups(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
+    steps.chunk_by(|one, next| one.parallel && next.parallel)
+}
+
+/// The findings as the report has them. Output was redacted as it came; what a runner or a plug-in
+/// wrote down beside it is here.
+pub(super) fn check_reports(
+    steps: &[Step],
+    findings: Vec<CheckOutcome>,
+    redactor: &Redactor,
+) -> Result<Vec<CheckReport>, CheckError> {
+    let digests = failure_digests(&findings);
+    let records = steps.iter().zip(findings).zip(digests);
+    let redacted = records
+        .map(|((step, finding), digest)| {
+            redactor.redact_record(check_report(step, finding, digest))
+        })
+        .collect::<Result<_, _>>();
+    redacted.map_err(|error| CheckError::Infrastructure(error.to_string()))
+}
+
+fn report_status(
+    checks: &[CheckReport],
+    summary: ReportSummary,
+    out_of_time: bool,
+) -> ReportStatus {
+    let timed_out = checks
+        .iter()
+        .any(|check| check.status == CheckStatus::Timeout);
+    match summary {
+        _ if out_of_time && timed_out => ReportStatus::Timeout,
+        ReportSummary { failed: 1.., .. } => ReportStatus::Fail,
+        ReportSummary { errors: 1.., .. } => ReportStatus::Error,
+        // A plan without a single step that was looked at has proved nothing.
+        ReportSummary { passed: 0, .. } => ReportStatus::AutoPass,
+        _ => ReportStatus::Pass,
+    }
+}
+
+/// The digests of all checks that failed, within one budget; for each check its own, if it has any.
+fn failure_digests(findings: &[CheckOutcome]) -> Vec<Option<String>> {
+    let failed = |finding: &&CheckOutcome| finding.status.is_failure();
+    let analyses: Vec<_> = findings
+        .iter()
+        .filter(failed)
+        .filter_map(|finding| finding.analysis.as_ref())
+        .collect();
+    let mut rendered = render_shared(&analyses, DigestBudget::default()).into_iter();
+    findings
+        .iter()
+        .map(|finding| {
+            let has_one = finding.status.is_failure() && finding.analysis.is_some();
+            if has_one {
+                rendered.next().map(|digest| digest.text)
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+fn empty_report(verification: &Verification, status: ReportStatus) -> Report {
+    Report {
+        task_id: verification.task_id,
+        run_number: verification.run_number,
+        status,
+        summary: ReportSummary::default(),
+        checks: Vec::new(),
+        gates: Vec::new(),
+        guard: None,
+        crossed: None,
+        changed_tools: None,
+        written_files: Vec::new(),
+        sandbox: None,
+        tree: verification
+            .trees
+            .as_ref()
+            .map(|trees| trees.judged.clone()),
+        started_at: verification.started_at,
+        duration_ms: 0,
+    }
+}

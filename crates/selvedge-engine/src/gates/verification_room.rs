@@ -1,0 +1,138 @@
+//! Where checks run: in a verification room, if it can be mounted at the workspace's path for all that a check can
+//! reach, and else in the workspace itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use selvedge_core::model::TreeId;
+
+use super::trees::{VerificationTrees, run_blocking, snapshot_id};
+use crate::activity::{Activity, Progress};
+use crate::checks::CheckError;
+use crate::process::Supervisor;
+use crate::sandbox::{VerificationRoomMounts, WorkspaceSandbox};
+use crate::workspace::{VerificationRoom, VerificationRoomMount, Workspace};
+
+/// What the room's folder is called in a run's own.
+const FOLDER: &str = "room";
+
+/// The room of a run, once there is one.
+#[derive(Debug, Clone, Default)]
+pub struct VerificationRoomSlot(Arc<Mutex<Option<VerificationRoom>>>);
+
+/// A room that checks can be started in.
+#[derive(Debug, Clone)]
+pub struct OpenVerificationRoom {
+    pub(super) verification_room: VerificationRoom,
+    checks: Supervisor,
+    sandbox: WorkspaceSandbox,
+}
+
+impl VerificationRoomSlot {
+    /// Opens the room of a run; none where nothing can be mounted. `start` is the tree that the run began from, and
+    /// `is_untouched` whether no agent has run since.
+    ///
+    /// # Errors
+    /// The disk is full, or the snapshot is gone.
+    pub(crate) async fn open(
+        &self,
+        origin: &Workspace,
+        start: &TreeId,
+        is_untouched: bool,
+        run_dir: &Path,
+        checks: &Supervisor,
+        progress: &dyn Progress,
+    ) -> Result<Option<OpenVerificationRoom>, CheckError> {
+        let Some(walls) = checks.sandbox().filter(|walls| walls.can_mount()) else {
+            return Ok(None);
+        };
+        let earlier = self.slot().clone();
+        let folder = run_dir.join(FOLDER);
+        if earlier.is_none() && !folder.exists() {
+            progress.on_activity(Activity::Note("preparing the verification room".to_owned()));
+        }
+        let (start, places) = (start.clone(), walls.clone());
+        let open = move |origin: &Workspace| {
+            let (start, caches) = (snapshot_id(&start)?, places.result_caches());
+            VerificationRoom::open(
+                origin,
+                &folder,
+                &start,
+                is_untouched,
+                caches,
+                earlier.as_ref(),
+            )
+        };
+        let room = run_blocking(origin, "cannot prepare the room for the checks", open).await?;
+        self.slot().clone_from(&room);
+        Ok(room.map(|room| OpenVerificationRoom {
+            verification_room: room,
+            checks: checks.clone(),
+            sandbox: walls.clone(),
+        }))
+    }
+
+    fn slot(&self) -> std::sync::MutexGuard<'_, Option<VerificationRoom>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Removes the room of a run that is over.
+pub(crate) fn remove_verification_room(origin: &Workspace, run_dir: &Path) {
+    // What stays is removed by `selvedge gc`.
+    let _ = VerificationRoom::remove(origin, &run_dir.join(FOLDER));
+}
+
+impl OpenVerificationRoom {
+    /// Starts checks in the room.
+    pub(crate) fn supervisor(&self) -> Supervisor {
+        self.supervisor_with(self.verification_room.mounts())
+    }
+
+    /// Starts a setup in the room, which installs tools where there are none.
+    pub(super) fn installer(&self) -> Supervisor {
+        self.supervisor_with(self.verification_room.mounts_without_tools())
+    }
+
+    /// The folder where the files of the workspace lie.
+    pub(crate) fn tree(&self) -> &Path {
+        self.verification_room.tree()
+    }
+
+    /// Makes trees those of the room.
+    pub(crate) fn retarget_trees(&self, trees: &mut VerificationTrees) {
+        trees.workspace = self.verification_room.workspace().clone();
+        trees.verification_room = Some(self.verification_room.clone());
+    }
+
+    fn supervisor_with(&self, mounts: Vec<VerificationRoomMount>) -> Supervisor {
+        let mounts = VerificationRoomMounts {
+            tree: self.verification_room.tree().to_owned(),
+            mounts,
+        };
+        self.checks
+            .clone()
+            .with_sandbox(Some(self.sandbox.with_verification_room(mounts)))
+    }
+}
+
+impl VerificationTrees {
+    /// Goes to a room: the tree that is judged there is the attempt's without the ignored files that it made or
+    /// changed. Gives their paths.
+    pub(super) async fn enter_verification_room(
+        &mut self,
+        room: &VerificationRoom,
+    ) -> Result<Vec<PathBuf>, CheckError> {
+        let (start, judged, entered) = (self.start.clone(), self.judged.clone(), room.clone());
+        let enter = move |_: &Workspace| {
+            entered.forget_entered_tree();
+            entered.enter_without_ignored(&snapshot_id(&start)?, &snapshot_id(&judged)?)
+        };
+        let what = "cannot put the attempt's tree into the room for the checks";
+        let (judged, absent) = run_blocking(&self.workspace, what, enter).await?;
+        self.judged = TreeId::new(judged.as_str());
+        self.workspace = room.workspace().clone();
+        self.verification_room = Some(room.clone());
+        Ok(absent)
+    }
+}

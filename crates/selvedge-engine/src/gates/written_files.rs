@@ -1,0 +1,59 @@
+//! Files that tests and tools consist of, compared around a run of the checks: one that was written meanwhile may have
+//! been another one while the tests ran, whatever it holds now.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use selvedge_core::crossing::{BaseFiles, content_filter, find_written_tests};
+use selvedge_core::model::{Step, TreeId};
+
+use super::trees::{run_blocking, snapshot_id};
+use crate::checks::CheckError;
+use crate::workspace::{FileStatIndex, Workspace};
+
+const DOING: &str = "cannot compare the files around the checks";
+
+/// The files of a workspace as they are before a run of the checks.
+pub(super) struct FilesBeforeChecks {
+    workspace: Workspace,
+    stats: FileStatIndex,
+}
+
+impl FilesBeforeChecks {
+    pub(super) async fn capture(workspace: &Workspace) -> Result<Self, CheckError> {
+        let prints = run_blocking(workspace, DOING, Workspace::capture_files).await?;
+        Ok(Self {
+            workspace: workspace.clone(),
+            stats: prints,
+        })
+    }
+
+    /// Finds the files of the test side and of installed tools that were written since. Sides are those of `start`,
+    /// the tree before the attempt. The second answer is whether no file of any kind was written.
+    pub(super) async fn find_written(
+        self,
+        start: &TreeId,
+        steps: &[Step],
+    ) -> Result<(BTreeSet<String>, bool), CheckError> {
+        let (start, steps, before) = (start.clone(), steps.to_vec(), self.stats);
+        let find = move |workspace: &Workspace| {
+            let after = workspace.capture_files()?;
+            let written = before.find_written(&after);
+            let name = |path: &Path| path.to_string_lossy().into_owned();
+            let mut found: BTreeSet<String> = written.tools.iter().map(|it| name(it)).collect();
+            if !written.files.is_empty() {
+                let refers = content_filter(&steps);
+                let may_refer = |path: &Path| refers(&path.to_string_lossy());
+                let base: BaseFiles = workspace
+                    .read_files(&snapshot_id(&start)?, may_refer)?
+                    .into_iter()
+                    .map(|(path, bytes)| (name(&path), bytes))
+                    .collect();
+                let paths: Vec<String> = written.files.iter().map(|it| name(it)).collect();
+                found.extend(find_written_tests(&base, &paths, &steps));
+            }
+            Ok((found, before.is_same_tree(&after)))
+        };
+        run_blocking(&self.workspace, DOING, find).await
+    }
+}

@@ -1,0 +1,142 @@
+//! Ending a tree without its supervisor, by the mark in the environment of its processes: the
+//! last resort, for when the supervisor itself was killed. It misses a process that cleared its
+//! environment and left the session; its report says by which method it speaks.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::command::TAG_VARIABLE;
+use super::session_exit::{ProcessName, TreeReport};
+use selvedge_core::model::CleanupMethod;
+
+/// How long killed processes may take to vanish until they count as survivors.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Which processes are meant.
+#[derive(Clone, Copy)]
+enum TagFilter<'a> {
+    /// Those of one session, by its whole tag.
+    Session(&'a str),
+    /// Those of every session of a run, by what stands before the tag's point.
+    Run(&'a str),
+}
+
+/// Kills every process whose environment carries this session's tag (`<run>.<n>`), this process
+/// excepted, and looks again until none is found. Blocks for some milliseconds.
+pub fn kill_session_processes(tag: &str) -> TreeReport {
+    kill_until_none(TagFilter::Session(tag), None)
+}
+
+/// The same for all sessions of a run, supervisors included.
+pub fn kill_run_processes(run: &str) -> TreeReport {
+    kill_until_none(TagFilter::Run(run), None)
+}
+
+/// What a lost supervisor's session left: by its tag, and every process of the session (in the
+/// kernel's sense) that the supervisor led, whatever its environment says.
+pub(super) fn kill_lost_session(tag: &str, supervisor: Option<i32>) -> TreeReport {
+    kill_until_none(TagFilter::Session(tag), supervisor)
+}
+
+impl TagFilter<'_> {
+    /// Whether a process with this environment is meant.
+    fn matches(self, environ: &[u8]) -> bool {
+        environ.split(|byte| *byte == 0).any(|variable| {
+            let tag = variable.strip_prefix(TAG_VARIABLE.as_bytes());
+            let Some(tag) = tag.and_then(|tag| tag.strip_prefix(b"=")) else {
+                return false;
+            };
+            match self {
+                Self::Session(meant) => tag == meant.as_bytes(),
+                Self::Run(run) => tag
+                    .strip_prefix(run.as_bytes())
+                    .is_some_and(|rest| rest.starts_with(b".")),
+            }
+        })
+    }
+}
+
+fn kill_until_none(mark: TagFilter<'_>, session: Option<i32>) -> TreeReport {
+    let deadline = Instant::now() + KILL_TIMEOUT;
+    let mut ended = BTreeMap::new();
+    let mut pause = Duration::from_millis(1);
+    let survivors = loop {
+        let found = kill_marked(mark, session);
+        if found.is_empty() || Instant::now() >= deadline {
+            break found;
+        }
+        ended.extend(found);
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(100));
+    };
+    ended.retain(|pid, _| !survivors.contains_key(pid));
+    TreeReport {
+        method: CleanupMethod::EnvironmentSweep,
+        ended: ended.len() as u64,
+        ended_names: names(&ended),
+        survivors: names(&survivors),
+    }
+}
+
+fn names(processes: &BTreeMap<i32, String>) -> Vec<ProcessName> {
+    processes
+        .iter()
+        .map(ProcessName::from)
+        .take(TreeReport::MAX_NAMED)
+        .collect()
+}
+
+/// Kills all that match now; returns them, whether or not they could be killed.
+#[cfg(target_os = "linux")]
+fn kill_marked(mark: TagFilter<'_>, session: Option<i32>) -> BTreeMap<i32, String> {
+    use super::proc;
+    use rustix::process::Signal;
+
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let mut found = BTreeMap::new();
+    for pid in proc::all_processes().filter(|pid| *pid != own) {
+        let is_meant = || {
+            std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environ| mark.matches(&environ))
+                || session.is_some_and(|id| proc::read_stat(pid).is_some_and(|s| s.session == id))
+        };
+        if !is_meant() {
+            continue;
+        }
+        let Some(stat) = proc::read_stat(pid).filter(|stat| !stat.zombie) else {
+            continue;
+        };
+        // Whether it worked shows in the next pass.
+        let _ = proc::signal_if(pid, Signal::KILL, is_meant);
+        found.insert(pid, stat.name);
+    }
+    found
+}
+
+/// Other systems show no process's environment: all that can be done is the supervisor's session,
+/// which is a process group where the program made none of its own.
+#[cfg(not(target_os = "linux"))]
+fn kill_marked(_mark: TagFilter<'_>, session: Option<i32>) -> BTreeMap<i32, String> {
+    if let Some(group) = session.and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    BTreeMap::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TagFilter;
+
+    #[test]
+    fn a_mark_is_a_whole_variable() {
+        let environ = b"A=SELVEDGE_SESSION=7.1\0SELVEDGE_SESSION=12.3\0SELVEDGE_SESSION_X=9.9\0";
+        assert!(TagFilter::Session("12.3").matches(environ));
+        assert!(TagFilter::Run("12").matches(environ));
+        for other in ["7.1", "12.", "12.33", "2.3", "9.9", ""] {
+            assert!(!TagFilter::Session(other).matches(environ), "{other}");
+        }
+        for other in ["1", "12.", "12.3", "7", "9", ""] {
+            assert!(!TagFilter::Run(other).matches(environ), "{other}");
+        }
+    }
+}

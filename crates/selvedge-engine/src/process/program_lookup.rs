@@ -1,0 +1,33 @@
+//! Which file a program's name means, asked before anything is run.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+/// Where the C library looks when there is no `PATH`.
+pub(crate) const DEFAULT_PATH: &str = "/bin:/usr/bin";
+
+/// The executable file that a program's name means when it is started in `cwd` with this `PATH`, as
+/// `execvp` finds it; none when there is none.
+pub fn find_program(program: impl AsRef<OsStr>, path: &OsStr, cwd: &Path) -> Option<PathBuf> {
+    candidate_paths(program.as_ref(), path, cwd)
+        .into_iter()
+        .find(|file| is_executable(file))
+}
+
+/// The files that the name may mean, first come first served.
+pub(super) fn candidate_paths(program: &OsStr, path: &OsStr, cwd: &Path) -> Vec<PathBuf> {
+    if program.as_encoded_bytes().contains(&b'/') {
+        return vec![cwd.join(program)];
+    }
+    // An empty entry means the directory that the program is started in.
+    let directories = std::env::split_paths(path);
+    directories
+        .map(|directory| cwd.join(directory).join(program))
+        .collect()
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.is_file() && access(file, Access::EXEC_OK).is_ok()
+}

@@ -1,0 +1,227 @@
+//! One container: started through its engine, spoken to over a socket that it is shown, and removed
+//! when its session is over. It is written down before it is made, so that a later run finds what a
+//! killed supervisor has left.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::socket::{getsockopt, sockopt};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{FlockOperation, flock};
+
+use super::launch::ResolvedProgram;
+use crate::process::command::TAG_VARIABLE;
+use crate::sandbox::{ContainerEngine, ContainerRequest, SandboxPlan, this_program};
+
+/// An engine that has started nothing by then never will; the main program waits a little longer.
+const START_TIMEOUT: Duration = Duration::from_secs(50);
+const POLL_INTERVAL: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// How often an engine is asked to remove a container.
+const REMOVE_ATTEMPTS: usize = 3;
+
+/// A container that there is, or may be.
+pub(super) struct SessionContainer {
+    engine: ContainerEngine,
+    name: String,
+    record: PathBuf,
+    /// Held as long as the supervisor lives.
+    _lock: File,
+}
+
+/// One that was started, and its face, which has called.
+pub(super) struct ConnectedContainer {
+    pub(super) client: Child,
+    pub(super) socket: UnixStream,
+    /// The face's process id, where it can be seen from here.
+    pub(super) init_pid: Option<i32>,
+}
+
+impl SessionContainer {
+    /// Writes down that there will be one.
+    pub(super) fn register(plan: &SandboxPlan, temporary: &Path) -> io::Result<Self> {
+        let contained = plan.container.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
+        let records = PathBuf::from(&contained.records);
+        std::fs::create_dir_all(&records)?;
+        let name = temporary.file_name().and_then(OsStr::to_str);
+        let name = name.ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        let record = records.join(format!("{name}.json"));
+        // It is held before it can be seen.
+        let unseen = records.join(format!("{name}.new"));
+        let lock = File::create_new(&unseen)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        serde_json::to_writer(&lock, &contained.engine)?;
+        std::fs::rename(&unseen, &record)?;
+        Ok(Self {
+            engine: contained.engine.clone(),
+            name,
+            record,
+            _lock: lock,
+        })
+    }
+
+    /// Starts it, and waits until its face calls; or says why there is none. What the engine prints
+    /// goes to `said`.
+    pub(super) fn start(
+        &self,
+        plan: &SandboxPlan,
+        found: &ResolvedProgram,
+        temporary: &Path,
+        said: &File,
+    ) -> io::Result<ConnectedContainer> {
+        let contained = plan.container.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
+        let socket = temporary.join("control");
+        let listener = UnixListener::bind(&socket)?;
+        listener.set_nonblocking(true)?;
+        let variable = |wanted: &str| {
+            let set = found.env.iter().find(|(name, _)| name == wanted);
+            set.map(|(_, value)| value.clone())
+        };
+        let home = variable("HOME").map(PathBuf::from);
+        let face = this_program(temporary)?;
+        let wanted = ContainerRequest {
+            name: &self.name,
+            label: variable(TAG_VARIABLE).unwrap_or_default(),
+            temporary,
+            socket: &socket,
+            init_program: &face,
+            home: home.as_deref().filter(|home| home.is_absolute()),
+        };
+        let words = contained
+            .arguments(plan, &wanted)
+            .map_err(io::Error::other)?;
+        let tag = variable(TAG_VARIABLE).map(|value| (TAG_VARIABLE, value));
+        let mut client = engine_command(&self.engine)
+            .args(words)
+            .envs(tag)
+            .stdout(Stdio::null())
+            .stderr(said.try_clone()?)
+            .spawn()?;
+        let called = accept_init(&listener, &mut client);
+        // Nobody else is to call.
+        drop(listener);
+        let _ = std::fs::remove_file(&socket);
+        match called {
+            Ok(socket) => Ok(ConnectedContainer {
+                init_pid: peer_pid(&socket),
+                client,
+                socket,
+            }),
+            Err(error) => {
+                let _ = client.kill();
+                let _ = client.wait();
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes it, whatever it does; an error says what the engine answered.
+    pub(super) fn remove(self) -> Result<(), String> {
+        remove_container(&self.engine, &self.name)?;
+        // It says nothing any more.
+        let _ = std::fs::remove_file(&self.record);
+        Ok(())
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// Removes the containers that are written down in a folder and whose supervisors are gone.
+pub(crate) fn remove_abandoned_containers(records: &Path) -> usize {
+    let listed = std::fs::read_dir(records).into_iter().flatten().flatten();
+    let records = listed.map(|entry| entry.path());
+    records
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .filter(|record| remove_if_abandoned(record).unwrap_or(false))
+        .count()
+}
+
+fn remove_if_abandoned(record: &Path) -> io::Result<bool> {
+    let lock = File::open(record)?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(false);
+    }
+    let name = record.file_stem().and_then(OsStr::to_str);
+    let name = name.ok_or(io::ErrorKind::InvalidInput)?;
+    let engine: ContainerEngine = serde_json::from_reader(&lock)?;
+    remove_container(&engine, name).map_err(io::Error::other)?;
+    std::fs::remove_file(record)?;
+    Ok(true)
+}
+
+/// One that is not there is removed already.
+fn remove_container(engine: &ContainerEngine, name: &str) -> Result<(), String> {
+    let ask = |words: &[&str]| {
+        engine_command(engine)
+            .args(engine.command_words())
+            .args(words)
+            .output()
+    };
+    let mut answer = String::new();
+    for _ in 0..REMOVE_ATTEMPTS {
+        match ask(&["rm", "--force", name]) {
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) => answer = String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => answer = error.to_string(),
+        }
+        let found = ask(&["container", "inspect", name]);
+        if found.is_ok_and(|found| !found.status.success()) {
+            return Ok(());
+        }
+    }
+    Err(answer.trim().to_owned())
+}
+
+/// A call of the engine, without its arguments.
+fn engine_command(engine: &ContainerEngine) -> Command {
+    let mut command = Command::new(PathBuf::from(&engine.program));
+    let env = engine.env.iter();
+    command
+        .env_clear()
+        .envs(env.map(|(name, value)| (OsString::from(name), OsString::from(value))))
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .process_group(0);
+    command
+}
+
+fn accept_init(listener: &UnixListener, client: &mut Child) -> io::Result<UnixStream> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    loop {
+        let mut fds = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
+        // An interrupted poll is a signal, and so a reason to look.
+        let _ = rustix::event::poll(&mut fds, Some(&POLL_INTERVAL));
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(false)?;
+                return Ok(socket);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if client.try_wait()?.is_some() {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        if Instant::now() >= deadline {
+            return Err(io::Error::other("the container did not start in time"));
+        }
+    }
+}
+
+/// Zero is somebody who cannot be seen from here.
+fn peer_pid(socket: &UnixStream) -> Option<i32> {
+    let peer = getsockopt(socket, sockopt::PeerCredentials).ok()?;
+    Some(peer.pid()).filter(|pid| *pid > 0)
+}

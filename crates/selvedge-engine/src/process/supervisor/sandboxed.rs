@@ -1,0 +1,313 @@
+//! Starting a program behind walls: the hidden face `__wall` of this program is started there, is
+//! told over a socket what it is to become, and says whether it did. In a process namespace it stays
+//! as the one that adopts orphans and tells how the program ended; the process that holds the
+//! namespace and this keeper belong to the walls, and are none of the program's tree.
+//! In a container it is the same, but that the face calls over a socket which it is shown there.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use selvedge_core::model::SandboxBackend;
+
+use super::container::SessionContainer;
+use super::control::ControlSocket;
+use super::launch::{
+    LaunchedProgram, ResolvedProgram, explain_spawn_error, process_id, spawn_failure,
+};
+use super::temporary_folder::TemporaryFolder;
+use crate::process::command::TAG_VARIABLE;
+use crate::process::proc;
+use crate::process::session_exit::{ProcessExit, SpawnError, SpawnErrorKind};
+use crate::sandbox::{
+    ExecRequest, InitMessage, SandboxPlan, bubblewrap_arguments, find_bubblewrap, this_program,
+};
+
+/// Who speaks for a program that runs in a process namespace of its own.
+pub(super) struct NamespaceInit {
+    control: ControlSocket,
+    /// The processes that are the walls themselves.
+    pub(super) sandbox_pids: Vec<i32>,
+    /// The first process of the container, where it is one and can be seen.
+    pub(super) container: Option<i32>,
+    /// Whether it is one: its processes need not be below ours.
+    pub(super) is_container: bool,
+    /// The program, unless it was gone too soon to be seen.
+    pub(super) program: Option<i32>,
+}
+
+impl NamespaceInit {
+    /// What it said since the last look; `None` once it is gone.
+    pub(super) fn poll_exits(&mut self) -> Option<Vec<ProcessExit>> {
+        let words: Vec<InitMessage> = match self.control.receive_ready() {
+            Ok(words) => words,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Some(Vec::new()),
+            Err(_) => return None,
+        };
+        let exits = words.into_iter().filter_map(|word| match word {
+            InitMessage::Exited(exit) => Some(exit),
+            InitMessage::Entered | InitMessage::Running | InitMessage::Failed { .. } => None,
+        });
+        Some(exits.collect())
+    }
+}
+
+impl AsFd for NamespaceInit {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+}
+
+/// What was set up around a program, and is cleared away after it.
+pub(super) struct SandboxResources {
+    temporary: TemporaryFolder,
+    container: Option<SessionContainer>,
+}
+
+impl SandboxResources {
+    /// Clears everything away; an error names a container that stays.
+    pub(super) fn remove(self) -> Result<(), String> {
+        let removed = self.container.map(|container| {
+            let name = container.name().to_owned();
+            container.remove().map_err(|why| format!("{name}: {why}"))
+        });
+        drop(self.temporary);
+        removed.unwrap_or(Ok(()))
+    }
+}
+
+/// A face that runs behind walls, waiting for its job.
+struct PendingInit {
+    /// Who was started: the face itself, or who holds its namespace.
+    holder: Child,
+    control: ControlSocket,
+    /// The face's process id in a container, where it is known.
+    init_pid: Option<i32>,
+}
+
+/// Starts it, with its standard input, output and error.
+pub(super) fn launch_sandboxed(
+    plan: &SandboxPlan,
+    found: &ResolvedProgram,
+    streams: [OwnedFd; 3],
+) -> Result<LaunchedProgram, SpawnError> {
+    let lacking = |what: &str, error: &io::Error| sandbox_failure(&format!("{what}: {error}"));
+    let temporary = TemporaryFolder::create();
+    let temporary = temporary.map_err(|error| lacking("no place for temporary files", &error))?;
+    let mut said = tempfile::tempfile().map_err(|error| lacking("no file", &error))?;
+    let in_container = plan.backend.is_container();
+    let container = in_container.then(|| SessionContainer::register(plan, temporary.path()));
+    let container = container
+        .transpose()
+        .map_err(|error| lacking("a container cannot be written down", &error))?;
+    let surroundings = SandboxResources {
+        temporary,
+        container,
+    };
+    let standing = start_init(plan, found, &surroundings, &mut said);
+    let launched = standing.and_then(|standing| {
+        start_program(plan, found, streams, standing, &mut said, &surroundings)
+    });
+    match launched {
+        Ok((program, keeper)) => Ok(LaunchedProgram {
+            program,
+            init: keeper,
+            resources: Some(surroundings),
+        }),
+        Err(failure) => {
+            // Whether or not it could be cleared away, this is what there is to say.
+            let _ = surroundings.remove();
+            Err(failure)
+        }
+    }
+}
+
+/// Starts the face.
+fn start_init(
+    plan: &SandboxPlan,
+    found: &ResolvedProgram,
+    surroundings: &SandboxResources,
+    said: &mut File,
+) -> Result<PendingInit, SpawnError> {
+    let temporary = surroundings.temporary.path();
+    if let Some(container) = &surroundings.container {
+        let called = container.start(plan, found, temporary, said);
+        let called = called.map_err(|error| match error.kind() {
+            io::ErrorKind::NotConnected => sandbox_failure(&read_message(said)),
+            _ => sandbox_failure(&error.to_string()),
+        })?;
+        return Ok(PendingInit {
+            holder: called.client,
+            control: ControlSocket::new(called.socket),
+            init_pid: called.init_pid,
+        });
+    }
+    let lacking = |what: &str, error: &io::Error| sandbox_failure(&format!("{what}: {error}"));
+    let (ours, theirs) = UnixStream::pair().map_err(|error| lacking("no socket", &error))?;
+    let face = this_program(temporary).map_err(|error| lacking("no program", &error))?;
+    let mut command = if plan.backend == SandboxBackend::Bubblewrap {
+        let program = find_bubblewrap().ok_or_else(|| sandbox_failure("bwrap is not there"))?;
+        let mut command = Command::new(program);
+        command.args(bubblewrap_arguments(plan, temporary, &face));
+        command
+    } else {
+        let mut command = Command::new(&face);
+        command.arg("__wall");
+        command
+    };
+    let tag = found.env.iter().find(|(name, _)| name == TAG_VARIABLE);
+    let said = said.try_clone();
+    let holder = command
+        .env_clear()
+        .envs(tag.map(|(name, value)| (name, value)))
+        .current_dir("/")
+        .stdin(OwnedFd::from(theirs))
+        .stdout(Stdio::null())
+        .stderr(said.map_err(|error| lacking("no file", &error))?)
+        .process_group(0)
+        .spawn()
+        .map_err(|error| lacking("they cannot be started", &error))?;
+    Ok(PendingInit {
+        holder,
+        control: ControlSocket::new(ours),
+        init_pid: None,
+    })
+}
+
+/// Lets the face become the program, or start it; its number, and who tells of it.
+fn start_program(
+    plan: &SandboxPlan,
+    found: &ResolvedProgram,
+    streams: [OwnedFd; 3],
+    standing: PendingInit,
+    said: &mut File,
+    surroundings: &SandboxResources,
+) -> Result<(i32, Option<NamespaceInit>), SpawnError> {
+    let PendingInit {
+        holder: child,
+        mut control,
+        init_pid: face,
+    } = standing;
+    let keeps = plan.backend != SandboxBackend::Landlock;
+    let job = ExecRequest::new(plan, found, surroundings.temporary.path(), keeps);
+    let followed = run_exec_request(&mut control, &job, &streams);
+    // Only the program shall hold them: their end is the end of its output.
+    drop(streams);
+    match followed {
+        InitOutcome::Started => {}
+        InitOutcome::Failed(errno) => {
+            kill_and_reap(child);
+            return Err(start_failure(plan, found, errno));
+        }
+        InitOutcome::SandboxFailed(why) => {
+            kill_and_reap(child);
+            return Err(sandbox_failure(&why.unwrap_or_else(|| read_message(said))));
+        }
+    }
+    let holder = process_id(&child);
+    let unheard = |error: io::Error| sandbox_failure(&format!("no socket: {error}"));
+    control.set_nonblocking().map_err(unheard)?;
+    if !keeps {
+        return Ok((holder, None));
+    }
+    let in_container = plan.backend.is_container();
+    let keeper = face.or_else(|| {
+        let first = || proc::children(holder).first().copied();
+        (!in_container).then(first).flatten()
+    });
+    let program = keeper.and_then(|keeper| proc::children(keeper).first().copied());
+    let walls = [Some(holder), keeper].into_iter().flatten().collect();
+    let keeper = NamespaceInit {
+        control,
+        sandbox_pids: walls,
+        container: in_container.then_some(face).flatten(),
+        is_container: in_container,
+        program,
+    };
+    Ok((program.unwrap_or(holder), Some(keeper)))
+}
+
+/// Why the program itself could not be started.
+fn start_failure(plan: &SandboxPlan, found: &ResolvedProgram, errno: i32) -> SpawnError {
+    let error = io::Error::from_raw_os_error(errno);
+    let is_missing = error.kind() == io::ErrorKind::NotFound;
+    match &plan.container {
+        // What lies at its path here says nothing of the image.
+        Some(contained) if is_missing => {
+            let name = found.name.to_string_lossy();
+            let message = format!("no program {name} in the image {}", contained.image);
+            spawn_failure(SpawnErrorKind::NotFound, Some(errno), message)
+        }
+        _ if is_missing && !found.name.as_encoded_bytes().contains(&b'/') => {
+            let message = format!("no program {} in PATH", found.name.to_string_lossy());
+            spawn_failure(SpawnErrorKind::NotFound, Some(errno), message)
+        }
+        _ => explain_spawn_error(&error, &plan.host_path(&found.cwd.join(&found.program))),
+    }
+}
+
+/// How far a face came.
+enum InitOutcome {
+    Started,
+    /// The program could not be started, by this error.
+    Failed(i32),
+    /// It never stood behind walls, for this reason if it said one.
+    SandboxFailed(Option<String>),
+}
+
+fn run_exec_request(
+    control: &mut ControlSocket,
+    job: &ExecRequest,
+    streams: &[OwnedFd],
+) -> InitOutcome {
+    if let Err(error) = control.send_with_descriptors(job, streams) {
+        let gone = error.kind() == io::ErrorKind::BrokenPipe;
+        return InitOutcome::SandboxFailed((!gone).then(|| error.to_string()));
+    }
+    let mut entered = false;
+    loop {
+        match control.receive::<InitMessage>() {
+            Ok(Some(InitMessage::Entered)) => entered = true,
+            Ok(Some(InitMessage::Running)) => return InitOutcome::Started,
+            Ok(Some(InitMessage::Failed {
+                errno: Some(errno), ..
+            })) if entered => {
+                return InitOutcome::Failed(errno);
+            }
+            Ok(Some(InitMessage::Failed { message, .. })) => {
+                return InitOutcome::SandboxFailed(Some(message));
+            }
+            // It became the program, which closed the socket.
+            Ok(None) if entered && !job.keep => return InitOutcome::Started,
+            Ok(Some(InitMessage::Exited(_)) | None) | Err(_) => {
+                return InitOutcome::SandboxFailed(None);
+            }
+        }
+    }
+}
+
+fn sandbox_failure(why: &str) -> SpawnError {
+    let message = format!("the sandbox cannot be built: {why}");
+    spawn_failure(SpawnErrorKind::Sandbox, None, message)
+}
+
+/// What it printed instead.
+fn read_message(said: &mut File) -> String {
+    let mut words = String::new();
+    let read = said
+        .rewind()
+        .and_then(|()| said.take(1_000).read_to_string(&mut words));
+    match (read, words.trim()) {
+        (Ok(_), words) if !words.is_empty() => words.to_owned(),
+        _ => "it ended without a word".to_owned(),
+    }
+}
+
+fn kill_and_reap(mut child: Child) {
+    // It has nothing left to do but to end.
+    let _ = child.kill();
+    let _ = child.wait();
+}

@@ -1,0 +1,130 @@
+//! A session's own folder for temporary files. It is locked as long as the supervisor lives, so that a
+//! later run can tell those that a killed one has left behind, and remove them.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use tempfile::TempDir;
+
+use crate::sandbox::{TEMPORARY_FOLDERS, temporary_folder_name};
+
+/// The folders lie here, and are called so.
+const ROOT_FOLDER: &str = "/tmp";
+const FOLDER_PREFIX: &str = "selvedge-session-";
+
+/// Gone when this is dropped.
+pub(super) struct TemporaryFolder {
+    folder: TempDir,
+    _lock: File,
+}
+
+impl TemporaryFolder {
+    /// With one folder inside for each place of temporary files.
+    pub(super) fn create() -> io::Result<Self> {
+        loop {
+            let folder = tempfile::Builder::new()
+                .prefix(FOLDER_PREFIX)
+                .tempdir_in(ROOT_FOLDER)?;
+            let lock = open_folder(folder.path())?;
+            // Whoever clears away may have looked between the two: then it is not ours any more.
+            let is_ours = flock(&lock, FlockOperation::NonBlockingLockShared).is_ok()
+                && is_locked_folder(&lock, folder.path());
+            if !is_ours {
+                continue;
+            }
+            for place in TEMPORARY_FOLDERS.map(Path::new) {
+                std::fs::create_dir(folder.path().join(temporary_folder_name(place)))?;
+            }
+            return Ok(Self {
+                folder,
+                _lock: lock,
+            });
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Removes the folders of this user whose supervisors are gone; returns how many. No link is followed,
+/// and nothing that somebody else owns is touched.
+pub(crate) fn remove_abandoned_folders() -> usize {
+    remove_abandoned_in(Path::new(ROOT_FOLDER))
+}
+
+fn remove_abandoned_in(root: &Path) -> usize {
+    let listed = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let ours = listed.filter(|entry| {
+        let name = entry.file_name();
+        name.to_str()
+            .is_some_and(|name| name.starts_with(FOLDER_PREFIX))
+    });
+    ours.filter(|entry| remove_if_abandoned(&entry.path()).unwrap_or(false))
+        .count()
+}
+
+fn remove_if_abandoned(folder: &PathBuf) -> io::Result<bool> {
+    let lock = open_folder(folder)?;
+    let is_own = lock.metadata()?.uid() == rustix::process::geteuid().as_raw();
+    if !is_own || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(false);
+    }
+    // The library goes by descriptors, and removes links as links.
+    std::fs::remove_dir_all(folder)?;
+    Ok(true)
+}
+
+fn open_folder(folder: &Path) -> io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(folder)
+}
+
+fn is_locked_folder(lock: &File, folder: &Path) -> bool {
+    let number = |found: io::Result<std::fs::Metadata>| found.map(|it| (it.dev(), it.ino())).ok();
+    number(lock.metadata()) == number(folder.symlink_metadata())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn only_what_nobody_holds_any_more_is_cleared_away_and_no_link_is_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for folder in [
+            "selvedge-session-left/tmp",
+            "selvedge-session-held",
+            "other",
+            "kept",
+        ] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        fs::write(at("kept/file"), "").unwrap();
+        std::os::unix::fs::symlink(at("kept"), at("selvedge-session-left/tmp/link")).unwrap();
+        std::os::unix::fs::symlink(at("kept"), at("selvedge-session-link")).unwrap();
+        let held = open_folder(&at("selvedge-session-held")).unwrap();
+        flock(&held, FlockOperation::LockShared).unwrap();
+        assert_eq!(remove_abandoned_in(root.path()), 1);
+        assert!(!at("selvedge-session-left").exists());
+        for left in [
+            "selvedge-session-held",
+            "selvedge-session-link",
+            "other",
+            "kept/file",
+        ] {
+            assert!(at(left).exists(), "{left}");
+        }
+        drop(held);
+        assert_eq!(remove_abandoned_in(root.path()), 1);
+    }
+}

@@ -1,0 +1,100 @@
+//! What of a configuration of git's may change unseen. Git itself reads it, because only git knows its
+//! grammar: sections may share a line, and quotes may hold brackets. Nothing in it is carried out.
+
+use std::path::Path;
+
+use crate::workspace::git::{self, GitProgram};
+
+/// Settings that name no program, no file, and nothing that names one. A `*` stands for any name.
+const HARMLESS_SETTINGS: &[&str] = &[
+    "advice.*",
+    "branch.description",
+    "branch.merge",
+    "branch.pushremote",
+    "branch.rebase",
+    "branch.remote",
+    "color.*",
+    "commit.gpgsign",
+    "core.abbrev",
+    "core.autocrlf",
+    "core.bare",
+    "core.commitgraph",
+    "core.compression",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.longpaths",
+    "core.precomposeunicode",
+    "core.quotepath",
+    "core.repositoryformatversion",
+    "core.safecrlf",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.symlinks",
+    "core.untrackedcache",
+    "diff.algorithm",
+    "diff.renames",
+    "extensions.objectformat",
+    "extensions.refstorage",
+    "fetch.prune",
+    "gc.auto",
+    "http.postbuffer",
+    "init.defaultbranch",
+    "lfs.repositoryformatversion",
+    "log.date",
+    "maintenance.auto",
+    "merge.conflictstyle",
+    "merge.ff",
+    "pull.ff",
+    "pull.rebase",
+    "push.autosetupremote",
+    "push.default",
+    "rebase.autosquash",
+    "rebase.autostash",
+    "remote.fetch",
+    "remote.prune",
+    "remote.push",
+    "remote.pushurl",
+    "remote.tagopt",
+    "remote.url",
+    "rerere.enabled",
+    "status.showuntrackedfiles",
+    "submodule.active",
+    "submodule.branch",
+    "submodule.url",
+    "tag.gpgsign",
+    "user.email",
+    "user.name",
+];
+
+/// What stands in the place of a configuration that was not there before the session.
+pub(super) const EMPTY_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n";
+
+/// The settings that may steer, of a configuration in this folder; none where git cannot read it.
+pub(super) fn dangerous_settings(bytes: &[u8], folder: &Path) -> Option<Vec<String>> {
+    let mut command = GitProgram::find(folder).ok()?.command(folder, folder);
+    command.args(["config", "--no-includes", "--null", "--list", "--file", "-"]);
+    let told =
+        git::output_with_input(command, bytes.to_vec(), "read a configuration", folder).ok()?;
+    let text = String::from_utf8_lossy(&told).into_owned();
+    let settings = text.split('\0').filter(|setting| !setting.is_empty());
+    let steering = settings.filter(|setting| {
+        let key = setting.split_once('\n').map_or(*setting, |(name, _)| name);
+        !is_harmless(key)
+    });
+    Some(steering.map(str::to_owned).collect())
+}
+
+/// `section.variable`, or `section.any.thing.variable`.
+fn is_harmless(key: &str) -> bool {
+    let Some((section, rest)) = key.split_once('.') else {
+        return false;
+    };
+    let variable = rest.rsplit_once('.').map_or(rest, |(_, last)| last);
+    HARMLESS_SETTINGS.iter().any(|harmless| {
+        harmless
+            .split_once('.')
+            .is_some_and(|(of, name)| of == section && (name == "*" || name == variable))
+    })
+}

@@ -1,0 +1,369 @@
+//! Where the places lie that walls treat apart: the list of `places.txt`, resolved against a home and
+//! an environment. Only what exists is named; nothing is ever made.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::model::AgentKind;
+
+use crate::agents::env::EnvironmentMap;
+
+const PATH_TABLE: &str = include_str!("places.txt");
+
+/// Beginnings of paths, and the variable that may have moved what lies below.
+const RELOCATED_PREFIXES: &[(&str, &str)] = &[
+    (".config", "XDG_CONFIG_HOME"),
+    (".cache", "XDG_CACHE_HOME"),
+    (".local/share", "XDG_DATA_HOME"),
+    (".local/state", "XDG_STATE_HOME"),
+    (".cargo", "CARGO_HOME"),
+    (".rustup", "RUSTUP_HOME"),
+    (".npm", "npm_config_cache"),
+    (".npm", "NPM_CONFIG_CACHE"),
+    (".gradle", "GRADLE_USER_HOME"),
+    ("go", "GOPATH"),
+    (".claude", "CLAUDE_CONFIG_DIR"),
+    (".codex", "CODEX_HOME"),
+    (".docker", "DOCKER_CONFIG"),
+    (".gnupg", "GNUPGHOME"),
+    (".kube", "KUBECONFIG"),
+];
+
+/// Variables that name a folder of installed programs: agents read it, and checks may write it.
+const INSTALL_VARIABLES: &[&str] = &["COREPACK_HOME", "VIRTUAL_ENV"];
+
+/// Variables that name a folder which a build writes to.
+const BUILD_OUTPUT_VARIABLES: &[&str] = &[
+    "CARGO_TARGET_DIR",
+    "GOCACHE",
+    "GOMODCACHE",
+    "PIP_CACHE_DIR",
+    "UV_CACHE_DIR",
+    "DENO_DIR",
+    "COREPACK_HOME",
+    "CCACHE_DIR",
+    "SCCACHE_DIR",
+    "VIRTUAL_ENV",
+];
+
+/// Those of them with compiled code and results, and the endings of files of a workspace that needs it.
+const RESULT_CACHE_VARIABLES: &[(&str, &[&str])] = &[
+    ("CARGO_TARGET_DIR", &["Cargo.toml"]),
+    ("GOCACHE", &["go.mod"]),
+    ("CCACHE_DIR", &[]),
+    ("SCCACHE_DIR", &[]),
+];
+
+/// A home, and an environment that may have moved parts of it.
+#[derive(Debug, Clone)]
+pub(super) struct SandboxPaths {
+    pub(super) home: Option<PathBuf>,
+    environment: EnvironmentMap,
+}
+
+/// One cache of a tool.
+#[derive(Debug)]
+pub(super) struct ToolCache {
+    /// As it is listed, or the variable that names it.
+    pub(super) name: &'static str,
+    /// Where it is, or would be.
+    pub(super) path: PathBuf,
+    /// A variable that leads the tool to another folder, and its value with `{}` for that folder.
+    pub(super) redirect: Option<(&'static str, &'static str)>,
+}
+
+impl SandboxPaths {
+    pub(super) fn new(environment: EnvironmentMap) -> Self {
+        let home =
+            absolute_path_variable(&environment, "HOME").and_then(|home| home.canonicalize().ok());
+        Self { home, environment }
+    }
+
+    /// What nobody inside may read.
+    pub(super) fn masked(&self) -> Vec<PathBuf> {
+        let socket = absolute_path_variable(&self.environment, "SSH_AUTH_SOCK");
+        let listed = self.existing_anywhere("masked").into_iter();
+        listed.chain(socket.and_then(canonical)).collect()
+    }
+
+    /// What ordinary builds write to beside the workspace.
+    pub(super) fn caches(&self) -> Vec<PathBuf> {
+        let named = BUILD_OUTPUT_VARIABLES
+            .iter()
+            .filter_map(|name| absolute_path_variable(&self.environment, name));
+        let listed = section_lines("caches").filter_map(|line| self.resolve(first_word(line)));
+        listed
+            .filter_map(canonical)
+            .chain(named.filter_map(canonical))
+            .collect()
+    }
+
+    /// The same, one by one, and those that do not exist.
+    pub(super) fn tool_caches(&self) -> Vec<ToolCache> {
+        let named = BUILD_OUTPUT_VARIABLES.iter().filter_map(|name| {
+            Some(ToolCache {
+                name: name,
+                path: absolute_path_variable(&self.environment, name)?,
+                redirect: Some((name, "{}")),
+            })
+        });
+        let listed = section_lines("caches").filter_map(|line| {
+            let (place, redirect) = line.split_once(' ').unwrap_or((line, ""));
+            Some(ToolCache {
+                name: place,
+                path: self.resolve(place)?,
+                redirect: redirect.split_once('='),
+            })
+        });
+        listed.chain(named).collect()
+    }
+
+    /// What agents only read, although it is in a cache.
+    pub(super) fn installed(&self) -> Vec<PathBuf> {
+        let named = INSTALL_VARIABLES
+            .iter()
+            .filter_map(|name| absolute_path_variable(&self.environment, name));
+        let listed = self.existing("installed").into_iter();
+        listed.chain(named.filter_map(canonical)).collect()
+    }
+
+    /// What an agent's caches begin with: each folder, and the endings of the files of a workspace that may need it.
+    pub(super) fn seeds(&self) -> Vec<(PathBuf, Vec<&'static str>)> {
+        self.with_endings("seeds").collect()
+    }
+
+    /// Folders of compiled code and results, and likewise the endings of files.
+    pub(super) fn results(&self) -> Vec<(PathBuf, Vec<&'static str>)> {
+        let named = RESULT_CACHE_VARIABLES.iter().filter_map(|(name, endings)| {
+            Some((
+                absolute_path_variable(&self.environment, name)?,
+                endings.to_vec(),
+            ))
+        });
+        self.with_endings("results").chain(named).collect()
+    }
+
+    fn with_endings(&self, section: &str) -> impl Iterator<Item = (PathBuf, Vec<&'static str>)> {
+        section_lines(section).filter_map(|line| {
+            let mut words = line.split(' ');
+            Some((self.resolve(words.next()?)?, words.collect()))
+        })
+    }
+
+    /// What is not to be written although all around it may be.
+    pub(super) fn pinned(&self) -> Vec<PathBuf> {
+        self.existing("pinned")
+    }
+
+    /// What programs need of a home that is not shown: the folders of the search path are.
+    pub(super) fn toolchains(&self) -> Vec<PathBuf> {
+        let path = self.environment.get(OsStr::new("PATH"));
+        let path: Vec<_> = path
+            .map(|path| std::env::split_paths(path).filter_map(canonical).collect())
+            .unwrap_or_default();
+        self.existing("toolchains")
+            .into_iter()
+            .chain(path)
+            .collect()
+    }
+
+    /// What an agent keeps; of any program at all nobody knows which agent it is.
+    pub(super) fn agent_paths(&self, kind: AgentKind) -> Vec<PathBuf> {
+        match kind {
+            kind if accepts_any_program(kind) => self.agent_paths_where(|_| true),
+            kind => self.agent_paths_where(|name| name == kind.name()),
+        }
+    }
+
+    /// The same, with the folders that it would make itself and could not: beside them nothing may be
+    /// written. Which agent any program is, its name tells if anything does (`codex-acp`).
+    pub(super) fn create_agent_paths(&self, kind: AgentKind, program: &str) -> Vec<PathBuf> {
+        let is_meant = |name: &str| {
+            if accepts_any_program(kind) {
+                program.split(['-', '_', '.']).any(|part| part == name)
+            } else {
+                name == kind.name()
+            }
+        };
+        let names = AgentKind::ALL.iter().map(|kind| kind.name());
+        let places = names.filter(|name| is_meant(name)).flat_map(section_lines);
+        for folder in places.filter(|place| !is_file(place)) {
+            if let Some(folder) = self.resolve(folder) {
+                // Where it cannot be made, the agent says so.
+                let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            }
+        }
+        self.agent_paths(kind)
+    }
+
+    /// The variable that moves what an agent keeps in a file of the home, where that is not there yet.
+    pub(super) fn config_redirect(&self, kind: AgentKind) -> Option<(OsString, OsString)> {
+        let variable = "CLAUDE_CONFIG_DIR";
+        let file = section_lines(kind.name()).find(|place| is_file(place))?;
+        let is_set = self.environment.contains_key(OsStr::new(variable));
+        let is_there = self.resolve(file).is_some_and(|path| path.exists());
+        let folder = self.resolve(".claude").filter(|_| !is_set && !is_there)?;
+        Some((variable.into(), folder.into()))
+    }
+
+    /// What all other agents keep.
+    pub(super) fn other_agents_paths(&self, kind: Option<AgentKind>) -> Vec<PathBuf> {
+        let others = AgentKind::ALL.iter().filter(|other| Some(**other) != kind);
+        match kind {
+            Some(kind) if accepts_any_program(kind) => Vec::new(),
+            _ => others
+                .flat_map(|other| self.existing_anywhere(other.name()))
+                .collect(),
+        }
+    }
+
+    fn agent_paths_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let agents = AgentKind::ALL.iter().map(|kind| kind.name());
+        agents
+            .filter(|name| is_meant(name))
+            .flat_map(|name| self.existing(name))
+            .collect()
+    }
+
+    /// Where a tool keeps its cache, whether it is there or not.
+    pub(super) fn resolve(&self, place: &str) -> Option<PathBuf> {
+        if place.starts_with('/') {
+            return Some(PathBuf::from(place));
+        }
+        for (beginning, variable) in RELOCATED_PREFIXES {
+            if let Ok(rest) = Path::new(place).strip_prefix(beginning)
+                && let Some(moved) = absolute_path_variable(&self.environment, variable)
+            {
+                return Some(join_nonempty(moved, rest));
+            }
+        }
+        self.home.as_ref().map(|home| home.join(place))
+    }
+
+    /// What exists of a section, both where a variable has moved it and where it lies otherwise: what
+    /// is moved leaves the old one behind, and a variable may name several places.
+    fn existing_anywhere(&self, section: &str) -> Vec<PathBuf> {
+        section_lines(section)
+            .flat_map(|place| {
+                let moved = RELOCATED_PREFIXES
+                    .iter()
+                    .filter_map(move |(beginning, variable)| {
+                        let rest = Path::new(place).strip_prefix(beginning).ok()?;
+                        let value = self.environment.get(OsStr::new(variable))?;
+                        Some(
+                            std::env::split_paths(value)
+                                .map(|path| join_nonempty(path, rest))
+                                .collect::<Vec<_>>(),
+                        )
+                    });
+                // An absolute place is its own.
+                let usual = self.home.clone().unwrap_or_default().join(place);
+                moved.flatten().chain([usual])
+            })
+            .filter(|path| path.is_absolute())
+            .filter_map(canonical)
+            .collect()
+    }
+
+    fn existing(&self, section: &str) -> Vec<PathBuf> {
+        let places = section_lines(section).filter_map(|place| self.resolve(place));
+        places.filter_map(canonical).collect()
+    }
+}
+
+/// With no slash at the end: what it names may be a file.
+fn join_nonempty(path: PathBuf, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() {
+        path
+    } else {
+        path.join(rest)
+    }
+}
+
+/// Whether an agent of this kind may be any program: what it speaks does not say which.
+fn accepts_any_program(kind: AgentKind) -> bool {
+    matches!(kind, AgentKind::Command | AgentKind::Acp)
+}
+
+fn is_file(place: &str) -> bool {
+    Path::new(place)
+        .extension()
+        .is_some_and(|end| end == "json")
+}
+
+fn first_word(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
+}
+
+fn section_lines(section: &str) -> impl Iterator<Item = &'static str> {
+    let mut inside = false;
+    PATH_TABLE.lines().filter(move |line| {
+        if let Some(name) = line.strip_prefix('[') {
+            inside = name.trim_end_matches(']') == section;
+            return false;
+        }
+        inside && !line.is_empty() && !line.starts_with('#')
+    })
+}
+
+/// An absolute path that a variable names.
+pub(super) fn absolute_path_variable(environment: &EnvironmentMap, name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(environment.get(OsStr::new(name))?);
+    path.is_absolute().then_some(path)
+}
+
+/// What a path means, if it means anything.
+#[allow(clippy::needless_pass_by_value, reason = "it maps what iterators give")]
+pub(super) fn canonical(path: PathBuf) -> Option<PathBuf> {
+    path.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_there_is_named_where_it_was_moved_to() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for folder in [
+            "home/.ssh",
+            "home/.codex",
+            "elsewhere/gcloud",
+            "home/.cargo",
+            "tools",
+        ] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        let environment = [
+            ("HOME", "home"),
+            ("XDG_CONFIG_HOME", "elsewhere"),
+            ("PATH", "tools"),
+        ];
+        let environment = environment.map(|(name, path)| (name.into(), root.join(path).into()));
+        let places = SandboxPaths::new(environment.into());
+        let of_home = |paths: Vec<PathBuf>| -> Vec<_> {
+            paths
+                .into_iter()
+                .filter(|path| path.starts_with(&root))
+                .collect()
+        };
+        assert_eq!(
+            of_home(places.masked()),
+            [root.join("home/.ssh"), root.join("elsewhere/gcloud")]
+        );
+        assert_eq!(of_home(places.caches()), [root.join("home/.cargo")]);
+        assert_eq!(
+            places.agent_paths(AgentKind::Codex),
+            [root.join("home/.codex")]
+        );
+        assert_eq!(
+            places.other_agents_paths(Some(AgentKind::Codex)),
+            [] as [PathBuf; 0]
+        );
+        assert_eq!(places.other_agents_paths(None), [root.join("home/.codex")]);
+        assert!(places.toolchains().contains(&root.join("tools")));
+    }
+}

@@ -1,0 +1,100 @@
+//! What was found by trying, for as long as the machine is up and no program that
+//! has part in it is another: trying costs more than a run's start may.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::model::{SandboxBackend, SandboxReport};
+use serde::{Deserialize, Serialize};
+
+use super::{find_bubblewrap, find_in_system};
+
+const CACHE_FILE: &str = "sandbox.json";
+
+#[derive(Debug)]
+pub(super) struct ProbeCache {
+    path: PathBuf,
+    file: ProbeCacheFile,
+    is_changed: bool,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct ProbeCacheFile {
+    /// Of what it was found out.
+    key: String,
+    found: BTreeMap<String, Result<SandboxReport, String>>,
+}
+
+impl ProbeCache {
+    /// What is still true of what is kept below a folder.
+    pub(super) fn load(state: &Path) -> Self {
+        let path = state.join(CACHE_FILE);
+        let read = fs::read(&path).ok();
+        let kept: Option<ProbeCacheFile> =
+            read.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let key = cache_key();
+        let kept = kept
+            .filter(|kept| kept.key == key)
+            .unwrap_or(ProbeCacheFile {
+                key,
+                found: BTreeMap::new(),
+            });
+        Self {
+            path,
+            file: kept,
+            is_changed: false,
+        }
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<Result<SandboxReport, String>> {
+        self.file.found.get(name).cloned()
+    }
+
+    pub(super) fn put(&mut self, name: String, held: Result<SandboxReport, String>) {
+        self.file.found.insert(name, held);
+        self.is_changed = true;
+    }
+
+    /// Keeps it; where it cannot be kept, it is tried again next time.
+    pub(super) fn save(&self) {
+        if !self.is_changed {
+            return;
+        }
+        let Some(folder) = self.path.parent() else {
+            return;
+        };
+        let _ = fs::create_dir_all(folder);
+        let written = tempfile::NamedTempFile::new_in(folder).and_then(|file| {
+            serde_json::to_writer(&file, &self.file)?;
+            file.persist(&self.path).map_err(std::io::Error::from)
+        });
+        drop(written);
+    }
+}
+
+/// Changes when anything does that the answers depend on.
+fn cache_key() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let user = rustix::process::geteuid().as_raw();
+    let own = std::env::current_exe().ok();
+    let builders = SandboxBackend::BUILDERS.iter();
+    let builders = builders.filter(|backend| backend.is_container());
+    let builders = builders.map(|backend| find_in_system(backend.name()));
+    let files = [own, find_bubblewrap()].into_iter().chain(builders);
+    let files: Vec<_> = files
+        .map(|path| {
+            let path = path?;
+            let found = fs::metadata(&path).ok()?;
+            Some((
+                path,
+                found.ino(),
+                found.mtime(),
+                found.mtime_nsec(),
+                found.len(),
+            ))
+        })
+        .collect();
+    format!("{} {user} {files:?}", boot.trim())
+}

@@ -1,0 +1,253 @@
+//! From the walls that are wished for to those that stand here: the first backend that works, or the
+//! one that was named, and what it was seen to hold.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use selvedge_core::model::{
+    ContainerSpec, SandboxBackend, SandboxProfile, SandboxReport, SandboxSpec,
+};
+
+use super::container::ContainerPlan;
+use super::paths::{SandboxPaths, canonical};
+use super::probe_cache::ProbeCache;
+use super::{WorkspaceSandbox, WorkspaceSandboxInner, caches, is_socket, probe, remove_abandoned};
+use crate::agents::env::EnvironmentMap;
+use crate::process::Supervisor;
+
+/// Where walls are to be raised.
+#[derive(Debug, Clone)]
+pub struct SandboxContext {
+    /// What may be written.
+    pub workspace: PathBuf,
+    /// Selvedge's own state.
+    pub state: PathBuf,
+    /// Says where a person's places are.
+    pub environment: EnvironmentMap,
+}
+
+/// Walls of both kinds; none where there are none.
+#[derive(Debug, Clone)]
+pub struct SandboxPair {
+    /// Around agents.
+    pub agents: Option<WorkspaceSandbox>,
+    /// Around checks.
+    pub checks: Option<WorkspaceSandbox>,
+    /// What to say of it where walls were wished for and do not stand.
+    pub unavailable_reason: Option<String>,
+}
+
+/// A run asks for walls that cannot be built here.
+#[derive(Debug, thiserror::Error)]
+#[error("the sandbox that is required cannot be built: {0}")]
+pub struct SandboxUnavailableError(pub String);
+
+/// Raises the walls that are asked for.
+///
+/// # Errors
+///
+/// When they are required, or named, and do not stand.
+pub async fn set_up_sandboxes(
+    spec: &SandboxSpec,
+    scene: &SandboxContext,
+    supervisor: &Supervisor,
+) -> Result<SandboxPair, SandboxUnavailableError> {
+    let mut raised = SandboxPair {
+        agents: None,
+        checks: None,
+        unavailable_reason: None,
+    };
+    if spec.backend == SandboxBackend::None {
+        return if spec.required {
+            Err(SandboxUnavailableError(
+                "`backend = \"none\"` asks for none".to_owned(),
+            ))
+        } else {
+            Ok(raised)
+        };
+    }
+    let state = scene.state.clone();
+    // What cannot be cleared away now may be next time.
+    let _ = tokio::task::spawn_blocking(move || remove_abandoned(&state)).await;
+    let mut remembered = ProbeCache::load(&scene.state);
+    for (sessions, profile, walls) in [
+        (SessionKind::Agent, spec.agents, &mut raised.agents),
+        (SessionKind::Check, spec.checks, &mut raised.checks),
+    ] {
+        if profile == SandboxProfile::None {
+            if spec.required {
+                return Err(SandboxUnavailableError(
+                    "the profile `none` asks for none".to_owned(),
+                ));
+            }
+            continue;
+        }
+        let mut whys = Vec::new();
+        for backend in candidate_backends(spec) {
+            let kind = SandboxVariant {
+                backend,
+                profile,
+                sessions,
+                container: &spec.container,
+            };
+            match verify(kind, scene, supervisor, &mut remembered).await {
+                Ok(held) => {
+                    *walls = Some(WorkspaceSandbox::new(kind, spec, scene, held)?);
+                    break;
+                }
+                Err(why) => whys.push(format!("{}: {why}", backend.name())),
+            }
+        }
+        if walls.is_none() {
+            let why = whys.join("; ");
+            // Whoever names one does not want to go on without it.
+            if spec.required || spec.backend != SandboxBackend::Auto {
+                return Err(SandboxUnavailableError(why));
+            }
+            raised.unavailable_reason = Some(why);
+        }
+    }
+    remembered.save();
+    Ok(raised)
+}
+
+/// Who is tried, first come first served.
+fn candidate_backends(spec: &SandboxSpec) -> Vec<SandboxBackend> {
+    let has_image = !spec.container.image.is_empty();
+    match spec.backend {
+        SandboxBackend::Auto => SandboxBackend::BUILDERS
+            .into_iter()
+            .filter(|backend| has_image || !backend.is_container())
+            .collect(),
+        SandboxBackend::None => Vec::new(),
+        one => vec![one],
+    }
+}
+
+/// Whose sessions are confined. Judges are agents that work elsewhere than in the workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionKind {
+    Agent,
+    Check,
+}
+
+impl SessionKind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Check => "check",
+        }
+    }
+}
+
+/// Walls of one kind.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SandboxVariant<'a> {
+    pub(super) backend: SandboxBackend,
+    pub(super) profile: SandboxProfile,
+    pub(super) sessions: SessionKind,
+    pub(super) container: &'a ContainerSpec,
+}
+
+impl SandboxVariant<'_> {
+    fn container_plan(self, scene: &SandboxContext) -> Result<Option<ContainerPlan>, String> {
+        let of =
+            |backend| ContainerPlan::new(backend, self.container, &scene.state, &scene.environment);
+        self.backend
+            .is_container()
+            .then(|| of(self.backend))
+            .transpose()
+    }
+
+    /// As it is remembered.
+    fn cache_name(self, contained: Option<&ContainerPlan>) -> String {
+        let essence = contained
+            .map(ContainerPlan::fingerprint)
+            .unwrap_or_default();
+        let (backend, profile) = (self.backend.name(), self.profile.name());
+        let sessions = self.sessions.name();
+        format!("{backend} {profile} {sessions} {essence}")
+            .trim_end()
+            .to_owned()
+    }
+}
+
+async fn verify(
+    kind: SandboxVariant<'_>,
+    scene: &SandboxContext,
+    supervisor: &Supervisor,
+    remembered: &mut ProbeCache,
+) -> Result<SandboxReport, String> {
+    let contained = kind.container_plan(scene)?;
+    let name = kind.cache_name(contained.as_ref());
+    if let Some(held) = remembered.get(&name) {
+        return held;
+    }
+    let held = probe::run_probe(kind, scene, supervisor).await;
+    // An image may be made at any time.
+    if held.is_ok() || contained.is_none() {
+        remembered.put(name, held.clone());
+    }
+    held
+}
+
+impl WorkspaceSandbox {
+    fn new(
+        kind: SandboxVariant<'_>,
+        spec: &SandboxSpec,
+        scene: &SandboxContext,
+        held: SandboxReport,
+    ) -> Result<Self, SandboxUnavailableError> {
+        let contained = kind
+            .container_plan(scene)
+            .map_err(SandboxUnavailableError)?;
+        let places = SandboxPaths::new(scene.environment.clone());
+        let home = places.home.clone();
+        let writable = spec.writable.iter().filter_map(|path| {
+            let path = match (path.strip_prefix("~/"), &home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                _ => PathBuf::from(path),
+            };
+            canonical(path).filter(|path| path.is_absolute())
+        });
+        let writable: Vec<PathBuf> = writable.collect();
+        let or_itself = |path: &PathBuf| canonical(path.clone()).unwrap_or_else(|| path.clone());
+        let (workspace, state) = (or_itself(&scene.workspace), or_itself(&scene.state));
+        Ok(Self {
+            inner: Arc::new(WorkspaceSandboxInner {
+                backend: kind.backend,
+                profile: kind.profile,
+                sessions: kind.sessions,
+                agent_caches: caches::agent_caches_folder(&state, &workspace),
+                workspace,
+                state,
+                opens_socket: writable.iter().any(|path| is_socket(path)),
+                writable,
+                masked: Vec::new(),
+                paths: places,
+                container: contained,
+                verified: held,
+                verification_room: None,
+            }),
+        })
+    }
+
+    /// Walls for trying out: with one more place that is masked.
+    pub(super) fn for_probe(
+        kind: SandboxVariant<'_>,
+        scene: &SandboxContext,
+        masked: PathBuf,
+    ) -> Result<Self, String> {
+        let held = SandboxReport::default();
+        let walls = Self::new(kind, &SandboxSpec::default(), scene, held);
+        let walls = walls.map_err(|refused| refused.0)?;
+        let own = WorkspaceSandboxInner {
+            agent_caches: masked.with_file_name("caches"),
+            masked: vec![masked],
+            ..Arc::unwrap_or_clone(walls.inner)
+        };
+        Ok(Self {
+            inner: Arc::new(own),
+        })
+    }
+}

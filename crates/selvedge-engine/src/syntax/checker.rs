@@ -1,0 +1,139 @@
+//! What is said of each file, after everybody who knows its language was asked.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use futures_util::future::try_join_all;
+use selvedge_syntax::{FileLanguage, SyntaxError, reason_to_doubt};
+use tokio_util::sync::CancellationToken;
+
+use super::ParserPrograms;
+use super::batch::parser_for;
+use super::session::ParserContext;
+use crate::checks::CheckError;
+
+/// A file that was laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Its name in the folder of the bench: one of ours.
+    pub file: String,
+    /// Its path in the workspace, as far as that is text.
+    pub name: String,
+    /// What it is written in.
+    pub language: FileLanguage,
+}
+
+/// What is said of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParserVerdict {
+    /// It parses.
+    Parses,
+    /// It does not.
+    Broken(SyntaxError),
+    /// It is refused, but that may be no fault; and why.
+    Unsure(SyntaxError, String),
+    /// Nobody could be asked; and why.
+    Unknown(String),
+}
+
+/// Parsers at work on one bench.
+pub struct SyntaxChecker<'a> {
+    /// Where.
+    pub context: &'a ParserContext,
+    /// Who can be asked.
+    pub programs: &'a ParserPrograms,
+}
+
+impl SyntaxChecker<'_> {
+    /// What is said of each item, in their order: each parser is asked about all its files at once,
+    /// and all parsers side by side. `round` is unique among the looks at one bench.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError`] when it is being stopped, or nothing can be stored.
+    pub async fn check(
+        &self,
+        items: &[SourceFile],
+        round: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<ParserVerdict>, CheckError> {
+        let mut by_parser: BTreeMap<Option<FileLanguage>, Vec<(usize, &SourceFile)>> =
+            BTreeMap::new();
+        for (index, item) in items.iter().enumerate() {
+            by_parser
+                .entry(external_language(item.language))
+                .or_default()
+                .push((index, item));
+        }
+        let asked = by_parser
+            .into_values()
+            .map(|group| self.check_group(group, round, cancel));
+        let mut said: Vec<(usize, ParserVerdict)> =
+            try_join_all(asked).await?.into_iter().flatten().collect();
+        said.sort_by_key(|(index, _)| *index);
+        Ok(said.into_iter().map(|(_, said)| said).collect())
+    }
+
+    async fn check_group(
+        &self,
+        group: Vec<(usize, &SourceFile)>,
+        round: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<(usize, ParserVerdict)>, CheckError> {
+        let (indices, items): (Vec<usize>, Vec<&SourceFile>) = group.into_iter().unzip();
+        let Some(language) = items.first().map(|item| item.language) else {
+            return Ok(Vec::new());
+        };
+        let Some(parser) = parser_for(language, self.programs, self.context) else {
+            let unknown =
+                ParserVerdict::Unknown(format!("nothing here parses {}", language.name()));
+            return Ok(indices
+                .into_iter()
+                .map(|index| (index, unknown.clone()))
+                .collect());
+        };
+        let name = match external_language(language) {
+            None => format!("{round}-own"),
+            Some(_) => format!("{round}-{}", language.extension()),
+        };
+        let first = self
+            .context
+            .parse_files(&parser, &items, &name, cancel)
+            .await?;
+        let mut all = Vec::with_capacity(first.len());
+        for ((index, item), said) in indices.into_iter().zip(items).zip(first) {
+            let said = self
+                .context
+                .confirm_fault(self.programs, item, said, cancel)
+                .await?;
+            all.push((index, self.apply_doubt(item, said)));
+        }
+        Ok(all)
+    }
+
+    fn apply_doubt(&self, item: &SourceFile, said: ParserVerdict) -> ParserVerdict {
+        let ParserVerdict::Broken(fault) = said else {
+            return said;
+        };
+        let bytes = fs::read(self.context.folder.join(&item.file)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        match reason_to_doubt(item.language, Path::new(&item.name), &text, &fault) {
+            Some(why) => ParserVerdict::Unsure(fault, why.to_owned()),
+            None => ParserVerdict::Broken(fault),
+        }
+    }
+}
+
+/// The language whose own program is asked first; none for those of our own parsers.
+fn external_language(language: FileLanguage) -> Option<FileLanguage> {
+    let programs = [
+        FileLanguage::Python,
+        FileLanguage::Go,
+        FileLanguage::Shell,
+        FileLanguage::Ruby,
+        FileLanguage::Php,
+        FileLanguage::Java,
+    ];
+    programs.contains(&language).then_some(language)
+}

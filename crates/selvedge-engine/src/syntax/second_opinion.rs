@@ -1,0 +1,144 @@
+//! The second opinion on what a parser crate refuses: the language's own program, which decides.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use selvedge_syntax::{FileLanguage, SyntaxError};
+use tokio_util::sync::CancellationToken;
+
+use super::batch::{BatchParser, with_script};
+use super::session::{ParserContext, ParserRun};
+use super::{ParserPrograms, ParserVerdict, SourceFile, answer, scripts};
+use crate::checks::CheckError;
+
+/// Newest first: each knows words that an older file may use as names.
+const EDITIONS: [&str; 4] = ["2024", "2021", "2018", "2015"];
+
+impl ParserContext {
+    /// What is left of a refusal.
+    pub(super) async fn confirm_fault(
+        &self,
+        found: &ParserPrograms,
+        item: &SourceFile,
+        said: ParserVerdict,
+        cancel: &CancellationToken,
+    ) -> Result<ParserVerdict, CheckError> {
+        let ParserVerdict::Broken(fault) = said else {
+            return Ok(said);
+        };
+        let file = self.folder.join(&item.file);
+        let name = format!("second-{}", item.file.replace(['/', '.'], "-"));
+        let accepts = match item.language {
+            FileLanguage::JavaScript => match &found.node {
+                None => Some(false),
+                Some(node) => {
+                    let argv = with_script(node, scripts::NODE);
+                    let parser = BatchParser::LineProtocol {
+                        argv,
+                        line: |item| item.file.clone(),
+                    };
+                    let said = self.parse_files(&parser, &[item], &name, cancel).await?;
+                    Some(said.contains(&ParserVerdict::Parses))
+                }
+            },
+            FileLanguage::Rust => match &found.rustfmt {
+                None => None,
+                // Its own word for it, and its own place, are better than those of the crate.
+                Some(rustfmt) => match self
+                    .check_with_rustfmt(rustfmt, &file, &name, cancel)
+                    .await?
+                {
+                    Some(ParserVerdict::Broken(fault)) => return Ok(ParserVerdict::Broken(fault)),
+                    said => said.map(|said| said == ParserVerdict::Parses),
+                },
+            },
+            FileLanguage::C | FileLanguage::Cpp => match &found.cc {
+                None => None,
+                Some(cc) => Some(self.is_compilable(cc, item, &name, cancel).await?),
+            },
+            _ => Some(false),
+        };
+        Ok(match accepts {
+            Some(true) => ParserVerdict::Parses,
+            Some(false) => ParserVerdict::Broken(fault),
+            None => ParserVerdict::Unsure(
+                fault,
+                "nothing here could be asked a second time".to_owned(),
+            ),
+        })
+    }
+
+    /// Whether rustfmt can read it, in any edition; none where it cannot be asked. It is given the
+    /// bytes alone, so that it looks for no modules, and no settings but our own.
+    async fn check_with_rustfmt(
+        &self,
+        rustfmt: &Path,
+        file: &Path,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<ParserVerdict>, CheckError> {
+        let settings = self.folder.join("rustfmt.toml");
+        let written = std::fs::write(&settings, "");
+        written.map_err(|error| CheckError::Infrastructure(error.to_string()))?;
+        let mut refused = None;
+        for edition in EDITIONS {
+            let args = ["--edition", edition, "--config-path"].map(OsString::from);
+            let argv = [OsString::from(rustfmt)].into_iter().chain(args);
+            let run = ParserRun {
+                name: format!("{name}-{edition}"),
+                argv: argv.chain([settings.clone().into()]).collect(),
+                input: Some(file),
+                has_user_folders: true,
+            };
+            let output = self.run(run, cancel).await?;
+            if output.code == Some(0) {
+                return Ok(Some(ParserVerdict::Parses));
+            }
+            if output.code == Some(1) && refused.is_none() {
+                refused = parse_rustfmt_error(&output.stderr);
+            }
+        }
+        Ok(refused.map(ParserVerdict::Broken))
+    }
+
+    async fn is_compilable(
+        &self,
+        cc: &Path,
+        item: &SourceFile,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<bool, CheckError> {
+        for language in ["c", "c++"] {
+            let args = ["-fsyntax-only", "-w", "-x", language, &item.file].map(OsString::from);
+            let run = ParserRun {
+                name: format!("{name}-{}", language.len()),
+                argv: [OsString::from(cc)].into_iter().chain(args).collect(),
+                input: None,
+                has_user_folders: false,
+            };
+            if self.run(run, cancel).await?.code == Some(0) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The first error that rustfmt tells of its standard input: `error: WHAT`, then its place.
+fn parse_rustfmt_error(stderr: &str) -> Option<SyntaxError> {
+    let (before, after) = stderr.split_once("--> <stdin>:")?;
+    let message = before
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("error"))?;
+    let message = message
+        .split_once(": ")
+        .map_or(message, |(_, message)| message);
+    let place = after.lines().next()?;
+    let (line, column) = place.split_once(':')?;
+    Some(SyntaxError {
+        line: line.trim().parse().ok()?,
+        column: column.trim().parse().ok(),
+        message: answer::sanitize(message),
+    })
+}

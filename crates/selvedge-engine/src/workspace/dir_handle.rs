@@ -1,0 +1,198 @@
+//! Reaching files below the workspace's root without ever leaving it. A path is walked name by name
+//! from a descriptor of the root, and no name may be a link; so a folder that was replaced by a link
+//! to somewhere else is refused, never followed, whoever replaces it and whenever.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+use std::process;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::is_repository_data;
+
+const FOLDER: OFlags = OFlags::DIRECTORY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::RDONLY);
+
+/// A folder held open, below which everything is reached.
+#[derive(Debug)]
+pub(crate) struct DirHandle {
+    root: OwnedFd,
+}
+
+impl DirHandle {
+    pub(crate) fn open_root(root: &Path) -> io::Result<Self> {
+        Ok(Self {
+            root: rustix::fs::open(root, FOLDER, Mode::empty())?,
+        })
+    }
+
+    /// Opens a plain file to read. Anything else is an error, and a pipe does not block.
+    pub(crate) fn open(&self, path: &Path) -> io::Result<File> {
+        let (folder, name) = self.parent(path)?;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::RDONLY;
+        let file = File::from(rustix::fs::openat(&folder, name, flags, Mode::empty())?);
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(Errno::LOOP.into())
+        }
+    }
+
+    pub(super) fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        let (folder, name) = self.parent(path)?;
+        let target = rustix::fs::readlinkat(&folder, name, Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()).into())
+    }
+
+    /// Writes a file beside its place and then moves it there, so that it is never half there, and
+    /// other names of an old file (hard links) keep their bytes.
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        permissions: u32,
+        bytes: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (folder, name) = self.parent(path)?;
+        let draft = temporary_name();
+        ignore_not_found(rustix::fs::unlinkat(&folder, &draft, AtFlags::empty()))?;
+        let flags =
+            OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY;
+        let mut file = File::from(rustix::fs::openat(
+            &folder,
+            &draft,
+            flags,
+            Mode::from_raw_mode(0o600),
+        )?);
+        let written = bytes(&mut file)
+            .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(permissions))?))
+            .and_then(|()| Ok(rustix::fs::renameat(&folder, &draft, &folder, name)?));
+        if written.is_err() {
+            // The first error is the one to tell.
+            let _ = rustix::fs::unlinkat(&folder, &draft, AtFlags::empty());
+        }
+        written
+    }
+
+    pub(super) fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
+        let (folder, name) = self.parent(path)?;
+        let draft = temporary_name();
+        ignore_not_found(rustix::fs::unlinkat(&folder, &draft, AtFlags::empty()))?;
+        rustix::fs::symlinkat(target, &folder, &draft)?;
+        Ok(rustix::fs::renameat(&folder, &draft, &folder, name)?)
+    }
+
+    /// Removes a file or the link itself. One that is gone already is no error.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        let (folder, name) = self.parent(path)?;
+        ignore_not_found(rustix::fs::unlinkat(&folder, name, AtFlags::empty()))
+    }
+
+    /// Removes a folder if nothing is in it, and says whether it is gone.
+    pub(super) fn remove_empty(&self, path: &Path) -> io::Result<bool> {
+        let (folder, name) = self.parent(path)?;
+        match rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+            other => ignore_not_found(other).map(|()| true),
+        }
+    }
+
+    /// Removes the folder at `path` and those in it, as far as nothing but folders is in them.
+    pub(super) fn remove_empty_folders(&self, path: &Path) -> io::Result<()> {
+        let (folder, name) = self.parent(path)?;
+        let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        if !stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory) {
+            return Ok(());
+        }
+        let opened = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())?;
+        for entry in rustix::fs::Dir::read_from(&opened)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                self.remove_empty_folders(&path.join(OsStr::from_bytes(name)))?;
+            }
+        }
+        self.remove_empty(path).map(drop)
+    }
+
+    /// Makes a folder and those above it, where they are missing.
+    pub(super) fn make_folder(&self, path: &Path) -> io::Result<()> {
+        let mut folder = self.root.try_clone()?;
+        for name in path_components(path)? {
+            match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(e) => return Err(e.into()),
+            }
+            folder = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())?;
+        }
+        Ok(())
+    }
+
+    /// Likewise, in the place of whatever else has the name of one of them: a link or a file.
+    pub(super) fn replace_with_folder(&self, path: &Path) -> io::Result<()> {
+        for folder in path.ancestors().collect::<Vec<_>>().into_iter().rev() {
+            if folder.as_os_str().is_empty() {
+                continue;
+            }
+            let (above, name) = self.parent(folder)?;
+            let stat = rustix::fs::statat(&above, name, AtFlags::SYMLINK_NOFOLLOW);
+            if stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) != FileType::Directory) {
+                self.remove(folder)?;
+            }
+            self.make_folder(folder)?;
+        }
+        Ok(())
+    }
+
+    /// Sets the permission bits of a file or folder, leaving the special ones (set-id, sticky) alone.
+    pub(super) fn set_permissions(&self, path: &Path, permissions: u32) -> io::Result<()> {
+        let (folder, name) = self.parent(path)?;
+        let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP.into());
+        }
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o7000 | permissions);
+        Ok(rustix::fs::chmodat(&folder, name, mode, AtFlags::empty())?)
+    }
+
+    fn parent<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+        let mut names = path_components(path)?;
+        let Some(last) = names.pop() else {
+            return Err(Errno::INVAL.into());
+        };
+        let mut folder = self.root.try_clone()?;
+        for name in names {
+            folder = rustix::fs::openat(&folder, name, FOLDER, Mode::empty())?;
+        }
+        Ok((folder, last))
+    }
+}
+
+/// The names in a path: only plain ones, and none that is a repository's records.
+fn path_components(path: &Path) -> io::Result<Vec<&OsStr>> {
+    path.components()
+        .map(|component| match component {
+            Component::Normal(name) if !is_repository_data(name) => Ok(name),
+            _ => Err(Errno::INVAL.into()),
+        })
+        .collect()
+}
+
+fn ignore_not_found(result: rustix::io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(Errno::NOENT) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// A name nobody uses. One writer at a time makes it unique; a crash may leave one behind, which the
+/// next restore removes like any other file that is not in the snapshot.
+fn temporary_name() -> String {
+    format!(".selvedge-{}.draft", process::id())
+}

@@ -1,0 +1,69 @@
+//! What the file system says of all files of a workspace, before and after something ran: which were written.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+use super::Workspace;
+use super::error::WorkspaceError;
+use super::fingerprint::FileFingerprint;
+use super::relative::RelativePath;
+
+/// The files that snapshots cover, and those of tool folders.
+#[derive(Debug)]
+pub(crate) struct FileStatIndex {
+    files: BTreeMap<RelativePath, FileFingerprint>,
+    folders: BTreeMap<RelativePath, u32>,
+    tools: BTreeMap<RelativePath, FileFingerprint>,
+}
+
+/// Files that were added, removed or written, relative to the workspace.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct WrittenPaths {
+    /// Of those that snapshots cover.
+    pub(crate) files: Vec<PathBuf>,
+    /// Of tool folders, but for caches and records of tools.
+    pub(crate) tools: Vec<PathBuf>,
+}
+
+impl Workspace {
+    /// Notes inode, size and times of all files. None is read.
+    pub(crate) fn capture_files(&self) -> Result<FileStatIndex, WorkspaceError> {
+        let survey = self.survey(self.rules(), &HashSet::new())?;
+        let tools = self.scan_tools(&survey.excluded);
+        Ok(FileStatIndex {
+            files: survey.files,
+            folders: survey.folders,
+            tools,
+        })
+    }
+}
+
+impl FileStatIndex {
+    /// Whether a snapshot would hold the same, without any file having been written.
+    pub(crate) fn is_same_tree(&self, after: &Self) -> bool {
+        self.files == after.files && self.folders == after.folders
+    }
+
+    /// Finds what differs in `after`, the time of the last change included: no program can set that one back.
+    pub(crate) fn find_written(&self, after: &Self) -> WrittenPaths {
+        WrittenPaths {
+            files: find_differences(&self.files, &after.files),
+            tools: find_differences(&self.tools, &after.tools),
+        }
+    }
+}
+
+fn find_differences(
+    before: &BTreeMap<RelativePath, FileFingerprint>,
+    after: &BTreeMap<RelativePath, FileFingerprint>,
+) -> Vec<PathBuf> {
+    let changed = before
+        .iter()
+        .filter(|(path, print)| after.get(*path) != Some(print))
+        .map(|(path, _)| path);
+    let added = after.keys().filter(|path| !before.contains_key(*path));
+    changed
+        .chain(added)
+        .map(|path| path.to_path_buf())
+        .collect()
+}

@@ -1,0 +1,155 @@
+//! Files and folders of a room: copied as they are, removed whatever they are.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::DOING;
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::fingerprint::FileFingerprint;
+
+pub(super) fn make_folder(path: &Path) -> Result<(), WorkspaceError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| WorkspaceError::io(DOING, path, error))
+}
+
+/// Removes a file, a link or a folder with all that is in it; folders may have been closed.
+pub(super) fn remove_all(path: &Path) -> Result<(), WorkspaceError> {
+    let removed = match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => Err(error),
+        Ok(data) if !data.is_dir() => fs::remove_file(path),
+        Ok(_) => match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                make_folders_writable(path);
+                fs::remove_dir_all(path)
+            }
+            done => done,
+        },
+    };
+    removed.map_err(|error| WorkspaceError::io("remove", path, error))
+}
+
+fn make_folders_writable(path: &Path) {
+    // Removing reports what stays closed.
+    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_folders_writable(&entry.path());
+        }
+    }
+}
+
+/// Moves a folder, if it exists, to where another one may be.
+pub(super) fn replace_with(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    if from.exists() {
+        remove_all(to)?;
+        // What the next room does not find is made again.
+        let _ = fs::rename(from, to);
+    }
+    Ok(())
+}
+
+pub(super) fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|data| data.is_dir())
+}
+
+/// Copies a file or a folder to where nothing is: modes, times and links as they are.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    make_folder(to.parent().unwrap_or(to))?;
+    let mut command = copy_command(from.parent().unwrap_or(from));
+    command.arg("-T").arg("--").arg(from).arg(to);
+    run_copy(command, to)
+}
+
+/// Copies files to the same places below another folder.
+pub(super) fn copy_files(from: &Path, to: &Path, paths: &[PathBuf]) -> Result<(), WorkspaceError> {
+    const AT_ONCE: usize = 500;
+    for some in paths.chunks(AT_ONCE) {
+        let mut command = copy_command(from);
+        command.arg("--parents").arg("--").args(some).arg(to);
+        run_copy(command, to)?;
+    }
+    Ok(())
+}
+
+/// The system's own program knows how to share blocks where the file system can.
+fn copy_command(from: &Path) -> Command {
+    let mut command = Command::new("cp");
+    command
+        .arg("-a")
+        .current_dir(from)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+fn run_copy(mut command: Command, to: &Path) -> Result<(), WorkspaceError> {
+    let output = command.output();
+    let output = output.map_err(|error| WorkspaceError::io("copy", to, error))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = said.lines().next().unwrap_or("cp failed").to_owned();
+    Err(WorkspaceError::io("copy", to, io::Error::other(why)))
+}
+
+/// The bytes below a path; no further than where they are more than `limit`.
+pub(super) fn size_of(path: &Path, limit: u64) -> u64 {
+    let mut total = 0;
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let Ok(data) = path.symlink_metadata() else {
+            continue;
+        };
+        if data.is_dir() {
+            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
+            waiting.extend(entries.map(|entry| entry.path()));
+        } else {
+            total += data.len();
+        }
+        if total > limit {
+            break;
+        }
+    }
+    total
+}
+
+/// Everything below a folder that is none, by paths that begin with `name`.
+pub(super) fn files_below(folder: &Path, name: &Path) -> Vec<(PathBuf, FileFingerprint)> {
+    let mut files = Vec::new();
+    let mut waiting = vec![(folder.to_owned(), name.to_owned())];
+    while let Some((folder, name)) = waiting.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let below: OsString = entry.file_name();
+            let path = name.join(&below);
+            let Ok(data) = entry.metadata() else { continue };
+            if data.is_dir() {
+                waiting.push((folder.join(&below), path));
+            } else {
+                files.push((path, FileFingerprint::from_metadata(&data)));
+            }
+        }
+    }
+    files
+}
+
+pub(super) fn set_modified(path: &Path, like: &fs::Metadata) -> io::Result<()> {
+    let seconds = u64::try_from(like.mtime()).unwrap_or_default();
+    let nanoseconds = u32::try_from(like.mtime_nsec()).unwrap_or_default();
+    let time: SystemTime = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
+    if path.symlink_metadata()?.is_file() {
+        let file = fs::File::open(path)?;
+        file.set_modified(time)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Snapshots of a workspace in another folder.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::DOING;
+use super::files::make_folder;
+use crate::workspace::Workspace;
+use crate::workspace::blobs::BlobReader;
+use crate::workspace::dir_handle::DirHandle;
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::ids::{BlobId, SnapshotId};
+use crate::workspace::inventory::{Inventory, StoredEntry};
+use crate::workspace::repository::Repository;
+use crate::workspace::restore::write;
+
+impl Workspace {
+    /// The same snapshots for another folder, which belongs to us: their bytes are shared, not copied. `root` is its
+    /// repository's, if this one is in a repository.
+    pub(super) fn for_other_folder(
+        &self,
+        dir: &Path,
+        root: &Path,
+        shadow_dir: &Path,
+    ) -> Result<Self, WorkspaceError> {
+        let opened = Self::open(dir, shadow_dir)?;
+        let info = opened.shadow.dir().join("objects/info");
+        make_folder(&info)?;
+        let shared = [
+            self.shadow.dir().join("objects").as_os_str().as_bytes(),
+            b"\n",
+        ]
+        .concat();
+        let alternates = info.join("alternates");
+        fs::write(&alternates, shared)
+            .map_err(|error| WorkspaceError::io(DOING, &alternates, error))?;
+        let root = fs::canonicalize(root).map_err(|e| WorkspaceError::io("find", root, e))?;
+        let is_git = self.repository.is_some();
+        Ok(Self {
+            git: self.git.clone(),
+            limits: self.limits,
+            excludes: self.excludes.clone(),
+            repository: Repository::at(&root).filter(|_| is_git),
+            ..opened
+        })
+    }
+
+    /// Writes a snapshot into this folder, which is empty, and notes what was written, so that the next snapshot need
+    /// not store it again.
+    pub(super) fn write_snapshot(&self, tree: &SnapshotId) -> Result<(), WorkspaceError> {
+        let _held = self.shadow.lock()?;
+        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let target = self.restore_target(tree, &mut blobs)?;
+        let failed = |path: &Path, error| WorkspaceError::io(DOING, &self.dir.join(path), error);
+        let anchor =
+            DirHandle::open_root(&self.dir).map_err(|error| failed(Path::new(""), error))?;
+        for path in target.folders.keys() {
+            anchor
+                .make_folder(path)
+                .map_err(|error| failed(path, error))?;
+        }
+        let mut files = BTreeMap::new();
+        for (path, wanted) in target.files {
+            write(&anchor, &mut blobs, &path, &wanted).map_err(|error| failed(&path, error))?;
+            let data = self.dir.join(&*path).symlink_metadata();
+            let data = data.map_err(|error| failed(&path, error))?;
+            let stored = StoredEntry {
+                fingerprint: FileFingerprint::from_metadata(&data),
+                blob: wanted.blob,
+                is_settled: false,
+            };
+            files.insert(path, stored);
+        }
+        for (path, bits) in target.folders.iter().rev() {
+            let set = anchor.set_permissions(path, *bits);
+            set.map_err(|error| failed(path, error))?;
+        }
+        let inventory = Inventory {
+            tree: tree.clone(),
+            manifest: BlobId::of(&target.manifest.to_bytes()),
+            files,
+        };
+        inventory.save(&self.shadow.inventory())
+    }
+
+    /// The paths of files that differ between two snapshots.
+    pub(super) fn differing_paths(
+        &self,
+        from: &SnapshotId,
+        to: &SnapshotId,
+    ) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let differences = self.differences(from, to)?;
+        Ok(differences.into_iter().map(|file| file.path).collect())
+    }
+
+    pub(super) fn remove_empty_folders_above(&self, paths: &[PathBuf]) {
+        let folders: BTreeSet<&Path> = paths
+            .iter()
+            .flat_map(|path| path.ancestors().skip(1))
+            .filter(|path| !path.as_os_str().is_empty())
+            .collect();
+        for folder in folders.into_iter().rev() {
+            // One that is not empty stays.
+            let _ = fs::remove_dir(self.dir.join(folder));
+        }
+    }
+}

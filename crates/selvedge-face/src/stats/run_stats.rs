@@ -1,0 +1,186 @@
+//! What statistics need of one run: small, and made from nothing but the fold of its journal.
+
+use std::collections::BTreeMap;
+
+use selvedge_core::guard::{FindingKind, FindingSeverity};
+use selvedge_core::machine::Run;
+use selvedge_core::model::{Cost, Outcome, RunId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How a run ended, as far as the loop has a share in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunCategory {
+    /// Verified, and no attempt before had failed.
+    FirstAttempt,
+    /// Verified after a verification had failed.
+    #[serde(rename = "rescued")]
+    Recovered,
+    /// Verified or rejected by a person alone, or it waits for one.
+    ByAPerson,
+    /// Verification failed to the last.
+    #[serde(rename = "not_rescued")]
+    NotRecovered,
+    /// Nothing was checked.
+    Unchecked,
+    /// The agent or the machinery failed, or somebody stopped it: nothing to judge.
+    NotJudged,
+    /// It is not over.
+    Open,
+}
+
+/// One check over all attempts of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckStats {
+    /// How often it ran.
+    pub runs: u32,
+    /// How often it failed.
+    pub failures: u32,
+    /// How often it passed and failed on the same bytes.
+    pub flaky: u32,
+    /// Milliseconds, over all.
+    pub total_ms: u64,
+    /// Milliseconds of the slowest.
+    pub slowest_ms: u64,
+    /// Whether it failed in one attempt and passed in a later one.
+    pub mended: bool,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunStats {
+    /// Which.
+    pub run_id: RunId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who began.
+    pub agent: String,
+    /// The model that answered last.
+    pub model: Option<String>,
+    /// Where.
+    pub workspace: String,
+    /// How it ended.
+    pub ending: RunCategory,
+    /// The outcome in the wire's word, where it is over.
+    pub outcome: Option<Outcome>,
+    /// Attempts that were verified.
+    pub attempts: u32,
+    /// What the attempts up to the first report cost.
+    pub first_cost: Cost,
+    /// What all that came afterwards cost.
+    pub retry_cost: Cost,
+    /// Tokens in.
+    pub tokens_in: u64,
+    /// Tokens out.
+    pub tokens_out: u64,
+    /// By label.
+    pub checks: BTreeMap<String, CheckStats>,
+    /// What the guard noticed, and how much of it weighs.
+    pub guard: Vec<(FindingKind, FindingSeverity)>,
+}
+
+impl RunStats {
+    /// All that the whole cost.
+    pub fn cost(&self) -> Cost {
+        self.first_cost + self.retry_cost
+    }
+
+    /// Of a run as it stands.
+    pub fn from_run(run: &Run) -> Self {
+        let usage = run.usage();
+        let first_report = run
+            .verified_attempts()
+            .next()
+            .map(|(attempt, _)| attempt.run_number);
+        let (mut first_cost, mut retry_cost) = (Cost::ZERO, Cost::ZERO);
+        for attempt in &run.attempts {
+            if first_report.is_none_or(|first| attempt.run_number <= first) {
+                first_cost = first_cost + attempt.cost();
+            } else {
+                retry_cost = retry_cost + attempt.cost();
+            }
+        }
+        if run.lost_judgements > 0 {
+            retry_cost = retry_cost + Cost::UNKNOWN;
+        }
+        let mut models = run.sessions().rev();
+        Self {
+            run_id: run.run_id,
+            created_at: run.created_at,
+            agent: run.spec.agent.name.clone(),
+            model: models.find_map(|session| session.model.clone()),
+            workspace: run.spec.workspace.to_string_lossy().into_owned(),
+            ending: categorize_run(run),
+            outcome: run.finished.then(|| run.outcome()),
+            attempts: run.used_attempts(),
+            first_cost,
+            retry_cost,
+            tokens_in: usage.tokens_in(),
+            tokens_out: usage.tokens_out(),
+            checks: check_stats(run),
+            guard: guard_findings(run),
+        }
+    }
+}
+
+fn categorize_run(run: &Run) -> RunCategory {
+    if run.review.is_some() {
+        return RunCategory::ByAPerson;
+    }
+    if !run.finished {
+        return RunCategory::Open;
+    }
+    match run.outcome() {
+        Outcome::Verified => {
+            let passed = |status| {
+                use selvedge_core::model::ReportStatus as S;
+                matches!(status, S::Pass | S::Skip | S::AutoPass)
+            };
+            let mut reports = run
+                .verified_attempts()
+                .map(|(_, report)| passed(report.status));
+            let first = reports.next().unwrap_or(false);
+            let last = reports.next_back();
+            match (first, last) {
+                (true, None) => RunCategory::FirstAttempt,
+                (false, Some(true)) => RunCategory::Recovered,
+                (true, Some(_)) | (false, _) => RunCategory::ByAPerson,
+            }
+        }
+        Outcome::Unchecked => RunCategory::Unchecked,
+        Outcome::NeedsReview => RunCategory::ByAPerson,
+        Outcome::MaxRetriesExhausted | Outcome::Stuck | Outcome::Tampered | Outcome::Unchanged => {
+            RunCategory::NotRecovered
+        }
+        Outcome::Budget if run.used_attempts() > 0 => RunCategory::NotRecovered,
+        _ => RunCategory::NotJudged,
+    }
+}
+
+fn check_stats(run: &Run) -> BTreeMap<String, CheckStats> {
+    let mut all: BTreeMap<String, CheckStats> = BTreeMap::new();
+    let mut failing: BTreeMap<String, bool> = BTreeMap::new();
+    for check in run
+        .verified_attempts()
+        .flat_map(|(_, report)| &report.checks)
+    {
+        let label = check.label().to_owned();
+        let failed = check.status.is_failure();
+        let before = failing.insert(label.clone(), failed);
+        let facts = all.entry(label).or_default();
+        facts.runs += 1;
+        facts.failures += u32::from(failed);
+        facts.flaky += u32::from(check.marks.flaky);
+        facts.total_ms = facts.total_ms.saturating_add(check.duration_ms);
+        facts.slowest_ms = facts.slowest_ms.max(check.duration_ms);
+        facts.mended |= before == Some(true) && !failed;
+    }
+    all
+}
+
+fn guard_findings(run: &Run) -> Vec<(FindingKind, FindingSeverity)> {
+    let reports = run.attempts.iter().filter_map(|it| it.report.as_ref());
+    let findings = reports.filter_map(|report| report.guard.as_ref());
+    let findings = findings.flat_map(|guard| &guard.findings);
+    findings.map(|it| (it.kind, it.strength)).collect()
+}

@@ -1,0 +1,240 @@
+//! Who is in: a cookie that no script can read and no other site makes the browser send, and a token
+//! in every form that only our own pages know.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{ConnectInfo, Query, Request, State};
+use axum::http::header::{COOKIE, HeaderMap, SET_COOKIE};
+use axum::http::{Extensions, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use selvedge_core::format::hex;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::respond::{FormResult, form_fields, redirect_to, render_page};
+use super::{Dashboard, LoginMethod, SharedDashboard};
+use crate::backend::DashboardUser;
+use crate::pages::{LoginPage, NavItem, PageFrame};
+
+/// Somebody who is in.
+#[derive(Debug, Clone)]
+pub(super) struct LoginSession {
+    pub(super) user: DashboardUser,
+    /// Whether there are machines to look at.
+    pub(super) has_fleet: bool,
+    /// What the tokens of this visitor's forms are made from; never on a page itself.
+    csrf: String,
+    cookie: String,
+}
+
+/// Numbers the tokens that this program gave out: none is given twice, so none can be guessed at from
+/// many answers.
+static ISSUED_TOKENS: AtomicU64 = AtomicU64::new(0);
+
+impl LoginSession {
+    /// A token for the forms of one page.
+    pub(super) fn form_token(&self) -> String {
+        let number = ISSUED_TOKENS.fetch_add(1, Ordering::Relaxed);
+        let now = Timestamp::now().as_nanosecond();
+        self.token_for_salt(&format!("{number}-{now}"))
+    }
+
+    fn token_for_salt(&self, salt: &str) -> String {
+        let seal = Sha256::digest(format!("{} on form {salt}", self.csrf));
+        format!("{salt}.{}", hex(&seal))
+    }
+
+    /// Whether a form was made for this visitor.
+    pub(super) fn accepts_form_token(&self, token: &str) -> bool {
+        let salt = token.split_once('.').map_or("", |(salt, _)| salt);
+        // Hashes of both are compared, so that how long it takes says nothing.
+        let ours = self.token_for_salt(salt);
+        Sha256::digest(token.as_bytes()) == Sha256::digest(ours.as_bytes())
+    }
+}
+
+/// Longest cookie or token that is looked at, in bytes.
+const MAX_SECRET_BYTES: usize = 512;
+
+/// Lets in who is in already, and sends everybody else to the door.
+pub(super) async fn require_login(
+    State(face): State<SharedDashboard>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let from = client_address(request.extensions());
+    let Some(inside) = find_session(&face, request.headers(), from).await else {
+        return login_page(&face, StatusCode::UNAUTHORIZED, "");
+    };
+    request.extensions_mut().insert(inside);
+    next.run(request).await
+}
+
+/// Where a request comes from, as far as whoever serves the pages says so.
+fn client_address(extensions: &Extensions) -> IpAddr {
+    let info = extensions.get::<ConnectInfo<SocketAddr>>();
+    info.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip())
+}
+
+async fn find_session(face: &Dashboard, headers: &HeaderMap, from: IpAddr) -> Option<LoginSession> {
+    let cookie = find_cookie(headers, face.authenticator.cookie_name())?;
+    let visitor = face.authenticator.find_user(&cookie, from).await?;
+    let csrf = hex(&Sha256::digest(format!("csrf of {cookie}")));
+    Some(LoginSession {
+        user: visitor,
+        has_fleet: face.has_fleet,
+        csrf,
+        cookie,
+    })
+}
+
+fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let all = headers.get_all(COOKIE).into_iter();
+    let pairs = all.filter_map(|value| value.to_str().ok());
+    let found = pairs
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(known, _)| *known == name);
+    let (_, value) = found?;
+    (value.len() <= MAX_SECRET_BYTES).then(|| value.to_owned())
+}
+
+/// The page at the door.
+fn login_page(face: &Dashboard, status: StatusCode, refused: &str) -> Response {
+    let door = LoginPage {
+        frame: PageFrame::new("Come in", NavItem::Other, None),
+        asks: face.authenticator.login_method() == LoginMethod::Token,
+        refused: refused.to_owned(),
+        entered: false,
+    };
+    render_page(status, &door)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LoginLinkQuery {
+    token: String,
+}
+
+/// `GET /login`: the door, or the way in by a link that works once.
+pub(super) async fn get_login(
+    State(face): State<SharedDashboard>,
+    extensions: Extensions,
+    link: Result<Query<LoginLinkQuery>, QueryRejection>,
+) -> Response {
+    let token = link.map(|Query(link)| link.token).unwrap_or_default();
+    match face.authenticator.login_method() {
+        LoginMethod::OneTimeLink if !token.is_empty() => {
+            log_in(&face, &token, client_address(&extensions)).await
+        }
+        _ => login_page(&face, StatusCode::OK, ""),
+    }
+}
+
+/// `POST /login`: the way in by a token that is typed.
+pub(super) async fn post_login(
+    State(face): State<SharedDashboard>,
+    extensions: Extensions,
+    sent: FormResult,
+) -> Response {
+    match face.authenticator.login_method() {
+        LoginMethod::Token => {
+            log_in(
+                &face,
+                form_fields(sent).token.trim(),
+                client_address(&extensions),
+            )
+            .await
+        }
+        LoginMethod::OneTimeLink => login_page(&face, StatusCode::NOT_FOUND, ""),
+    }
+}
+
+async fn log_in(face: &Dashboard, secret: &str, from: IpAddr) -> Response {
+    if secret.len() > MAX_SECRET_BYTES {
+        return login_page(face, StatusCode::UNAUTHORIZED, "That is no token.");
+    }
+    let value = match face.authenticator.log_in(secret, from).await {
+        Ok(value) => value,
+        Err(why) => return login_page(face, StatusCode::UNAUTHORIZED, &why),
+    };
+    // A page and no redirect: the cookie is not sent along on a way that began at another site.
+    let entered = LoginPage {
+        frame: PageFrame::new("You are in", NavItem::Other, None),
+        asks: false,
+        refused: String::new(),
+        entered: true,
+    };
+    with_cookie(face, &value, "", render_page(StatusCode::OK, &entered))
+}
+
+/// `POST /logout`.
+pub(super) async fn post_logout(
+    State(face): State<SharedDashboard>,
+    axum::Extension(inside): axum::Extension<LoginSession>,
+    sent: FormResult,
+) -> Response {
+    if !inside.accepts_form_token(&form_fields(sent).csrf) {
+        return redirect_to("/");
+    }
+    face.authenticator.log_out(&inside.cookie).await;
+    with_cookie(&face, "", "; Max-Age=0", redirect_to("/login"))
+}
+
+fn with_cookie(face: &Dashboard, value: &str, more: &str, mut response: Response) -> Response {
+    let secure = if face.authenticator.is_secure() {
+        "; Secure"
+    } else {
+        ""
+    };
+    let cookie = format!(
+        "{}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{more}",
+        face.authenticator.cookie_name()
+    );
+    match HeaderValue::from_str(&cookie) {
+        Ok(cookie) => {
+            response.headers_mut().append(SET_COOKIE, cookie);
+            response
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(csrf: &str) -> LoginSession {
+        let visitor = DashboardUser {
+            name: "ada".to_owned(),
+            can_act: true,
+            tenant: None,
+        };
+        let (csrf, cookie) = (csrf.to_owned(), String::new());
+        LoginSession {
+            has_fleet: false,
+            user: visitor,
+            csrf,
+            cookie,
+        }
+    }
+
+    #[test]
+    fn a_form_is_known_by_its_visitor_alone_and_no_two_pages_bear_the_same_token() {
+        let (ada, bob) = (of("a"), of("b"));
+        let (one, two) = (ada.form_token(), ada.form_token());
+        assert_ne!(one, two);
+        assert!(ada.accepts_form_token(&one) && ada.accepts_form_token(&two));
+        assert!(
+            !bob.accepts_form_token(&one)
+                && !ada.accepts_form_token("")
+                && !ada.accepts_form_token("a")
+        );
+        let other_salt = format!("1-1.{}", one.split_once('.').unwrap().1);
+        assert!(!ada.accepts_form_token(&other_salt));
+    }
+}

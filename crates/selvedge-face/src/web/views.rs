@@ -1,0 +1,318 @@
+//! The pages to look at.
+
+use axum::Extension;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use selvedge_core::machine::Run;
+use serde::Deserialize;
+
+use super::auth::LoginSession;
+use super::outputs::patch_response;
+use super::respond::{PageResult, page_frame, render_error, render_page};
+use super::{Dashboard, SharedDashboard};
+use crate::backend::{
+    DashboardError, DiffContent, DiffRange, LiveActivity, TaskDetail, TaskHistory, TaskQuery,
+    TaskQueryParams,
+};
+use crate::pages::{
+    ActivityItem, DiffPage, FleetPage, NavItem, PageFrame, StatsPage, TaskDetailPage, TaskListPage,
+    items_from_events, parse_transcript,
+};
+use crate::stats::{StatsPeriod, StatsReport};
+use crate::text::single_line;
+
+/// A query that was read, whatever stands in it.
+type QueryResult<T> = Result<Query<T>, QueryRejection>;
+
+/// How much of what an agent printed is looked at for its last moments, in bytes.
+const LIVE_BYTES: u64 = 48 * 1024;
+
+fn query_or_default<T: Default>(asked: QueryResult<T>) -> T {
+    asked.map(|Query(query)| query).unwrap_or_default()
+}
+
+/// A trouble on its page.
+pub(super) fn error_page(inside: &LoginSession) -> impl Fn(DashboardError) -> Response {
+    |error| render_error(Some(inside), &error)
+}
+
+/// The frame of a page that tells news.
+async fn live_frame(
+    face: &Dashboard,
+    inside: &LoginSession,
+    title: &str,
+    here: NavItem,
+    task: Option<&str>,
+) -> Result<PageFrame, Response> {
+    let pulse = face.backend.change_token(&inside.user, task).await;
+    let pulse = pulse.map_err(error_page(inside))?;
+    let live = task.map_or_else(|| "/events".to_owned(), |id| format!("/events?task={id}"));
+    Ok(PageFrame {
+        live,
+        pulse,
+        ..page_frame(inside, title, here)
+    })
+}
+
+/// `GET /`.
+pub(super) async fn tasks(
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
+    asked: QueryResult<TaskQueryParams>,
+) -> PageResult {
+    let query = TaskQuery::from(query_or_default(asked));
+    let frame = live_frame(&face, &inside, "Tasks", NavItem::Tasks, None).await?;
+    let tasks = face.backend.tasks(&inside.user, &query).await;
+    let tasks = tasks.map_err(error_page(&inside))?;
+    let shown = TaskListPage::new(frame, &query, &tasks, Timestamp::now());
+    Ok(render_page(StatusCode::OK, &shown))
+}
+
+/// One task, as its name in the address says.
+pub(super) async fn find_task(
+    face: &Dashboard,
+    inside: &LoginSession,
+    id: &str,
+) -> Result<TaskDetail, Response> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if !id.bytes().all(plain) || id.len() > 64 {
+        let error = DashboardError::NotFound("that is no task's name".to_owned());
+        return Err(error_page(inside)(error));
+    }
+    let task = face.backend.task(&inside.user, id).await;
+    task.map_err(error_page(inside))
+}
+
+/// The run of a task that is one.
+pub(super) fn run_of<'a>(inside: &LoginSession, task: &'a TaskDetail) -> Result<&'a Run, Response> {
+    match &task.history {
+        TaskHistory::Run(run) => Ok(run),
+        TaskHistory::NotStarted => {
+            let error = DashboardError::NotFound("it has not begun".to_owned());
+            Err(error_page(inside)(error))
+        }
+        TaskHistory::Plan { .. } | TaskHistory::Subtasks { .. } => {
+            let error = DashboardError::NotFound(
+                "a plan has parts, each with a page of its own".to_owned(),
+            );
+            Err(error_page(inside)(error))
+        }
+    }
+}
+
+/// `GET /tasks/{id}`.
+pub(super) async fn task(
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
+    Path(id): Path<String>,
+) -> PageResult {
+    let pulse = face.backend.change_token(&inside.user, Some(&id)).await;
+    let task = find_task(&face, &inside, &id).await?;
+    let title = single_line(&task.row.description, 60);
+    let frame = PageFrame {
+        live: format!("/events?task={}", task.row.id),
+        pulse: pulse.map_err(error_page(&inside))?,
+        ..page_frame(&inside, &title, NavItem::Tasks)
+    };
+    let live = live_activity(&face, &task).await;
+    let shown = TaskDetailPage::new(frame, &task, live, Timestamp::now());
+    Ok(render_page(StatusCode::OK, &shown))
+}
+
+/// What an open session did last. What cannot be read is left out: it is no evidence.
+async fn live_activity(face: &Dashboard, task: &TaskDetail) -> Vec<ActivityItem> {
+    let (run, output) = match &task.live {
+        LiveActivity::Unknown => return Vec::new(),
+        LiveActivity::Activity(events) => return items_from_events(events),
+        LiveActivity::Transcript(run, output) => (*run, output),
+    };
+    let end = async {
+        let known = face.backend.output(run, output, 0, 0).await.ok()?;
+        let from = known.total.saturating_sub(LIVE_BYTES);
+        let length = usize::try_from(LIVE_BYTES).ok()?;
+        let slice = face.backend.output(run, output, from, length).await.ok()?;
+        Some(parse_transcript(&slice.bytes, from == 0))
+    };
+    end.await.unwrap_or_default()
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct DiffQuery {
+    from: String,
+    /// `patch` for a file of its bytes.
+    r#as: String,
+}
+
+/// An address that there is not.
+pub(super) async fn not_found() -> Response {
+    let error = DashboardError::NotFound("this address leads nowhere".to_owned());
+    render_error(None, &error)
+}
+
+/// `GET /tasks/{id}/attempts/{number}/diff`.
+pub(super) async fn attempt_diff(
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
+    Path((id, number)): Path<(String, u32)>,
+    asked: QueryResult<DiffQuery>,
+) -> PageResult {
+    let task = find_task(&face, &inside, &id).await?;
+    let run = run_of(&inside, &task)?;
+    let asked = query_or_default(asked);
+    let since_start = asked.from == "start";
+    let between = if since_start {
+        DiffRange::SinceStart(number)
+    } else {
+        DiffRange::Attempt(number)
+    };
+    let diff = face.backend.diff(&task, run.run_id, between).await;
+    let diff = diff.map_err(error_page(&inside))?;
+    if asked.r#as == "patch" {
+        let since = if since_start { "-since-start" } else { "" };
+        let name = format!("{}-attempt-{number}{since}.patch", task.row.short);
+        return patch_response(&inside, &name, diff);
+    }
+    let base = format!("/tasks/{id}/attempts/{number}/diff");
+    let other = if since_start {
+        (base.clone(), format!("What attempt {number} changed"))
+    } else {
+        let other = format!("{base}?from=start");
+        (other, "Against the start".to_owned())
+    };
+    let heading = if since_start {
+        format!("After attempt {number}, against the start")
+    } else {
+        format!("What attempt {number} changed")
+    };
+    let raw = if since_start {
+        format!("{base}?from=start&as=patch")
+    } else {
+        format!("{base}?as=patch")
+    };
+    let all = (format!("/tasks/{id}/diff"), "All that changed".to_owned());
+    let shown = DiffHeader {
+        heading,
+        other: vec![other, all],
+        raw,
+    };
+    Ok(show_diff(&inside, &task, shown, &diff))
+}
+
+/// All that a task changed.
+pub(super) async fn full_diff(
+    face: &Dashboard,
+    inside: &LoginSession,
+    task: &TaskDetail,
+) -> Result<DiffContent, Response> {
+    let run = match &task.history {
+        // It is kept with the plan itself, which has no run of its own.
+        TaskHistory::Subtasks { .. } => {
+            let none = |_| DashboardError::NotFound("that is no task's name".to_owned());
+            let id = task.row.id.parse().map_err(none);
+            id.map_err(error_page(inside))?
+        }
+        _ => run_of(inside, task)?.run_id,
+    };
+    let diff = face.backend.diff(task, run, DiffRange::Whole).await;
+    diff.map_err(error_page(inside))
+}
+
+/// `GET /tasks/{id}/diff`.
+pub(super) async fn task_diff(
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
+    Path(id): Path<String>,
+) -> PageResult {
+    let task = find_task(&face, &inside, &id).await?;
+    let diff = full_diff(&face, &inside, &task).await?;
+    let other = if let TaskHistory::Subtasks { parts, .. } = &task.history {
+        let begun = parts.iter();
+        let begun = begun.filter_map(|part| Some((part.task.as_ref()?, single_line(&part.id, 40))));
+        begun
+            .map(|(task, id)| (format!("/tasks/{task}"), id))
+            .collect()
+    } else {
+        let attempts = run_of(&inside, &task)?.attempts.iter();
+        let each = attempts.map(|attempt| {
+            let number = attempt.run_number;
+            let address = format!("/tasks/{id}/attempts/{number}/diff");
+            (address, format!("Attempt {number}"))
+        });
+        each.collect()
+    };
+    let shown = DiffHeader {
+        heading: "All that changed".to_owned(),
+        other,
+        raw: format!("/tasks/{id}/download/patch"),
+    };
+    Ok(show_diff(&inside, &task, shown, &diff))
+}
+
+/// Which diff is shown, and where the others are.
+struct DiffHeader {
+    heading: String,
+    other: Vec<(String, String)>,
+    raw: String,
+}
+
+fn show_diff(
+    inside: &LoginSession,
+    task: &TaskDetail,
+    shown: DiffHeader,
+    diff: &DiffContent,
+) -> Response {
+    let id = &task.row.id;
+    let back = (
+        format!("/tasks/{id}"),
+        single_line(&task.row.description, 80),
+    );
+    let frame = page_frame(inside, &shown.heading, NavItem::Tasks);
+    let shown = DiffPage::new(frame, shown.heading, back, shown.other, shown.raw, diff);
+    render_page(StatusCode::OK, &shown)
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct StatsQuery {
+    days: String,
+}
+
+/// `GET /stats`.
+pub(super) async fn stats(
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
+    asked: QueryResult<StatsQuery>,
+) -> PageResult {
+    let days = query_or_default(asked)
+        .days
+        .parse()
+        .ok()
+        .filter(|days| *days <= 36_500);
+    let facts = face.backend.run_stats(&inside.user).await;
+    let facts = facts.map_err(error_page(&inside))?;
+    let since = StatsPeriod::last_days(days, Timestamp::now());
+    let figures = StatsReport::from_runs(&facts, since, &TimeZone::system());
+    let frame = page_frame(&inside, "What the loop buys", NavItem::Stats);
+    let shown = StatsPage::new(frame, &figures, days);
+    Ok(render_page(StatusCode::OK, &shown))
+}
+
+/// `GET /fleet`.
+pub(super) async fn fleet(
+    State(face): State<SharedDashboard>,
+    Extension(inside): Extension<LoginSession>,
+) -> PageResult {
+    let fleet = face.backend.fleet(&inside.user).await;
+    let Some(fleet) = fleet.map_err(error_page(&inside))? else {
+        let error = DashboardError::NotFound("there is one machine, and you sit at it".to_owned());
+        return Err(error_page(&inside)(error));
+    };
+    let frame = live_frame(&face, &inside, "Fleet", NavItem::Fleet, None).await?;
+    let shown = FleetPage::new(frame, &fleet, Timestamp::now());
+    Ok(render_page(StatusCode::OK, &shown))
+}

@@ -1,0 +1,265 @@
+//! The table of all operations: what is not here is not served.
+
+use std::sync::Arc;
+
+use axum::routing::{MethodRouter, delete, get, head, post};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use selvedge_core::model::{Report, Task};
+use selvedge_core::protocol::{
+    CancelRequest, IssuedToken, JournalPage, ReportPage, ReviewRequest, Scope, SubmitAnswer,
+    TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WorkerPage,
+};
+
+use selvedge_face::stats::StatsReport;
+
+use super::views::{AttemptPage, FilePage, HubStats, LogPage};
+use super::{blobs, events, fleet, openapi, probes, reports, tasks, tokens};
+use crate::hub::Hub;
+use crate::session;
+
+/// Who may use an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationAccess {
+    /// Anybody: it tells nothing of anybody's tasks.
+    Open,
+    /// Tokens with one of these scopes, or with one that includes it.
+    Scopes(&'static [Scope]),
+}
+
+type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
+
+/// One operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation {
+    /// `GET`, `POST`, ….
+    pub method: &'static str,
+    /// With `{…}` for what varies.
+    pub path: &'static str,
+    /// Who may.
+    pub access: OperationAccess,
+    /// What it does, in a sentence.
+    pub summary: &'static str,
+    /// What may be asked for behind the `?`, and what it means.
+    pub query: &'static [(&'static str, &'static str)],
+    /// What it takes.
+    pub(crate) request_schema: Option<SchemaFn>,
+    /// What it gives when all is well: the status, the media type, and the form of JSON.
+    pub(crate) response: (u16, &'static str, Option<SchemaFn>),
+    pub(crate) route: fn() -> MethodRouter<Arc<Hub>>,
+}
+
+fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+const JSON: &str = "application/json";
+const BYTES: &str = "application/octet-stream";
+const STREAM: &str = "text/event-stream";
+const READ: OperationAccess = OperationAccess::Scopes(&[Scope::Read]);
+const SUBMIT: OperationAccess = OperationAccess::Scopes(&[Scope::Submit]);
+const WORKER: OperationAccess = OperationAccess::Scopes(&[Scope::Worker]);
+/// What a worker needs that goes on with a task, too.
+const READ_OR_WORKER: OperationAccess = OperationAccess::Scopes(&[Scope::Read, Scope::Worker]);
+const ADMIN: OperationAccess = OperationAccess::Scopes(&[Scope::Admin]);
+const PAGE_QUERY: &[(&str, &str)] = &[
+    ("after", "the last one that is known"),
+    ("limit", "at most so many"),
+];
+
+const LIST_QUERY: &[(&str, &str)] = &[
+    (
+        "state",
+        "in this state, or in one of several with commas between",
+    ),
+    ("outcome", "with this outcome"),
+    ("agent", "that name this agent"),
+    ("worker", "held, or last held, by this worker"),
+    ("label", "that ask for this label"),
+    ("q", "with this in their description or place"),
+    ("limit", "at most so many, 1 to 500; 50 when absent"),
+    ("cursor", "where the page before ended"),
+];
+
+const fn operation(
+    method: &'static str,
+    path: &'static str,
+    access: OperationAccess,
+    about: &'static str,
+    route: fn() -> MethodRouter<Arc<Hub>>,
+) -> Operation {
+    Operation {
+        method,
+        path,
+        access,
+        summary: about,
+        query: &[],
+        request_schema: None,
+        response: (200, JSON, None),
+        route,
+    }
+}
+
+impl Operation {
+    const fn query(mut self, query: &'static [(&'static str, &'static str)]) -> Self {
+        self.query = query;
+        self
+    }
+
+    const fn request_schema(mut self, takes: SchemaFn) -> Self {
+        self.request_schema = Some(takes);
+        self
+    }
+
+    const fn response_schema(mut self, status: u16, gives: SchemaFn) -> Self {
+        self.response = (status, JSON, Some(gives));
+        self
+    }
+
+    const fn plain_response(mut self, status: u16, media: &'static str) -> Self {
+        self.response = (status, media, None);
+        self
+    }
+}
+
+/// All of them.
+pub const OPERATIONS: &[Operation] = &[
+    operation("POST", "/api/v1/tasks", SUBMIT, "Submits a task.", || post(tasks::submit))
+        .request_schema(schema_of::<Task>)
+        .response_schema(201, schema_of::<SubmitAnswer>),
+    operation("GET", "/api/v1/tasks", READ, "Lists tasks, the newest first.", || get(tasks::list))
+        .query(LIST_QUERY)
+        .response_schema(200, schema_of::<TaskPage>),
+    operation("GET", "/api/v1/tasks/{id}", READ, "Shows a task.", || get(tasks::show))
+        .response_schema(200, schema_of::<TaskRow>),
+    operation("POST", "/api/v1/tasks/{id}/cancel", SUBMIT, "Stops a task for good.", || {
+        post(tasks::cancel)
+    })
+    .request_schema(schema_of::<CancelRequest>)
+    .response_schema(202, schema_of::<TaskRow>),
+    operation(
+        "POST",
+        "/api/v1/tasks/{id}/retry",
+        SUBMIT,
+        "Submits a task that is over once more, as a new one that names it.",
+        || post(tasks::retry),
+    )
+    .response_schema(201, schema_of::<SubmitAnswer>),
+    operation(
+        "POST",
+        "/api/v1/tasks/{id}/review",
+        SUBMIT,
+        "Decides on work that waits for a person.",
+        || post(tasks::review),
+    )
+    .request_schema(schema_of::<ReviewRequest>)
+    .response_schema(200, schema_of::<TaskRow>),
+    operation("GET", "/api/v1/tasks/{id}/result", READ, "How a task ended.", || {
+        get(reports::show_result)
+    })
+    .response_schema(200, schema_of::<TaskResult>),
+    operation("GET", "/api/v1/tasks/{id}/reports", READ, "All reports of a task.", || {
+        get(reports::list_reports)
+    })
+    .response_schema(200, schema_of::<ReportPage>),
+    operation(
+        "GET",
+        "/api/v1/tasks/{id}/reports/{number}",
+        READ,
+        "One report: by its run number, or `latest`.",
+        || get(reports::show_report),
+    )
+    .response_schema(200, schema_of::<Report>),
+    operation("GET", "/api/v1/tasks/{id}/runs", READ, "The attempts of a task.", || {
+        get(reports::list_attempts)
+    })
+    .response_schema(200, schema_of::<AttemptPage>),
+    operation("GET", "/api/v1/tasks/{id}/journal", READ_OR_WORKER, "The journal of a task's run.", || {
+        get(reports::journal)
+    })
+    .query(PAGE_QUERY)
+    .response_schema(200, schema_of::<JournalPage>),
+    operation("GET", "/api/v1/tasks/{id}/log", READ, "The hub's own log of a task.", || {
+        get(reports::log)
+    })
+    .query(PAGE_QUERY)
+    .response_schema(200, schema_of::<LogPage>),
+    operation(
+        "GET",
+        "/api/v1/tasks/{id}/events",
+        READ,
+        "What happens in a task, live: `journal`, `activity` and `state`. Goes on after `Last-Event-ID`.",
+        || get(events::stream),
+    )
+    .plain_response(200, STREAM),
+    operation("GET", "/api/v1/tasks/{id}/files", READ_OR_WORKER, "The files of a task.", || {
+        get(reports::files)
+    })
+    .response_schema(200, schema_of::<FilePage>),
+    operation("GET", "/api/v1/tasks/{id}/files/content", READ_OR_WORKER, "The bytes of a file.", || {
+        get(reports::download_file)
+    })
+    .query(&[("name", "the file's name")])
+    .plain_response(200, BYTES),
+    operation("GET", "/api/v1/workers", READ, "The workers.", || get(fleet::workers))
+        .response_schema(200, schema_of::<WorkerPage>),
+    operation(
+        "GET",
+        "/api/v1/workers/session",
+        WORKER,
+        "A worker's session, over WebSocket.",
+        || get(session::upgrade),
+    )
+    .plain_response(101, "application/octet-stream"),
+    operation("HEAD", "/api/v1/blobs/{hash}", READ_OR_WORKER, "Whether a blob is there.", || {
+        head(blobs::show_size)
+    })
+    .plain_response(200, BYTES),
+    operation("GET", "/api/v1/blobs/{hash}", READ_OR_WORKER, "The bytes of a blob.", || get(blobs::read))
+        .plain_response(200, BYTES),
+    operation(
+        "PUT",
+        "/api/v1/blobs/{hash}",
+        WORKER,
+        "Adds the next chunk of a blob, as `Content-Range` says.",
+        blobs::route,
+    )
+    .plain_response(204, BYTES),
+    operation("GET", "/api/v1/stats", READ, "Numbers over all tasks.", || get(fleet::stats))
+        .response_schema(200, schema_of::<HubStats>),
+    operation(
+        "GET",
+        "/api/v1/figures",
+        READ,
+        "What the loop buys: how many tasks passed at once, were rescued or were not, and what that cost.",
+        || get(fleet::retry_figures),
+    )
+    .query(&[
+        ("days", "tasks of so many last days alone"),
+        ("zone", "the IANA name of the time zone that days are counted in; UTC when absent"),
+    ])
+    .response_schema(200, schema_of::<StatsReport>),
+    operation("GET", "/api/v1/tokens", ADMIN, "Lists tokens.", || get(tokens::list))
+        .response_schema(200, schema_of::<TokenPage>),
+    operation("POST", "/api/v1/tokens", ADMIN, "Makes a token and shows it once.", || {
+        post(tokens::create_token)
+    })
+    .request_schema(schema_of::<TokenRequest>)
+    .response_schema(201, schema_of::<IssuedToken>),
+    operation("DELETE", "/api/v1/tokens/{id}", ADMIN, "Revokes a token.", || {
+        delete(tokens::revoke)
+    })
+    .plain_response(204, JSON),
+    operation("GET", "/metrics", READ, "Numbers for Prometheus.", || get(probes::metrics))
+        .plain_response(200, "text/plain"),
+    operation("GET", "/healthz", OperationAccess::Open, "Whether the hub is alive.", || {
+        get(probes::liveness)
+    })
+    .plain_response(200, "text/plain"),
+    operation("GET", "/readyz", OperationAccess::Open, "Whether its store answers.", || {
+        get(probes::readiness)
+    })
+    .plain_response(200, "text/plain"),
+    operation("GET", "/openapi.json", OperationAccess::Open, "This interface, as OpenAPI.", || {
+        get(openapi::serve_document)
+    }),
+];

@@ -1,0 +1,67 @@
+//! Coming in by a token of the hub. The cookie holds the token itself, out of every script's reach, and
+//! is looked up at each request: a token that is revoked is out at once, and a hub that is started anew,
+//! or another one, knows the visitor still.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use selvedge_core::protocol::Scope;
+use selvedge_face::backend::DashboardUser;
+use selvedge_face::web::{Authenticator, LoginMethod};
+
+use crate::auth;
+use crate::hub::Hub;
+
+/// Whoever has a token that may read.
+pub(super) struct TokenAuthenticator(pub(super) Arc<Hub>);
+
+impl Authenticator for TokenAuthenticator {
+    fn login_method(&self) -> LoginMethod {
+        LoginMethod::Token
+    }
+
+    fn cookie_name(&self) -> &'static str {
+        "selvedge_hub"
+    }
+
+    fn is_secure(&self) -> bool {
+        self.0.settings().https
+    }
+
+    fn log_in<'a>(
+        &'a self,
+        secret: &'a str,
+        from: IpAddr,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move {
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            let known = secret.bytes().all(plain)
+                && self.0.authorize(secret, Scope::Read, from).await.is_some();
+            if known {
+                Ok(secret.to_owned())
+            } else {
+                Err("This token is not known, was revoked, or may not look.".to_owned())
+            }
+        })
+    }
+
+    fn find_user<'a>(
+        &'a self,
+        cookie: &'a str,
+        from: IpAddr,
+    ) -> BoxFuture<'a, Option<DashboardUser>> {
+        Box::pin(async move {
+            let identity = self.0.authorize(cookie, Scope::Read, from).await?;
+            Some(DashboardUser {
+                can_act: auth::has_scope(&identity, Scope::Submit),
+                name: identity.name,
+                tenant: Some(identity.tenant),
+            })
+        })
+    }
+
+    fn log_out<'a>(&'a self, _: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
+}

@@ -1,0 +1,431 @@
+//! The hub's store as the dashboard asks it. Nothing of another tenant's is ever found.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::http::HeaderMap;
+use axum::http::header::LOCATION;
+use selvedge_core::model::{OutputRef, RunId, Task, TaskId};
+use selvedge_core::protocol::{
+    RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches,
+};
+use selvedge_face::backend::{
+    AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
+    DiffRange, FleetOverview, LiveActivity, OutputSlice, PendingReview, PlanDetail,
+    ReviewSubmission, TaskDetail, TaskHistory, TaskList, TaskQuery,
+};
+use selvedge_face::command::submit_again;
+use selvedge_face::stats::RunStats;
+use selvedge_store::hub::{ApiToken, HubStoreError, TaskChange, TaskView};
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use super::overview;
+use super::rows::{apply_plan_totals, fingerprint, plan_parts, row};
+use crate::access::Caller;
+use crate::api::{labels, tasks};
+use crate::hub::Hub;
+use crate::plans;
+use crate::problem::ApiError;
+use crate::review::{self, ReviewOrder};
+use crate::run_stats;
+
+/// How long the sums over everything are taken for those of now, by all who look. Each page that is open asks
+/// for news twice a second, and a sum reads every task; what this hub itself changed is known at once besides.
+const TOTALS_TTL: Duration = Duration::from_secs(1);
+
+/// A hub.
+pub(super) struct HubBackend {
+    hub: Arc<Hub>,
+    /// The sums over everything in a word, and when they were made.
+    sums: Mutex<Option<(Instant, String)>>,
+}
+
+pub(super) fn store_failure(error: HubStoreError) -> DashboardError {
+    DashboardError::failed(error)
+}
+
+fn task_not_found() -> DashboardError {
+    DashboardError::NotFound("there is no such task".to_owned())
+}
+
+impl HubBackend {
+    pub(super) fn new(hub: Arc<Hub>) -> Self {
+        Self {
+            hub,
+            sums: Mutex::default(),
+        }
+    }
+
+    /// Another word once anything changed, here or at another hub over the same store.
+    async fn global_version(&self) -> Result<String, DashboardError> {
+        // Held while they are made: whoever comes meanwhile waits for the same.
+        let mut sums = self.sums.lock().await;
+        let now = Instant::now();
+        let known = sums.as_ref().filter(|(made, _)| now - *made < TOTALS_TTL);
+        let known = if let Some((_, known)) = known {
+            known.clone()
+        } else {
+            let overview = self.hub.store().overview().await.map_err(store_failure)?;
+            let made = format!("{overview:?}");
+            *sums = Some((now, made.clone()));
+            made
+        };
+        drop(sums);
+        let workers = self.hub.sessions.workers().into_iter();
+        let workers: Vec<_> = workers
+            .map(|worker| (worker.worker, worker.connected, worker.tasks.len()))
+            .collect();
+        let changes = self.hub.change_count();
+        Ok(fingerprint(&format!("{known}{workers:?}{changes}")))
+    }
+
+    async fn load_view(
+        &self,
+        visitor: &DashboardUser,
+        id: &str,
+    ) -> Result<(TaskView, String), DashboardError> {
+        let id: TaskId = id.parse().map_err(|_| task_not_found())?;
+        let found = self.hub.store().task(id).await.map_err(store_failure)?;
+        let own = |view: &TaskView| visitor.tenant.as_deref() == Some(view.tenant.as_str());
+        found
+            .filter(|(view, _)| own(view))
+            .ok_or_else(task_not_found)
+    }
+
+    async fn load_task(
+        &self,
+        visitor: &DashboardUser,
+        id: &str,
+    ) -> Result<TaskDetail, DashboardError> {
+        let (view, body) = self.load_view(visitor, id).await?;
+        let state = run_stats::load_state(&self.hub, view.row.task_id).await;
+        let state = state.map_err(store_failure)?;
+        let asked: Option<Task> = serde_json::from_str(&body).ok();
+        let lease = &view.row.lease;
+        let waits = lease.state == TaskState::NeedsReview;
+        let mut row = row(&view);
+        let parts = if plans::is_plan(&view) {
+            Some(plan_parts(
+                apply_plan_totals(&self.hub, &view, &mut row, &body).await?,
+            ))
+        } else {
+            None
+        };
+        let has_patch = parts.is_some() && self.has_patch(view.row.task_id).await?;
+        let sessions = &self.hub.sessions;
+        let mut about = vec![
+            ("Task".to_owned(), row.id.clone()),
+            ("Submitted by".to_owned(), view.submitted_by.clone()),
+            ("Priority".to_owned(), view.priority.to_string()),
+        ];
+        let mut also = |name: &str, value: Option<String>| {
+            about.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        let labels = labels(&view, asked.as_ref()).join(", ");
+        also("Labels", Some(labels).filter(|it| !it.is_empty()));
+        also(
+            "Leases lost",
+            (lease.losses > 0).then(|| lease.losses.to_string()),
+        );
+        also(
+            "Made again from",
+            view.retry_of.map(|task| task.to_string()),
+        );
+        also("To be stopped", lease.cancel.clone());
+        let waits_for_worker = lease.state == TaskState::Queued && parts.is_none();
+        let unplaceable = waits_for_worker.then(|| sessions.why_unschedulable(&view.labels));
+        also("Nobody can take it", unplaceable.flatten());
+        also("Why", view.row.reason.clone());
+        let sandbox = match &parts {
+            Some(_) => String::new(),
+            None => sessions
+                .workers()
+                .into_iter()
+                .find(|worker| Some(worker.worker.as_str()) == lease.worker.as_deref())
+                .and_then(|worker| worker.sandbox)
+                .unwrap_or_else(|| "not told by the worker.".to_owned()),
+        };
+        // Which hub is meant stands in the reader's own environment.
+        let mut commands = vec![("See it in a terminal", format!("selvedge show {}", row.id))];
+        let again = asked.as_ref().map(submit_again);
+        commands.extend(again.map(|command| ("Submit it again", command)));
+        let description = asked
+            .map(|task| task.description)
+            .filter(|it| !it.is_empty());
+        Ok(TaskDetail {
+            description: description.unwrap_or_else(|| row.description.clone()),
+            unknown: state.unknown,
+            facts: about,
+            review: review::target(&self.hub, &view.row)
+                .await
+                .map(|target| PendingReview {
+                    task: row.id.clone(),
+                    target,
+                }),
+            rights: AllowedActions {
+                review: waits && visitor.can_act,
+                another_attempt: true,
+                cancel: !lease.state.is_terminal() && visitor.can_act,
+                retry: lease.state.is_terminal() && visitor.can_act,
+            },
+            commands,
+            live: LiveActivity::Activity(self.hub.recent_activity(view.row.task_id)),
+            sandbox,
+            history: match (parts, state.run) {
+                (Some(parts), _) => TaskHistory::Subtasks { parts, has_patch },
+                (None, Some(run)) => TaskHistory::Run(Box::new(run)),
+                (None, None) => TaskHistory::NotStarted,
+            },
+            row,
+        })
+    }
+
+    /// The bytes of a stored file of a task.
+    async fn read_file_slice(
+        &self,
+        task: TaskId,
+        name: &str,
+        from: u64,
+        length: usize,
+    ) -> Result<OutputSlice, DashboardError> {
+        let files = self.hub.store().files(task).await.map_err(store_failure)?;
+        let missing =
+            || DashboardError::NotFound("what was printed is not kept any more".to_owned());
+        let file = files
+            .into_iter()
+            .find(|file| file.name == name)
+            .ok_or_else(missing)?;
+        let mut bytes = Vec::new();
+        while bytes.len() < length {
+            let read = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            let place = from.saturating_add(read);
+            if place >= file.size {
+                break;
+            }
+            let chunk = self
+                .hub
+                .store()
+                .bytes(file.hash.clone(), place)
+                .await
+                .map_err(store_failure)?;
+            match chunk {
+                Some(chunk) if !chunk.is_empty() => bytes.extend(chunk),
+                _ => break,
+            }
+        }
+        bytes.truncate(length);
+        Ok(OutputSlice {
+            bytes,
+            total: file.size,
+        })
+    }
+
+    /// Whether all work of a task is kept as one patch.
+    async fn has_patch(&self, task: TaskId) -> Result<bool, DashboardError> {
+        let files = self.hub.store().files(task).await.map_err(store_failure)?;
+        Ok(files.iter().any(|file| file.name == RESULT_PATCH))
+    }
+
+    /// The first of these patches that was handed in.
+    async fn patch(&self, task: TaskId, names: Vec<String>) -> Result<DiffContent, DashboardError> {
+        const MAX_PATCH_BYTES: usize = 4 * 1024 * 1024;
+        for name in names {
+            match self.read_file_slice(task, &name, 0, MAX_PATCH_BYTES).await {
+                Ok(slice) => {
+                    let shown = u64::try_from(slice.bytes.len()).unwrap_or(u64::MAX);
+                    return Ok(DiffContent {
+                        truncated: shown < slice.total,
+                        bytes: slice.bytes,
+                    });
+                }
+                Err(DashboardError::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let error = "no patch was handed in for that";
+        Err(DashboardError::NotFound(error.to_owned()))
+    }
+
+    async fn change(&self, task: TaskId, change: TaskChange) -> Result<(), DashboardError> {
+        let done = tasks::apply_change(&self.hub, task, change).await;
+        done.map_err(|refused| dashboard_error(&refused))
+    }
+}
+
+impl DashboardBackend for HubBackend {
+    fn tasks<'a>(
+        &'a self,
+        visitor: &'a DashboardUser,
+        query: &'a TaskQuery,
+    ) -> DashboardFuture<'a, TaskList> {
+        Box::pin(overview::tasks(&self.hub, visitor, query))
+    }
+
+    fn task<'a>(
+        &'a self,
+        visitor: &'a DashboardUser,
+        id: &'a str,
+    ) -> DashboardFuture<'a, TaskDetail> {
+        Box::pin(self.load_task(visitor, id))
+    }
+
+    fn plan<'a>(
+        &'a self,
+        visitor: &'a DashboardUser,
+        id: &'a str,
+    ) -> DashboardFuture<'a, PlanDetail> {
+        Box::pin(async move {
+            let (view, body) = self.load_view(visitor, id).await?;
+            plans::load_plan(&self.hub, &view, &body)
+                .await
+                .map_err(store_failure)
+        })
+    }
+
+    fn output<'a>(
+        &'a self,
+        run: RunId,
+        output: &'a OutputRef,
+        from: u64,
+        length: usize,
+    ) -> DashboardFuture<'a, OutputSlice> {
+        Box::pin(async move {
+            let task: TaskId = run.to_string().parse().map_err(|_| task_not_found())?;
+            self.read_file_slice(task, &output.file, from, length).await
+        })
+    }
+
+    fn diff<'a>(
+        &'a self,
+        of: &'a TaskDetail,
+        run: RunId,
+        between: DiffRange,
+    ) -> DashboardFuture<'a, DiffContent> {
+        Box::pin(async move {
+            let task: TaskId = run.to_string().parse().map_err(|_| task_not_found())?;
+            let names = match (&of.history, between) {
+                (TaskHistory::Run(_), DiffRange::Attempt(number)) => vec![attempt_patch(number)],
+                (TaskHistory::Run(run), DiffRange::SinceStart(number)) => {
+                    vec![patch_since_start(run, number)]
+                }
+                (TaskHistory::Run(run), DiffRange::Whole) => whole_patches(run),
+                (TaskHistory::Subtasks { .. }, DiffRange::Whole) => vec![RESULT_PATCH.to_owned()],
+                _ => return Err(task_not_found()),
+            };
+            self.patch(task, names).await
+        })
+    }
+
+    fn run_stats<'a>(&'a self, visitor: &'a DashboardUser) -> DashboardFuture<'a, Vec<RunStats>> {
+        Box::pin(async move {
+            let tenant = visitor.tenant.as_deref().unwrap_or_default();
+            run_stats::load_all(&self.hub, tenant)
+                .await
+                .map_err(store_failure)
+        })
+    }
+
+    fn fleet<'a>(
+        &'a self,
+        visitor: &'a DashboardUser,
+    ) -> DashboardFuture<'a, Option<FleetOverview>> {
+        Box::pin(async move { overview::fleet(&self.hub, visitor).await.map(Some) })
+    }
+
+    fn change_token<'a>(
+        &'a self,
+        visitor: &'a DashboardUser,
+        task: Option<&'a str>,
+    ) -> DashboardFuture<'a, String> {
+        Box::pin(async move {
+            let Some(id) = task else {
+                return self.global_version().await;
+            };
+            let (view, _) = self.load_view(visitor, id).await?;
+            let heard = self.hub.activity_version(view.row.task_id);
+            Ok(fingerprint(&format!("{:?}{heard}", view.row)))
+        })
+    }
+
+    fn review<'a>(
+        &'a self,
+        visitor: &'a DashboardUser,
+        id: &'a str,
+        decision: ReviewSubmission,
+    ) -> DashboardFuture<'a, String> {
+        Box::pin(async move {
+            let (view, _) = self.load_view(visitor, id).await?;
+            let order = ReviewOrder {
+                review: decision.review,
+                by: visitor.name.clone(),
+                stated_by: None,
+                reason: decision.reason,
+                named: decision.target,
+            };
+            let change = review::change(&self.hub, &view.row, order).await;
+            let change = change.map_err(|refused| dashboard_error(&refused))?;
+            self.change(view.row.task_id, change).await?;
+            Ok("Decided.".to_owned())
+        })
+    }
+
+    fn cancel<'a>(
+        &'a self,
+        visitor: &'a DashboardUser,
+        id: &'a str,
+    ) -> DashboardFuture<'a, String> {
+        Box::pin(async move {
+            let (view, _) = self.load_view(visitor, id).await?;
+            let change = TaskChange::Cancel {
+                by: visitor.name.clone(),
+                reason: "stopped on the dashboard".to_owned(),
+            };
+            self.change(view.row.task_id, change).await?;
+            if plans::is_plan(&view) {
+                let stopped = plans::cancel_plan_work(&self.hub, view.row.task_id).await;
+                stopped.map_err(store_failure)?;
+            }
+            Ok("It is being stopped.".to_owned())
+        })
+    }
+
+    fn retry<'a>(&'a self, visitor: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String> {
+        Box::pin(async move {
+            let (view, body) = self.load_view(visitor, id).await?;
+            let caller = Caller(ApiToken {
+                token_id: Uuid::nil(),
+                name: visitor.name.clone(),
+                prefix: String::new(),
+                tenant: view.tenant.clone(),
+                scopes: Vec::new(),
+                created_at: 0,
+                expires_at: None,
+                last_used_at: None,
+                revoked_at: None,
+            });
+            let made =
+                tasks::resubmit_task(&self.hub, &caller, &view, &body, &HeaderMap::new()).await;
+            let made = made.map_err(|refused| dashboard_error(&refused))?;
+            let place = made.headers().get(LOCATION);
+            let place = place
+                .and_then(|place| place.to_str().ok())
+                .unwrap_or_default();
+            Ok(place.rsplit('/').next().unwrap_or_default().to_owned())
+        })
+    }
+}
+
+/// What the hub refuses, as a page says it.
+fn dashboard_error(refused: &ApiError) -> DashboardError {
+    let problem = refused.problem();
+    let detail = problem
+        .detail
+        .clone()
+        .unwrap_or_else(|| problem.title.clone());
+    match problem.status {
+        404 => task_not_found(),
+        500.. => DashboardError::Failed(detail),
+        _ => DashboardError::Refused(detail),
+    }
+}

@@ -1,0 +1,207 @@
+//! The hub as a whole as the dashboard asks for it: the list of tasks, and the fleet. What is shown is
+//! read, and the rest is counted by the store.
+
+use selvedge_core::protocol::{TaskState, WorkerRow};
+use selvedge_face::backend::{
+    DashboardError, DashboardUser, DisplayStatus, FleetOverview, TaskList, TaskQuery,
+    TaskQueryOrder, UnschedulableTask, WorkerSummary,
+};
+use selvedge_store::hub::{StateAndOutcome, TaskFilter, TaskPageRequest, TaskSortOrder, TaskView};
+
+use super::backend::store_failure;
+use super::rows::{apply_plan_totals, row, run_standing};
+use crate::hub::Hub;
+use crate::plans;
+
+/// Waiting tasks that are looked through for those that nobody can take, the oldest first.
+const MAX_SCANNED: usize = 500;
+/// Those of them that are shown.
+const MAX_UNSCHEDULABLE: usize = 50;
+/// Tasks that were started lately: their waits are told.
+const MAX_STARTED: usize = 200;
+
+fn filter(visitor: &DashboardUser) -> TaskFilter {
+    TaskFilter {
+        tenant: visitor.tenant.clone().unwrap_or_default(),
+        ..TaskFilter::default()
+    }
+}
+
+fn group((state, outcome): StateAndOutcome) -> &'static str {
+    run_standing(state, outcome).group()
+}
+
+fn order(order: TaskQueryOrder) -> TaskSortOrder {
+    match order {
+        TaskQueryOrder::Newest => TaskSortOrder::Newest,
+        TaskQueryOrder::Oldest => TaskSortOrder::Oldest,
+        TaskQueryOrder::RecentlyUpdated => TaskSortOrder::RecentlyUpdated,
+        TaskQueryOrder::MostExpensive => TaskSortOrder::MostExpensive,
+        TaskQueryOrder::Tokens => TaskSortOrder::MostTokens,
+        TaskQueryOrder::Attempts => TaskSortOrder::MostAttempts,
+    }
+}
+
+/// A page of the list.
+pub(super) async fn tasks(
+    hub: &Hub,
+    visitor: &DashboardUser,
+    query: &TaskQuery,
+) -> Result<TaskList, DashboardError> {
+    let wanted = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let filter = TaskFilter {
+        agent: wanted(&query.agent),
+        text: wanted(&query.text),
+        ..filter(visitor)
+    };
+    let census = hub
+        .store()
+        .task_counts(filter.clone())
+        .await
+        .map_err(store_failure)?;
+    let mut tasks = TaskList {
+        all: count(census.all),
+        agents: census.agents,
+        ..TaskList::default()
+    };
+    let mut kinds = Vec::new();
+    for (kind, number) in census.statuses {
+        let group = group(kind);
+        *tasks.groups.entry(group).or_default() += count(number);
+        if query.group.is_empty() || group == query.group {
+            tasks.matching += count(number);
+            kinds.push(kind);
+        }
+    }
+    let page = TaskPageRequest {
+        statuses: (!query.group.is_empty()).then_some(kinds),
+        order: order(query.order),
+        skip: query.offset(),
+        limit: TaskQuery::PER_PAGE,
+    };
+    let page = hub
+        .store()
+        .list_tasks(filter, page)
+        .await
+        .map_err(store_failure)?;
+    for view in &page {
+        let mut row = row(view);
+        if plans::is_plan(view) {
+            let found = hub
+                .store()
+                .task(view.row.task_id)
+                .await
+                .map_err(store_failure)?;
+            if let Some((_, body)) = found {
+                apply_plan_totals(hub, view, &mut row, &body).await?;
+            }
+        }
+        tasks.rows.push(row);
+    }
+    Ok(tasks)
+}
+
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// The machines, and what waits for them.
+pub(super) async fn fleet(
+    hub: &Hub,
+    visitor: &DashboardUser,
+) -> Result<FleetOverview, DashboardError> {
+    let store = hub.store();
+    let filter = filter(visitor);
+    let census = store
+        .task_counts(filter.clone())
+        .await
+        .map_err(store_failure)?;
+    let of = |wanted: fn(DisplayStatus) -> bool| -> u64 {
+        let kinds = census.statuses.iter();
+        let kinds = kinds.filter(|((state, outcome), _)| wanted(run_standing(*state, *outcome)));
+        kinds.map(|(_, number)| number).sum()
+    };
+    let oldest = TaskPageRequest {
+        statuses: Some(vec![(TaskState::Queued, None)]),
+        order: TaskSortOrder::Oldest,
+        skip: 0,
+        limit: MAX_SCANNED,
+    };
+    let tenant = filter.tenant.clone();
+    let waiting = store
+        .list_tasks(filter, oldest)
+        .await
+        .map_err(store_failure)?;
+    let now = store.now().await.map_err(store_failure)?;
+    let since = waiting.iter().map(|view| view.row.updated_at).min();
+    let unplaced = waiting
+        .iter()
+        .filter_map(|view| unschedulable_task(hub, view));
+    let waits = store
+        .queue_latencies(tenant.clone(), MAX_STARTED)
+        .await
+        .map_err(store_failure)?;
+    let mut workers = Vec::new();
+    for worker in hub.sessions.workers() {
+        workers.push(load_worker(hub, &tenant, worker).await?);
+    }
+    Ok(FleetOverview {
+        workers,
+        queued: of(|standing| standing == DisplayStatus::Queued),
+        running: of(|standing| standing == DisplayStatus::Running),
+        oldest_waiting_ms: since.map(|since| u64::try_from(now - since).unwrap_or(0)),
+        median_wait_ms: median(waits),
+        unschedulable: unplaced.take(MAX_UNSCHEDULABLE).collect(),
+    })
+}
+
+fn unschedulable_task(hub: &Hub, view: &TaskView) -> Option<UnschedulableTask> {
+    Some(UnschedulableTask {
+        id: view.row.task_id.to_string(),
+        description: view.title.clone(),
+        reason: hub.sessions.why_unschedulable(&view.labels)?,
+    })
+}
+
+fn median(mut waits: Vec<i64>) -> Option<u64> {
+    waits.sort_unstable();
+    let middle = waits.get(waits.len() / 2)?;
+    Some(u64::try_from(*middle).unwrap_or(0))
+}
+
+/// A machine, with the names of what it has of this tenant's.
+async fn load_worker(
+    hub: &Hub,
+    tenant: &str,
+    worker: WorkerRow,
+) -> Result<WorkerSummary, DashboardError> {
+    let mut runs = Vec::new();
+    for task in &worker.tasks {
+        let found = hub.store().task(*task).await.map_err(store_failure)?;
+        let own = found.filter(|(view, _)| view.tenant == tenant);
+        runs.extend(own.map(|(view, _)| (task.to_string(), view.title)));
+    }
+    Ok(WorkerSummary {
+        runs,
+        name: worker.worker,
+        connected: worker.connected,
+        labels: worker.labels,
+        slots: worker.slots,
+        lost_leases: worker.lost_leases,
+        version: worker.version,
+        sandbox: worker.sandbox.unwrap_or_else(|| "not told".to_owned()),
+        seen: Some(worker.last_seen_at),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn a_median_is_the_middle_one_and_none_of_none() {
+        assert_eq!(median(Vec::new()), None);
+        assert_eq!(median(vec![90, 10, 20]), Some(20));
+        assert_eq!(median(vec![-5]), Some(0), "a clock that was set back");
+    }
+}

@@ -1,0 +1,136 @@
+//! Other hubs on the same database: what they wrote is passed on to those who wait for it here, and
+//! each tells the others who is connected to it.
+//!
+//! Nothing here counts: whoever waits looks once a second besides, and a worker hears of a
+//! cancellation at its next renewal at the latest.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_core::model::TaskId;
+use selvedge_core::protocol::LeaseId;
+use selvedge_store::hub::{HubStoreError, Peers};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
+use uuid::Uuid;
+
+use crate::hub::Hub;
+use crate::session::PeerWorker;
+
+/// How often hubs tell each other who is connected.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
+/// At least between two looks.
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+
+/// Listens for as long as the hub lives; at once over where there can be no other.
+pub(crate) async fn run(hub: Arc<Hub>) {
+    let Some(neighbours) = hub.store.peers() else {
+        return;
+    };
+    let mut ears = PeerListener {
+        hub: &hub,
+        peers: neighbours,
+        id: Uuid::new_v4(),
+        positions: HashMap::new(),
+        stopped: HashSet::new(),
+    };
+    ears.listen(neighbours.change_stream()).await;
+}
+
+struct PeerListener<'a> {
+    hub: &'a Hub,
+    peers: &'a dyn Peers,
+    id: Uuid,
+    /// How far each task was that is watched here.
+    positions: HashMap<TaskId, (u64, u64)>,
+    /// Whose holders were told to stop.
+    stopped: HashSet<LeaseId>,
+}
+
+impl PeerListener<'_> {
+    async fn listen(&mut self, mut elsewhere: watch::Receiver<u64>) {
+        loop {
+            if let Err(error) = self.exchange_heartbeat().await {
+                tracing::warn!(%error, "cannot meet other hubs");
+            }
+            let until = Instant::now() + HEARTBEAT_INTERVAL;
+            while let Ok(heard) = timeout_at(until, elsewhere.changed()).await {
+                if heard.is_err() {
+                    return;
+                }
+                if let Err(error) = self.relay_changes().await {
+                    tracing::warn!(%error, "cannot see what another hub wrote");
+                }
+                sleep(MIN_PAUSE).await;
+            }
+        }
+    }
+
+    /// Passes on what was written elsewhere.
+    async fn relay_changes(&mut self) -> Result<(), HubStoreError> {
+        self.hub.wake.notify_one();
+        self.hub.peer_changed();
+        let watched = self.hub.watched_tasks();
+        if !watched.is_empty() {
+            let rows = self.peers.task_rows(watched).await?;
+            let mut marks = HashMap::with_capacity(rows.len());
+            for row in rows {
+                let mark = (row.log_seq, row.event_seq);
+                if self.positions.get(&row.task_id) != Some(&mark) {
+                    self.hub.notify_changed(row.task_id);
+                }
+                marks.insert(row.task_id, mark);
+            }
+            self.positions = marks;
+        }
+        if self.hub.sessions.connected() > 0 {
+            self.relay_cancellations().await?;
+        }
+        Ok(())
+    }
+
+    /// Tells holders who are connected here to stop, once each.
+    async fn relay_cancellations(&mut self) -> Result<(), HubStoreError> {
+        let mut all = HashSet::new();
+        for row in self.peers.pending_cancellations().await? {
+            let key = LeaseId {
+                task_id: row.task_id,
+                lease_epoch: row.lease.epoch,
+            };
+            if let Some(reason) = &row.lease.cancel
+                && !self.stopped.contains(&key)
+            {
+                let worker = row.lease.worker.as_deref();
+                self.hub.sessions.cancel(key, worker, reason);
+            }
+            all.insert(key);
+        }
+        self.stopped = all;
+        Ok(())
+    }
+
+    /// Tells others who is connected here, hears who is connected to them, and ends the sessions of tokens
+    /// that were revoked elsewhere.
+    async fn exchange_heartbeat(&mut self) -> Result<(), HubStoreError> {
+        let sessions = &self.hub.sessions;
+        let here = serde_json::to_string(&sessions.local_workers());
+        let here = here.map_err(|error| HubStoreError::Damaged(error.to_string()))?;
+        let others = self.peers.heartbeat(self.id, here).await?;
+        // A hub of another release may say what this one cannot read.
+        let told = others
+            .iter()
+            .filter_map(|told| serde_json::from_str::<Vec<PeerWorker>>(told).ok())
+            .flatten();
+        sessions.update_peers(told.collect());
+        let tokens = sessions.tokens();
+        if !tokens.is_empty() {
+            for identity in self.hub.store.list_tokens().await? {
+                if identity.revoked_at.is_some() && tokens.contains(&identity.token_id) {
+                    sessions.end_sessions_of(identity.token_id);
+                }
+            }
+        }
+        Ok(())
+    }
+}

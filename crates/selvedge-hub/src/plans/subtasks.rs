@@ -1,0 +1,183 @@
+//! The subtasks of a plan as the store has them: those that have begun are tasks.
+
+use selvedge_core::model::{Budget, Cost, Outcome, Task, TaskId};
+use selvedge_core::plan::{self, SubtaskNode, unblocks_dependents};
+use selvedge_core::protocol::{SubtaskRow, TaskState};
+use selvedge_store::hub::{HubStoreError, TaskView};
+
+use crate::api::cost_of;
+use crate::hub::Hub;
+
+/// A plan's subtasks.
+pub(super) struct Subtasks {
+    /// The plan as it was submitted.
+    pub(super) task: Task,
+    /// In the order of the plan; none for those that have not begun.
+    started: Vec<Option<TaskView>>,
+}
+
+impl Subtasks {
+    pub(super) async fn of(hub: &Hub, task: Task) -> Result<Self, HubStoreError> {
+        let mut begun = Vec::with_capacity(task.subtasks.len());
+        for subtask in &task.subtasks {
+            let found = match subtask.task_id {
+                Some(id) => hub.store().task(id).await?,
+                None => None,
+            };
+            begun.push(found.map(|(view, _)| view));
+        }
+        Ok(Self {
+            task,
+            started: begun,
+        })
+    }
+
+    /// The subtasks' ids, begun or not.
+    pub(super) fn ids(&self) -> impl Iterator<Item = TaskId> {
+        self.task.subtasks.iter().filter_map(|it| it.task_id)
+    }
+
+    /// Those that have begun.
+    pub(super) fn started(&self) -> impl Iterator<Item = &TaskView> {
+        self.started.iter().flatten()
+    }
+
+    /// Those that have begun, with their names.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&str, &TaskView)> {
+        let all = self.task.subtasks.iter().zip(&self.started);
+        all.filter_map(|(subtask, view)| Some((subtask.id.as_str(), view.as_ref()?)))
+    }
+
+    /// The one that has begun and is not over.
+    pub(super) fn open(&self) -> Option<&TaskView> {
+        self.started()
+            .find(|view| !view.row.lease.state.is_terminal())
+    }
+
+    /// The one that ended last of those that hold: all work of the plan is in what it left.
+    pub(super) fn last_verified(&self) -> Option<&TaskView> {
+        self.started()
+            .filter(|view| outcome(view).is_some_and(unblocks_dependents))
+            .max_by_key(|view| view.created_at)
+    }
+
+    pub(super) fn nodes(&self) -> Vec<SubtaskNode<'_>> {
+        let all = self.task.subtasks.iter().zip(&self.started);
+        all.map(|(subtask, view)| SubtaskNode {
+            id: &subtask.id,
+            depends_on: &subtask.depends_on,
+            has_begun: view.is_some(),
+            outcome: view.as_ref().and_then(outcome),
+        })
+        .collect()
+    }
+
+    /// What all of them cost so far.
+    pub(super) fn cost(&self) -> Cost {
+        self.started()
+            .fold(Cost::ZERO, |sum, view| sum + cost_of(view.cost))
+    }
+
+    /// Tokens in and out so far.
+    pub(super) fn tokens(&self) -> (u64, u64) {
+        self.started()
+            .fold((0, 0), |(tokens_in, tokens_out), view| {
+                (
+                    view.cost.tokens_in.saturating_add(tokens_in),
+                    view.cost.tokens_out.saturating_add(tokens_out),
+                )
+            })
+    }
+
+    /// What the plan's caps leave for the next one after so many milliseconds of work; none when one of them
+    /// is reached.
+    pub(super) fn remaining_budget(&self, worked_ms: u64) -> Option<Budget> {
+        let whole = self.task.budget.unwrap_or_default();
+        let (tokens_in, tokens_out) = self.tokens();
+        let tokens = tokens_in.saturating_add(tokens_out);
+        plan::remaining_plan_budget(&whole, self.cost().at_least(), tokens, worked_ms)
+    }
+
+    /// How the plan ends, in one line.
+    pub(super) fn reason(&self, outcome_of_all: Outcome) -> String {
+        let nodes = self.nodes();
+        let good = nodes.iter().filter_map(|node| node.outcome);
+        let good = good.filter(|outcome| unblocks_dependents(*outcome)).count();
+        let mut said = vec![format!("{good} of {} subtasks verified", nodes.len())];
+        let accepted = |view: &&TaskView| {
+            let review = view.row.lease.review.as_ref();
+            outcome(view).is_some_and(unblocks_dependents)
+                && review.is_some_and(|review| review.accepted)
+        };
+        match self.started().filter(accepted).count() {
+            0 => {}
+            n => said.push(format!("{n} of them accepted by a person")),
+        }
+        for (index, node) in nodes.iter().enumerate() {
+            let why = match (node.outcome, self.started.get(index)) {
+                (Some(outcome), _) if unblocks_dependents(outcome) => continue,
+                (Some(outcome), Some(Some(view))) => {
+                    let reason = view.row.reason.clone();
+                    format!(
+                        ": {}",
+                        reason.unwrap_or_else(|| outcome.as_str().to_owned())
+                    )
+                }
+                _ => format!(" {}", why_not_started(&nodes, index, Some(outcome_of_all))),
+            };
+            said.push(format!("`{}`{why}", node.id));
+        }
+        said.join("; ")
+    }
+
+    /// As a plan's page shows them.
+    pub(super) fn rows(&self, outcome_of_all: Option<Outcome>) -> Vec<SubtaskRow> {
+        let nodes = self.nodes();
+        let all = self.task.subtasks.iter().zip(&self.started).enumerate();
+        all.filter_map(|(index, (subtask, view))| {
+            let row = SubtaskRow {
+                id: subtask.id.clone(),
+                task_id: subtask.task_id?,
+                depends_on: subtask.depends_on.clone(),
+                state: None,
+                outcome: None,
+                reason: Some(why_not_started(&nodes, index, outcome_of_all)),
+                attempts: 0,
+                cost: Cost::ZERO,
+            };
+            let Some(view) = view else { return Some(row) };
+            Some(SubtaskRow {
+                state: Some(view.row.lease.state),
+                outcome: view.row.lease.outcome,
+                reason: view.row.reason.clone(),
+                attempts: view.row.lease.last_attempt,
+                cost: cost_of(view.cost),
+                ..row
+            })
+        })
+        .collect()
+    }
+}
+
+/// How a subtask ended; none while it has not.
+fn outcome(view: &TaskView) -> Option<Outcome> {
+    let lease = &view.row.lease;
+    match lease.state {
+        TaskState::Cancelled => Some(Outcome::Cancelled),
+        state if state.is_terminal() => lease.outcome.or(Some(Outcome::InfraFailed)),
+        _ => None,
+    }
+}
+
+/// Why a subtask has not begun, in words.
+fn why_not_started(
+    nodes: &[SubtaskNode<'_>],
+    index: usize,
+    outcome_of_all: Option<Outcome>,
+) -> String {
+    match (plan::blocked_by(nodes, index), outcome_of_all) {
+        (Some(id), _) => format!("not begun: it needs `{id}`, which is not verified"),
+        (None, Some(Outcome::Budget)) => "not begun: the budget is used up".to_owned(),
+        (None, _) => "not begun".to_owned(),
+    }
+}

@@ -1,0 +1,86 @@
+//! Taking back what is due: leases that were not renewed, offers that were not taken, pauses that are
+//! over. And, slowly, removing what is past its time.
+//!
+//! Nothing expires for one period after a start, nor after a moment in which this hub itself stood
+//! still: workers could not have renewed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use selvedge_core::protocol::TaskState;
+use selvedge_store::fault;
+use tokio::time::{Instant, sleep};
+
+use crate::hub::Hub;
+
+/// Rows that one step of retention removes.
+const PURGE_BATCH: usize = 500;
+/// Between two steps while there is more to remove, and while there is not.
+const PURGE_PAUSE: Duration = Duration::from_millis(200);
+const PURGE_INTERVAL: Duration = Duration::from_mins(10);
+
+/// Sweeps for as long as the hub lives.
+pub(crate) async fn run(hub: Arc<Hub>) {
+    let timing = hub.settings.timing;
+    let every = (timing.ttl() / 20).clamp(Duration::from_millis(20), Duration::from_secs(1));
+    let mut quiet_until = Instant::now() + timing.ttl();
+    let mut last = (Instant::now(), hub.store.now().await.ok());
+    loop {
+        sleep(every).await;
+        let now = (Instant::now(), hub.store.now().await.ok());
+        if has_clock_jumped(last, now, timing.ttl()) {
+            tracing::warn!("this hub, or its clock, stood still: no lease ends for one period");
+            quiet_until = now.0 + timing.ttl();
+        }
+        last = now;
+        let quiet = now.0 < quiet_until;
+        match hub.store.expire_due(quiet).await {
+            Ok(swept) => {
+                if !swept.is_empty() {
+                    fault::failpoint("hub.sweep.committed");
+                }
+                for row in swept {
+                    if row.lease.state != TaskState::Queued || row.lease.losses > 0 {
+                        row.lease
+                            .worker
+                            .iter()
+                            .for_each(|worker| hub.sessions.record_lost_lease(worker));
+                    }
+                    hub.sessions.release(row.task_id, row.lease.epoch);
+                    hub.notify_changed(row.task_id);
+                    hub.wake.notify_one();
+                }
+            }
+            Err(error) => tracing::error!(%error, "cannot sweep"),
+        }
+    }
+}
+
+type ClockReading = (Instant, Option<i64>);
+
+/// Whether much more, or much less, time passed by one clock than by the other, or than it should.
+fn has_clock_jumped(last: ClockReading, now: ClockReading, ttl: Duration) -> bool {
+    let passed = now.0.duration_since(last.0);
+    let (Some(before), Some(after)) = (last.1, now.1) else {
+        return true;
+    };
+    let by_store = after.saturating_sub(before);
+    let by_us = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
+    let much = i64::try_from(ttl.as_millis() / 3).unwrap_or(i64::MAX);
+    by_us > much || by_store.abs_diff(by_us) > much.unsigned_abs()
+}
+
+/// Removes what is past its time, in small steps.
+pub(crate) async fn purge_expired(hub: Arc<Hub>) {
+    let keep = i64::try_from(hub.settings.retention.as_millis()).unwrap_or(i64::MAX);
+    loop {
+        let gone = hub.store.purge_expired(keep, PURGE_BATCH).await;
+        let gone = gone.inspect_err(|error| tracing::error!(%error, "cannot remove what is old"));
+        sleep(if gone.is_ok_and(|gone| gone > 0) {
+            PURGE_PAUSE
+        } else {
+            PURGE_INTERVAL
+        })
+        .await;
+    }
+}

@@ -1,0 +1,113 @@
+//! What statistics need of each run: made from its journal when the task ends, kept in the store, and
+//! made anew only where the journal went on. The figures over all of them are the dashboard's.
+
+use std::sync::Arc;
+
+use selvedge_core::machine::{JournalState, evolve};
+use selvedge_core::model::{Envelope, TaskId};
+use selvedge_face::stats::RunStats;
+use selvedge_store::hub::{HubStoreError, NewRunStats, RunStatsRow};
+use tokio::sync::mpsc;
+
+use crate::hub::Hub;
+
+/// Events that are read at once.
+const READ_BATCH: usize = 500;
+/// Facts that are kept in one write.
+const WRITE_BATCH: usize = 64;
+
+/// A run as its journal tells it.
+pub(crate) async fn load_state(hub: &Hub, task: TaskId) -> Result<JournalState, HubStoreError> {
+    let (mut state, mut after) = (JournalState::default(), 0);
+    loop {
+        let lines = hub.store().journal(task, after, READ_BATCH).await?;
+        let Some(last) = lines.last() else {
+            return Ok(state);
+        };
+        after = last.seq;
+        for line in &lines {
+            let envelope: Envelope = serde_json::from_str(&line.event)
+                .map_err(|error| HubStoreError::Damaged(error.to_string()))?;
+            state = evolve(state, &envelope);
+        }
+    }
+}
+
+/// What is known of every run of a tenant.
+pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, HubStoreError> {
+    let lines = hub.store().run_stats(tenant.to_owned()).await?;
+    let mut facts = Vec::with_capacity(lines.len());
+    let mut new: Vec<NewRunStats> = Vec::new();
+    for line in lines {
+        if let Some(kept) = saved_stats(&line) {
+            facts.push(kept);
+            continue;
+        }
+        let Some(made) = compute_stats(hub, line.task_id).await? else {
+            continue;
+        };
+        new.extend(stats_to_save(&line, &made));
+        facts.push(made);
+        if new.len() >= WRITE_BATCH {
+            save_stats(hub, std::mem::take(&mut new)).await;
+        }
+    }
+    save_stats(hub, new).await;
+    Ok(facts)
+}
+
+/// What is kept, if it is of the whole journal. What another release wrote may not be readable.
+fn saved_stats(line: &RunStatsRow) -> Option<RunStats> {
+    let (seq, body) = line.saved.as_ref()?;
+    (*seq == line.event_seq)
+        .then(|| serde_json::from_str(body).ok())
+        .flatten()
+}
+
+async fn compute_stats(hub: &Hub, task: TaskId) -> Result<Option<RunStats>, HubStoreError> {
+    let state = load_state(hub, task).await?;
+    Ok(state.run.as_ref().map(RunStats::from_run))
+}
+
+/// Of a run that goes on nothing is kept: it would be stale at once.
+fn stats_to_save(line: &RunStatsRow, facts: &RunStats) -> Option<NewRunStats> {
+    facts.outcome?;
+    let body = serde_json::to_string(facts).ok()?;
+    Some((line.task_id, line.event_seq, body))
+}
+
+async fn save_stats(hub: &Hub, facts: Vec<NewRunStats>) {
+    if facts.is_empty() {
+        return;
+    }
+    // They can be made again.
+    if let Err(error) = hub.store().save_run_stats(facts).await {
+        tracing::warn!(%error, "cannot keep what statistics need");
+    }
+}
+
+/// Makes and keeps the facts of tasks as they end, for as long as the hub lives.
+pub(crate) async fn run(hub: Arc<Hub>) {
+    let Some(mut ended) = hub.take_ended_tasks() else {
+        return;
+    };
+    let mut tasks = Vec::new();
+    while ended.recv_many(&mut tasks, WRITE_BATCH).await > 0 {
+        let mut new = Vec::new();
+        for (task_id, event_seq) in tasks.drain(..) {
+            let line = RunStatsRow {
+                task_id,
+                event_seq,
+                saved: None,
+            };
+            // What cannot be made now is made when somebody looks.
+            if let Ok(Some(facts)) = compute_stats(&hub, task_id).await {
+                new.extend(stats_to_save(&line, &facts));
+            }
+        }
+        save_stats(&hub, new).await;
+    }
+}
+
+/// Tasks that ended, each with the last event of its journal.
+pub(crate) type EndedTaskReceiver = mpsc::Receiver<(TaskId, u64)>;

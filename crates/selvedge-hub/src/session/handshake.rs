@@ -1,0 +1,115 @@
+//! The beginning of a session: what the worker says it holds is kept or not, and what it was offered
+//! and never took is free again.
+
+use std::collections::HashSet;
+
+use selvedge_core::lease::LeaseCredential;
+use selvedge_core::model::TaskId;
+use selvedge_core::protocol::{
+    HeldLease, Hello, HubMessage, LeaseRenewal, RenewalResult, TaskState,
+};
+use selvedge_store::fault;
+use selvedge_store::hub::{ApiToken, ChangeAnswer, HubStoreError, ListFilter, TaskChange};
+
+use crate::hub::Hub;
+
+/// An answer for each lease that the worker holds; none when the store cannot say.
+pub(super) async fn answer_held_leases(
+    hub: &Hub,
+    identity: &ApiToken,
+    hello: &Hello,
+) -> Option<Vec<LeaseRenewal>> {
+    let mut answers = Vec::new();
+    for held in &hello.held {
+        let verdict = renew_held_lease(hub, held).await;
+        let verdict = verdict
+            .inspect_err(|error| tracing::error!(%error, "cannot greet"))
+            .ok()?;
+        answers.push(LeaseRenewal {
+            key: held.lease.id(),
+            verdict,
+        });
+    }
+    if let Err(error) = withdraw_unknown_offers(hub, identity, hello).await {
+        tracing::warn!(%error, "what a worker was offered before stays until it expires");
+    }
+    Some(answers)
+}
+
+/// The answer to a greeting, as a message.
+pub(super) fn welcome_message(hub: &Hub, answers: Vec<LeaseRenewal>) -> HubMessage {
+    let ttl = hub.settings.timing.ttl().as_millis();
+    HubMessage::Welcome {
+        hub: hub.settings.name.clone(),
+        ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
+        answers,
+    }
+}
+
+async fn renew_held_lease(hub: &Hub, held: &HeldLease) -> Result<RenewalResult, HubStoreError> {
+    let fence = LeaseCredential {
+        epoch: held.lease.lease_epoch,
+        token: held.lease.lease_token.clone(),
+    };
+    // Whoever holds it has accepted it, even if that was never acknowledged.
+    let change = TaskChange::Accept(fence);
+    renewal_result(hub, held.lease.task_id, change).await
+}
+
+/// What a renewal, or an acceptance, came to.
+pub(super) async fn renewal_result(
+    hub: &Hub,
+    task: TaskId,
+    change: TaskChange,
+) -> Result<RenewalResult, HubStoreError> {
+    let ttl = hub.settings.timing.ttl().as_millis();
+    let verdict = hub.store.change(task, change).await?;
+    fault::failpoint("hub.renew.committed");
+    Ok(match verdict {
+        Some(verdict) if verdict.answer == ChangeAnswer::Applied => RenewalResult::Keep {
+            expires_in_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
+            next_seq: verdict.row.entry_seq + 1,
+            cancel: verdict.row.lease.cancel,
+        },
+        Some(verdict) => {
+            // Another hub may have taken it back.
+            if !verdict.row.lease.is_held() {
+                hub.sessions.release(task, verdict.row.lease.epoch);
+            }
+            RenewalResult::Abort {
+                reason: match verdict.answer {
+                    ChangeAnswer::Refused { detail, .. } => detail,
+                    ChangeAnswer::Applied => String::new(),
+                },
+            }
+        }
+        None => RenewalResult::Abort {
+            reason: "this hub knows no such task".to_owned(),
+        },
+    })
+}
+
+/// Offers that the worker does not know of never reached it. What it had accepted stays with it until
+/// the lease ends: an older process of the same name may still be at it.
+async fn withdraw_unknown_offers(
+    hub: &Hub,
+    identity: &ApiToken,
+    hello: &Hello,
+) -> Result<(), HubStoreError> {
+    let held: HashSet<TaskId> = hello.held.iter().map(|held| held.lease.task_id).collect();
+    let filter = ListFilter {
+        states: vec![TaskState::Offered],
+        worker: Some(hello.worker.clone()),
+        tenant: Some(identity.tenant.clone()),
+        ..ListFilter::default()
+    };
+    for view in hub.store.tasks(filter, 500).await?.tasks {
+        let row = view.row;
+        if !held.contains(&row.task_id) {
+            let epoch = row.lease.epoch;
+            hub.change(row.task_id, TaskChange::Forget { epoch })
+                .await?;
+        }
+    }
+    Ok(())
+}

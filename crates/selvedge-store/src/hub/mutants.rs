@@ -1,0 +1,78 @@
+//! The bugs that the fault tests plant in what a change of a task means, to see that the checker finds
+//! them. Without the feature `faults` none of them is ever there, and all of this compiles to nothing.
+
+use selvedge_core::lease::{LeaseCredential, LeaseEvent, evolve};
+use selvedge_core::model::Outcome;
+use selvedge_core::protocol::{CostEntry, TaskState};
+
+use super::change::{EntryKind, WriteSet};
+use super::rows::TaskRecord;
+use crate::fault::is_mutant_active;
+
+/// A line of the log is left out.
+pub(super) fn skips_log(event: &LeaseEvent) -> bool {
+    matches!(event, LeaseEvent::Accepted) && is_mutant_active("skip_log")
+}
+
+/// The hub forgets for a moment that the task was cancelled.
+pub(super) fn take_cancel(row: &mut TaskRecord) -> Option<String> {
+    if is_mutant_active("begin_when_cancelled") {
+        row.lease.cancel.take()
+    } else {
+        None
+    }
+}
+
+/// A report is not kept as it came.
+pub(super) fn alter_report(mut body: String) -> String {
+    if is_mutant_active("alter_report") {
+        body.push(' ');
+    }
+    body
+}
+
+/// A call is counted under two names.
+pub(super) fn duplicate_costs(costs: Vec<CostEntry>) -> Vec<CostEntry> {
+    if !is_mutant_active("count_twice") {
+        return costs;
+    }
+    let again = costs.iter().map(|cost| CostEntry {
+        call_id: format!("{}-again", cost.call_id),
+        ..cost.clone()
+    });
+    costs.iter().cloned().chain(again).collect()
+}
+
+/// The end that a worker of an earlier grant reports is taken for the holder's.
+pub(super) fn accepts_stale_completion(
+    row: &TaskRecord,
+    fence: &mut LeaseCredential,
+    step: &EntryKind,
+) -> bool {
+    let stale = matches!(step, EntryKind::Complete { .. }) && row.lease.is_held();
+    if !stale || !is_mutant_active("stale_complete") {
+        return false;
+    }
+    fence.epoch = row.lease.epoch;
+    fence.token = row.lease.token.clone().unwrap_or_default();
+    true
+}
+
+/// A task that is over is cancelled all the same.
+pub(super) fn reopens_ended(row: &mut TaskRecord, written: &mut WriteSet) -> bool {
+    if !row.lease.state.is_terminal() || !is_mutant_active("reopen_ended") {
+        return false;
+    }
+    let (by, reason) = ("nobody".to_owned(), "planted".to_owned());
+    let ended = LeaseEvent::Ended {
+        state: TaskState::Cancelled,
+        outcome: Outcome::Cancelled,
+    };
+    for event in [LeaseEvent::CancelRequested { by, reason }, ended] {
+        row.lease = evolve(std::mem::take(&mut row.lease), &event);
+        row.log_seq += 1;
+        written.log.push((row.log_seq, event));
+    }
+    written.row = true;
+    true
+}

@@ -1,0 +1,70 @@
+//! The row of a lane, in which each of its transactions writes its number: so it can be told whether one
+//! was committed whose commit was not answered, and one that was given up is not committed later.
+
+use tokio_postgres::{Client, Error};
+
+use super::columns::NOW;
+
+/// Writes a transaction's number down, as a part of it. Fails, and the transaction with it, once that was
+/// given up.
+pub(super) fn record_commit_query() -> String {
+    format!(
+        "INSERT INTO lane (lane_id, batch, given_up, used_at) VALUES ($1, $2, 0, {NOW})
+         ON CONFLICT (lane_id) DO UPDATE SET used_at = excluded.used_at,
+             batch = CASE WHEN excluded.batch > lane.given_up THEN excluded.batch END"
+    )
+}
+
+/// Gives a transaction up, unless it is committed already, and tells the last that is. Whoever is just
+/// writing the row is waited for, even if it is not there yet.
+pub(super) fn last_commit_query() -> String {
+    format!(
+        "INSERT INTO lane (lane_id, batch, given_up, used_at) VALUES ($1, 0, $2, {NOW})
+         ON CONFLICT (lane_id) DO UPDATE SET used_at = excluded.used_at, given_up = excluded.given_up
+         RETURNING batch"
+    )
+}
+
+/// Removes what lanes left that nobody uses any more.
+pub(super) async fn delete_old_markers(client: &Client) -> Result<(), Error> {
+    let old = format!("DELETE FROM lane WHERE used_at < {NOW} - 86400000");
+    client.batch_execute(&old).await
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_testkit::Postgres;
+    use tokio_postgres::types::ToSql;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::hub::postgres::address::DatabaseAddress;
+    use crate::hub::postgres::connect::Connector;
+    use crate::hub::postgres::migrate::migrate;
+
+    /// What a server still had before it of a connection that was lost.
+    #[tokio::test]
+    async fn a_transaction_that_was_given_up_is_never_committed() {
+        if !Postgres::is_available() {
+            return;
+        }
+        let address = DatabaseAddress::parse(&Postgres::shared().create_database(), None).unwrap();
+        let connector = Connector::new(address).unwrap();
+        let (mut lost, anew) = tokio::try_join!(connector.client(), connector.client()).unwrap();
+        migrate(&mut lost).await.unwrap();
+        let lane = Uuid::new_v4();
+        let (mark, last) = (record_commit_query(), last_commit_query());
+        let values = |batch: &'static i64| -> [&(dyn ToSql + Sync); 2] { [&lane, batch] };
+
+        assert_eq!(lost.execute(&mark, &values(&6)).await.unwrap(), 1);
+        lost.batch_execute("BEGIN").await.unwrap();
+        let row = anew.query_one(&last, &values(&7)).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), 6);
+        assert!(lost.execute(&mark, &values(&7)).await.is_err());
+        lost.batch_execute("COMMIT").await.unwrap();
+
+        assert_eq!(anew.execute(&mark, &values(&8)).await.unwrap(), 1);
+        let row = anew.query_one(&last, &values(&8)).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), 8);
+    }
+}

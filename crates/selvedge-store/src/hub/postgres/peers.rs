@@ -1,0 +1,157 @@
+//! Other hubs on the same database: telling them that something changed, hearing it of them, and who
+//! is connected to whom.
+//!
+//! A notification takes a lock on the whole server at its commit, so there is one connection that
+//! sends them, at most one in so many milliseconds, and never a transaction that counts. They may be
+//! lost: whoever waits looks once a second besides.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use selvedge_core::model::TaskId;
+use tokio::sync::{Notify, watch};
+use tokio::time::sleep;
+use tokio_postgres::{Client, Error};
+use uuid::Uuid;
+
+use super::PostgresHub;
+use super::columns::{self, NOW, PostgresColumns, ROW_COLUMNS};
+use super::connect::Connector;
+use crate::hub::rows::TaskRecord;
+use crate::hub::traits::{Peers, StoreFuture};
+
+/// Between two notifications.
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
+/// Between two tries to connect.
+const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+/// Not kept on the disk: what nobody hears after a crash is looked for anyway.
+const LISTEN: &str = "SET synchronous_commit = off; LISTEN selvedge_hub";
+/// A hub that was silent for so long is not there.
+const PEER_TIMEOUT_MS: i64 = 10_000;
+/// Tasks that are to be stopped, as far as others can be told at once.
+const MAX_CANCELLATIONS: i64 = 1_000;
+
+/// Rung by whoever wrote something that other hubs want to know of.
+#[derive(Debug, Default)]
+pub(super) struct NotifyDebouncer {
+    notify: Notify,
+}
+
+impl NotifyDebouncer {
+    pub(super) fn notify(&self) {
+        self.notify.notify_one();
+    }
+}
+
+/// Sends and hears for as long as the store lives.
+pub(super) async fn run(
+    connector: Connector,
+    bell: Arc<NotifyDebouncer>,
+    heard: watch::Sender<u64>,
+) {
+    let heard = Arc::new(heard);
+    loop {
+        if let Ok(client) = listen(&connector, &heard).await {
+            // What was said meanwhile was not heard.
+            heard.send_modify(|count| *count += 1);
+            while forward_notification(&bell, &client).await
+                && client.batch_execute("NOTIFY selvedge_hub").await.is_ok()
+            {
+                sleep(NOTIFY_INTERVAL).await;
+            }
+        }
+        sleep(RECONNECT_PAUSE).await;
+    }
+}
+
+/// Waits for the bell. False once the connection is gone.
+async fn forward_notification(bell: &NotifyDebouncer, client: &Client) -> bool {
+    loop {
+        if tokio::time::timeout(RECONNECT_PAUSE, bell.notify.notified())
+            .await
+            .is_ok()
+        {
+            return true;
+        }
+        if client.is_closed() {
+            return false;
+        }
+    }
+}
+
+async fn listen(connector: &Connector, heard: &Arc<watch::Sender<u64>>) -> Result<Client, Error> {
+    // What this hub says itself it need not hear.
+    let own = Arc::new(AtomicI32::new(0));
+    let (from, into) = (Arc::clone(&own), Arc::clone(heard));
+    let client = connector
+        .listening_client(move |process| {
+            if process != from.load(Ordering::Relaxed) {
+                into.send_modify(|count| *count += 1);
+            }
+        })
+        .await?;
+    let process = client.query_one("SELECT pg_backend_pid()", &[]).await?;
+    own.store(process.get(0), Ordering::Relaxed);
+    client.batch_execute(LISTEN).await?;
+    Ok(client)
+}
+
+impl Peers for PostgresHub {
+    fn change_stream(&self) -> watch::Receiver<u64> {
+        self.peer_changes.clone()
+    }
+
+    fn heartbeat(&self, hub: Uuid, workers: String) -> StoreFuture<'_, Vec<String>> {
+        let sql = format!(
+            "WITH me AS (
+                 INSERT INTO hub VALUES ($1, $2, {NOW})
+                 ON CONFLICT (hub_id) DO UPDATE SET
+                     workers = CASE WHEN hub.workers = excluded.workers THEN hub.workers
+                                    ELSE excluded.workers END,
+                     seen_at = excluded.seen_at
+             ), silent AS (
+                 DELETE FROM hub WHERE hub_id IN (
+                     SELECT hub_id FROM hub WHERE hub_id <> $1 AND seen_at < {NOW} - $3::bigint
+                     FOR UPDATE SKIP LOCKED)
+             )
+             SELECT workers FROM hub WHERE hub_id <> $1 AND seen_at >= {NOW} - $3::bigint"
+        );
+        Box::pin(async move {
+            let rows = self.rows(&sql, &[&hub, &workers, &PEER_TIMEOUT_MS]).await?;
+            rows.iter()
+                .map(|row| PostgresColumns::of(row).next())
+                .collect()
+        })
+    }
+
+    fn task_rows(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<TaskRecord>> {
+        let sql = format!(
+            "SELECT {ROW_COLUMNS} FROM request r JOIN task t ON t.task_no = r.task_no
+             WHERE r.task_id = ANY($1)"
+        );
+        let ids: Vec<Uuid> = tasks.into_iter().map(TaskId::uuid).collect();
+        Box::pin(async move {
+            let rows = self.rows(&sql, &[&ids]).await?;
+            let each = rows
+                .iter()
+                .map(|row| Ok(columns::read_task_row(&mut PostgresColumns::of(row))?.row));
+            each.collect()
+        })
+    }
+
+    fn pending_cancellations(&self) -> StoreFuture<'_, Vec<TaskRecord>> {
+        let sql = format!(
+            "SELECT {ROW_COLUMNS} FROM task t JOIN request r ON r.task_no = t.task_no
+             WHERE t.state IN ('offered', 'running', 'backoff', 'cancelling')
+               AND t.state = 'cancelling' LIMIT $1"
+        );
+        Box::pin(async move {
+            let rows = self.rows(&sql, &[&MAX_CANCELLATIONS]).await?;
+            let each = rows
+                .iter()
+                .map(|row| Ok(columns::read_task_row(&mut PostgresColumns::of(row))?.row));
+            each.collect()
+        })
+    }
+}

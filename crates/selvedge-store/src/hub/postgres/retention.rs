@@ -1,0 +1,80 @@
+//! What retention removes, in small steps. Tasks, logs, reports and costs stay: their rows are the
+//! tombstones that keep an old worker's words from counting.
+
+use super::PostgresHub;
+use super::columns::NOW;
+use crate::hub::error::HubStoreError;
+
+/// Blobs that go in one step: each may be large.
+const MAX_BLOBS: i64 = 20;
+
+/// A step over the tasks that ended long ago: their journals and files first, and once they have none
+/// left they are not looked at again. Another hub's step passes over those of this one.
+fn purge_tasks_query() -> String {
+    format!(
+        "WITH old AS (
+             SELECT task_no FROM task WHERE over_at < {NOW} - $1::bigint
+             ORDER BY over_at LIMIT 50 FOR NO KEY UPDATE SKIP LOCKED
+         ), events AS (
+             DELETE FROM journal WHERE (task_no, seq) IN (
+                 SELECT j.task_no, j.seq FROM old JOIN journal j ON j.task_no = old.task_no LIMIT $2)
+             RETURNING 1
+         ), files AS (
+             DELETE FROM file WHERE (task_no, name) IN (
+                 SELECT f.task_no, f.name FROM old JOIN file f ON f.task_no = old.task_no LIMIT $2)
+             RETURNING 1
+         ), done AS (
+             UPDATE task SET over_at = NULL WHERE task_no IN (SELECT task_no FROM old)
+               AND NOT EXISTS (SELECT 1 FROM journal j WHERE j.task_no = task.task_no)
+               AND NOT EXISTS (SELECT 1 FROM file f WHERE f.task_no = task.task_no)
+             RETURNING 1
+         )
+         SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM files)
+                + (SELECT count(*) FROM done)"
+    )
+}
+
+fn purge_keys_query() -> String {
+    format!(
+        "WITH gone AS (
+             DELETE FROM idempotency WHERE (tenant, key) IN (
+                 SELECT tenant, key FROM idempotency WHERE created_at < {NOW} - $1::bigint
+                 LIMIT $2 FOR UPDATE SKIP LOCKED)
+             RETURNING 1
+         )
+         SELECT count(*) FROM gone"
+    )
+}
+
+fn purge_blobs_query() -> String {
+    format!(
+        "WITH gone AS (
+             DELETE FROM blob WHERE hash IN (
+                 SELECT hash FROM blob b WHERE b.updated_at < {NOW} - $1::bigint
+                   AND NOT EXISTS (SELECT 1 FROM file f WHERE f.hash = b.hash)
+                 LIMIT $2 FOR UPDATE SKIP LOCKED)
+             RETURNING 1
+         )
+         SELECT count(*) FROM gone"
+    )
+}
+
+/// Removes some of what is older: how many rows went, and how many tasks have nothing left.
+pub(super) async fn purge_step(
+    hub: &PostgresHub,
+    older_than_ms: i64,
+    limit: usize,
+) -> Result<u64, HubStoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut gone = 0;
+    for (sql, limit) in [
+        (purge_tasks_query(), limit),
+        (purge_keys_query(), limit),
+        (purge_blobs_query(), limit.min(MAX_BLOBS)),
+    ] {
+        let rows = hub.rows(&sql, &[&older_than_ms, &limit]).await?;
+        let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+        gone += u64::try_from(count).unwrap_or(0);
+    }
+    Ok(gone)
+}

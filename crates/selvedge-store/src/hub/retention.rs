@@ -1,0 +1,34 @@
+//! What retention removes, as both databases say it. Tasks, logs, reports and costs stay: their rows
+//! are the tombstones that keep an old worker's words from counting.
+
+/// Rows that go when they are older than `?1`, at most `?2` at a time.
+pub(crate) struct ExpiredRows {
+    /// For SQLite.
+    pub(crate) sqlite: &'static str,
+}
+
+/// In this order.
+pub(crate) const RETENTION_STEPS: [ExpiredRows; 4] = [
+    ExpiredRows {
+        sqlite: "DELETE FROM journal WHERE (task_no, seq) IN (
+                     SELECT j.task_no, j.seq FROM journal j JOIN task t USING (task_no)
+                     WHERE t.updated_at < ?1 AND t.state IN ('succeeded', 'failed', 'cancelled', 'dead')
+                     LIMIT ?2)",
+    },
+    ExpiredRows {
+        sqlite: "DELETE FROM idempotency WHERE (tenant, key) IN (
+                     SELECT tenant, key FROM idempotency WHERE created_at < ?1 LIMIT ?2)",
+    },
+    ExpiredRows {
+        sqlite: "DELETE FROM file WHERE (task_no, name) IN (
+                     SELECT f.task_no, f.name FROM file f JOIN task t USING (task_no)
+                     WHERE t.updated_at < ?1 AND t.state IN ('succeeded', 'failed', 'cancelled', 'dead')
+                     LIMIT ?2)",
+    },
+    ExpiredRows {
+        sqlite: "DELETE FROM blob WHERE hash IN (
+                     SELECT hash FROM blob b WHERE b.updated_at < ?1
+                       AND NOT EXISTS (SELECT 1 FROM file f WHERE f.hash = b.hash)
+                     LIMIT min(?2, 20))",
+    },
+];

@@ -1,0 +1,115 @@
+//! Readers: a few connections that cannot write, each used by one thread at a time.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::Connection;
+use tokio::sync::Semaphore;
+
+use selvedge_core::protocol::TaskState;
+
+use super::columns::{self, damaged, from_word, parsed};
+use super::open;
+use crate::hub::error::HubStoreError;
+use crate::hub::rows::{Overview, QueuedGroup};
+
+const POOL_SIZE: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct ReaderPool {
+    free: Arc<Mutex<Vec<Connection>>>,
+    permits: Arc<Semaphore>,
+}
+
+impl ReaderPool {
+    pub(super) fn open(path: &Path) -> Result<Self, HubStoreError> {
+        let connections: Result<Vec<_>, _> = (0..POOL_SIZE)
+            .map(|_| open::open_for_reading(path))
+            .collect();
+        Ok(Self {
+            free: Arc::new(Mutex::new(connections?)),
+            permits: Arc::new(Semaphore::new(POOL_SIZE)),
+        })
+    }
+
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Connection) -> Result<T, HubStoreError> + Send + 'static,
+    ) -> Result<T, HubStoreError> {
+        let room = Arc::clone(&self.permits).acquire_owned().await;
+        let room = room.map_err(|_| HubStoreError::Stopping)?;
+        let free = Arc::clone(&self.free);
+        let read = tokio::task::spawn_blocking(move || {
+            // Invariant: as many connections as permits, so one is free.
+            let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let db = taken.ok_or(HubStoreError::Stopping)?;
+            let answer = job(&db);
+            free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+            drop(room);
+            answer
+        });
+        read.await.map_err(|_| HubStoreError::Stopping)?
+    }
+}
+
+/// Numbers over everything, each a query of its own over what an index or one pass gives.
+pub(super) fn overview(db: &Connection) -> Result<Overview, HubStoreError> {
+    let mut overview = Overview::default();
+    let counts = |sql: &str| -> Result<Vec<(String, u64)>, HubStoreError> {
+        let mut query = db.prepare_cached(sql)?;
+        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    };
+    for (state, count) in counts("SELECT state, count(*) FROM task GROUP BY state")? {
+        let state = TaskState::parse(&state).ok_or_else(|| damaged(&state))?;
+        overview.states.push((state, count));
+    }
+    let over = "outcome IS NOT NULL AND state <> 'needs_review'";
+    for (outcome, count) in counts(&format!(
+        "SELECT outcome, count(*) FROM task WHERE {over} GROUP BY outcome"
+    ))? {
+        overview.outcomes.push((from_word(outcome)?, count));
+    }
+    for (closing, count) in
+        counts("SELECT closing, count(*) FROM run WHERE closing IS NOT NULL GROUP BY closing")?
+    {
+        overview.closings.push((from_word(closing)?, count));
+    }
+    for (wanted, into) in [
+        (over, &mut overview.reports),
+        ("outcome = 'verified'", &mut overview.verified_after),
+    ] {
+        let sql = format!(
+            "SELECT CAST(reports AS TEXT), count(*) FROM task WHERE {wanted} GROUP BY reports"
+        );
+        for (reports, count) in counts(&sql)? {
+            into.push((parsed(&reports)?, count));
+        }
+    }
+    overview.losses = db.query_row("SELECT coalesce(sum(losses), 0) FROM task", [], |row| {
+        row.get(0)
+    })?;
+    overview.cost = db.query_row(
+        "SELECT count(*) AS calls,
+                count(CASE WHEN micro_usd IS NULL OR source = 'unknown' THEN 1 END) AS unknown,
+                count(CASE WHEN source = 'estimated' THEN 1 END) AS estimated,
+                coalesce(sum(micro_usd), 0) AS micro_usd, coalesce(sum(tokens_in), 0) AS tokens_in,
+                coalesce(sum(tokens_out), 0) AS tokens_out
+         FROM cost",
+        [],
+        |row| Ok(columns::read_ledger_total(row)),
+    )??;
+    let mut query = db.prepare_cached(
+        "SELECT labels, count(*), min(created_at) FROM task WHERE state = 'queued' GROUP BY labels",
+    )?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let labels: String = row.get(0)?;
+        overview.waiting.push(QueuedGroup {
+            labels: serde_json::from_str(&labels).map_err(damaged)?,
+            waiting: row.get(1)?,
+            since: row.get(2)?,
+        });
+    }
+    Ok(overview)
+}

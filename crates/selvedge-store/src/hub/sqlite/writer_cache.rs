@@ -1,0 +1,87 @@
+//! The writer's own connection, the rows of the tasks that workers hold, and when tasks are due: nobody else
+//! writes, so what was written last need not be read again.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ops::Deref;
+
+use rusqlite::Connection;
+use selvedge_core::model::TaskId;
+use selvedge_core::protocol::TaskState;
+
+use super::columns::{self, SqliteTaskRow};
+use super::deadline_index::DeadlineIndex;
+use crate::hub::error::HubStoreError;
+
+/// Rows that are remembered at most, some 500 bytes each.
+const MAX_CACHED_ROWS: usize = 50_000;
+
+#[derive(Debug)]
+pub(super) struct WriterCache {
+    db: Connection,
+    cached_rows: RefCell<HashMap<TaskId, SqliteTaskRow>>,
+    deadlines: RefCell<DeadlineIndex>,
+}
+
+impl Deref for WriterCache {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.db
+    }
+}
+
+impl WriterCache {
+    pub(super) fn new(db: Connection) -> Self {
+        Self {
+            db,
+            cached_rows: RefCell::default(),
+            deadlines: RefCell::default(),
+        }
+    }
+
+    /// A task's row, for one who will [`save`](Self::save) it if it becomes another.
+    pub(super) fn load(&self, task: TaskId) -> Result<Option<SqliteTaskRow>, HubStoreError> {
+        match self.cached_rows.borrow_mut().remove(&task) {
+            Some(kept) => Ok(Some(kept)),
+            None => columns::load(&self.db, task),
+        }
+    }
+
+    /// Writes a row.
+    pub(super) fn save(&self, mut kept: SqliteTaskRow) -> Result<(), HubStoreError> {
+        columns::save(&self.db, &kept)?;
+        let (lease, task) = (&kept.row.lease, kept.row.task_id);
+        let state = lease.state;
+        let mut due = self.deadlines.borrow_mut();
+        due.update(task, kept.due, lease.due_at, state);
+        kept.due = lease.due_at;
+        let is_held = matches!(
+            state,
+            TaskState::Offered | TaskState::Running | TaskState::Cancelling
+        );
+        let mut held = self.cached_rows.borrow_mut();
+        if is_held && held.len() < MAX_CACHED_ROWS {
+            held.insert(kept.row.task_id, kept);
+        }
+        Ok(())
+    }
+
+    /// Tasks in wanted states that are due by now, the earliest first.
+    pub(super) fn due(
+        &self,
+        now: i64,
+        wanted: impl Fn(TaskState) -> bool,
+        limit: usize,
+    ) -> Result<Vec<TaskId>, HubStoreError> {
+        self.deadlines
+            .borrow_mut()
+            .find_due(&self.db, now, wanted, limit)
+    }
+
+    /// After a transaction that was rolled back, what is remembered was never written.
+    pub(super) fn clear(&self) {
+        self.cached_rows.borrow_mut().clear();
+        self.deadlines.borrow_mut().clear();
+    }
+}

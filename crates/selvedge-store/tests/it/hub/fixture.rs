@@ -1,0 +1,158 @@
+//! A store of either kind for a test, and what a test asks of it.
+
+use std::sync::Arc;
+
+use selvedge_core::lease::{LeaseEvent, LeaseRules, LeaseState, evolve};
+use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
+use selvedge_core::protocol::{CostEntry, EntryHeader as Header, LeaseToken as Wire};
+use selvedge_store::hub::{
+    Assignment, ChangeAnswer, EntryKind, HubStore, NewTask, PollRequest, PostgresHub, SqliteHub,
+    StoreSettings, StreamEntry, TaskChange,
+};
+use selvedge_testkit::Postgres;
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// Where a store is kept for as long as a test lasts.
+pub(super) enum StoreFixture {
+    Sqlite(TempDir),
+    Postgres(String),
+}
+
+impl StoreFixture {
+    pub(super) fn sqlite() -> Self {
+        Self::Sqlite(tempfile::tempdir().unwrap())
+    }
+
+    pub(super) fn postgres() -> Self {
+        Self::Postgres(Postgres::shared().create_database())
+    }
+
+    /// A handle on it. On PostgreSQL there may be several at a time.
+    pub(super) async fn open(&self) -> Arc<dyn HubStore> {
+        self.open_with(LeaseRules::default()).await
+    }
+
+    pub(super) async fn open_with(&self, rules: LeaseRules) -> Arc<dyn HubStore> {
+        let settings = StoreSettings { rules };
+        match self {
+            Self::Sqlite(directory) => {
+                let path = directory.path().join("deep/hub.db");
+                Arc::new(SqliteHub::open(&path, settings).unwrap())
+            }
+            Self::Postgres(url) => Arc::new(PostgresHub::open(url, None, settings).await.unwrap()),
+        }
+    }
+}
+
+pub(super) fn task(number: u128, priority: u8, labels: &[&str]) -> NewTask {
+    NewTask {
+        task_id: TaskId::new(Uuid::from_u128((1 << 120) + number)),
+        tenant: "default".to_owned(),
+        submitted_by: "me".to_owned(),
+        retry_of: None,
+        part_of: None,
+        title: format!("task {number}"),
+        agent: None,
+        place: None,
+        priority,
+        labels: labels.iter().map(|&label| label.to_owned()).collect(),
+        max_attempts: 1,
+        body: "{}".to_owned(),
+        idempotency: None,
+    }
+}
+
+pub(super) fn want(worker: &str, slots: usize, labels: &[&str]) -> PollRequest {
+    PollRequest {
+        worker: worker.to_owned(),
+        labels: labels.iter().map(|&label| label.to_owned()).collect(),
+        slots,
+        excluded: Vec::new(),
+    }
+}
+
+pub(super) fn entry(granted: &Assignment, seq: u64, step: EntryKind) -> TaskChange {
+    let lease = Wire {
+        task_id: granted.row.task_id,
+        lease_epoch: granted.fence.epoch,
+        lease_token: granted.fence.token.clone(),
+    };
+    let mut header = Header::new(lease, seq);
+    header.costs = vec![CostEntry {
+        run_number: 1,
+        call_id: "session".to_owned(),
+        cost: Cost {
+            micro_usd: Some(MicroUsd(7)),
+            source: CostSource::Reported,
+        },
+        usage: Usage::default(),
+        model: None,
+    }];
+    TaskChange::Entry(Box::new(StreamEntry { header, step }))
+}
+
+pub(super) fn report(run_number: u32, body: &str) -> EntryKind {
+    EntryKind::Close {
+        run_number,
+        end: AttemptEnd::Report,
+        report: Some(body.to_owned()),
+    }
+}
+
+pub(super) fn complete(id: &str) -> EntryKind {
+    EntryKind::Complete {
+        completion_id: id.to_owned(),
+        outcome: Outcome::Verified,
+        reason: String::new(),
+        result: "{}".to_owned(),
+    }
+}
+
+pub(super) async fn apply_change(
+    store: &dyn HubStore,
+    task: TaskId,
+    change: TaskChange,
+) -> ChangeAnswer {
+    store.change(task, change).await.unwrap().unwrap().answer
+}
+
+/// The table of tasks is the log, folded; tokens and deadlines are no history.
+pub(super) async fn assert_log_replays(store: &dyn HubStore, task: TaskId) {
+    let (view, _) = store.task(task).await.unwrap().unwrap();
+    let lines = store.log(task, 0, 1_000).await.unwrap();
+    let numbers: Vec<u64> = lines.iter().map(|line| line.seq).collect();
+    assert_eq!(numbers, (1..=view.row.log_seq).collect::<Vec<_>>());
+    let mut folded = lines.iter().fold(LeaseState::default(), |lease, line| {
+        let event: LeaseEvent = serde_json::from_str(&line.event).unwrap();
+        evolve(lease, &event)
+    });
+    folded.token.clone_from(&view.row.lease.token);
+    folded.due_at = view.row.lease.due_at;
+    assert_eq!(folded, view.row.lease);
+}
+
+pub(super) async fn poll_in_order<T: Send>(
+    all: impl Iterator<Item = selvedge_store::hub::StoreFuture<'_, T>>,
+) -> Vec<T> {
+    let mut waiting: Vec<_> = all.collect();
+    let mut answers: Vec<Option<T>> = waiting.iter().map(|_| None).collect();
+    std::future::poll_fn(|context| {
+        let mut pending = false;
+        for (future, answer) in waiting.iter_mut().zip(&mut answers) {
+            if answer.is_none() {
+                match future.as_mut().poll(context) {
+                    std::task::Poll::Ready(done) => *answer = Some(done.unwrap()),
+                    std::task::Poll::Pending => pending = true,
+                }
+            }
+        }
+        if pending {
+            std::task::Poll::Pending
+        } else {
+            std::task::Poll::Ready(())
+        }
+    })
+    .await;
+    answers.into_iter().flatten().collect()
+}

@@ -1,0 +1,129 @@
+//! `selvedge verify --since REV`: work that no run watched, held against what stood before it. The
+//! revision is laid out beside, so the directory itself is read and never written.
+
+use std::path::Path;
+use std::time::Duration;
+
+use selvedge_core::config::ResolvedConfig;
+use selvedge_core::guard::Protection;
+use selvedge_core::machine::compare;
+use selvedge_core::model::{
+    Baseline, BaselineMode, GuardReport, KnownFailures, Report, ReportStatus, VerificationPlan,
+};
+use selvedge_engine::activity::Progress;
+use selvedge_engine::process::Supervisor;
+use selvedge_engine::{BaseRevision, VerificationTrees};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::CliError;
+use crate::local::StateDir;
+use crate::sandbox_setup;
+use crate::secrets::checks_supervisor;
+
+/// What is known of the time before, and of what was changed since.
+pub(super) struct BaseComparison {
+    guard: GuardReport,
+    baseline: Baseline,
+    known_failures: KnownFailures,
+}
+
+/// Lays out the revision.
+pub(super) fn check_out_base(dir: &Path, revision: &str) -> Result<BaseRevision, CliError> {
+    BaseRevision::check_out(dir, revision).map_err(|error| {
+        let hint = "a shallow clone may lack it: fetch it first (in CI, with the whole history)";
+        CliError::usage(format!("cannot look at {revision}: {error}")).hint(hint)
+    })
+}
+
+impl BaseComparison {
+    /// Runs the checks on the revision, and inspects what was changed since.
+    pub(super) async fn run(
+        since: &BaseRevision,
+        trees: &VerificationTrees,
+        settings: &ResolvedConfig,
+        (plan, known_failures): (&VerificationPlan, &KnownFailures),
+        (limit, home): (Duration, &StateDir),
+        progress: &dyn Progress,
+    ) -> Result<Self, CliError> {
+        let protection =
+            Protection::new(&settings.protect, &settings.allow).map_err(CliError::usage)?;
+        let mut baseline = Baseline {
+            checks: Vec::new(),
+            written_files: Vec::new(),
+            cached: 0,
+            duration_ms: 0,
+        };
+        if let VerificationPlan::Steps { steps } = plan
+            && settings.baseline != BaselineMode::Off
+        {
+            let supervisor = base_supervisor(since, settings, home).await?;
+            let never = CancellationToken::new();
+            let taken = since.run_baseline(steps, limit, &supervisor, progress, &never);
+            let taken = taken.await;
+            supervisor.shutdown().await;
+            baseline = taken.map_err(CliError::infrastructure)?;
+        }
+        let findings = since.findings(trees, &protection, &baseline);
+        Ok(Self {
+            guard: GuardReport::of(findings.map_err(CliError::infrastructure)?),
+            baseline,
+            known_failures: known_failures.clone(),
+        })
+    }
+
+    /// Completes a report with it; where it passes, the checks run again with the tests of the revision.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of one verification"
+    )]
+    pub(super) async fn complete_report(
+        self,
+        since: &BaseRevision,
+        trees: &VerificationTrees,
+        settings: &ResolvedConfig,
+        plan: &VerificationPlan,
+        expect_test_changes: &[String],
+        (limit, home): (Duration, &StateDir),
+        report: &mut Report,
+        progress: &dyn Progress,
+    ) -> Result<(), CliError> {
+        report.guard = Some(self.guard);
+        let before: Vec<_> = self.baseline.checks.iter().map(Some).collect();
+        let mut preview = report.clone();
+        compare(&before, &self.known_failures, &mut preview);
+        if let VerificationPlan::Steps { steps } = plan
+            && preview.status == ReportStatus::Pass
+        {
+            let supervisor = base_supervisor(since, settings, home).await?;
+            let never = CancellationToken::new();
+            let crossed = since
+                .run_cross_verification(
+                    trees,
+                    steps,
+                    expect_test_changes,
+                    limit,
+                    &self.baseline,
+                    &self.known_failures,
+                    &report.checks,
+                    &supervisor,
+                    progress,
+                    &never,
+                )
+                .await;
+            supervisor.shutdown().await;
+            report.crossed = crossed.map_err(CliError::infrastructure)?.map(Box::new);
+        }
+        compare(&before, &self.known_failures, report);
+        Ok(())
+    }
+}
+
+/// Starts processes in the revision's folder, with the sandbox of checks.
+async fn base_supervisor(
+    since: &BaseRevision,
+    settings: &ResolvedConfig,
+    home: &StateDir,
+) -> Result<Supervisor, CliError> {
+    let raised = sandbox_setup::set_up_sandbox(&settings.sandbox, since.dir(), home).await?;
+    Ok(checks_supervisor(&settings.environment, since.dir()).with_sandbox(raised.checks))
+}

@@ -1,0 +1,218 @@
+//! Looking at a hub's tasks and workers.
+
+use jiff::tz::TimeZone;
+use selvedge_core::format::cost;
+use selvedge_core::machine::Run;
+use selvedge_core::model::{TaskId, exit_code};
+use selvedge_core::protocol::{
+    TaskRow, TaskState, WorkerPage, WorkerRow, attempt_patch, whole_patches,
+};
+use selvedge_face::stats::StatsReport;
+use serde_json::{Value, json};
+
+use super::{fetch_task, fetch_task_page, find_task, fold_journal, plan, reject_dir, short_id};
+use crate::cli::{ListArgs, ShowArgs, WorkersArgs};
+use crate::commands::show;
+use crate::error::CliError;
+use crate::hub_client::HubClient;
+use crate::output::run_details::{self, DetailOptions};
+use crate::output::{OutputFormat, json as print, one_line, sanitize_text, style};
+
+const TASKS_PER_PAGE: usize = 100;
+
+pub(super) async fn list(hub: &HubClient, args: &ListArgs) -> Result<u8, CliError> {
+    reject_dir(args.dir.as_deref())?;
+    let (mut rows, mut cursor) = (Vec::new(), None);
+    while rows.len() < args.limit {
+        let wanted = TASKS_PER_PAGE.min(args.limit - rows.len()).max(1);
+        let page = fetch_task_page(hub, &[], wanted, cursor).await?;
+        let open = |row: &TaskRow| !args.open || !row.state.is_terminal();
+        rows.extend(page.tasks.into_iter().filter(open));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    rows.truncate(args.limit);
+    match args.format {
+        OutputFormat::Json => print::print_json(&rows.iter().map(list_row).collect::<Vec<_>>()),
+        OutputFormat::Jsonl => rows
+            .iter()
+            .for_each(|row| print::print_json(&list_row(row))),
+        OutputFormat::Human if rows.is_empty() => outln!("no tasks"),
+        OutputFormat::Human => rows.iter().for_each(|row| outln!("{}", task_line(row))),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+/// A row as a hub gives it, with the words of a local list beside.
+fn list_row(row: &TaskRow) -> Value {
+    let mut told = serde_json::to_value(row).unwrap_or_default();
+    told["run_id"] = json!(row.task_id);
+    told["last_seq"] = json!(row.last_event_seq);
+    told["standing"] = json!(match row.state {
+        TaskState::NeedsReview => "awaiting_review",
+        state if state.is_terminal() => "finished",
+        _ => "open",
+    });
+    told
+}
+
+fn task_line(row: &TaskRow) -> String {
+    const WIDTH: usize = 21;
+    let when = row
+        .created_at
+        .to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M");
+    let ended = row.outcome.filter(|_| row.state.is_terminal());
+    let word = ended.map_or(row.state.as_str(), |outcome| outcome.as_str());
+    let word = format!("{:WIDTH$}", word.replace('_', " "));
+    let word = match row.state {
+        TaskState::Succeeded => style::good(word),
+        state if state.is_terminal() => style::bad(word),
+        _ => style::warning(word),
+    };
+    let attempts = format!("{}/{}", row.attempts, row.max_attempts);
+    format!(
+        "{}  {when}  {word}  {attempts:>5}  {:<10}  {:<18}  {}",
+        style::strong(short_id(row.task_id)),
+        one_line(row.agent.as_deref().unwrap_or("-"), 10),
+        cost(row.cost),
+        one_line(&row.description, 60),
+    )
+}
+
+pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliError> {
+    let task = find_task(hub, args.run.as_deref().unwrap_or("last")).await?;
+    let state = fold_journal(hub, task, |event| {
+        if args.format == OutputFormat::Jsonl {
+            print::print_json(event);
+        }
+    });
+    let state = state.await?;
+    if args.format == OutputFormat::Jsonl {
+        return Ok(exit_code::VERIFIED);
+    }
+    if let Some(run) = &state.run {
+        return show_run(hub, args, task, run).await;
+    }
+    let row = fetch_task(hub, task).await?;
+    if !row.subtasks.is_empty() {
+        match args.format {
+            OutputFormat::Human => out!("{}\n{}", task_line(&row), plan::format_plan(&row)),
+            OutputFormat::Json | OutputFormat::Jsonl => {
+                print::print_json(&plan::fetch_plan_result(hub, &row).await?)
+            }
+        }
+        return Ok(exit_code::VERIFIED);
+    }
+    match args.format {
+        OutputFormat::Human => {
+            outln!("{}", task_line(&row));
+            for said in row.reason.iter().chain(&row.unplaceable) {
+                outln!("  {}", sanitize_text(said));
+            }
+        }
+        OutputFormat::Json | OutputFormat::Jsonl => print::print_json(&row),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+async fn show_run(
+    hub: &HubClient,
+    args: &ShowArgs,
+    task: TaskId,
+    run: &Run,
+) -> Result<u8, CliError> {
+    let attempt = args
+        .attempt
+        .map(|number| show::find_attempt(run, number))
+        .transpose()?;
+    let files = match attempt {
+        Some(attempt) if args.check.is_some() || args.transcript => {
+            vec![show::stored_output(attempt, args.check)?.file.clone()]
+        }
+        Some(attempt) if args.diff => vec![attempt_patch(attempt.run_number)],
+        None if args.diff => whole_patches(run),
+        _ => Vec::new(),
+    };
+    if !files.is_empty() {
+        show::print_bytes(&fetch_first_file(hub, task, &files).await?);
+        return Ok(exit_code::VERIFIED);
+    }
+    let detail = DetailOptions {
+        attempt: args.attempt,
+        prompt: args.prompt,
+    };
+    match args.format {
+        OutputFormat::Human => out!("{}", run_details::format_run(run, detail)),
+        OutputFormat::Json | OutputFormat::Jsonl => {
+            print::print_json(&run_details::run_json(run, detail))
+        }
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+/// The first of these files that the hub has of a task.
+async fn fetch_first_file(
+    hub: &HubClient,
+    task: TaskId,
+    names: &[String],
+) -> Result<Vec<u8>, CliError> {
+    let path = format!("/tasks/{task}/files/content");
+    for name in names {
+        match hub.get_bytes(&path, &[("name", name.clone())]).await {
+            Ok(bytes) => return Ok(bytes),
+            Err(error) if error.is_missing() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let names = names.join("` or `");
+    Err(CliError::usage(format!(
+        "the hub has no `{names}` of this task"
+    )))
+}
+
+pub(super) async fn workers(hub: &HubClient, args: &WorkersArgs) -> Result<u8, CliError> {
+    let page: WorkerPage = hub.get("/workers", &[]).await?;
+    match args.format {
+        OutputFormat::Json => print::print_json(&page.workers),
+        OutputFormat::Jsonl => page.workers.iter().for_each(print::print_json),
+        OutputFormat::Human if page.workers.is_empty() => outln!("no workers"),
+        OutputFormat::Human => page
+            .workers
+            .iter()
+            .for_each(|worker| outln!("{}", worker_line(worker))),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn worker_line(worker: &WorkerRow) -> String {
+    let word = match (worker.connected, worker.draining) {
+        (true, false) => style::good(format!("{:10}", "connected")),
+        (true, true) => style::warning(format!("{:10}", "draining")),
+        (false, _) => style::bad(format!("{:10}", "gone")),
+    };
+    let seen = worker
+        .last_seen_at
+        .to_zoned(TimeZone::system())
+        .strftime("%Y-%m-%d %H:%M:%S");
+    format!(
+        "{}  {word}  {}/{} at work  {:<20}  walls: {}  seen {seen}",
+        style::strong(format!("{:<24}", one_line(&worker.worker, 40))),
+        worker.tasks.len(),
+        worker.slots,
+        one_line(&worker.labels.join(","), 40),
+        one_line(worker.sandbox.as_deref().unwrap_or("not told"), 60),
+    )
+}
+
+/// The figures of a hub's tasks, with days as they are here.
+pub(super) async fn figures(hub: &HubClient, days: Option<u32>) -> Result<StatsReport, CliError> {
+    let mut query = Vec::new();
+    query.extend(days.map(|days| ("days", days.to_string())));
+    if let Some(zone) = TimeZone::system().iana_name() {
+        query.push(("zone", zone.to_owned()));
+    }
+    Ok(hub.get("/figures", &query).await?)
+}

@@ -1,0 +1,150 @@
+//! `run --worktree` and `--repo`: the clone that the run is to work in.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::model::RunId;
+use selvedge_engine::checkout::{Checkout, CheckoutError, RepositoryAddress};
+use selvedge_store::Journal;
+
+use super::{canonical_directory, print_notice};
+use crate::cli::RunArgs;
+use crate::error::CliError;
+use crate::local::{IsolatedClone, StateDir};
+
+/// Makes the clone, where one is asked for; gives the directory in it that stands for the one that was meant.
+pub(super) fn prepare_clone(
+    args: &RunArgs,
+    workspace: Option<&str>,
+    home: &StateDir,
+    run_id: RunId,
+) -> Result<Option<PathBuf>, CliError> {
+    // The command line cannot say it: what conflicts with an option is not asked for on its behalf.
+    if args.push && args.repo.is_none() {
+        let error = CliError::usage("--push is for the repository of --repo URL");
+        return Err(error.hint("--worktree gives the branch back to the repository here by itself"));
+    }
+    let (address, within) = if let Some(repo) = &args.repo {
+        let here = canonical_directory(None)?;
+        let address = RepositoryAddress::parse(repo, &here).map_err(CliError::usage)?;
+        (address, PathBuf::new())
+    } else if args.worktree {
+        let named = args.dir.as_deref().or(workspace.map(Path::new));
+        let dir = canonical_directory(named)?;
+        enclosing_repository(home, &dir)?
+    } else {
+        return Ok(None);
+    };
+    let branch = IsolatedClone::branch_name(run_id);
+    let root = IsolatedClone::clone_root(home, run_id);
+    let checkout = Checkout::clone(&address, args.rev.as_deref(), &branch, &root);
+    let checkout = checkout.map_err(|error| match error {
+        CheckoutError::Workspace(error) if error.is_disk_or_permission() => {
+            CliError::infrastructure(error)
+        }
+        error => CliError::usage(error),
+    })?;
+    let own = IsolatedClone {
+        address: address.to_string(),
+        returns_branch: args.worktree,
+        push: args.push,
+        remove_when_verified: args.clean,
+        base: checkout.base().to_owned(),
+        delivered: None,
+        unchanged: false,
+        has_ignored_files: false,
+    };
+    own.save(home, run_id)?;
+    let dir = checkout.tree().join(within);
+    if !dir.is_dir() {
+        remove_clone(home, run_id);
+        let missing = "the directory is not part of what is committed";
+        return Err(CliError::usage(missing).hint("commit it first, or run without --worktree"));
+    }
+    let begins = checkout.base().get(..12).unwrap_or_default();
+    print_notice(&format!(
+        "working in a clone of {address} at {begins}: {}",
+        checkout.tree().display()
+    ));
+    if checkout.has_submodules() {
+        print_notice("submodules are not cloned");
+    }
+    Ok(Some(dir))
+}
+
+/// Takes ignored files along that the repository's `.worktreeinclude` or the settings name, into a clone of a
+/// repository of this machine.
+pub(super) fn copy_ignored_files(
+    args: &RunArgs,
+    workspace: Option<&str>,
+    home: &StateDir,
+    run_id: RunId,
+    files: &[String],
+) -> Result<(), CliError> {
+    let Some(own) = IsolatedClone::load(home, run_id)?.filter(|own| own.returns_branch) else {
+        return Ok(());
+    };
+    let dir = canonical_directory(args.dir.as_deref().or(workspace.map(Path::new)))?;
+    let here = home.open_workspace(&dir).map_err(CliError::usage)?;
+    let Some(root) = here.repository_root() else {
+        return Ok(());
+    };
+    let listed = fs::read_to_string(root.join(".worktreeinclude")).unwrap_or_default();
+    let patterns: Vec<String> = listed
+        .lines()
+        .map(str::to_owned)
+        .chain(files.iter().cloned())
+        .collect();
+    if patterns.is_empty() {
+        return Ok(());
+    }
+    let original = home.open_workspace(root).map_err(CliError::usage)?;
+    let checkout = own.open_checkout(home, run_id).map_err(CliError::usage)?;
+    let taken = checkout.copy_ignored_files(&original, &patterns);
+    let taken = taken.map_err(CliError::infrastructure)?;
+    if let Some(first) = taken.first() {
+        let more = match taken.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        print_notice(&format!(
+            "taken along into the clone: {}{more}",
+            first.display()
+        ));
+    }
+    Ok(())
+}
+
+/// The repository that holds a directory, and where in it the directory is.
+fn enclosing_repository(
+    home: &StateDir,
+    dir: &Path,
+) -> Result<(RepositoryAddress, PathBuf), CliError> {
+    let workspace = home.open_workspace(dir).map_err(CliError::usage)?;
+    let root = workspace.repository_root().ok_or_else(|| {
+        CliError::usage(format!("{} is in no git repository", dir.display())).hint(
+            "--worktree works in a clone of what is committed; --repo URL names another repository",
+        )
+    })?;
+    if workspace.status().is_ok_and(|status| !status.is_clean()) {
+        print_notice("what is not committed here is not part of the clone");
+    }
+    let address =
+        RepositoryAddress::parse(&root.to_string_lossy(), dir).map_err(CliError::usage)?;
+    let within = dir.strip_prefix(root).unwrap_or(Path::new("")).to_owned();
+    Ok((address, within))
+}
+
+/// Removes the clone of a run that never began: it was refused on the way.
+pub(super) fn remove_clone_unless_started(home: &StateDir, run_id: RunId) {
+    let journal = home.open_journal_read_only();
+    let began = journal.is_ok_and(|journal| journal.events(run_id, 0).next().is_some());
+    if !began {
+        remove_clone(home, run_id);
+    }
+}
+
+fn remove_clone(home: &StateDir, run_id: RunId) {
+    // What cannot be removed now is found by `selvedge gc`.
+    let _ = fs::remove_dir_all(IsolatedClone::clone_root(home, run_id));
+}

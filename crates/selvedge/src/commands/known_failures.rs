@@ -1,0 +1,93 @@
+//! `selvedge known-failures`: the tests that fail now, as a list that settings can name.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use selvedge_core::format::counted;
+use selvedge_core::model::{CheckReport, CheckStatus, KnownFailures, Report, Task, exit_code};
+
+use super::run::is_in_git;
+use super::run_checks::{ProjectChecks, build_runtime, run_checks};
+use super::{canonical_directory, environment, load_settings, print_notice, working_directory};
+use crate::cli::KnownFailuresArgs;
+use crate::error::CliError;
+use crate::local::StateDir;
+use crate::output::ReportOutputs;
+use crate::output::human_reporter::HumanReporter;
+use crate::resolve;
+
+pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
+    let environment = environment();
+    let dir = canonical_directory(args.dir.as_deref())?;
+    let settings = load_settings(&dir, &args.check.flags(), &environment)?;
+    let dir = working_directory(&settings, &dir);
+    let settings = settings.resolved;
+    let in_git = is_in_git(&StateDir::from_environment(&environment)?, &dir)?;
+    let checks = ProjectChecks {
+        plan: resolve::verification_plan(&Task::default(), &settings, &dir, in_git)?,
+        dir,
+        // What is listed already is to be listed again.
+        known_failures: KnownFailures::default(),
+        limit: Duration::from_millis(settings.verification_timeout_ms),
+        sandbox: settings.sandbox,
+        environment: settings.environment,
+    };
+    let report = build_runtime()?.block_on(run_checks(
+        &checks,
+        &HumanReporter::with_reports(&ReportOutputs::default()),
+    ))?;
+    if let Some(check) = report.checks.iter().find(|it| !is_judged(it)) {
+        let reason = check.reason.as_deref().unwrap_or("it was not run");
+        let what = format!("check `{}` could not be run: {reason}", check.label());
+        return Err(CliError::infrastructure(what));
+    }
+    let text = format_known_failures(&report);
+    match &args.output {
+        None => out!("{text}"),
+        Some(file) => std::fs::write(file, &text).map_err(|error| {
+            CliError::usage(format!("cannot write {}: {error}", file.display()))
+        })?,
+    }
+    let count = KnownFailures::parse(&text).ids().len();
+    let place = args.output.as_ref();
+    let place = place.map_or(String::new(), |file| format!(" in {}", file.display()));
+    let count = counted(count as u64, "known failure");
+    print_notice(&format!("{count}{place}"));
+    Ok(exit_code::VERIFIED)
+}
+
+/// A check that ran out of time has not said all that fails.
+fn is_judged(check: &CheckReport) -> bool {
+    matches!(
+        check.status,
+        CheckStatus::Pass | CheckStatus::Fail | CheckStatus::Skip
+    )
+}
+
+/// The failed tests of each check; the label of a check that names none.
+fn format_known_failures(report: &Report) -> String {
+    let mut text = String::new();
+    let failed = report.checks.iter().filter(|it| it.status.is_failure());
+    for check in failed {
+        let tests = check.tests.as_ref().filter(|tests| tests.failed > 0);
+        let named = tests.filter(|tests| tests.names_failed());
+        let ids: BTreeSet<&str> = match (tests, named) {
+            (_, Some(tests)) => tests.failed_ids.ids.iter().map(String::as_str).collect(),
+            (Some(_), None) => {
+                let label = check.label();
+                let what = format!("# {label}: its runner does not name all failed tests\n");
+                text += &what;
+                continue;
+            }
+            (None, None) => BTreeSet::from([check.label()]),
+        };
+        if named.is_some() {
+            text += &format!("# {}\n", check.label().replace('\n', " "));
+        }
+        for id in ids {
+            text += id;
+            text.push('\n');
+        }
+    }
+    text
+}

@@ -1,0 +1,181 @@
+//! Checks carried out once, outside any run: for `verify`, for `init`, which tries what it proposes,
+//! and for agents that ask. Nothing stays behind.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use selvedge_core::config::Flags;
+use selvedge_core::machine::compare;
+use selvedge_core::model::{
+    EnvironmentSpec, KnownFailures, Report, SandboxSpec, SetupSpec, SyntaxRules, Task, TaskId,
+    Timestamp, VerificationPlan,
+};
+use selvedge_engine::activity::{Progress, RedactingProgress};
+use selvedge_engine::{Verification, VerificationTrees, verify};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::run::is_in_git;
+use super::{canonical_directory, environment, load_settings, working_directory};
+use crate::error::CliError;
+use crate::local::StateDir;
+use crate::resolve;
+use crate::sandbox_setup;
+use crate::secrets::checks_supervisor;
+
+/// A project's own checks, ready to be carried out.
+#[derive(Debug)]
+pub(super) struct ProjectChecks {
+    /// What must hold.
+    pub(super) plan: VerificationPlan,
+    /// Where.
+    pub(super) dir: PathBuf,
+    /// Tests that may fail.
+    pub(super) known_failures: KnownFailures,
+    /// Within this time.
+    pub(super) limit: Duration,
+    /// Behind these walls.
+    pub(super) sandbox: SandboxSpec,
+    /// What of our environment they see.
+    pub(super) environment: EnvironmentSpec,
+}
+
+/// The checks of the project that a directory belongs to: nothing where it has none, and within that
+/// why they cannot be run.
+pub(super) fn load_project_checks(
+    dir: Option<&Path>,
+    environment: &[(String, String)],
+) -> Result<Option<Result<ProjectChecks, CliError>>, CliError> {
+    let dir = canonical_directory(dir)?;
+    let settings = load_settings(&dir, &Flags::default(), environment)?;
+    let dir = working_directory(&settings, &dir);
+    let settings = settings.resolved;
+    if settings.checks.is_empty() {
+        return Ok(None);
+    }
+    let in_git = is_in_git(&StateDir::from_environment(environment)?, &dir)?;
+    let plan = resolve::verification_plan(&Task::default(), &settings, &dir, in_git);
+    let known_failures = resolve::resolve_known_failures(&Task::default(), &settings, &dir)?.known;
+    let limit = Duration::from_millis(settings.verification_timeout_ms);
+    let (sandbox, environment) = (settings.sandbox, settings.environment);
+    Ok(Some(plan.map(|plan| ProjectChecks {
+        plan,
+        dir,
+        known_failures,
+        limit,
+        sandbox,
+        environment,
+    })))
+}
+
+/// Carries them out.
+pub(super) async fn run_checks(
+    checks: &ProjectChecks,
+    progress: &dyn Progress,
+) -> Result<Report, CliError> {
+    run_checks_cancellable(checks, progress, &CancellationToken::new()).await
+}
+
+/// Carries them out, and looks at the files that were changed there.
+pub(super) async fn run_checks_with_changes(
+    checks: &ProjectChecks,
+    changed: (Option<VerificationTrees>, Option<SyntaxRules>),
+    progress: &dyn Progress,
+) -> Result<Report, CliError> {
+    execute_checks(checks, changed, progress, &CancellationToken::new()).await
+}
+
+/// Carries them out, unless somebody does not want to know any more.
+pub(super) async fn run_checks_cancellable(
+    checks: &ProjectChecks,
+    progress: &dyn Progress,
+    cancelled: &CancellationToken,
+) -> Result<Report, CliError> {
+    execute_checks(checks, (None, None), progress, cancelled).await
+}
+
+async fn execute_checks(
+    checks: &ProjectChecks,
+    (since, syntax): (Option<VerificationTrees>, Option<SyntaxRules>),
+    progress: &dyn Progress,
+    cancelled: &CancellationToken,
+) -> Result<Report, CliError> {
+    let home = StateDir::from_environment(&environment())?;
+    let outputs = create_output_dir(&home).map_err(CliError::infrastructure)?;
+    let raised = sandbox_setup::set_up_sandbox(&checks.sandbox, &checks.dir, &home).await?;
+    let dir = checks.dir.as_path();
+    let verification = Verification {
+        verification_room: None,
+        task_id: TaskId::new(Uuid::now_v7()),
+        run_number: 1,
+        plan: checks.plan.clone(),
+        limit: checks.limit,
+        workspace: dir.to_owned(),
+        run_dir: outputs.path().to_owned(),
+        tag: Uuid::now_v7().to_string(),
+        lock: outputs.path().join("processes.lock"),
+        supervisor: checks_supervisor(&checks.environment, dir).with_sandbox(raised.checks),
+        trees: None,
+        base_trees: since,
+        protection: None,
+        syntax,
+        session: None,
+        task: String::new(),
+        run_started_at: Timestamp::now(),
+        baseline: Vec::new(),
+        known_failures: checks.known_failures.clone(),
+        test_base: None,
+        written_before: None,
+        setup: SetupSpec::default(),
+        changed_tools: None,
+        allow: Vec::new(),
+        expect_test_changes: Vec::new(),
+        rerun_failed: false,
+        passing_outputs: Vec::new(),
+        started_at: Timestamp::now(),
+    };
+    let redactor = verification.supervisor.redactor();
+    let verified = verify(
+        &verification,
+        &RedactingProgress::new(progress, redactor),
+        cancelled,
+    )
+    .await;
+    verification.supervisor.shutdown().await;
+    let mut report = verified.map_err(CliError::infrastructure)?;
+    if verification.base_trees.is_none() && !checks.known_failures.ids().is_empty() {
+        // Nothing is known of an earlier time.
+        compare(&[], &checks.known_failures, &mut report);
+    }
+    report = redactor
+        .redact_record(report)
+        .map_err(CliError::infrastructure)?;
+    // The outputs go with this function, so nothing may point at them.
+    report
+        .checks
+        .iter_mut()
+        .for_each(|check| check.output_ref = None);
+    Ok(report)
+}
+
+/// Where what they print is kept meanwhile: with our own state, which they cannot read.
+pub(super) fn create_output_dir(home: &StateDir) -> io::Result<TempDir> {
+    let below = std::fs::create_dir_all(home.root());
+    match below.and_then(|()| tempfile::tempdir_in(home.root())) {
+        Err(_) => tempfile::tempdir(),
+        made => made,
+    }
+}
+
+/// What the checks run on.
+pub(super) fn build_runtime() -> Result<Runtime, CliError> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(CliError::infrastructure)
+}

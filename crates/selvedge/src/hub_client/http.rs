@@ -1,0 +1,206 @@
+//! Requests to a hub's REST interface.
+
+use std::sync::Once;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Method, RequestBuilder, Response, Url};
+use selvedge_core::protocol::{API_PATH, Problem};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::credentials::HubCredentials;
+use super::error::HubError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an answer that is no stream may take.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
+/// The longest account of a refusal that is read.
+const MAX_PROBLEM_BYTES: usize = 64 * 1024;
+
+/// A hub that we may ask.
+#[derive(Debug, Clone)]
+pub(crate) struct HubClient {
+    http: Client,
+    base: Url,
+}
+
+impl HubClient {
+    /// Ready to ask; nothing is sent yet.
+    pub(crate) fn new(account: &HubCredentials) -> Result<Self, HubError> {
+        install_crypto();
+        let base = account.url.clone();
+        let failed = |why: &dyn std::fmt::Display| HubError::Unreachable {
+            hub: base.to_string(),
+            why: why.to_string(),
+        };
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", account.token))
+            .map_err(|error| failed(&error))?;
+        bearer.set_sensitive(true);
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        // A redirect could lead a token astray.
+        let mut builder = Client::builder()
+            .default_headers(headers)
+            .http1_only()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none());
+        if is_local(&base) {
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().map_err(|error| failed(&error))?;
+        Ok(Self { http, base })
+    }
+
+    /// Where it is, for messages.
+    pub(crate) fn base_url(&self) -> &str {
+        self.base.as_str()
+    }
+
+    /// Whether the token crosses a network in clear.
+    pub(crate) fn is_unencrypted(&self) -> bool {
+        self.base.scheme() == "http" && !is_local(&self.base)
+    }
+
+    /// Asks for an object.
+    pub(crate) async fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<T, HubError> {
+        self.send_for_json(self.request(Method::GET, path, query))
+            .await
+    }
+
+    /// Hands something in, and gives back the answer.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        headers: &[(&'static str, String)],
+    ) -> Result<T, HubError> {
+        let mut request = self.request(Method::POST, path, &[]).json(body);
+        for (name, value) in headers {
+            request = request.header(HeaderName::from_static(name), value);
+        }
+        self.send_for_json(request).await
+    }
+
+    /// Has something ended.
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), HubError> {
+        let request = self.request(Method::DELETE, path, &[]);
+        self.send(request.timeout(RESPONSE_TIMEOUT)).await.map(drop)
+    }
+
+    /// Asks for bytes.
+    pub(crate) async fn get_bytes(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> Result<Vec<u8>, HubError> {
+        let request = self.request(Method::GET, path, query).header(ACCEPT, "*/*");
+        let response = self.send(request.timeout(RESPONSE_TIMEOUT)).await?;
+        let bytes = response
+            .bytes()
+            .await
+            .map_err(|e| self.unreachable_error(&e))?;
+        Ok(bytes.into())
+    }
+
+    /// A request below the interface's root; no time limit yet.
+    pub(super) fn request(
+        &self,
+        method: Method,
+        path: &str,
+        query: &[(&str, String)],
+    ) -> RequestBuilder {
+        let mut url = self.base.clone();
+        let whole = format!("{}{}{path}", url.path().trim_end_matches('/'), API_PATH);
+        url.set_path(&whole);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.http.request(method, url)
+    }
+
+    /// Sends it; anything but success is an error.
+    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HubError> {
+        let response = request
+            .send()
+            .await
+            .map_err(|e| self.unreachable_error(&e))?;
+        let status = response.status();
+        if status.is_success() || status.is_informational() {
+            return Ok(response);
+        }
+        let status = status.as_u16();
+        let mut body = response.bytes().await.unwrap_or_default();
+        body.truncate(MAX_PROBLEM_BYTES);
+        let problem = serde_json::from_slice::<Problem>(&body).unwrap_or_else(|_| Problem {
+            kind: String::new(),
+            title: String::from_utf8_lossy(&body).chars().take(300).collect(),
+            status,
+            detail: None,
+            errors: Vec::new(),
+        });
+        Err(HubError::Refused {
+            status,
+            problem: Box::new(Problem { status, ..problem }),
+        })
+    }
+
+    async fn send_for_json<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<T, HubError> {
+        let response = self.send(request.timeout(RESPONSE_TIMEOUT)).await?;
+        let body = response
+            .bytes()
+            .await
+            .map_err(|e| self.unreachable_error(&e))?;
+        let body: &[u8] = if body.is_empty() { b"null" } else { &body };
+        serde_json::from_slice(body).map_err(|error| HubError::InvalidResponse(error.to_string()))
+    }
+
+    /// It could not be sent, or the answer broke off: with all causes, for the first one says little.
+    pub(super) fn unreachable_error(&self, error: &reqwest::Error) -> HubError {
+        let mut why = String::new();
+        let mut cause: Option<&dyn std::error::Error> = Some(error);
+        while let Some(error) = cause {
+            let said = error.to_string();
+            // The address is named already.
+            if !said.contains(self.base.as_str()) {
+                if !why.is_empty() {
+                    why += ": ";
+                }
+                why += &said;
+            }
+            cause = error.source();
+        }
+        HubError::Unreachable {
+            hub: self.base.to_string(),
+            why: if why.is_empty() {
+                error.to_string()
+            } else {
+                why
+            },
+        }
+    }
+}
+
+fn is_local(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+/// TLS needs a provider of cryptography, chosen once for the whole program.
+fn install_crypto() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // It fails only when the program has already chosen one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+}

@@ -1,0 +1,139 @@
+//! A task's server-sent events: its journal, what is going on, and how it stands, as they come. A stream
+//! that breaks off is taken up after the last event that was seen.
+
+use reqwest::header::{ACCEPT, HeaderName};
+use reqwest::{Method, Response};
+use selvedge_core::model::{Envelope, TaskId};
+use selvedge_core::protocol::{ProgressEvent, TaskRow};
+
+use super::error::HubError;
+use super::http::HubClient;
+
+/// One server-sent event longer than this is none.
+const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
+
+/// What came.
+#[derive(Debug)]
+pub(crate) enum TaskStreamEvent {
+    /// The journal goes on.
+    Event(Box<Envelope>),
+    /// Something is going on.
+    Activity(ProgressEvent),
+    /// How the task stands has changed.
+    State(Box<TaskRow>),
+}
+
+/// A stream of frames.
+pub(crate) struct TaskStream {
+    response: Response,
+    pending: Vec<u8>,
+    scanned: usize,
+}
+
+impl HubClient {
+    /// Follows a task from the event after this one.
+    pub(crate) async fn stream_task(
+        &self,
+        task: TaskId,
+        after: u64,
+    ) -> Result<TaskStream, HubError> {
+        let request = self
+            .request(Method::GET, &format!("/tasks/{task}/events"), &[])
+            .header(ACCEPT, "text/event-stream")
+            .header(HeaderName::from_static("last-event-id"), after.to_string());
+        Ok(TaskStream {
+            response: self.send(request).await?,
+            pending: Vec::new(),
+            scanned: 0,
+        })
+    }
+}
+
+impl TaskStream {
+    /// The next frame; none when the stream is over, in whatever way.
+    pub(crate) async fn next(&mut self) -> Result<Option<TaskStreamEvent>, HubError> {
+        loop {
+            while let Some(block) = self.take_block() {
+                if let Some(frame) = parse_block(&block)? {
+                    return Ok(Some(frame));
+                }
+            }
+            match self.response.chunk().await {
+                Ok(Some(chunk)) if self.pending.len() + chunk.len() <= MAX_EVENT_BYTES => {
+                    self.pending.extend_from_slice(&chunk);
+                }
+                Ok(Some(_)) => {
+                    return Err(HubError::InvalidResponse(
+                        "an event larger than 64 MiB".to_owned(),
+                    ));
+                }
+                Ok(None) | Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// Takes the next whole block out: lines up to an empty one.
+    fn take_block(&mut self) -> Option<Vec<u8>> {
+        let from = self.scanned.saturating_sub(1);
+        let found = self.pending[from..]
+            .windows(2)
+            .position(|two| two == b"\n\n");
+        let Some(at) = found else {
+            self.scanned = self.pending.len();
+            return None;
+        };
+        let rest = self.pending.split_off(from + at + 2);
+        self.scanned = 0;
+        Some(std::mem::replace(&mut self.pending, rest))
+    }
+}
+
+/// Reads one block; none for a comment, or a kind that this program does not know.
+fn parse_block(block: &[u8]) -> Result<Option<TaskStreamEvent>, HubError> {
+    let text = String::from_utf8_lossy(block);
+    let (mut kind, mut data) = ("", String::new());
+    for line in text.lines() {
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => kind = value,
+            "data" => {
+                if !data.is_empty() {
+                    data.push('\n');
+                }
+                data += value;
+            }
+            _ => {}
+        }
+    }
+    let nonsense = |error: serde_json::Error| HubError::InvalidResponse(error.to_string());
+    Ok(match kind {
+        "journal" => Some(TaskStreamEvent::Event(
+            serde_json::from_str(&data).map_err(nonsense)?,
+        )),
+        "activity" => serde_json::from_str(&data)
+            .ok()
+            .map(TaskStreamEvent::Activity),
+        "state" => Some(TaskStreamEvent::State(
+            serde_json::from_str(&data).map_err(nonsense)?,
+        )),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_read_by_its_kind_and_others_are_passed_over() {
+        let token = b"event: activity\ndata: {\"event_type\":\"token\",\"text\":\"hm\"}\n\n";
+        assert!(matches!(
+            parse_block(token).unwrap(),
+            Some(TaskStreamEvent::Activity(ProgressEvent::Token { text })) if text == "hm"
+        ));
+        assert!(parse_block(b": still there\n\n").unwrap().is_none());
+        assert!(parse_block(b"event: hub\ndata: {}\n\n").unwrap().is_none());
+        assert!(parse_block(b"event: journal\ndata: {\n\n").is_err());
+    }
+}

@@ -1,0 +1,415 @@
+//! A run for people who watch: calm lines for what is done, and on a terminal one line that moves
+//! for what is going on.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::model::{
+    AttemptEnd, Baseline, CheckStatus, Cost, EffectKind, Envelope, Event, Outcome, Report, RunId,
+    RunResult, SessionOutcome, SessionStatus,
+};
+use selvedge_core::plan::Plan;
+use selvedge_engine::Observer;
+use selvedge_engine::activity::{Activity, Progress};
+
+use super::gates::{format_gate, format_held_back};
+use super::labels::{
+    format_cross_check, format_guard_finding, outcome_label, restore_command, session_label,
+    status_mark, unkept_notice,
+};
+use super::prefixed::PrefixedReporter;
+use super::{ReportOutputs, Reporter, indent_lines, one_line, plan, print_verdict, style};
+use selvedge_core::format::{cost, counted, duration, marks, tokens};
+
+/// How much of an activity the moving line shows, in characters.
+const ACTIVITY_WIDTH: usize = 72;
+
+/// Watches a run for people. Everything goes to standard error but the verdict.
+pub(crate) struct HumanReporter<'a> {
+    /// What is written for others, which may have standard output to itself.
+    reports: &'a ReportOutputs,
+    /// What moves; hidden where standard error is no terminal.
+    spinner: Mutex<ProgressBar>,
+    /// What the attempts before this one have cost.
+    cost_before_attempt: Mutex<Cost>,
+}
+
+impl<'a> HumanReporter<'a> {
+    /// Nothing is shown until something happens.
+    pub(crate) fn with_reports(reports: &'a ReportOutputs) -> Self {
+        Self {
+            reports,
+            spinner: Mutex::new(ProgressBar::hidden()),
+            cost_before_attempt: Mutex::new(Cost::ZERO),
+        }
+    }
+
+    fn lock_spinner(&self) -> MutexGuard<'_, ProgressBar> {
+        self.spinner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_cost(&self) -> MutexGuard<'_, Cost> {
+        self.cost_before_attempt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A line that stays.
+    pub(super) fn print_line(&self, line: impl AsRef<str>) {
+        self.lock_spinner().suspend(|| errln!("{}", line.as_ref()));
+    }
+
+    /// Something begins that takes time.
+    fn start_spinner(&self, what: &str) {
+        let bar = ProgressBar::new_spinner().with_message(what.to_owned());
+        if bar.is_hidden() {
+            // Nobody sees it turn: without a terminal it needs no thread.
+            return;
+        }
+        if let Ok(style) =
+            ProgressStyle::with_template("  {spinner} {msg} {prefix:.dim}{elapsed:.dim}")
+        {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(120));
+        let before = std::mem::replace(&mut *self.lock_spinner(), bar);
+        before.finish_and_clear();
+    }
+
+    /// It is over.
+    fn stop_spinner(&self) {
+        self.lock_spinner().finish_and_clear();
+    }
+
+    fn print_baseline(&self, baseline: &Baseline) {
+        self.stop_spinner();
+        // What was looked at now has been told check by check.
+        if baseline.cached > 0 {
+            for check in &baseline.checks {
+                let label = one_line(check.label(), ACTIVITY_WIDTH);
+                let known = style::dim("known from an earlier run");
+                self.print_line(format!("  {} {label} {known}", status_mark(check.status)));
+            }
+        }
+        let failing = baseline
+            .checks
+            .iter()
+            .filter_map(|check| check.tests.as_ref());
+        let failing: u64 = failing.map(|tests| tests.failed).sum();
+        if failing > 0 {
+            let tests = counted(failing, "failing test");
+            self.print_line(style::dim(format!("  {tests} before the work began")));
+        }
+    }
+
+    fn print_attempt_start(&self, attempt: &Attempt, run: &Run) {
+        let number = attempt.retry + 1;
+        let of = run.spec.max_attempts();
+        let again = attempt.run_number > number && attempt.prompt.correction.is_none();
+        let note = match (attempt.retry, again) {
+            (_, true) => " (begun anew)".to_owned(),
+            (0, false) => String::new(),
+            (retry, false) => {
+                let max = run.spec.max_verification_retries;
+                format!(" (retry {retry} of {max}, fresh session)")
+            }
+        };
+        self.print_line(format!(
+            "\n{}{}",
+            style::strong(format!("attempt {number} of {of}")),
+            style::dim(note)
+        ));
+        *self.lock_cost() = run.cost();
+        let agent = &run.spec.agent_of(attempt.retry).name;
+        self.start_spinner(&format!("{agent} is at work"));
+    }
+
+    fn print_session_end(&self, session: &SessionOutcome, run: &Run) {
+        self.stop_spinner();
+        let retry = run.attempts.last().map_or(0, |attempt| attempt.retry);
+        let name = &run.spec.agent_of(retry).name;
+        let mut facts = vec![duration(session.duration_ms)];
+        if session.tool_calls > 0 {
+            let failed = match session.tool_errors {
+                0 => String::new(),
+                errors => format!(", {errors} failed"),
+            };
+            facts.push(counted(session.tool_calls.into(), "tool call") + &failed);
+        }
+        if session.usage.total() > 0 {
+            facts.push(tokens(&session.usage));
+        }
+        facts.push(cost(session.cost));
+        let facts = facts.join(" · ");
+        let word = session_label(session.status);
+        if session.status == SessionStatus::Success {
+            self.print_line(format!(
+                "  {name} {word} {}",
+                style::dim(format!("· {facts}"))
+            ));
+        } else {
+            self.print_line(format!(
+                "  {name} {} {}",
+                style::bad(word),
+                style::dim(format!("· {facts}"))
+            ));
+            if let Some(error) = &session.error {
+                self.print_line(indent_lines(error, "    ").trim_end());
+            }
+        }
+        let left = session.processes.map_or(0, |processes| processes.ended);
+        if left > 0 && session.status == SessionStatus::Success {
+            let said = format!("it left {left} processes behind; they were ended");
+            self.print_line(format!("  {}", style::warning(said)));
+        }
+    }
+
+    fn print_check_end(&self, label: &str, status: CheckStatus, reason: Option<&str>, millis: u64) {
+        self.stop_spinner();
+        let label = one_line(label, ACTIVITY_WIDTH);
+        let why = reason
+            .map(|reason| format!(" — {}", one_line(reason, 100)))
+            .unwrap_or_default();
+        let took = style::dim(duration(millis));
+        self.print_line(format!("  {} {label} {took}{why}", status_mark(status)));
+    }
+
+    fn print_report(&self, report: &Report, run: &Run) {
+        self.stop_spinner();
+        for finding in report.guard.iter().flat_map(|guard| &guard.findings) {
+            self.print_line(format_guard_finding(finding));
+        }
+        if let Some(crossed) = &report.crossed {
+            self.print_line(format_cross_check(crossed));
+        }
+        for check in &report.checks {
+            if let Some(note) = marks(check) {
+                let label = one_line(check.label(), ACTIVITY_WIDTH);
+                let note = one_line(&note, 300);
+                self.print_line(format!("  {} {label}: {note}", style::warning("→")));
+            }
+        }
+        let goes_back = report
+            .failing_checks()
+            .filter_map(|check| Some((check, check.digest.as_ref()?)));
+        for (check, digest) in goes_back {
+            let label = one_line(check.label(), ACTIVITY_WIDTH);
+            self.print_line(style::dim(format!("  digest of {label}:")));
+            self.print_line(indent_lines(digest, "    │ ").trim_end());
+        }
+        if run.attempts.len() > 1 && run.cost().micro_usd.is_some() {
+            self.print_line(format!(
+                "  {}",
+                style::dim(format!("so far: {}", cost(run.cost())))
+            ));
+        }
+    }
+}
+
+impl Progress for HumanReporter<'_> {
+    fn on_activity(&self, activity: Activity) {
+        let moving = |text: String| self.lock_spinner().set_message(text);
+        match activity {
+            Activity::Text(text) => moving(one_line(&text, ACTIVITY_WIDTH)),
+            Activity::ToolStarted { name, subject } => {
+                moving(one_line(&format!("{name} {subject}"), ACTIVITY_WIDTH));
+            }
+            Activity::Cost(so_far) => {
+                self.lock_spinner()
+                    .set_prefix(format!("{} ", cost(*self.lock_cost() + so_far)));
+            }
+            Activity::ToolEnded { .. } => {}
+            Activity::ApiRetry {
+                attempt,
+                max,
+                delay_ms,
+                reason,
+            } => {
+                let wait = duration(delay_ms);
+                let why = one_line(&reason, ACTIVITY_WIDTH);
+                self.print_line(style::dim(format!(
+                    "  the model's API: {why}; retry {attempt} of {max} in {wait} (not a verification retry)"
+                )));
+            }
+            Activity::CheckStarted { label } => {
+                self.start_spinner(&one_line(&label, ACTIVITY_WIDTH))
+            }
+            Activity::CheckRepeated { label } => {
+                self.start_spinner(&format!("again: {}", one_line(&label, ACTIVITY_WIDTH)));
+            }
+            Activity::CheckEnded {
+                label,
+                status,
+                reason,
+                duration_ms,
+            } => {
+                self.print_check_end(&label, status, reason.as_deref(), duration_ms);
+            }
+            Activity::Note(note) => {
+                self.print_line(style::dim(format!("  {}", one_line(&note, 160))))
+            }
+        }
+    }
+}
+
+impl Observer for HumanReporter<'_> {
+    fn on_event(&self, envelope: &Envelope, run: &Run) {
+        match &envelope.event {
+            Event::RunCreated { .. } => {
+                self.print_line(run_header(run));
+            }
+            Event::AttemptBegan { run_number, .. } => {
+                if let Some(attempt) = run.attempt(*run_number) {
+                    self.print_attempt_start(attempt, run);
+                }
+            }
+            Event::TreeSnapshotted {
+                unkept: Some(unkept),
+                ..
+            } if unkept.files > 0 => self.print_line(unkept_notice(unkept)),
+            Event::EffectRequested {
+                effect: EffectKind::Baseline,
+            } => self.print_line(format!("\n{}", style::strong("before the work"))),
+            Event::BaselineTaken { baseline, .. } => self.print_baseline(baseline),
+            Event::SessionEnded { outcome, .. } => self.print_session_end(outcome, run),
+            Event::Reported { report, .. } => self.print_report(report, run),
+            Event::EffectRequested {
+                effect: EffectKind::Judge { tier, .. },
+            } => self.start_spinner(&format!("tier {tier} judges")),
+            Event::GateJudged { gate, .. } => {
+                self.stop_spinner();
+                let held_back = run.attempts.last().and_then(format_held_back);
+                self.print_line((format_gate(gate) + &held_back.unwrap_or_default()).trim_end());
+            }
+            Event::VerificationRepeated { reason, .. } => {
+                let why = one_line(reason, 120);
+                self.print_line(style::warning(format!(
+                    "  {why}: trying the checks again, uncharged"
+                )));
+            }
+            Event::AttemptClosed {
+                closing: AttemptEnd::Interrupted,
+                run_number,
+            } => {
+                self.stop_spinner();
+                self.print_line(style::warning(format!(
+                    "  attempt {run_number} was cut off: it costs no retry"
+                )));
+            }
+            Event::SuspendRequested { .. } => {
+                self.print_line(style::warning(
+                    "  stopping; press Ctrl-C again to stop at once",
+                ));
+            }
+            Event::Resumed { .. } => {
+                self.print_line(format!("resuming run {}", run.run_id.short()))
+            }
+            Event::TreeRestored { replaced, .. } => {
+                self.print_line(style::dim("  the workspace's tree was put back"));
+                let aside = replaced
+                    .as_ref()
+                    .filter(|tree| run.backup_trees.contains(tree));
+                if let Some(tree) = aside {
+                    self.print_line(style::dim(format!(
+                        "  what stood there: {}",
+                        restore_command(run, tree)
+                    )));
+                }
+            }
+            Event::RunFinished { .. } | Event::Suspended | Event::ReviewRequested { .. } => {
+                self.stop_spinner();
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Reporter for HumanReporter<'_> {
+    fn report_run_end(&self, run: &Run) {
+        print_verdict(self.reports, &format_verdict(run));
+    }
+
+    fn report_plan_event(&self, envelope: &Envelope, plan: &Plan) {
+        match &envelope.event {
+            Event::PlanCreated { .. } => self.print_line(plan::plan_header(plan).trim_end()),
+            Event::Resumed { .. } => self.print_line(plan::format_resumed(plan).trim_end()),
+            Event::SubtaskBegan { id, replaced, .. } => {
+                self.print_line(plan::format_subtask_start(plan, id, replaced.as_ref()).trim_end());
+            }
+            Event::SubtaskEnded { id, end } => {
+                self.print_line(plan::format_subtask_end(id, end).trim_end())
+            }
+            _ => {}
+        }
+    }
+
+    fn subtask_observer<'a>(&'a self, name: &str) -> Box<dyn Observer + 'a> {
+        Box::new(PrefixedReporter::new(self, name))
+    }
+
+    fn report_plan_end(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {
+        print_verdict(self.reports, &plan::plan_verdict(plan, runs));
+    }
+}
+
+/// Two lines about what is going to happen.
+fn run_header(run: &Run) -> String {
+    let spec = &run.spec;
+    let attempts = counted(spec.max_attempts().into(), "attempt");
+    let first = format!(
+        "{} {} · {} · up to {attempts}",
+        style::strong("run"),
+        run.run_id.short(),
+        spec.agents()
+            .map(|agent| agent.name.as_str())
+            .collect::<Vec<_>>()
+            .join(", then "),
+    );
+    let labels: Vec<String> = spec
+        .steps()
+        .iter()
+        .map(|step| one_line(step.label(), 60))
+        .collect();
+    if labels.is_empty() {
+        return format!("{first}\n{}", style::warning("nothing will be checked"));
+    }
+    format!("{first}\n{} {}", style::dim("checks:"), labels.join(" · "))
+}
+
+/// The end of a run, for standard output.
+pub(crate) fn format_verdict(run: &Run) -> String {
+    let (outcome, reason) = run.conclusion();
+    let word = outcome_label(outcome);
+    let mut text = format!("\n{word}: {}\n", one_line(&reason, 300));
+    if let Some(delivered) = run
+        .conclusion
+        .as_ref()
+        .and_then(|decided| decided.final_attempt)
+    {
+        text += &format!("  the workspace holds the tree of attempt {delivered}\n");
+    }
+    let mut facts = vec![
+        counted(run.attempts.len() as u64, "attempt"),
+        cost(run.cost()),
+        tokens(&run.usage()),
+        duration(run.active_ms()),
+    ];
+    if run.attempts.is_empty() {
+        facts.truncate(1);
+    }
+    text += &format!("  {}\n", style::dim(facts.join(" · ")));
+    for warning in run.warnings() {
+        let warning = one_line(&warning, 400);
+        text += &format!("  {} {warning}\n", style::warning("note:"));
+    }
+    let short = run.run_id.short();
+    let next = if outcome == Outcome::Interrupted {
+        "resume"
+    } else {
+        "show"
+    };
+    text + &format!("  {} selvedge {next} {short}\n", style::dim("history:"))
+}

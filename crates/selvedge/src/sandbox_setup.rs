@@ -1,0 +1,49 @@
+//! The walls around agents and checks, raised where a command begins, and what a person is told of them.
+
+use std::path::Path;
+
+use selvedge_core::model::{SandboxBackend, SandboxSpec};
+use selvedge_engine::agents::env;
+use selvedge_engine::process::Supervisor;
+use selvedge_engine::sandbox::{self, SandboxContext, SandboxPair};
+
+use crate::error::CliError;
+use crate::local::StateDir;
+use crate::output::one_line;
+
+/// Raises them, or refuses where they are required and cannot be built. Walls that were wished for and
+/// do not stand are said on standard error.
+pub(crate) async fn set_up_sandbox(
+    spec: &SandboxSpec,
+    workspace: &Path,
+    home: &StateDir,
+) -> Result<SandboxPair, CliError> {
+    let scene = SandboxContext {
+        workspace: workspace.to_owned(),
+        state: home.root().to_owned(),
+        environment: env::host_env(),
+    };
+    let raised = sandbox::set_up_sandboxes(spec, &scene, &Supervisor::this_program()).await;
+    let raised = raised.map_err(|refused| {
+        let what_works = if matches!(
+            spec.backend,
+            SandboxBackend::Podman | SandboxBackend::Docker
+        ) {
+            "`selvedge doctor` says what works here; docs/sandbox.md says what containers need"
+        } else {
+            "`selvedge doctor` says what works here; Debian and Ubuntu: apt install bubblewrap"
+        };
+        CliError::infrastructure(refused)
+            .hint(what_works)
+            .hint("to do without: --sandbox none")
+    })?;
+    if let Some(why) = raised
+        .unavailable_reason
+        .as_ref()
+        .filter(|_| spec.backend == SandboxBackend::Auto)
+    {
+        let why = one_line(why, 300);
+        errln!("no sandbox: agents and checks run with your own rights ({why})");
+    }
+    Ok(raised)
+}

@@ -1,0 +1,169 @@
+//! Who may look at `selvedge ui`: whoever has the link that was printed, once. It is swapped for a
+//! cookie that lives as long as the program; a link that was used is printed anew, in the terminal,
+//! when somebody tries it again.
+
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use selvedge_core::format::hex;
+use selvedge_face::backend::DashboardUser;
+use selvedge_face::web::{Authenticator, LoginMethod};
+use sha2::{Digest, Sha256};
+
+use crate::error::CliError;
+
+/// A way in.
+pub(crate) struct OneTimeLoginLink {
+    port: u16,
+    cookie: String,
+    show_link: Box<dyn Fn(&str) + Send + Sync>,
+    secrets: Mutex<LoginSecrets>,
+}
+
+/// What is known of secrets: of those that were given out only a hash.
+struct LoginSecrets {
+    unused: String,
+    used: Vec<[u8; 32]>,
+    sessions: Vec<[u8; 32]>,
+}
+
+/// Links that were used and are still recognised.
+const MAX_USED_LINKS: usize = 16;
+/// Browsers that may be in at once.
+const MAX_SESSIONS: usize = 64;
+
+impl OneTimeLoginLink {
+    /// A way in to a page on this port; `say` shows a person the link.
+    pub(crate) fn new(
+        port: u16,
+        say: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self, CliError> {
+        Ok(Self {
+            port,
+            // Browsers share cookies between the ports of a host.
+            cookie: format!("selvedge_ui_{port}"),
+            show_link: Box::new(say),
+            secrets: Mutex::new(LoginSecrets {
+                unused: random_secret()?,
+                used: Vec::new(),
+                sessions: Vec::new(),
+            }),
+        })
+    }
+
+    /// Shows the link.
+    pub(crate) fn show(&self) {
+        let fresh = self.secrets().unused.clone();
+        let port = self.port;
+        (self.show_link)(&format!("http://127.0.0.1:{port}/login?token={fresh}"));
+    }
+
+    fn secrets(&self) -> std::sync::MutexGuard<'_, LoginSecrets> {
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn log_in(&self, token: &str) -> Result<String, String> {
+        let failed = |error: CliError| error.to_string();
+        let mut secrets = self.secrets();
+        if hash(token) == hash(&secrets.unused) {
+            let (cookie, next) = (
+                random_secret().map_err(failed)?,
+                random_secret().map_err(failed)?,
+            );
+            let spent = std::mem::replace(&mut secrets.unused, next);
+            secrets.used.insert(0, hash(&spent));
+            secrets.used.truncate(MAX_USED_LINKS);
+            secrets.sessions.insert(0, hash(&cookie));
+            secrets.sessions.truncate(MAX_SESSIONS);
+            return Ok(cookie);
+        }
+        let was_used = secrets.used.contains(&hash(token));
+        drop(secrets);
+        if was_used {
+            self.show();
+            return Err("This link was used already. The terminal shows a new one.".to_owned());
+        }
+        Err("This link is not one of this page's.".to_owned())
+    }
+}
+
+impl Authenticator for OneTimeLoginLink {
+    fn login_method(&self) -> LoginMethod {
+        LoginMethod::OneTimeLink
+    }
+
+    fn cookie_name(&self) -> &str {
+        &self.cookie
+    }
+
+    fn is_secure(&self) -> bool {
+        false
+    }
+
+    fn log_in<'a>(&'a self, secret: &'a str, _: IpAddr) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move { self.log_in(secret) })
+    }
+
+    fn find_user<'a>(&'a self, cookie: &'a str, _: IpAddr) -> BoxFuture<'a, Option<DashboardUser>> {
+        let known = self.secrets().sessions.contains(&hash(cookie));
+        let visitor = known.then(|| DashboardUser {
+            name: "this machine".to_owned(),
+            can_act: true,
+            tenant: None,
+        });
+        Box::pin(async move { visitor })
+    }
+
+    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()> {
+        self.secrets()
+            .sessions
+            .retain(|known| *known != hash(cookie));
+        Box::pin(async {})
+    }
+}
+
+/// Hashes are compared, so that how long it takes says nothing of a secret.
+fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+fn random_secret() -> Result<String, CliError> {
+    let mut bytes = [0_u8; 24];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| CliError::infrastructure(format!("no random numbers: {error}")))?;
+    Ok(hex(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_link_works_once_and_is_shown_anew_when_tried_again() {
+        let said: Arc<Mutex<Vec<String>>> = Arc::default();
+        let shown = Arc::clone(&said);
+        let gate =
+            OneTimeLoginLink::new(1, move |link| shown.lock().unwrap().push(link.to_owned()))
+                .unwrap();
+        gate.show();
+        let token = said.lock().unwrap()[0]
+            .rsplit('=')
+            .next()
+            .unwrap()
+            .to_owned();
+        assert!(gate.log_in("guess").is_err());
+        let cookie = gate.log_in(&token).unwrap();
+        assert!(gate.secrets().sessions.contains(&hash(&cookie)));
+        assert!(gate.log_in(&token).unwrap_err().contains("new one"));
+        let links = said.lock().unwrap().clone();
+        assert_eq!(
+            links.len(),
+            2,
+            "a guess shows nothing, a used link a new one"
+        );
+        assert_ne!(links[0], links[1]);
+    }
+}

@@ -1,0 +1,335 @@
+//! Events become entries: where the hub has a table of its own for what happened, an entry of its own kind.
+//! Pure.
+//!
+//! Invariant: whatever follows an `attempt_began` in its append is in the same entry. An attempt that the
+//! hub knows of and whose start it does not would be started twice after a takeover.
+
+use selvedge_core::machine::{Attempt, JournalState, evolve};
+use selvedge_core::model::{AttemptEnd, EffectKind, Envelope, Event, Report, TreeId};
+use selvedge_core::protocol::CostEntry;
+
+/// What an entry is beside its events.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum EntryPayload {
+    Progress,
+    BeginAttempt {
+        run_number: u32,
+        from_tree: Option<TreeId>,
+    },
+    SubmitReport {
+        run_number: u32,
+        report: Box<Report>,
+    },
+    CloseAttempt {
+        run_number: u32,
+        closing: AttemptEnd,
+    },
+}
+
+/// An entry in the making.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct EntryDraft {
+    pub(super) payload: EntryPayload,
+    pub(super) events: Vec<Envelope>,
+    pub(super) costs: Vec<CostEntry>,
+    /// The attempt whose tree is now what will be judged: it is to be kept by the hub.
+    pub(super) sealed_attempt: Option<u32>,
+}
+
+/// The run as it is told, and the attempt whose report is not handed in yet.
+#[derive(Debug, Clone, Default)]
+pub(super) struct EntryBuilder {
+    pub(super) state: JournalState,
+    pub(super) unsubmitted_attempt: Option<u32>,
+}
+
+impl EntryBuilder {
+    /// A run as its journal tells it.
+    pub(super) fn from_state(state: JournalState) -> Self {
+        // A report that a judge is still to be asked about is handed in with what they say.
+        let judging = state.run.as_ref().filter(|run| {
+            let judge = |it: &EffectKind| matches!(it, EffectKind::Judge { .. });
+            run.pending.iter().any(|pending| judge(&pending.kind))
+        });
+        let unsubmitted = judging
+            .and_then(|run| run.attempts.last())
+            .map(|it| it.run_number);
+        Self {
+            state,
+            unsubmitted_attempt: unsubmitted,
+        }
+    }
+
+    /// The open attempt's number; 0 for none.
+    pub(super) fn open_attempt(&self) -> u32 {
+        let run = self.state.run.as_ref();
+        run.and_then(|run| run.open_attempt())
+            .map_or(0, |attempt| attempt.run_number)
+    }
+
+    /// Takes one append, and says which entries it makes.
+    pub(super) fn build_entries(&mut self, events: Vec<Envelope>) -> Vec<EntryDraft> {
+        let mut drafts = Vec::new();
+        let mut open = EntryDraft::progress();
+        for envelope in events {
+            if self.finalizes_report(&envelope.event)
+                && let Some(report) = self.take_report()
+            {
+                open.payload = report;
+                drafts.push(std::mem::replace(&mut open, EntryDraft::progress()));
+            }
+            if let Event::AttemptBegan {
+                run_number,
+                from_tree,
+                ..
+            } = &envelope.event
+            {
+                let began = EntryDraft {
+                    payload: EntryPayload::BeginAttempt {
+                        run_number: *run_number,
+                        from_tree: from_tree.clone(),
+                    },
+                    ..EntryDraft::progress()
+                };
+                drafts.push(std::mem::replace(&mut open, began));
+            }
+            self.state = evolve(std::mem::take(&mut self.state), &envelope);
+            open.costs.extend(self.cost_entry(&envelope));
+            let closed = self.close_attempt(&envelope.event, &mut open);
+            open.events.push(envelope);
+            if closed {
+                drafts.push(std::mem::replace(&mut open, EntryDraft::progress()));
+            }
+        }
+        drafts.push(open);
+        drafts.retain(|it| !it.events.is_empty() || it.payload != EntryPayload::Progress);
+        drafts
+    }
+
+    /// Whether nothing can be added to the last report any more once this has happened.
+    fn finalizes_report(&self, event: &Event) -> bool {
+        self.unsubmitted_attempt.is_some()
+            && matches!(
+                event,
+                Event::AttemptBegan { .. }
+                    | Event::OutcomeDecided { .. }
+                    | Event::ReviewRequested { .. }
+                    | Event::EffectRequested {
+                        effect: EffectKind::Restore { .. }
+                    }
+            )
+    }
+
+    fn take_report(&mut self) -> Option<EntryPayload> {
+        let run_number = self.unsubmitted_attempt.take()?;
+        let report = self.attempt(run_number)?.report.clone()?;
+        Some(EntryPayload::SubmitReport {
+            run_number,
+            report: Box::new(report),
+        })
+    }
+
+    /// Whether the event closes an attempt without a report, which is an entry of its own.
+    fn close_attempt(&mut self, event: &Event, draft: &mut EntryDraft) -> bool {
+        let Event::AttemptClosed {
+            run_number,
+            closing,
+        } = event
+        else {
+            return false;
+        };
+        if *closing == AttemptEnd::Report {
+            self.unsubmitted_attempt = Some(*run_number);
+            draft.sealed_attempt = Some(*run_number);
+            return false;
+        }
+        draft.payload = EntryPayload::CloseAttempt {
+            run_number: *run_number,
+            closing: *closing,
+        };
+        true
+    }
+
+    fn attempt(&self, run_number: u32) -> Option<&Attempt> {
+        self.state.run.as_ref()?.attempt(run_number)
+    }
+
+    fn cost_entry(&self, envelope: &Envelope) -> Option<CostEntry> {
+        match &envelope.event {
+            Event::SessionEnded {
+                run_number,
+                outcome,
+                ..
+            } => Some(CostEntry {
+                run_number: *run_number,
+                call_id: "session".to_owned(),
+                cost: outcome.cost,
+                usage: outcome.usage,
+                model: outcome.model.clone(),
+            }),
+            Event::GateJudged {
+                run_number, gate, ..
+            } => Some(CostEntry {
+                run_number: *run_number,
+                call_id: format!("gate-{}-{}", gate.tier, envelope.seq),
+                cost: gate.cost(),
+                usage: gate.usage(),
+                model: None,
+            }),
+            Event::AttemptClosed { run_number, .. } => {
+                let attempt = self.attempt(*run_number)?;
+                let cut_off = attempt.session.is_none();
+                cut_off.then(|| CostEntry::lost(*run_number))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl EntryDraft {
+    const fn progress() -> Self {
+        Self {
+            payload: EntryPayload::Progress,
+            events: Vec::new(),
+            costs: Vec::new(),
+            sealed_attempt: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_core::machine::{Input, decide};
+    use selvedge_core::model::{
+        Cost, ENVELOPE_VERSION, RunId, SessionOutcome, SessionStatus, Timestamp,
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    /// A run of one check and one retry, as a driver would tell it.
+    struct Driven {
+        told: EntryBuilder,
+        shadow: JournalState,
+    }
+
+    impl Driven {
+        fn tell(&mut self, input: Input) -> Vec<EntryDraft> {
+            let mut envelopes = Vec::new();
+            let mut events = decide(&self.shadow, input).unwrap();
+            loop {
+                for event in events {
+                    let envelope = Envelope {
+                        v: ENVELOPE_VERSION,
+                        run_id: RunId::new(uuid::Uuid::nil()),
+                        seq: self.shadow.seq + 1,
+                        at: Timestamp::UNIX_EPOCH,
+                        event,
+                    };
+                    self.shadow = evolve(std::mem::take(&mut self.shadow), &envelope);
+                    envelopes.push(envelope);
+                }
+                let run = self.shadow.run.as_ref().unwrap();
+                let next = run
+                    .pending
+                    .first()
+                    .filter(|it| matches!(it.kind, EffectKind::Execute { .. }) && !it.started);
+                let Some(effect) = next.map(|it| it.id) else {
+                    break;
+                };
+                events = decide(&self.shadow, Input::Start { effect }).unwrap();
+            }
+            self.told.build_entries(envelopes)
+        }
+
+        fn effect(&self) -> selvedge_core::model::EffectId {
+            self.shadow.run.as_ref().unwrap().pending[0].id
+        }
+
+        fn session(&mut self, status: SessionStatus) -> Vec<EntryDraft> {
+            let effect = self.effect();
+            let outcome = Box::new(SessionOutcome::new(status));
+            self.tell(Input::SessionEnded { effect, outcome })
+        }
+
+        fn report(&mut self, number: u32, status: &str) -> Vec<EntryDraft> {
+            let effect = self.effect();
+            let report = json!({
+                "task_id": "0190163d-8694-739b-aea5-966c26f8ad91", "run_number": number,
+                "status": status, "summary": {"total": 1}, "started_at": "2026-01-01T00:00:00Z",
+                "checks": [{"type": "command", "target": "true", "status": status}], "duration_ms": 1,
+            });
+            let report = Box::new(serde_json::from_value(report).unwrap());
+            self.tell(Input::Verified { effect, report })
+        }
+    }
+
+    fn spec() -> Input {
+        let spec = json!({
+            "task_id": "0190163d-8694-739b-aea5-966c26f8ad91", "description": "x", "workspace": "/w",
+            "agent": {"name": "a", "kind": "command"}, "max_verification_retries": 1,
+            "verification": {"mode": "steps", "steps": [{"type": "command", "target": "true"}]},
+            "verification_timeout_ms": 1, "limits": {"wall_ms": 1, "silence_ms": 1},
+            "snapshots": false, "selvedge_version": "0",
+        });
+        Input::Create {
+            spec: Box::new(serde_json::from_value(spec).unwrap()),
+        }
+    }
+
+    fn words(drafts: &[EntryDraft]) -> Vec<(String, usize, usize)> {
+        let word = |kind: &EntryPayload| match kind {
+            EntryPayload::Progress => "progress".to_owned(),
+            EntryPayload::BeginAttempt { run_number, .. } => format!("begin {run_number}"),
+            EntryPayload::SubmitReport { run_number, .. } => format!("report {run_number}"),
+            EntryPayload::CloseAttempt { run_number, .. } => format!("close {run_number}"),
+        };
+        let told = drafts.iter();
+        told.map(|it| (word(&it.payload), it.events.len(), it.costs.len()))
+            .collect()
+    }
+
+    #[test]
+    fn numbers_and_reports_are_entries_of_their_own_with_the_events_that_they_follow_from() {
+        let mut driven = Driven {
+            told: EntryBuilder::default(),
+            shadow: JournalState::default(),
+        };
+        let word = |text: &str| text.to_owned();
+        assert_eq!(
+            words(&driven.tell(spec())),
+            [(word("progress"), 1, 0), (word("begin 1"), 3, 0)],
+            "began, requested, started: together"
+        );
+        assert_eq!(driven.told.open_attempt(), 1);
+        assert_eq!(
+            words(&driven.session(SessionStatus::Success)),
+            [(word("progress"), 2, 1)]
+        );
+        assert_eq!(
+            words(&driven.report(1, "fail")),
+            [(word("report 1"), 2, 0), (word("begin 2"), 3, 0)]
+        );
+        driven.session(SessionStatus::Success);
+        assert_eq!(
+            words(&driven.report(2, "pass")),
+            [(word("report 2"), 2, 0), (word("progress"), 2, 0)]
+        );
+        assert_eq!(driven.told.state, driven.shadow, "nothing is left out");
+    }
+
+    #[test]
+    fn an_attempt_that_was_cut_off_is_closed_and_its_cost_is_said_to_be_unknown() {
+        let mut driven = Driven {
+            told: EntryBuilder::default(),
+            shadow: JournalState::default(),
+        };
+        driven.tell(spec());
+        let drafts = driven.tell(Input::Resume);
+        let began = words(&drafts);
+        assert_eq!(began[0].0, "close 1");
+        assert_eq!(began[0].2, 1, "{drafts:?}");
+        assert_eq!(drafts[0].costs[0].cost, Cost::UNKNOWN);
+        assert_eq!(began.last().unwrap().0, "begin 2");
+    }
+}

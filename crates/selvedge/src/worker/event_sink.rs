@@ -1,0 +1,382 @@
+//! A task's way to its hub, as the driver sees it: a sink that is a barrier.
+//!
+//! An append is done once its entries are durable in the outbox. One that gives out an attempt's number is
+//! done only once the hub has it too: no agent starts under a number that another worker might be given.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use selvedge_core::machine::JournalState;
+use selvedge_core::model::{Envelope, Report};
+use selvedge_core::protocol::{EntryHeader, TaskResult, WorkerMessage};
+use selvedge_engine::workspace::Workspace;
+use selvedge_engine::{AppendResult, EventSink, SinkError};
+use selvedge_store::{OutboxEntry, fault};
+use serde_json::Value;
+use tokio::sync::Mutex;
+
+use super::activity::ActivityBuffer;
+use super::entry_builder::{EntryBuilder, EntryDraft, EntryPayload};
+use super::entry_sender::{SEND_WINDOW, Upload};
+use super::lease::WorkerLease;
+use super::outbox::AsyncOutbox;
+use super::uploads::{AttemptTrees, output_files, prepare_upload};
+
+/// How often what is going on is sent.
+const ACTIVITY_FLUSH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What ends a task's stream.
+#[derive(Debug, Clone)]
+pub(super) enum FinalEntry {
+    Complete {
+        completion_id: String,
+        result: Box<TaskResult>,
+    },
+    Release {
+        reason: String,
+        charged: bool,
+    },
+}
+
+/// The stream.
+pub(super) struct HubEventSink {
+    lease: Arc<WorkerLease>,
+    outbox: AsyncOutbox,
+    activity: Arc<ActivityBuffer>,
+    /// Where the run keeps its outputs.
+    run_dir: PathBuf,
+    workspace: Option<Workspace>,
+    state: Mutex<HubSinkState>,
+}
+
+struct HubSinkState {
+    entry_builder: EntryBuilder,
+    seq: u64,
+    /// Files that were named to the hub under this grant.
+    uploaded_names: BTreeSet<String>,
+    /// Events that the hub has and that are not written down here: they are with the first of our own. Until
+    /// then a worker that comes again takes the task over anew.
+    inherited_journal: Vec<String>,
+}
+
+type BoxedError = Box<dyn std::error::Error + Send + Sync>;
+
+impl HubEventSink {
+    /// Goes on from what was written down.
+    pub(super) fn new(
+        lane: Arc<WorkerLease>,
+        desk: AsyncOutbox,
+        tap: Arc<ActivityBuffer>,
+        run_dir: PathBuf,
+        workspace: Option<Workspace>,
+        state: JournalState,
+        inherited: Vec<String>,
+    ) -> Self {
+        // What a hub has that we do not know of went out before we were cut off.
+        let seq = lane
+            .last_seq()
+            .max(lane.current_status().next_seq.saturating_sub(1));
+        let told = EntryBuilder::from_state(state);
+        Self {
+            lease: lane,
+            outbox: desk,
+            activity: tap,
+            run_dir,
+            workspace,
+            state: Mutex::new(HubSinkState {
+                entry_builder: told,
+                seq,
+                uploaded_names: BTreeSet::new(),
+                inherited_journal: inherited,
+            }),
+        }
+    }
+
+    /// Sends what is going on, until it is dropped.
+    pub(super) async fn flush_activity(&self) {
+        let mut every = tokio::time::interval(ACTIVITY_FLUSH_INTERVAL);
+        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            every.tick().await;
+            let mut inner = self.state.lock().await;
+            if inner.seq + 1 >= self.lease.current_status().next_seq + SEND_WINDOW {
+                self.activity.discard();
+                continue;
+            }
+            let Some(batch) = self.activity.take() else {
+                continue;
+            };
+            let mut entry = self.next_entry(&mut inner);
+            entry.activity = batch.activity;
+            entry.dropped = batch.dropped;
+            let open = inner.entry_builder.open_attempt();
+            let written = self.write_entries(
+                0,
+                Vec::new(),
+                vec![(entry, EntryPayload::Progress, Vec::new())],
+                open,
+            );
+            if !matches!(written.await, Ok(true)) {
+                // Nothing follows from an activity; that nothing can be written is the next append's to say.
+                inner.seq -= 1;
+            }
+        }
+    }
+
+    /// Ends the stream, and returns once the hub has it; `false` when the lease was over before.
+    pub(super) async fn end_task(
+        &self,
+        last: FinalEntry,
+        files: Vec<Upload>,
+    ) -> Result<bool, BoxedError> {
+        fault::failpoint("worker.complete.before");
+        let mut inner = self.state.lock().await;
+        let mut entry = self.next_entry(&mut inner);
+        if let Some(batch) = self.activity.take() {
+            entry.activity = batch.activity;
+            entry.dropped = batch.dropped;
+        }
+        entry.files = files.iter().map(|it| it.file.clone()).collect();
+        let seq = entry.seq;
+        let message = match last {
+            FinalEntry::Complete {
+                completion_id,
+                result,
+            } => WorkerMessage::TaskComplete {
+                entry,
+                completion_id,
+                result,
+            },
+            FinalEntry::Release { reason, charged } => WorkerMessage::TaskRelease {
+                entry,
+                reason,
+                charged,
+            },
+        };
+        let entry = OutboxEntry {
+            seq,
+            message: serde_json::to_string(&message)?,
+            files: serde_json::to_string(&files)?,
+        };
+        let key = self.lease.key();
+        let written = self
+            .outbox
+            .with(move |it| it.append(key, 0, &[], &[entry], 0));
+        if !written.await? {
+            return Ok(false);
+        }
+        fault::failpoint("worker.complete.written");
+        self.lease.set_final_seq(seq);
+        self.lease.record_written(seq, 0);
+        let known = self.lease.wait_acknowledged(seq).await;
+        fault::failpoint("worker.complete.acknowledged");
+        Ok(known)
+    }
+
+    fn next_entry(&self, inner: &mut HubSinkState) -> EntryHeader {
+        inner.seq += 1;
+        EntryHeader::new(self.lease.lease.clone(), inner.seq)
+    }
+
+    async fn append_events(
+        &self,
+        expected_seq: u64,
+        events: Vec<Envelope>,
+    ) -> Result<AppendResult, BoxedError> {
+        let mut inner = self.state.lock().await;
+        // Events are never dropped: they wait for room.
+        let room = inner.seq.saturating_sub(SEND_WINDOW);
+        if !self.lease.wait_acknowledged(room).await {
+            return Ok(AppendResult::Fenced);
+        }
+        let mut journal = inner.inherited_journal.clone();
+        let after = if journal.is_empty() { expected_seq } else { 0 };
+        for event in &events {
+            journal.push(serde_json::to_string(event)?);
+        }
+        let drafts = inner.entry_builder.build_entries(events);
+        let mut entries = Vec::new();
+        let mut barrier = None;
+        // What went on before these events is told before them.
+        if let Some(batch) = self.activity.take() {
+            let mut entry = self.next_entry(&mut inner);
+            entry.activity = batch.activity;
+            entry.dropped = batch.dropped;
+            entries.push((entry, EntryPayload::Progress, Vec::new()));
+        }
+        for draft in drafts {
+            let uploads = self.collect_uploads(&draft, &mut inner).await;
+            let mut entry = self.next_entry(&mut inner);
+            for event in &draft.events {
+                entry.events.push(serde_json::to_value(event)?);
+            }
+            entry.costs = draft.costs;
+            entry.files = uploads.iter().map(|it| it.file.clone()).collect();
+            if matches!(draft.payload, EntryPayload::BeginAttempt { .. }) {
+                barrier = Some(entry.seq);
+            }
+            entries.push((entry, draft.payload, uploads));
+        }
+        let open = inner.entry_builder.open_attempt();
+        if !self.write_entries(after, journal, entries, open).await? {
+            return Ok(AppendResult::Fenced);
+        }
+        inner.inherited_journal = Vec::new();
+        let Some(seq) = barrier.filter(|_| !fault::is_mutant_active("start_before_begin")) else {
+            return Ok(AppendResult::Committed);
+        };
+        fault::failpoint("worker.begin_run.written");
+        if !self.lease.wait_acknowledged(seq).await {
+            return Ok(AppendResult::Fenced);
+        }
+        fault::failpoint("worker.begin_run.acknowledged");
+        Ok(AppendResult::Committed)
+    }
+
+    async fn write_entries(
+        &self,
+        after: u64,
+        journal: Vec<String>,
+        entries: Vec<(EntryHeader, EntryPayload, Vec<Upload>)>,
+        open: u32,
+    ) -> Result<bool, BoxedError> {
+        let mut rows = Vec::new();
+        let (mut reports, mut notes) = (false, Vec::new());
+        for (entry, kind, uploads) in entries {
+            if let EntryPayload::SubmitReport { run_number, report } = &kind {
+                reports = true;
+                notes.extend(report_trace(&entry, *run_number, report));
+            }
+            rows.push(OutboxEntry {
+                seq: entry.seq,
+                message: serde_json::to_string(&worker_message(entry, kind)?)?,
+                files: serde_json::to_string(&uploads)?,
+            });
+        }
+        let Some(last) = rows.last().map(|row| row.seq) else {
+            return Ok(true);
+        };
+        let key = self.lease.key();
+        let written = self
+            .outbox
+            .with(move |it| it.append(key, after, &journal, &rows, open))
+            .await?;
+        if written {
+            // Not before: what was never written down may be another entry under the same number.
+            for note in notes {
+                fault::trace(|| note);
+            }
+            fault::failpoint("worker.entry.written");
+            if reports {
+                fault::failpoint("worker.report.written");
+            }
+            self.lease.record_written(last, open);
+        }
+        Ok(written)
+    }
+
+    /// What a draft's attempt left behind, for the hub to keep: outputs, patch, tree.
+    async fn collect_uploads(&self, draft: &EntryDraft, inner: &mut HubSinkState) -> Vec<Upload> {
+        let number = match &draft.payload {
+            EntryPayload::SubmitReport { run_number, .. }
+            | EntryPayload::CloseAttempt { run_number, .. } => Some(*run_number),
+            _ => draft.sealed_attempt,
+        };
+        let Some(number) = number else {
+            return Vec::new();
+        };
+        let Some(run) = &inner.entry_builder.state.run else {
+            return Vec::new();
+        };
+        let Some(attempt) = run.attempt(number) else {
+            return Vec::new();
+        };
+        let mut names = output_files(attempt.session.as_ref(), attempt.report.as_ref());
+        if let Some(baseline) = &run.baseline {
+            let outputs = baseline
+                .checks
+                .iter()
+                .filter_map(|it| it.output_ref.as_ref());
+            names.extend(outputs.map(|it| it.file.clone()));
+        }
+        names.retain(|name| inner.uploaded_names.insert(name.clone()));
+        let trees = AttemptTrees {
+            start: run.start_tree.clone(),
+            from: attempt.from_tree.clone(),
+            tree: attempt
+                .tree
+                .clone()
+                .filter(|_| draft.sealed_attempt.is_some()),
+        };
+        let (run_dir, workspace) = (self.run_dir.clone(), self.workspace.clone());
+        let gathered = tokio::task::spawn_blocking(move || {
+            let mut uploads: Vec<_> = names
+                .iter()
+                .filter_map(|name| prepare_upload(name, &run_dir.join(name)))
+                .collect();
+            if let Some(workspace) = workspace {
+                uploads.extend(trees.create_uploads(&workspace, number, &run_dir));
+            }
+            uploads
+        });
+        gathered.await.unwrap_or_default()
+    }
+}
+
+impl EventSink for HubEventSink {
+    fn append(
+        &self,
+        expected_seq: u64,
+        events: Vec<Envelope>,
+    ) -> BoxFuture<'_, Result<AppendResult, SinkError>> {
+        Box::pin(async move {
+            self.append_events(expected_seq, events)
+                .await
+                .map_err(SinkError)
+        })
+    }
+}
+
+fn worker_message(
+    entry: EntryHeader,
+    kind: EntryPayload,
+) -> Result<WorkerMessage, serde_json::Error> {
+    Ok(match kind {
+        EntryPayload::Progress => WorkerMessage::TaskProgress(entry),
+        EntryPayload::BeginAttempt {
+            run_number,
+            from_tree,
+        } => WorkerMessage::BeginRun {
+            entry,
+            run_number,
+            from_tree,
+        },
+        EntryPayload::SubmitReport { run_number, report } => WorkerMessage::SubmitReport {
+            entry,
+            run_number,
+            report: serde_json::to_value(&report)?,
+        },
+        EntryPayload::CloseAttempt {
+            run_number,
+            closing,
+        } => WorkerMessage::CloseRun {
+            entry,
+            run_number,
+            closing,
+        },
+    })
+}
+
+/// The fault tests hold what the hub keeps against this, byte for byte.
+fn report_trace(entry: &EntryHeader, run: u32, report: &Report) -> Option<Value> {
+    fault::draft_trace(|| {
+        let body = serde_json::to_value(report).unwrap_or_default().to_string();
+        serde_json::json!({
+            "what": "report", "task": entry.lease.task_id, "epoch": entry.lease.lease_epoch,
+            "seq": entry.seq, "run": run, "body": body,
+        })
+    })
+}

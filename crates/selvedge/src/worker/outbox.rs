@@ -1,0 +1,47 @@
+//! The outbox for many tasks at once: each call runs where it may block.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use selvedge_store::{Outbox, StoreError};
+
+/// The worker's outbox.
+#[derive(Debug, Clone)]
+pub(super) struct AsyncOutbox(Arc<Mutex<Outbox>>);
+
+/// Why nothing could be written down or read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OutboxError {
+    #[error("cannot use the outbox: {}", error_chain(.0))]
+    Store(#[from] StoreError),
+    #[error("the outbox: {0}")]
+    Panicked(String),
+}
+
+fn error_chain(error: &StoreError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+impl AsyncOutbox {
+    pub(super) fn open(directory: &Path) -> Result<Self, OutboxError> {
+        Ok(Self(Arc::new(Mutex::new(Outbox::open(directory)?))))
+    }
+
+    /// Does something with the outbox, and waits for it.
+    pub(super) async fn with<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Outbox) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, OutboxError> {
+        let outbox = Arc::clone(&self.0);
+        let done = tokio::task::spawn_blocking(move || {
+            work(&outbox.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        match done.await {
+            Ok(done) => Ok(done?),
+            Err(panic) => Err(OutboxError::Panicked(panic.to_string())),
+        }
+    }
+}

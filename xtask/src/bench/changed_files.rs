@@ -1,0 +1,119 @@
+//! What the look at an attempt's changes costs: a run that changes 50 files of several languages in a
+//! repository of 2,000, with the look and without.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::BenchTable;
+use super::attempts::FILES;
+use super::bench_program::BenchProgram;
+use super::timing::{medians, time_command};
+use crate::XtaskResult;
+
+const ROUNDS: usize = 15;
+const BAR: Duration = Duration::from_millis(50);
+/// Lines of each file, so that it has some 2 KB.
+const LINES: usize = 40;
+
+/// Ending, how many files, how a file begins, a line of it, and how it ends. `N` is another number in
+/// each run, so that each changes the tree.
+const KINDS: [(&str, usize, &str, &str, &str); 8] = [
+    (
+        "py",
+        10,
+        "seed = N\n",
+        "def f(a, b=(1, 2)): return {a: [b for b in b if a > b]}\n",
+        "",
+    ),
+    (
+        "ts",
+        10,
+        "const seed = N;\n",
+        "function f(a: number, b?: string[]): void { if (a > 1) { b?.map((it) => it); } }\n",
+        "",
+    ),
+    (
+        "js",
+        6,
+        "const seed = N;\n",
+        "function f(a, { b }) { return [a, ...b].map((it) => `${it}`); }\n",
+        "",
+    ),
+    (
+        "rs",
+        6,
+        "const SEED: u64 = N;\n",
+        "mod m { fn f<T: Clone>(a: &[T]) -> Vec<T> { a.iter().cloned().collect() } }\n",
+        "",
+    ),
+    (
+        "json",
+        8,
+        "{\"seed\": N",
+        ",\n  \"key\": {\"list\": [1, 2.5, true, null], \"text\": \"some words\"}",
+        "}\n",
+    ),
+    (
+        "yaml",
+        4,
+        "seed: N\nlist:\n",
+        "  - {key: value, text: \"some words\", deep: [1, 2, 3]}\n",
+        "",
+    ),
+    (
+        "toml",
+        2,
+        "seed = N\n",
+        "[[point]]\nat = { x = 1, y = 2 }\ntext = \"some words\"\n",
+        "",
+    ),
+    (
+        "sh",
+        4,
+        "seed=N\n",
+        "if [ \"$1\" = x ]; then echo \"$(printf '%s' \"$2\")\"; fi\n",
+        "",
+    ),
+];
+
+pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskResult {
+    let repository = selvedge.repository("changed", FILES)?;
+    let agent = repository.with_extension("agent");
+    std::fs::write(&agent, agent_script())?;
+    let agent = format!("/bin/sh {}", agent.display());
+    let run = |look: &str| {
+        let mut run = selvedge.run(&repository, &agent, "/bin/true", 0);
+        run.env("SELVEDGE_VERIFICATION_SYNTAX", look);
+        time_command(run, 0)
+    };
+    let [with, without] = medians(ROUNDS, [&mut || run("true"), &mut || run("false")])?;
+    let what = format!("a look at 50 changed files of {FILES}");
+    table.add_overhead(&what, with, without, BAR);
+    Ok(())
+}
+
+/// Writes all files anew.
+fn agent_script() -> String {
+    let mut script = "mkdir -p changed; n=$$\n".to_owned();
+    for (ending, count, begins, line, ends) in KINDS {
+        for number in 0..count {
+            let text = format!("{begins}{}{ends}", line.repeat(LINES));
+            // Writing to a string cannot fail.
+            let _ = write!(
+                script,
+                "cat > changed/{number}.{ending} <<END\n{}END\n",
+                escape_heredoc(&text)
+            );
+        }
+    }
+    script
+}
+
+/// For a here-document in which only `$n` is filled in.
+fn escape_heredoc(text: &str) -> String {
+    let text = text
+        .replace('\\', "\\\\")
+        .replace('$', "\\$")
+        .replace('`', "\\`");
+    text.replacen('N', "$n", 1)
+}

@@ -1,0 +1,155 @@
+//! Which crate may know which, and what the pure ones must never know. Cargo refuses circles only;
+//! this refuses a wrong direction.
+
+use crate::workspace::CargoMetadata;
+
+/// Each of our crates, and those of ours that it may depend on. A test may also use the testkit.
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
+    ("selvedge-digest", &[]),
+    ("selvedge-syntax", &[]),
+    ("selvedge-core", &["selvedge-digest"]),
+    ("selvedge-store", &["selvedge-core"]),
+    ("selvedge-face", &["selvedge-core"]),
+    (
+        "selvedge-hub",
+        &["selvedge-core", "selvedge-face", "selvedge-store"],
+    ),
+    (
+        "selvedge-engine",
+        &["selvedge-core", "selvedge-digest", "selvedge-syntax"],
+    ),
+    (
+        "selvedge",
+        &[
+            "selvedge-core",
+            "selvedge-digest",
+            "selvedge-engine",
+            "selvedge-face",
+            "selvedge-hub",
+            "selvedge-store",
+        ],
+    ),
+    ("selvedge-testkit", &[]),
+    (
+        "selvedge-chaos",
+        &["selvedge-core", "selvedge-store", "selvedge-testkit"],
+    ),
+    ("xtask", &["selvedge-core", "selvedge-hub"]),
+];
+const TEST_SUPPORT_CRATE: &str = "selvedge-testkit";
+
+/// The crates without files, clock, network or threads of their own, and what would bring them.
+const PURE: [&str; 3] = ["selvedge-digest", "selvedge-core", "selvedge-syntax"];
+const IMPURE: [&str; 9] = [
+    "tokio",
+    "async-std",
+    "smol",
+    "mio",
+    "rustix",
+    "nix",
+    "reqwest",
+    "rusqlite",
+    "tempfile",
+];
+
+/// By the manifests of our packages.
+pub(super) fn check(metadata: &CargoMetadata) -> Vec<String> {
+    let is_ours = |name: &str| metadata.packages.iter().any(|package| package.name == name);
+    let mut offences = Vec::new();
+    for package in &metadata.packages {
+        let name = package.name.as_str();
+        let Some((_, known)) = ALLOWED_DEPENDENCIES
+            .iter()
+            .find(|(known, _)| *known == name)
+        else {
+            offences.push(format!("{name}: say in {} whom it may know", file!()));
+            continue;
+        };
+        for dependency in package.dependencies.iter().filter(|it| is_ours(&it.name)) {
+            let other = dependency.name.as_str();
+            let tests = dependency.kind.as_deref() == Some("dev");
+            if !(known.contains(&other) || tests && (other == TEST_SUPPORT_CRATE || other == name))
+            {
+                offences.push(format!("{name}: must not know {other}"));
+            }
+        }
+    }
+    offences
+}
+
+/// By all that the pure crates bring along.
+pub(super) fn check_purity(metadata: &CargoMetadata) -> Vec<String> {
+    let brought = |pure: &'static str| {
+        let needed = metadata.runtime_dependencies(pure).into_iter();
+        needed
+            .filter(|package| IMPURE.contains(&package.name.as_str()))
+            .map(move |package| format!("{pure}: is pure, and must not bring {}", package.name))
+    };
+    PURE.into_iter().flat_map(brought).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(packages: &serde_json::Value, nodes: &serde_json::Value) -> CargoMetadata {
+        let whole = serde_json::json!({
+            "packages": packages, "resolve": {"nodes": nodes}, "target_directory": "target",
+        });
+        serde_json::from_value(whole).unwrap()
+    }
+
+    fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> serde_json::Value {
+        let dependencies: Vec<_> = dependencies
+            .iter()
+            .map(|(name, kind)| serde_json::json!({"name": name, "kind": kind}))
+            .collect();
+        let about = serde_json::json!({"id": name, "name": name, "version": "1.0.0"});
+        let mut about = about.as_object().unwrap().clone();
+        about.insert("dependencies".to_owned(), dependencies.into());
+        about.into()
+    }
+
+    #[test]
+    fn a_dependency_upwards_is_refused() {
+        let packages = serde_json::json!([
+            package(
+                "selvedge-core",
+                &[("selvedge-digest", None), ("serde", None)]
+            ),
+            package("selvedge-digest", &[("selvedge-core", None)]),
+            package("selvedge-store", &[("selvedge-testkit", Some("dev"))]),
+            package("selvedge-testkit", &[]),
+            package("selvedge-engine", &[("selvedge-testkit", None)]),
+        ]);
+        assert_eq!(
+            check(&metadata(&packages, &serde_json::json!([]))),
+            [
+                "selvedge-digest: must not know selvedge-core",
+                "selvedge-engine: must not know selvedge-testkit",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_pure_crates_bring_nothing_impure_however_indirectly() {
+        let packages = serde_json::json!([
+            package("selvedge-core", &[]),
+            package("serde", &[]),
+            package("tokio", &[]),
+        ]);
+        let edge = |to: &str, kind: Option<&str>| serde_json::json!({"pkg": to, "dep_kinds": [{"kind": kind}]});
+        let graph = |kind| {
+            serde_json::json!([
+                {"id": "selvedge-core", "deps": [edge("serde", None)]},
+                {"id": "serde", "deps": [edge("tokio", kind)]},
+                {"id": "tokio", "deps": []},
+            ])
+        };
+        assert_eq!(
+            check_purity(&metadata(&packages, &graph(None))),
+            ["selvedge-core: is pure, and must not bring tokio"]
+        );
+        assert!(check_purity(&metadata(&packages, &graph(Some("dev")))).is_empty());
+    }
+}
