@@ -6,11 +6,11 @@
 //! a bounded part of it however long it is.
 //!
 //! ```
-//! use selvedge_digest::{Budget, Exit, Hints, analyse};
+//! use selvedge_digest::{CommandStatus, DigestBudget, Hints, analyse};
 //!
 //! let log = b"src/app.ts(3,7): error TS2322: Type 'string' is not assignable to type 'number'.\n";
-//! let analysis = analyse(log, Hints::default(), Exit::Code(2));
-//! let digest = analysis.render(Budget::default());
+//! let analysis = analyse(log, Hints::default(), CommandStatus::Code(2));
+//! let digest = analysis.render(DigestBudget::default());
 //! assert!(digest.text.contains("src/app.ts"));
 //! assert!(digest.tokens_estimated <= 500);
 //! ```
@@ -21,14 +21,14 @@
 //! ```
 //! use std::io;
 //!
-//! use selvedge_digest::{Digester, Exit, FailureKind, Hints};
+//! use selvedge_digest::{Digester, CommandStatus, FailureKind, Hints};
 //!
 //! # fn main() -> io::Result<()> {
 //! // In life the output of a child process, and its exit status.
 //! let mut output = "src/a.c:3:7: error: expected ';'\nmake: *** [a.o] Error 1\n".as_bytes();
 //! let mut digester = Digester::new(Hints::command("make"));
 //! io::copy(&mut output, &mut digester)?;
-//! let analysis = digester.finish(Exit::Code(2));
+//! let analysis = digester.finish(CommandStatus::Code(2));
 //!
 //! let failure = &analysis.failures[0];
 //! assert_eq!(failure.kind, FailureKind::Compile);

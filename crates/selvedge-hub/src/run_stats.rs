@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, TaskId};
-use selvedge_face::stats::RunStats;
+use selvedge_dashboard::stats::RunStats;
 use selvedge_store::hub::{HubStoreError, NewRunStats, RunStatsRow};
 use tokio::sync::mpsc;
 

@@ -5,20 +5,20 @@
 //! Selvedge's other crates: the harness must not know what it judges.
 //!
 //! ```no_run
-//! use selvedge_testkit::{ModelServer, Script, TestEnv, Turn};
+//! use selvedge_testkit::{ModelScript, ModelServer, ScriptedTurn, TestEnv};
 //! use serde_json::json;
 //!
 //! let server = ModelServer::start(
-//!     Script::new()
-//!         .session([Turn::text("I think it is done.")])
+//!     ModelScript::new()
+//!         .session([ScriptedTurn::text("I think it is done.")])
 //!         .session([
-//!             Turn::tool("Write", json!({"file_path": "/w/answer", "content": "42"})),
-//!             Turn::text("Fixed.").usage(1_000, 50),
+//!             ScriptedTurn::tool("Write", json!({"file_path": "/w/answer", "content": "42"})),
+//!             ScriptedTurn::text("Fixed.").usage(1_000, 50),
 //!         ]),
 //! );
 //! // In a test of the binary: TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).
 //! let env = TestEnv::new("target/debug/selvedge");
-//! env.repo();
+//! env.create_repo();
 //! let output = env
 //!     .selvedge(["run", "write the answer", "--check", "test -s answer"])
 //!     .env("ANTHROPIC_BASE_URL", server.url())

@@ -9,10 +9,10 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("selvedge-syntax", &[]),
     ("selvedge-core", &["selvedge-digest"]),
     ("selvedge-store", &["selvedge-core"]),
-    ("selvedge-face", &["selvedge-core"]),
+    ("selvedge-dashboard", &["selvedge-core"]),
     (
         "selvedge-hub",
-        &["selvedge-core", "selvedge-face", "selvedge-store"],
+        &["selvedge-core", "selvedge-dashboard", "selvedge-store"],
     ),
     (
         "selvedge-engine",
@@ -24,7 +24,7 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
             "selvedge-core",
             "selvedge-digest",
             "selvedge-engine",
-            "selvedge-face",
+            "selvedge-dashboard",
             "selvedge-hub",
             "selvedge-store",
         ],

@@ -7,7 +7,7 @@ use axum::extract::{Extension, Query, State};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use selvedge_core::protocol::WorkerPage;
-use selvedge_face::stats::{StatsPeriod, StatsReport};
+use selvedge_dashboard::stats::{StatsPeriod, StatsReport};
 use serde::Deserialize;
 
 use super::views::{self, HubStats};

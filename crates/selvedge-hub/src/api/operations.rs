@@ -10,7 +10,7 @@ use selvedge_core::protocol::{
     TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WorkerPage,
 };
 
-use selvedge_face::stats::StatsReport;
+use selvedge_dashboard::stats::StatsReport;
 
 use super::views::{AttemptPage, FilePage, HubStats, LogPage};
 use super::{blobs, events, fleet, openapi, probes, reports, tasks, tokens};

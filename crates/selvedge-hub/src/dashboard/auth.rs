@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use selvedge_core::protocol::Scope;
-use selvedge_face::backend::DashboardUser;
-use selvedge_face::web::{Authenticator, LoginMethod};
+use selvedge_dashboard::backend::DashboardUser;
+use selvedge_dashboard::web::{Authenticator, LoginMethod};
 
 use crate::auth;
 use crate::hub::Hub;

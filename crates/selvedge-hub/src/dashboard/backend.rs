@@ -9,13 +9,13 @@ use selvedge_core::model::{OutputRef, RunId, Task, TaskId};
 use selvedge_core::protocol::{
     RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches,
 };
-use selvedge_face::backend::{
+use selvedge_dashboard::backend::{
     AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
     DiffRange, FleetOverview, LiveActivity, OutputSlice, PendingReview, PlanDetail,
     ReviewSubmission, TaskDetail, TaskHistory, TaskList, TaskQuery,
 };
-use selvedge_face::command::submit_again;
-use selvedge_face::stats::RunStats;
+use selvedge_dashboard::command::submit_again;
+use selvedge_dashboard::stats::RunStats;
 use selvedge_store::hub::{ApiToken, HubStoreError, TaskChange, TaskView};
 use tokio::sync::Mutex;
 use uuid::Uuid;

@@ -1,5 +1,5 @@
 //! The dashboard over a hub: who may come in by which token, and the store as the pages ask it. The
-//! pages themselves are `selvedge_face`'s.
+//! pages themselves are `selvedge_dashboard`'s.
 
 mod auth;
 mod backend;
@@ -9,7 +9,7 @@ mod rows;
 use std::sync::Arc;
 
 use axum::Router;
-use selvedge_face::web::{AllowedHosts, Dashboard, router};
+use selvedge_dashboard::web::{AllowedHosts, Dashboard, router};
 
 use crate::hub::Hub;
 

@@ -2,7 +2,7 @@
 //! read, and the rest is counted by the store.
 
 use selvedge_core::protocol::{TaskState, WorkerRow};
-use selvedge_face::backend::{
+use selvedge_dashboard::backend::{
     DashboardError, DashboardUser, DisplayStatus, FleetOverview, TaskList, TaskQuery,
     TaskQueryOrder, UnschedulableTask, WorkerSummary,
 };

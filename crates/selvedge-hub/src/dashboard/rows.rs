@@ -2,7 +2,7 @@
 
 use selvedge_core::model::{Outcome, Timestamp};
 use selvedge_core::protocol::{SubtaskRow, TaskState};
-use selvedge_face::backend::{DashboardError, DisplayStatus, SubtaskSummary, TaskListItem};
+use selvedge_dashboard::backend::{DashboardError, DisplayStatus, SubtaskSummary, TaskListItem};
 use selvedge_store::hub::TaskView;
 use sha2::{Digest, Sha256};
 

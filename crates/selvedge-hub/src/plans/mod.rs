@@ -21,7 +21,7 @@ use selvedge_core::plan::ScheduleDecision;
 use selvedge_core::protocol::{
     EntryHeader as Header, LeaseToken as WireLease, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
 };
-use selvedge_face::backend::PlanDetail;
+use selvedge_dashboard::backend::PlanDetail;
 use selvedge_store::hub::{
     EntryKind, HubStoreError, StreamEntry, SubmitOutcome, TaskChange, TaskView,
 };

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use selvedge_core::format::{cost, counted};
 use selvedge_core::model::exit_code;
-use selvedge_face::stats::{StatsPeriod, StatsReport, StatsTable, tables};
+use selvedge_dashboard::stats::{StatsPeriod, StatsReport, StatsTable, tables};
 
 use super::{canonical_directory, environment, fleet};
 use crate::cli::StatsArgs;

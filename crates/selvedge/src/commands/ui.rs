@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use selvedge_core::model::exit_code;
-use selvedge_face::web::{AllowedHosts, Dashboard, standalone_router};
+use selvedge_dashboard::web::{AllowedHosts, Dashboard, standalone_router};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};

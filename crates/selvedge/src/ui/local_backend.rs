@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use selvedge_core::machine::Run;
 use selvedge_core::model::{OutputRef, RunId};
-use selvedge_engine::workspace::{DiffOptions, SnapshotId};
-use selvedge_face::backend::{
+use selvedge_dashboard::backend::{
     AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
     DiffRange, DisplayStatus, FleetOverview, LiveActivity, OutputSlice, ReviewSubmission,
     TaskDetail, TaskHistory, TaskList, TaskListItem, TaskQuery, TaskQueryOrder, filter_tasks,
 };
-use selvedge_face::command::run_again;
-use selvedge_face::stats::RunStats;
+use selvedge_dashboard::command::run_again;
+use selvedge_dashboard::stats::RunStats;
+use selvedge_engine::workspace::{DiffOptions, SnapshotId};
 use selvedge_store::{Journal, RunFilter, SqliteJournal};
 
 use super::held_locks::HeldLocks;

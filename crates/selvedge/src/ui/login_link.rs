@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use selvedge_core::format::hex;
-use selvedge_face::backend::DashboardUser;
-use selvedge_face::web::{Authenticator, LoginMethod};
+use selvedge_dashboard::backend::DashboardUser;
+use selvedge_dashboard::web::{Authenticator, LoginMethod};
 use sha2::{Digest, Sha256};
 
 use crate::error::CliError;

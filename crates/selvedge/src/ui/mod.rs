@@ -11,7 +11,7 @@ mod run_stats_cache;
 use std::path::PathBuf;
 
 use selvedge_core::model::RunId;
-use selvedge_face::stats::RunStats;
+use selvedge_dashboard::stats::RunStats;
 use selvedge_store::{Journal, RunFilter, RunSummary, SqliteJournal};
 
 use self::run_stats_cache::RunStatsCache;

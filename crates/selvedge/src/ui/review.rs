@@ -8,7 +8,7 @@ use std::time::Duration;
 use selvedge_core::lease::ReviewAction;
 use selvedge_core::machine::{JournalState, Run};
 use selvedge_core::model::{ReviewTarget, RunId, exit_code};
-use selvedge_face::backend::{DashboardError, PendingReview, ReviewSubmission};
+use selvedge_dashboard::backend::{DashboardError, PendingReview, ReviewSubmission};
 use tokio::process::Command;
 
 /// How long the page waits. Another attempt goes on for as long as it takes; what is refused is

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use selvedge_dashboard::backend::{DisplayStatus, TaskListItem};
 use selvedge_engine::workspace::file_name_for;
-use selvedge_face::backend::{DisplayStatus, TaskListItem};
 use selvedge_store::{RunStatus, RunSummary, TaskHead};
 
 use super::held_locks::HeldLocks;

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::model::RunId;
-use selvedge_face::stats::RunStats;
+use selvedge_dashboard::stats::RunStats;
 use serde::{Deserialize, Serialize};
 
 const CACHE_FILE: &str = "facts.jsonl";

@@ -13,7 +13,7 @@ use std::path::Path;
 use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, RunId, TaskId};
 use selvedge_core::protocol::{JournalPage, TaskPage, TaskRow};
-use selvedge_face::stats::StatsReport;
+use selvedge_dashboard::stats::StatsReport;
 
 use super::environment;
 use crate::cli::{

@@ -7,7 +7,7 @@ use selvedge_core::model::{TaskId, exit_code};
 use selvedge_core::protocol::{
     TaskRow, TaskState, WorkerPage, WorkerRow, attempt_patch, whole_patches,
 };
-use selvedge_face::stats::StatsReport;
+use selvedge_dashboard::stats::StatsReport;
 use serde_json::{Value, json};
 
 use super::{fetch_task, fetch_task_page, find_task, fold_journal, plan, reject_dir, short_id};

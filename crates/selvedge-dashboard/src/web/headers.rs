@@ -64,11 +64,15 @@ pub(super) async fn add_security_headers(request: Request, next: Next) -> Respon
 
 /// Refuses what is addressed to another host, and what another site has the browser send.
 pub(super) async fn reject_foreign_requests(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     request: Request,
     next: Next,
 ) -> Response {
-    match check_origin(&face.allowed_hosts, request.method(), request.headers()) {
+    match check_origin(
+        &dashboard.allowed_hosts,
+        request.method(),
+        request.headers(),
+    ) {
         Ok(()) => next.run(request).await,
         Err(why) => (StatusCode::FORBIDDEN, why).into_response(),
     }

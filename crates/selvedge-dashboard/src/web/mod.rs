@@ -83,38 +83,38 @@ pub struct Dashboard {
     pub has_fleet: bool,
 }
 
-/// A face that several answers share.
+/// A dashboard that several answers share.
 type SharedDashboard = Arc<Dashboard>;
 
 /// The dashboard, with an answer for every address.
-pub fn standalone_router(face: Dashboard) -> Router {
-    let face = Arc::new(face);
-    let router = routes(&face).fallback(views::not_found);
-    with_middleware(router, face)
+pub fn standalone_router(dashboard: Dashboard) -> Router {
+    let dashboard = Arc::new(dashboard);
+    let router = routes(&dashboard).fallback(views::not_found);
+    with_middleware(router, dashboard)
 }
 
 /// The dashboard, to be merged with what else stands at the root.
-pub fn router(face: Dashboard) -> Router {
-    let face = Arc::new(face);
-    with_middleware(routes(&face), face)
+pub fn router(dashboard: Dashboard) -> Router {
+    let dashboard = Arc::new(dashboard);
+    with_middleware(routes(&dashboard), dashboard)
 }
 
 /// Answers are compressed where the client takes that; streams of events are not, so that none waits in
 /// a buffer. A page holds a secret of its visitor beside texts that others chose, and how long it is when
 /// compressed could tell of the secret (BREACH): therefore the token of its forms is another one on every
 /// page (`door::Inside::form_token`), and the cookie is not sent on requests that other sites cause.
-fn with_middleware(router: Router<SharedDashboard>, face: SharedDashboard) -> Router {
+fn with_middleware(router: Router<SharedDashboard>, dashboard: SharedDashboard) -> Router {
     router
         .layer(CompressionLayer::new())
         .layer(from_fn_with_state(
-            face.clone(),
+            dashboard.clone(),
             headers::reject_foreign_requests,
         ))
         .layer(from_fn(headers::add_security_headers))
-        .with_state(face)
+        .with_state(dashboard)
 }
 
-fn routes(face: &SharedDashboard) -> Router<SharedDashboard> {
+fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
     let task = "/tasks/{id}";
     let attempt = "/tasks/{id}/attempts/{number}";
     let inside = Router::new()
@@ -148,7 +148,7 @@ fn routes(face: &SharedDashboard) -> Router<SharedDashboard> {
         .route(&format!("{task}/cancel"), post(actions::cancel))
         .route(&format!("{task}/retry"), post(actions::retry))
         .route("/logout", post(auth::post_logout))
-        .route_layer(from_fn_with_state(face.clone(), auth::require_login));
+        .route_layer(from_fn_with_state(dashboard.clone(), auth::require_login));
     Router::new()
         .route("/login", get(auth::get_login).post(auth::post_login))
         .route("/assets/{name}", get(assets::asset))

@@ -27,17 +27,17 @@ pub(super) struct EventsQuery {
 
 /// `GET /events?task=ID`.
 pub(super) async fn stream_events(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Query(about): Query<EventsQuery>,
 ) -> Response {
-    let state = (face, inside, about.task, None::<String>);
-    let news = stream::unfold(state, async |(face, inside, task, last)| {
+    let state = (dashboard, inside, about.task, None::<String>);
+    let news = stream::unfold(state, async |(dashboard, inside, task, last)| {
         loop {
             if last.is_some() {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
-            let asked = face
+            let asked = dashboard
                 .backend
                 .change_token(&inside.user, task.as_deref())
                 .await;
@@ -51,7 +51,7 @@ pub(super) async fn stream_events(
                     .event("pulse")
                     .retry(Duration::from_secs(1))
                     .data(pulse.clone());
-                let state = (face, inside, task, Some(pulse));
+                let state = (dashboard, inside, task, Some(pulse));
                 return Some((Ok::<_, Infallible>(event), state));
             }
         }

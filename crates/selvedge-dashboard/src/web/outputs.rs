@@ -53,12 +53,12 @@ enum OutputSelector {
 }
 
 async fn find_output(
-    face: &Dashboard,
+    dashboard: &Dashboard,
     inside: &LoginSession,
     id: &str,
     wanted: OutputSelector,
 ) -> Result<StoredOutput, Response> {
-    let task = find_task(face, inside, id).await?;
+    let task = find_task(dashboard, inside, id).await?;
     let run = run_of(inside, &task)?;
     let none = || {
         error_page(inside)(DashboardError::NotFound(
@@ -102,7 +102,7 @@ fn select_output(run: &Run, wanted: OutputSelector) -> Option<(&OutputRef, Strin
 
 /// A piece of it. Of what nobody printed, nothing needs to be kept.
 async fn read_slice(
-    face: &Dashboard,
+    dashboard: &Dashboard,
     stored: &StoredOutput,
     from: u64,
     length: usize,
@@ -110,23 +110,23 @@ async fn read_slice(
     if stored.output.bytes == 0 {
         return Ok(OutputSlice::default());
     }
-    let reading = face
+    let reading = dashboard
         .backend
         .output(stored.run, &stored.output, from, length);
     reading.await
 }
 
 async fn output_page(
-    face: &Dashboard,
+    dashboard: &Dashboard,
     inside: &LoginSession,
     id: &str,
     wanted: OutputSelector,
     number: OutputPageParams,
 ) -> PageResult {
-    let stored = find_output(face, inside, id, wanted).await?;
+    let stored = find_output(dashboard, inside, id, wanted).await?;
     let number = number.page.parse().unwrap_or(1).clamp(1, MAX_PAGE);
     let (from, length) = page_range(number);
-    let slice = read_slice(face, &stored, from, length).await;
+    let slice = read_slice(dashboard, &stored, from, length).await;
     let slice = slice.map_err(error_page(inside))?;
     let which = OutputHeader {
         base: stored.base,
@@ -144,28 +144,28 @@ async fn output_page(
 
 /// All bytes as they are, for a file: never shown by the browser.
 async fn raw_output(
-    face: SharedDashboard,
+    dashboard: SharedDashboard,
     inside: &LoginSession,
     id: &str,
     wanted: OutputSelector,
 ) -> PageResult {
-    let stored = find_output(&face, inside, id, wanted).await?;
+    let stored = find_output(&dashboard, inside, id, wanted).await?;
     let name = format!(
         "{}-{}.txt",
         stored.task.row.short,
         stored.base.rsplit('/').next().unwrap_or("output")
     );
     // The first of it is read before anything is answered: what is not there has a page that says so.
-    let first = read_slice(&face, &stored, 0, CHUNK_BYTES).await;
+    let first = read_slice(&dashboard, &stored, 0, CHUNK_BYTES).await;
     let first = first.map_err(error_page(inside))?;
     let next = u64::try_from(first.bytes.len()).unwrap_or(0);
-    let rest = stream::unfold(Some((face, stored, next)), async |state| {
-        let (face, stored, from) = state?;
-        match read_slice(&face, &stored, from, CHUNK_BYTES).await {
+    let rest = stream::unfold(Some((dashboard, stored, next)), async |state| {
+        let (dashboard, stored, from) = state?;
+        match read_slice(&dashboard, &stored, from, CHUNK_BYTES).await {
             Ok(slice) if slice.bytes.is_empty() => None,
             Ok(slice) => {
                 let next = from + u64::try_from(slice.bytes.len()).unwrap_or(0);
-                Some((Ok(slice.bytes), Some((face, stored, next))))
+                Some((Ok(slice.bytes), Some((dashboard, stored, next))))
             }
             Err(error) => Some((Err(std::io::Error::other(error)), None)),
         }
@@ -205,13 +205,13 @@ type PageQuery = Query<OutputPageParams>;
 
 /// `GET /tasks/{id}/attempts/{number}/checks/{check}`.
 pub(super) async fn check(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path((id, number, check)): Path<(String, u32, usize)>,
     Query(asked): PageQuery,
 ) -> PageResult {
     output_page(
-        &face,
+        &dashboard,
         &inside,
         &id,
         OutputSelector::Check(number, check),
@@ -222,41 +222,54 @@ pub(super) async fn check(
 
 /// `GET /tasks/{id}/attempts/{number}/checks/{check}/raw`.
 pub(super) async fn check_raw(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path((id, number, check)): Path<(String, u32, usize)>,
 ) -> PageResult {
-    raw_output(face, &inside, &id, OutputSelector::Check(number, check)).await
+    raw_output(
+        dashboard,
+        &inside,
+        &id,
+        OutputSelector::Check(number, check),
+    )
+    .await
 }
 
 /// `GET /tasks/{id}/baseline/checks/{check}`.
 pub(super) async fn baseline(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path((id, check)): Path<(String, usize)>,
     Query(asked): PageQuery,
 ) -> PageResult {
-    output_page(&face, &inside, &id, OutputSelector::Baseline(check), asked).await
+    output_page(
+        &dashboard,
+        &inside,
+        &id,
+        OutputSelector::Baseline(check),
+        asked,
+    )
+    .await
 }
 
 /// `GET /tasks/{id}/baseline/checks/{check}/raw`.
 pub(super) async fn baseline_raw(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path((id, check)): Path<(String, usize)>,
 ) -> PageResult {
-    raw_output(face, &inside, &id, OutputSelector::Baseline(check)).await
+    raw_output(dashboard, &inside, &id, OutputSelector::Baseline(check)).await
 }
 
 /// `GET /tasks/{id}/attempts/{number}/transcript`.
 pub(super) async fn transcript(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path((id, number)): Path<(String, u32)>,
     Query(asked): PageQuery,
 ) -> PageResult {
     output_page(
-        &face,
+        &dashboard,
         &inside,
         &id,
         OutputSelector::Transcript(number),
@@ -267,16 +280,16 @@ pub(super) async fn transcript(
 
 /// `GET /tasks/{id}/attempts/{number}/transcript/raw`.
 pub(super) async fn transcript_raw(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path((id, number)): Path<(String, u32)>,
 ) -> PageResult {
-    raw_output(face, &inside, &id, OutputSelector::Transcript(number)).await
+    raw_output(dashboard, &inside, &id, OutputSelector::Transcript(number)).await
 }
 
 /// `GET /tasks/{id}/download/{form}`.
 pub(super) async fn download(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path((id, form)): Path<(String, String)>,
 ) -> PageResult {
@@ -285,15 +298,15 @@ pub(super) async fn download(
             what.to_owned(),
         )))
     };
-    let task = find_task(&face, &inside, &id).await?;
+    let task = find_task(&dashboard, &inside, &id).await?;
     let name = task.row.short.clone();
     if form == "patch" {
-        let diff = full_diff(&face, &inside, &task).await?;
+        let diff = full_diff(&dashboard, &inside, &task).await?;
         return patch_response(&inside, &format!("{name}.patch"), diff);
     }
     let whole = match &task.history {
         TaskHistory::Subtasks { .. } => {
-            let plan = face.backend.plan(&inside.user, &id).await;
+            let plan = dashboard.backend.plan(&inside.user, &id).await;
             Some(plan.map_err(error_page(&inside))?)
         }
         _ => None,

@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use selvedge_core::format::hex;
 use sha2::{Digest, Sha256};
 
-const CSS: &str = include_str!("../../assets/face.css");
-const SCRIPT: &str = include_str!("../../assets/face.js");
+const CSS: &str = include_str!("../../assets/dashboard.css");
+const SCRIPT: &str = include_str!("../../assets/dashboard.js");
 const ICON: &str = include_str!("../../assets/icon.svg");
 
 /// What the addresses of all of them bear: another one whenever one of them is.
@@ -33,8 +33,8 @@ pub(super) async fn asset(
     headers: HeaderMap,
 ) -> Response {
     let (kind, text) = match name.as_str() {
-        "face.css" => ("text/css; charset=utf-8", CSS),
-        "face.js" => ("text/javascript; charset=utf-8", SCRIPT),
+        "dashboard.css" => ("text/css; charset=utf-8", CSS),
+        "dashboard.js" => ("text/javascript; charset=utf-8", SCRIPT),
         "icon.svg" => ("image/svg+xml", ICON),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
@@ -75,7 +75,7 @@ mod tests {
         let ask = async |query: Option<String>, tag: Option<HeaderValue>| {
             let mut headers = HeaderMap::new();
             headers.extend(tag.map(|tag| (IF_NONE_MATCH, tag)));
-            asset(Path("face.css".to_owned()), RawQuery(query), headers).await
+            asset(Path("dashboard.css".to_owned()), RawQuery(query), headers).await
         };
         let named = ask(Some(format!("v={}", *VERSION)), None).await;
         assert_eq!(named.headers()[CACHE_CONTROL], CACHE_IMMUTABLE);

@@ -62,13 +62,13 @@ const MAX_SECRET_BYTES: usize = 512;
 
 /// Lets in who is in already, and sends everybody else to the door.
 pub(super) async fn require_login(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let from = client_address(request.extensions());
-    let Some(inside) = find_session(&face, request.headers(), from).await else {
-        return login_page(&face, StatusCode::UNAUTHORIZED, "");
+    let Some(inside) = find_session(&dashboard, request.headers(), from).await else {
+        return login_page(&dashboard, StatusCode::UNAUTHORIZED, "");
     };
     request.extensions_mut().insert(inside);
     next.run(request).await
@@ -80,13 +80,17 @@ fn client_address(extensions: &Extensions) -> IpAddr {
     info.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip())
 }
 
-async fn find_session(face: &Dashboard, headers: &HeaderMap, from: IpAddr) -> Option<LoginSession> {
-    let cookie = find_cookie(headers, face.authenticator.cookie_name())?;
-    let visitor = face.authenticator.find_user(&cookie, from).await?;
+async fn find_session(
+    dashboard: &Dashboard,
+    headers: &HeaderMap,
+    from: IpAddr,
+) -> Option<LoginSession> {
+    let cookie = find_cookie(headers, dashboard.authenticator.cookie_name())?;
+    let visitor = dashboard.authenticator.find_user(&cookie, from).await?;
     let csrf = hex(&Sha256::digest(format!("csrf of {cookie}")));
     Some(LoginSession {
         user: visitor,
-        has_fleet: face.has_fleet,
+        has_fleet: dashboard.has_fleet,
         csrf,
         cookie,
     })
@@ -104,10 +108,10 @@ fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// The page at the door.
-fn login_page(face: &Dashboard, status: StatusCode, refused: &str) -> Response {
+fn login_page(dashboard: &Dashboard, status: StatusCode, refused: &str) -> Response {
     let door = LoginPage {
         frame: PageFrame::new("Come in", NavItem::Other, None),
-        asks: face.authenticator.login_method() == LoginMethod::Token,
+        asks: dashboard.authenticator.login_method() == LoginMethod::Token,
         refused: refused.to_owned(),
         entered: false,
     };
@@ -122,45 +126,45 @@ pub(super) struct LoginLinkQuery {
 
 /// `GET /login`: the door, or the way in by a link that works once.
 pub(super) async fn get_login(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     extensions: Extensions,
     link: Result<Query<LoginLinkQuery>, QueryRejection>,
 ) -> Response {
     let token = link.map(|Query(link)| link.token).unwrap_or_default();
-    match face.authenticator.login_method() {
+    match dashboard.authenticator.login_method() {
         LoginMethod::OneTimeLink if !token.is_empty() => {
-            log_in(&face, &token, client_address(&extensions)).await
+            log_in(&dashboard, &token, client_address(&extensions)).await
         }
-        _ => login_page(&face, StatusCode::OK, ""),
+        _ => login_page(&dashboard, StatusCode::OK, ""),
     }
 }
 
 /// `POST /login`: the way in by a token that is typed.
 pub(super) async fn post_login(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     extensions: Extensions,
     sent: FormResult,
 ) -> Response {
-    match face.authenticator.login_method() {
+    match dashboard.authenticator.login_method() {
         LoginMethod::Token => {
             log_in(
-                &face,
+                &dashboard,
                 form_fields(sent).token.trim(),
                 client_address(&extensions),
             )
             .await
         }
-        LoginMethod::OneTimeLink => login_page(&face, StatusCode::NOT_FOUND, ""),
+        LoginMethod::OneTimeLink => login_page(&dashboard, StatusCode::NOT_FOUND, ""),
     }
 }
 
-async fn log_in(face: &Dashboard, secret: &str, from: IpAddr) -> Response {
+async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
     if secret.len() > MAX_SECRET_BYTES {
-        return login_page(face, StatusCode::UNAUTHORIZED, "That is no token.");
+        return login_page(dashboard, StatusCode::UNAUTHORIZED, "That is no token.");
     }
-    let value = match face.authenticator.log_in(secret, from).await {
+    let value = match dashboard.authenticator.log_in(secret, from).await {
         Ok(value) => value,
-        Err(why) => return login_page(face, StatusCode::UNAUTHORIZED, &why),
+        Err(why) => return login_page(dashboard, StatusCode::UNAUTHORIZED, &why),
     };
     // A page and no redirect: the cookie is not sent along on a way that began at another site.
     let entered = LoginPage {
@@ -169,31 +173,31 @@ async fn log_in(face: &Dashboard, secret: &str, from: IpAddr) -> Response {
         refused: String::new(),
         entered: true,
     };
-    with_cookie(face, &value, "", render_page(StatusCode::OK, &entered))
+    with_cookie(dashboard, &value, "", render_page(StatusCode::OK, &entered))
 }
 
 /// `POST /logout`.
 pub(super) async fn post_logout(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     axum::Extension(inside): axum::Extension<LoginSession>,
     sent: FormResult,
 ) -> Response {
     if !inside.accepts_form_token(&form_fields(sent).csrf) {
         return redirect_to("/");
     }
-    face.authenticator.log_out(&inside.cookie).await;
-    with_cookie(&face, "", "; Max-Age=0", redirect_to("/login"))
+    dashboard.authenticator.log_out(&inside.cookie).await;
+    with_cookie(&dashboard, "", "; Max-Age=0", redirect_to("/login"))
 }
 
-fn with_cookie(face: &Dashboard, value: &str, more: &str, mut response: Response) -> Response {
-    let secure = if face.authenticator.is_secure() {
+fn with_cookie(dashboard: &Dashboard, value: &str, more: &str, mut response: Response) -> Response {
+    let secure = if dashboard.authenticator.is_secure() {
         "; Secure"
     } else {
         ""
     };
     let cookie = format!(
         "{}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{more}",
-        face.authenticator.cookie_name()
+        dashboard.authenticator.cookie_name()
     );
     match HeaderValue::from_str(&cookie) {
         Ok(cookie) => {

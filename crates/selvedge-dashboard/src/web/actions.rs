@@ -93,7 +93,7 @@ fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str>
 
 /// `POST /tasks/{id}/review`.
 pub(super) async fn review(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path(id): Path<String>,
     sent: FormResult,
@@ -102,33 +102,33 @@ pub(super) async fn review(
     let id = validate_id(&inside, id)?;
     let decision = parse_decision(&fields)
         .map_err(|why| render_error(Some(&inside), &DashboardError::Refused(why.to_owned())))?;
-    let answer = face.backend.review(&inside.user, &id, decision).await;
+    let answer = dashboard.backend.review(&inside.user, &id, decision).await;
     action_response(&inside, &id, answer)
 }
 
 /// `POST /tasks/{id}/cancel`.
 pub(super) async fn cancel(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
     validate_form(&inside, sent)?;
     let id = validate_id(&inside, id)?;
-    let answer = face.backend.cancel(&inside.user, &id).await;
+    let answer = dashboard.backend.cancel(&inside.user, &id).await;
     action_response(&inside, &id, answer)
 }
 
 /// `POST /tasks/{id}/retry`.
 pub(super) async fn retry(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
     validate_form(&inside, sent)?;
     let id = validate_id(&inside, id)?;
-    match face.backend.retry(&inside.user, &id).await {
+    match dashboard.backend.retry(&inside.user, &id).await {
         Ok(new) => {
             let new = validate_id(&inside, new)?;
             Ok(redirect_to(&format!("/tasks/{new}")))

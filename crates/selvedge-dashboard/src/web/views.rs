@@ -42,13 +42,13 @@ pub(super) fn error_page(inside: &LoginSession) -> impl Fn(DashboardError) -> Re
 
 /// The frame of a page that tells news.
 async fn live_frame(
-    face: &Dashboard,
+    dashboard: &Dashboard,
     inside: &LoginSession,
     title: &str,
     here: NavItem,
     task: Option<&str>,
 ) -> Result<PageFrame, Response> {
-    let pulse = face.backend.change_token(&inside.user, task).await;
+    let pulse = dashboard.backend.change_token(&inside.user, task).await;
     let pulse = pulse.map_err(error_page(inside))?;
     let live = task.map_or_else(|| "/events".to_owned(), |id| format!("/events?task={id}"));
     Ok(PageFrame {
@@ -60,13 +60,13 @@ async fn live_frame(
 
 /// `GET /`.
 pub(super) async fn tasks(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     asked: QueryResult<TaskQueryParams>,
 ) -> PageResult {
     let query = TaskQuery::from(query_or_default(asked));
-    let frame = live_frame(&face, &inside, "Tasks", NavItem::Tasks, None).await?;
-    let tasks = face.backend.tasks(&inside.user, &query).await;
+    let frame = live_frame(&dashboard, &inside, "Tasks", NavItem::Tasks, None).await?;
+    let tasks = dashboard.backend.tasks(&inside.user, &query).await;
     let tasks = tasks.map_err(error_page(&inside))?;
     let shown = TaskListPage::new(frame, &query, &tasks, Timestamp::now());
     Ok(render_page(StatusCode::OK, &shown))
@@ -74,7 +74,7 @@ pub(super) async fn tasks(
 
 /// One task, as its name in the address says.
 pub(super) async fn find_task(
-    face: &Dashboard,
+    dashboard: &Dashboard,
     inside: &LoginSession,
     id: &str,
 ) -> Result<TaskDetail, Response> {
@@ -83,7 +83,7 @@ pub(super) async fn find_task(
         let error = DashboardError::NotFound("that is no task's name".to_owned());
         return Err(error_page(inside)(error));
     }
-    let task = face.backend.task(&inside.user, id).await;
+    let task = dashboard.backend.task(&inside.user, id).await;
     task.map_err(error_page(inside))
 }
 
@@ -106,35 +106,42 @@ pub(super) fn run_of<'a>(inside: &LoginSession, task: &'a TaskDetail) -> Result<
 
 /// `GET /tasks/{id}`.
 pub(super) async fn task(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path(id): Path<String>,
 ) -> PageResult {
-    let pulse = face.backend.change_token(&inside.user, Some(&id)).await;
-    let task = find_task(&face, &inside, &id).await?;
+    let pulse = dashboard
+        .backend
+        .change_token(&inside.user, Some(&id))
+        .await;
+    let task = find_task(&dashboard, &inside, &id).await?;
     let title = single_line(&task.row.description, 60);
     let frame = PageFrame {
         live: format!("/events?task={}", task.row.id),
         pulse: pulse.map_err(error_page(&inside))?,
         ..page_frame(&inside, &title, NavItem::Tasks)
     };
-    let live = live_activity(&face, &task).await;
+    let live = live_activity(&dashboard, &task).await;
     let shown = TaskDetailPage::new(frame, &task, live, Timestamp::now());
     Ok(render_page(StatusCode::OK, &shown))
 }
 
 /// What an open session did last. What cannot be read is left out: it is no evidence.
-async fn live_activity(face: &Dashboard, task: &TaskDetail) -> Vec<ActivityItem> {
+async fn live_activity(dashboard: &Dashboard, task: &TaskDetail) -> Vec<ActivityItem> {
     let (run, output) = match &task.live {
         LiveActivity::Unknown => return Vec::new(),
         LiveActivity::Activity(events) => return items_from_events(events),
         LiveActivity::Transcript(run, output) => (*run, output),
     };
     let end = async {
-        let known = face.backend.output(run, output, 0, 0).await.ok()?;
+        let known = dashboard.backend.output(run, output, 0, 0).await.ok()?;
         let from = known.total.saturating_sub(LIVE_BYTES);
         let length = usize::try_from(LIVE_BYTES).ok()?;
-        let slice = face.backend.output(run, output, from, length).await.ok()?;
+        let slice = dashboard
+            .backend
+            .output(run, output, from, length)
+            .await
+            .ok()?;
         Some(parse_transcript(&slice.bytes, from == 0))
     };
     end.await.unwrap_or_default()
@@ -156,12 +163,12 @@ pub(super) async fn not_found() -> Response {
 
 /// `GET /tasks/{id}/attempts/{number}/diff`.
 pub(super) async fn attempt_diff(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path((id, number)): Path<(String, u32)>,
     asked: QueryResult<DiffQuery>,
 ) -> PageResult {
-    let task = find_task(&face, &inside, &id).await?;
+    let task = find_task(&dashboard, &inside, &id).await?;
     let run = run_of(&inside, &task)?;
     let asked = query_or_default(asked);
     let since_start = asked.from == "start";
@@ -170,7 +177,7 @@ pub(super) async fn attempt_diff(
     } else {
         DiffRange::Attempt(number)
     };
-    let diff = face.backend.diff(&task, run.run_id, between).await;
+    let diff = dashboard.backend.diff(&task, run.run_id, between).await;
     let diff = diff.map_err(error_page(&inside))?;
     if asked.r#as == "patch" {
         let since = if since_start { "-since-start" } else { "" };
@@ -205,7 +212,7 @@ pub(super) async fn attempt_diff(
 
 /// All that a task changed.
 pub(super) async fn full_diff(
-    face: &Dashboard,
+    dashboard: &Dashboard,
     inside: &LoginSession,
     task: &TaskDetail,
 ) -> Result<DiffContent, Response> {
@@ -218,18 +225,18 @@ pub(super) async fn full_diff(
         }
         _ => run_of(inside, task)?.run_id,
     };
-    let diff = face.backend.diff(task, run, DiffRange::Whole).await;
+    let diff = dashboard.backend.diff(task, run, DiffRange::Whole).await;
     diff.map_err(error_page(inside))
 }
 
 /// `GET /tasks/{id}/diff`.
 pub(super) async fn task_diff(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     Path(id): Path<String>,
 ) -> PageResult {
-    let task = find_task(&face, &inside, &id).await?;
-    let diff = full_diff(&face, &inside, &task).await?;
+    let task = find_task(&dashboard, &inside, &id).await?;
+    let diff = full_diff(&dashboard, &inside, &task).await?;
     let other = if let TaskHistory::Subtasks { parts, .. } = &task.history {
         let begun = parts.iter();
         let begun = begun.filter_map(|part| Some((part.task.as_ref()?, single_line(&part.id, 40))));
@@ -284,7 +291,7 @@ pub(super) struct StatsQuery {
 
 /// `GET /stats`.
 pub(super) async fn stats(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
     asked: QueryResult<StatsQuery>,
 ) -> PageResult {
@@ -293,7 +300,7 @@ pub(super) async fn stats(
         .parse()
         .ok()
         .filter(|days| *days <= 36_500);
-    let facts = face.backend.run_stats(&inside.user).await;
+    let facts = dashboard.backend.run_stats(&inside.user).await;
     let facts = facts.map_err(error_page(&inside))?;
     let since = StatsPeriod::last_days(days, Timestamp::now());
     let figures = StatsReport::from_runs(&facts, since, &TimeZone::system());
@@ -304,15 +311,15 @@ pub(super) async fn stats(
 
 /// `GET /fleet`.
 pub(super) async fn fleet(
-    State(face): State<SharedDashboard>,
+    State(dashboard): State<SharedDashboard>,
     Extension(inside): Extension<LoginSession>,
 ) -> PageResult {
-    let fleet = face.backend.fleet(&inside.user).await;
+    let fleet = dashboard.backend.fleet(&inside.user).await;
     let Some(fleet) = fleet.map_err(error_page(&inside))? else {
         let error = DashboardError::NotFound("there is one machine, and you sit at it".to_owned());
         return Err(error_page(&inside)(error));
     };
-    let frame = live_frame(&face, &inside, "Fleet", NavItem::Fleet, None).await?;
+    let frame = live_frame(&dashboard, &inside, "Fleet", NavItem::Fleet, None).await?;
     let shown = FleetPage::new(frame, &fleet, Timestamp::now());
     Ok(render_page(StatusCode::OK, &shown))
 }
