@@ -120,11 +120,12 @@ pub(crate) fn run(word: &str) -> XtaskResult {
         println!("{table}");
         sections.insert(proof.title.to_owned(), table);
         failed.extend(rows.failure);
-        let all = MEASUREMENTS
-            .iter()
-            .filter_map(|proof| sections.get(proof.title));
-        let all: String = all.map(|section| format!("\n{section}")).collect();
-        std::fs::write(&path, format!("{INTRODUCTION}{all}"))?;
+        let measured = MEASUREMENTS.iter();
+        let all: Vec<&str> = measured
+            .filter_map(|proof| Some(sections.get(proof.title)?.as_str()))
+            .collect();
+        let all = all.join("\n");
+        std::fs::write(&path, format!("{INTRODUCTION}\n{all}"))?;
     }
     println!("wrote {FILE}");
     match failed.as_slice() {

@@ -1,6 +1,6 @@
 //! The dashboard: what happened, why, and what it cost, as pages for people. It knows the journal's
 //! types and nothing of where runs are kept: whoever keeps them (the local journal behind `selvedge
-//! ui`, the store behind the hub) hands in a [`Reading`](reading::Reading), and mounts
+//! ui`, the store behind the hub) hands in a [`Reading`](backend::DashboardBackend), and mounts
 //! [`web::router`].
 //!
 //! Everything on a page is made here, on the server: the HTML (templates that escape by

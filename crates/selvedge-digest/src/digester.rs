@@ -169,7 +169,7 @@ impl LogReader {
             CleanPiece::Text(block) => self.read_block(block),
             CleanPiece::LongLinePart(bytes) => {
                 self.formats
-                    .parse_fragment(bytes, self.number + 1, &mut self.findings)
+                    .parse_fragment(bytes, self.number + 1, &mut self.findings);
             }
         }
     }

@@ -13,7 +13,7 @@ const TEMPLATES: usize = 100_000;
 const LINE_BYTES: usize = 1000;
 
 /// The output of the last run of a command that passed, in a megabyte or two however long it was.
-/// Write it in, and give it to [`crate::Digester::with_last_green`].
+/// Write it in, and give it to [`crate::Digester::with_passing_output`].
 #[derive(Debug, Default)]
 pub struct PassingOutput {
     cleaner: LogCleaner,

@@ -42,7 +42,7 @@ pub(crate) fn record_excluded(
         match (size, reason) {
             (Some(size), _) if by_size => unkept.add_file(name.to_owned(), *size),
             (None, ExclusionReason::Cache | ExclusionReason::IgnoredTooMuch) => {
-                unkept.add_folder(name.to_owned())
+                unkept.add_folder(name.to_owned());
             }
             _ => {}
         }

@@ -34,7 +34,7 @@ impl SqliteJournal {
     }
 
     /// Opens the journal only to look at it: nothing is made, and a journal of an older format is
-    /// left to whoever writes next ([`StoreError::ProgramNotFoundError`] where there is none).
+    /// left to whoever writes next ([`StoreError::Missing`] where there is none).
     pub fn open_to_read(state_directory: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             db: open::open_for_reading(state_directory)?,

@@ -24,7 +24,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 found.push(format!(
                     "key {}: task {task} is another one: {:?}",
                     submit.key, kept.description
-                ))
+                ));
             }
             Some(_) => {}
         }

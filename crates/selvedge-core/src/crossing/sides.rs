@@ -45,7 +45,7 @@ pub enum Replacement {
 pub struct CrossedFile {
     /// Relative to the workspace.
     pub path: String,
-    /// [`ProjectSide::MochaTest`] or [`ProjectSide::SharedDashboard`].
+    /// [`ProjectSide::Test`] or [`ProjectSide::Shared`].
     pub side: ProjectSide,
     /// What replaces it.
     pub replacement: Replacement,

@@ -269,7 +269,7 @@ impl<'a> LeaseTransition<'a> {
         match self.lease.state {
             TaskState::Offered if due => self.add(LeaseEvent::OfferExpired),
             TaskState::Running | TaskState::Cancelling if due => {
-                self.lose_lease(LossReason::Expired)
+                self.lose_lease(LossReason::Expired);
             }
             TaskState::Backoff if due => self.add(LeaseEvent::Requeued),
             _ => self.accepted = InputDisposition::Duplicate,

@@ -5,7 +5,7 @@
 //! journal only evolves, so a later change of policy never rewrites an old verdict.
 //!
 //! Effects are data: [`Run::pending`] says what is to be done, the driver in `selvedge-engine` does
-//! it and answers with an [`LeaseInput`]. Nothing in here reads a clock or makes an id.
+//! it and answers with an [`Input`]. Nothing in here reads a clock or makes an id.
 
 mod baseline_comparison;
 mod budget;

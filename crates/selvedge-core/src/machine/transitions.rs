@@ -223,7 +223,7 @@ fn apply_verdict(draft: &mut EventBatch) {
         Verdict::Unchanged(reason) => decide_outcome(Outcome::Unchanged, reason, None, draft),
         Verdict::NeedsReview(reason) => draft.push(Event::ReviewRequested { reason }),
         Verdict::Infrastructure(reason) => {
-            decide_outcome(Outcome::InfraFailed, reason, None, draft)
+            decide_outcome(Outcome::InfraFailed, reason, None, draft);
         }
         Verdict::Stop(outcome, reason) => finish_failed(outcome, reason, draft),
         Verdict::Retry => start_retry(draft),

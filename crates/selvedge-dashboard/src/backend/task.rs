@@ -272,10 +272,10 @@ pub fn filter_tasks(all: &[TaskListItem], query: &TaskQuery) -> TaskList {
         TaskQueryOrder::Newest => rows.sort_by_key(|row| std::cmp::Reverse(row.created_at)),
         TaskQueryOrder::Oldest => rows.sort_by_key(|row| row.created_at),
         TaskQueryOrder::RecentlyUpdated => {
-            rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at))
+            rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
         }
         TaskQueryOrder::MostExpensive => {
-            rows.sort_by_key(|row| std::cmp::Reverse(row.cost.at_least()))
+            rows.sort_by_key(|row| std::cmp::Reverse(row.cost.at_least()));
         }
         TaskQueryOrder::Tokens => rows.sort_by_key(|row| {
             let total = |(input, output): (u64, u64)| input.saturating_add(output);

@@ -108,7 +108,7 @@ impl SalientLines {
     /// The block has ended.
     pub(crate) fn end_block(&mut self, recent: &[RecentLine<'_>]) {
         let last = recent.len().saturating_sub(BEFORE);
-        self.last = recent[last..].iter().map(RecentLine::to_kept).collect();
+        self.last = recent[last..].iter().map(RecentLine::kept_line).collect();
     }
 
     /// Looks at a line, and what the formats said of it; `recent` are those before it, and takes it
@@ -143,7 +143,7 @@ impl SalientLines {
         }
         match boundary {
             Some(CommandBoundary::Begin) if self.first_failed.is_none() => {
-                self.command_start = line.number
+                self.command_start = line.number;
             }
             Some(CommandBoundary::Failed) if self.first_failed.is_none() => {
                 self.first_failed = Some(line.number);
@@ -233,7 +233,7 @@ impl SalientLines {
         let last = self.kept.last().map_or(0, |kept| kept.number);
         let start = recent.len().saturating_sub(count);
         for line in recent[start..].iter().filter(|line| line.number > last) {
-            let kept = line.to_kept();
+            let kept = line.kept_line();
             self.bytes += kept.text.len() + size_of::<KeptLine>();
             self.kept.push(kept);
         }
@@ -303,7 +303,7 @@ impl<'a> RecentLine<'a> {
         self.weight > 0 && self.repeat < REPEATS
     }
 
-    fn to_kept(&self) -> KeptLine {
+    fn kept_line(&self) -> KeptLine {
         KeptLine {
             number: self.number,
             text: if self.long {

@@ -62,7 +62,7 @@ impl FormatParser for Catch2Parser {
                 }
             }
             Catch2Section::Names if line.is_blank() || self.names.len() > 16 => {
-                self.part = Catch2Section::Outside
+                self.part = Catch2Section::Outside;
             }
             Catch2Section::Names => {
                 self.names.push(line.body().to_owned());

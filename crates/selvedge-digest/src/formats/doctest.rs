@@ -136,7 +136,7 @@ impl DoctestExample {
                         }
                     }
                     DoctestSection::Example if self.code.is_empty() => {
-                        body.clone_into(&mut self.code)
+                        body.clone_into(&mut self.code);
                     }
                     DoctestSection::Expected if self.expected.is_empty() => {
                         body.clone_into(&mut self.expected);

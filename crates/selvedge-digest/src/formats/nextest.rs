@@ -88,7 +88,7 @@ impl NextestParser {
             "PASS" | "LEAK" | "FLAKY" => {
                 findings
                     .runs
-                    .record_test(TOOL, TestOutcome::Passed, Some(id))
+                    .record_test(TOOL, TestOutcome::Passed, Some(id));
             }
             "SLOW" => {}
             _ if self.reported.contains(id) => {}

@@ -221,7 +221,7 @@ impl TapParser {
                 self.block = TapYamlEntry::Other;
             }
             ("...", TapYamlState::Begun | TapYamlState::Entries(_)) => {
-                self.yaml = TapYamlState::Ended
+                self.yaml = TapYamlState::Ended;
             }
             (_, TapYamlState::Begun | TapYamlState::Entries(_)) => {
                 let indent = match self.yaml {
@@ -242,7 +242,7 @@ impl TapParser {
                 Some(comment) => apply_comment(draft, comment.trim()),
                 // mocha explains without a block.
                 None if line.indent() > 0 && yaml == TapYamlState::Before => {
-                    parse_plain_line(draft, line)
+                    parse_plain_line(draft, line);
                 }
                 // Output between the tests is nobody's or another tool's.
                 None if !line.is_blank() => return LineClaim::NotMine,
@@ -317,7 +317,7 @@ fn parse_nested_yaml_line(draft: &mut FailureBuilder, block: TapYamlEntry, line:
         TapYamlEntry::Error => match split_key(body) {
             Some(("name", _)) => {}
             Some(("message", message)) => {
-                draft.push_message(message.trim_matches(['\'', '"', ',']))
+                draft.push_message(message.trim_matches(['\'', '"', ',']));
             }
             // The heading of a block of text.
             Some((key, "|-" | "|" | "|2-" | ">-")) => {

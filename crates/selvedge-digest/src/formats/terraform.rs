@@ -81,7 +81,7 @@ impl FormatParser for TerraformParser {
             }
             TerraformSection::Summary => return LineClaim::NotMine,
             TerraformSection::Source if !text.is_empty() && !text.starts_with(' ') => {
-                self.section = TerraformSection::Detail
+                self.section = TerraformSection::Detail;
             }
             _ => {}
         }

@@ -88,7 +88,7 @@ impl FormatParser for UnittestParser {
             "skipped" | "expected failure" => {
                 findings
                     .runs
-                    .record_test(TOOL, TestOutcome::Skipped, Some(&id))
+                    .record_test(TOOL, TestOutcome::Skipped, Some(&id));
             }
             _ => {}
         }

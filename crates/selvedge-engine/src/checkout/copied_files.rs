@@ -7,7 +7,7 @@ use super::{Checkout, CheckoutError};
 use crate::workspace::{Workspace, WorkspaceError};
 
 impl Checkout {
-    /// Takes ignored files of the original along that fit one of the patterns ([`WorkspaceTable::copy_ignored`]).
+    /// Takes ignored files of the original along that fit one of the patterns ([`Workspace::copy_ignored`]).
     ///
     /// # Errors
     /// Files cannot be listed, read or written.

@@ -14,7 +14,7 @@ use super::pool::SupervisorPool;
 use crate::sandbox::WorkspaceSandbox;
 
 /// The environment variable that marks every process of a session, as `<run>.<n>`. It is how
-/// [`sweep`](super::sweep) finds a tree whose supervisor died.
+/// the clean-up of processes finds a tree whose supervisor died.
 pub const TAG_VARIABLE: &str = "SELVEDGE_SESSION";
 
 /// The program that calls [`supervisor::main`](super::supervisor::main). Clones share the processes

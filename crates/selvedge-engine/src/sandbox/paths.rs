@@ -104,7 +104,7 @@ impl SandboxPaths {
     pub(super) fn tool_caches(&self) -> Vec<ToolCache> {
         let named = BUILD_OUTPUT_VARIABLES.iter().filter_map(|name| {
             Some(ToolCache {
-                name: name,
+                name,
                 path: absolute_path_variable(&self.environment, name)?,
                 redirect: Some((name, "{}")),
             })

@@ -4,7 +4,7 @@
 //! The bytes are laid out in a folder of our own under names of our own, and every parser runs there
 //! as a supervised process with its clock: a hostile name or file can at worst make its parser give
 //! out, and no setting, module or plug-in of the workspace is ever read, let alone run. The parsers
-//! that are Rust crates run in a process of this program's [`face`]. Nothing here decides what a
+//! that are Rust crates run in a process of this program's [subcommand](run_parser). Nothing here decides what a
 //! file that does not parse means for an attempt.
 
 mod answer;

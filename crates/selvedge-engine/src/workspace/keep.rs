@@ -49,7 +49,7 @@ impl Workspace {
             .success())
     }
 
-    /// Drops the name and all names below it. The bytes go when [`WorkspaceTable::reclaim`] is called.
+    /// Drops the name and all names below it. The bytes go when [`Workspace::reclaim`] is called.
     ///
     /// # Errors
     /// The name cannot stand in a ref, or git fails.

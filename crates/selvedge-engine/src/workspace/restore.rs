@@ -33,7 +33,7 @@ pub struct RestoreOutcome {
     pub changed: Vec<PathBuf>,
     /// Files and links that were removed.
     pub removed: Vec<PathBuf>,
-    /// A snapshot of what the workspace held before, kept until [`WorkspaceTable::forget_replaced`].
+    /// A snapshot of what the workspace held before, kept until [`Workspace::forget_backups`].
     pub backup_tree: SnapshotId,
 }
 
@@ -89,7 +89,7 @@ impl Workspace {
     /// nothing changed.
     ///
     /// # Errors
-    /// Those of [`WorkspaceTable::snapshot`] and [`WorkspaceTable::restore`].
+    /// Those of [`Workspace::snapshot`] and [`Workspace::restore`].
     pub fn ensure_tree(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
         let now = self.snapshot("before settling")?;
         if now.tree == *tree {

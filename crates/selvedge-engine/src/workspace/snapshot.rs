@@ -48,7 +48,7 @@ impl Workspace {
     /// directory with git.
     ///
     /// A snapshot is sure to stay while it is the last one, and as long as it is kept
-    /// ([`WorkspaceTable::keep`]).
+    /// ([`Workspace::keep`]).
     ///
     /// # Errors
     /// Git fails, the disk is full, or a large file changes while it is read.
@@ -56,10 +56,10 @@ impl Workspace {
         self.snapshot_named(label, None)
     }
 
-    /// The same, kept under `name` as by [`WorkspaceTable::keep`], in one go.
+    /// The same, kept under `name` as by [`Workspace::keep`], in one go.
     ///
     /// # Errors
-    /// As [`WorkspaceTable::snapshot`], or the name cannot stand in a ref.
+    /// As [`Workspace::snapshot`], or the name cannot stand in a ref.
     pub fn snapshot_kept(&self, name: &str) -> Result<Snapshot, WorkspaceError> {
         self.snapshot_named(name, Some(&ShadowRepository::kept_ref(name)?))
     }

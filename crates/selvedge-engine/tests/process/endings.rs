@@ -108,10 +108,12 @@ async fn one_that_is_deaf_to_a_cancel_is_killed_after_the_grace() {
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
     let plan = CapturePlan {
-        stdout: StreamPlan::default()
-            .with_consumer(LineSplitter::new(99, move |_: OutputLine<'_>| {
-                cancelled.cancel()
-            })),
+        stdout: StreamPlan::default().with_consumer(LineSplitter::new(
+            99,
+            move |_: OutputLine<'_>| {
+                cancelled.cancel();
+            },
+        )),
         ..CapturePlan::default()
     };
     let prepared = Session::prepare(&supervisor(), &command).await.unwrap();
@@ -132,10 +134,12 @@ async fn the_last_words_after_an_interrupt_are_heard() {
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
     let plan = CapturePlan {
-        stdout: StreamPlan::default()
-            .with_consumer(LineSplitter::new(99, move |_: OutputLine<'_>| {
-                cancelled.cancel()
-            })),
+        stdout: StreamPlan::default().with_consumer(LineSplitter::new(
+            99,
+            move |_: OutputLine<'_>| {
+                cancelled.cancel();
+            },
+        )),
         ..CapturePlan::default()
     };
     let prepared = Session::prepare(&supervisor(), &command).await.unwrap();

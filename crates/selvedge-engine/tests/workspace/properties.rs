@@ -78,7 +78,7 @@ impl Seen {
                 FileState::File { .. } => self.files += 1,
                 FileState::Link(_) => self.links += 1,
                 FileState::Folder { .. } => {
-                    self.empty_folders += usize::from(is_empty(picture, path))
+                    self.empty_folders += usize::from(is_empty(picture, path));
                 }
                 FileState::Records => self.nested_repositories += 1,
                 FileState::Special => {}

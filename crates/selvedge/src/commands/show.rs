@@ -104,7 +104,7 @@ fn show_run(
     match args.format {
         OutputFormat::Human => out!("{}", run_details::format_run(run, detail)),
         OutputFormat::Json | OutputFormat::Jsonl => {
-            json::print_json(&run_details::run_json(run, detail))
+            json::print_json(&run_details::run_json(run, detail));
         }
     }
     if !unknown.is_empty() {

@@ -68,7 +68,7 @@ async fn run_subtasks(
                 book.record_subtask(&run).await?;
             }
             PlanStep::Begin { .. } if stage.signals.is_stop_requested() => {
-                book.append(Event::Suspended).await?
+                book.append(Event::Suspended).await?;
             }
             PlanStep::Begin {
                 subtask,

@@ -235,7 +235,7 @@ impl Progress for HumanReporter<'_> {
                 )));
             }
             Activity::CheckStarted { label } => {
-                self.start_spinner(&one_line(&label, ACTIVITY_WIDTH))
+                self.start_spinner(&one_line(&label, ACTIVITY_WIDTH));
             }
             Activity::CheckRepeated { label } => {
                 self.start_spinner(&format!("again: {}", one_line(&label, ACTIVITY_WIDTH)));
@@ -249,7 +249,7 @@ impl Progress for HumanReporter<'_> {
                 self.print_check_end(&label, status, reason.as_deref(), duration_ms);
             }
             Activity::Note(note) => {
-                self.print_line(style::dim(format!("  {}", one_line(&note, 160))))
+                self.print_line(style::dim(format!("  {}", one_line(&note, 160))));
             }
         }
     }
@@ -305,7 +305,7 @@ impl Observer for HumanReporter<'_> {
                 ));
             }
             Event::Resumed { .. } => {
-                self.print_line(format!("resuming run {}", run.run_id.short()))
+                self.print_line(format!("resuming run {}", run.run_id.short()));
             }
             Event::TreeRestored { replaced, .. } => {
                 self.print_line(style::dim("  the workspace's tree was put back"));
@@ -340,7 +340,7 @@ impl Reporter for HumanReporter<'_> {
                 self.print_line(plan::format_subtask_start(plan, id, replaced.as_ref()).trim_end());
             }
             Event::SubtaskEnded { id, end } => {
-                self.print_line(plan::format_subtask_end(id, end).trim_end())
+                self.print_line(plan::format_subtask_end(id, end).trim_end());
             }
             _ => {}
         }

@@ -68,12 +68,12 @@ impl JsonReportParser for LibtestJsonParser {
             ("test", "ok") => {
                 findings
                     .runs
-                    .record_test(TOOL, TestOutcome::Passed, Some(&event.name))
+                    .record_test(TOOL, TestOutcome::Passed, Some(&event.name));
             }
             ("test", "ignored") => {
                 findings
                     .runs
-                    .record_test(TOOL, TestOutcome::Skipped, Some(&event.name))
+                    .record_test(TOOL, TestOutcome::Skipped, Some(&event.name));
             }
             ("test", "failed" | "timeout") => record_failure(&event, number, findings),
             ("test" | "bench" | "report" | "suite", _) => {}

@@ -75,7 +75,7 @@ pub(in crate::agents) async fn run_session(
         Err(outcome) => return *outcome,
     };
     let ending = session.run_conversation().await;
-    session.into_outcome(ending)
+    session.session_outcome(ending)
 }
 
 impl<'a> ChatSession<'a> {
@@ -162,7 +162,7 @@ impl<'a> ChatSession<'a> {
     }
 
     /// The session's account of itself.
-    fn into_outcome(&self, ending: ConversationResult) -> SessionOutcome {
+    fn session_outcome(&self, ending: ConversationResult) -> SessionOutcome {
         let outcome = match ending {
             Ok(said) => SessionOutcome {
                 text: truncate_to_tail(&said),

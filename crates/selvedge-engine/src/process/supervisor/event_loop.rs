@@ -147,7 +147,7 @@ impl<'a> EventLoop<'a> {
                 self.phase = ShutdownPhase::Terminating { kill_at };
             }
             (SupervisorOrder::Kill, ShutdownPhase::Running | ShutdownPhase::Terminating { .. }) => {
-                self.start_killing()
+                self.start_killing();
             }
             (SupervisorOrder::Go | SupervisorOrder::Stop | SupervisorOrder::Kill, _) => {}
         }

@@ -141,7 +141,7 @@ fn cut(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) -> Vec<Tas
             rows.sort_by_key(|view| Reverse(view.cost.tokens_in + view.cost.tokens_out));
         }
         TaskSortOrder::MostAttempts => {
-            rows.sort_by_key(|view| Reverse(view.row.lease.last_attempt))
+            rows.sort_by_key(|view| Reverse(view.row.lease.last_attempt));
         }
     }
     rows.into_iter().skip(page.skip).take(page.limit).collect()

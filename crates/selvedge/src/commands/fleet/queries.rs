@@ -101,7 +101,7 @@ pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliErro
         match args.format {
             OutputFormat::Human => out!("{}\n{}", task_line(&row), plan::format_plan(&row)),
             OutputFormat::Json | OutputFormat::Jsonl => {
-                print::print_json(&plan::fetch_plan_result(hub, &row).await?)
+                print::print_json(&plan::fetch_plan_result(hub, &row).await?);
             }
         }
         return Ok(exit_code::VERIFIED);
@@ -147,7 +147,7 @@ async fn show_run(
     match args.format {
         OutputFormat::Human => out!("{}", run_details::format_run(run, detail)),
         OutputFormat::Json | OutputFormat::Jsonl => {
-            print::print_json(&run_details::run_json(run, detail))
+            print::print_json(&run_details::run_json(run, detail));
         }
     }
     Ok(exit_code::VERIFIED)

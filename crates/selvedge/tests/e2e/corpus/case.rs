@@ -40,10 +40,6 @@ impl Case<'_> {
         // As a person has it: behind the best walls that there are.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let env = TestEnv::new_in(folder, env!("CARGO_BIN_EXE_selvedge")).with_sandbox("auto");
-        // Above it is the workspace of this repository, which cargo would look for the package in.
-        let boundary = env.root().join("Cargo.toml");
-        std::fs::write(boundary, "[workspace]\nexclude = [\"work\"]\n")
-            .map_err(|it| it.to_string())?;
         lay_out(&env, &project.before(change));
         packages::install(&project.npm, &env.work_dir());
         env.create_repo();
