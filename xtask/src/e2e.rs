@@ -1,7 +1,7 @@
-//! `cargo xtask e2e`: the end-to-end suite (`crates/selvedge/tests/e2e`), with the real agents and test runners that it
-//! runs. They come from npm and pip, pinned beside the suite, into folders under `target` (agents in Python each into
-//! one of their own); nothing is installed anywhere else. Without npm, python3 or their registries this fails and says
-//! so: it never skips.
+//! `cargo xtask e2e`: the end-to-end suite (`crates/selvedge/tests/e2e`) with real agents and test
+//! runners. They are installed from npm and pip into folders under `target`, with the versions pinned
+//! in the suite; each Python agent has its own folder. Nothing is installed elsewhere. Fails if npm,
+//! python3 or their registries are missing; never skips.
 
 mod matrix;
 
@@ -15,19 +15,20 @@ use crate::XtaskResult;
 use crate::program::{self, cargo};
 use crate::workspace::{self, CargoMetadata};
 
-/// Where the suite says which agents it needs.
+/// The folder of the suite, which pins the agents' versions.
 const SUITE: &str = "crates/selvedge/tests/e2e";
-/// What npm reads.
+/// The files that npm reads.
 const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
-/// Agents from pip. They want libraries of different versions, so each has an environment of its own.
+/// Agents from pip. They need conflicting versions of libraries, so each has its own virtual
+/// environment.
 const AGENTS_IN_PYTHON: [&str; 2] = ["aider", "mini"];
 
-/// Where the matrix of agents and scenarios stands for people.
+/// The document that contains the matrix of agents and scenarios.
 const DOCUMENT: &str = "docs/agents.md";
 
-/// Runs the suite; `args` go to its test runner (names of tests, `--nocapture`, …). Prints the matrix of
-/// agents and scenarios, which a whole run holds the document to.
+/// Runs the suite; `args` are passed to its test runner (names of tests, `--nocapture`, …). Prints the
+/// matrix of agents and scenarios. A full run fails if the document contains a different matrix.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
     let mut child = suite_command(args)?.stdout(Stdio::piped()).spawn()?;
     let mut matrix = AgentMatrix::default();
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
     Ok(())
 }
 
-/// The suite, ready to be run: what it needs is installed.
+/// Installs what the suite needs; returns the command that runs it.
 pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
     let programs = install_agents()?;
     let python = install_python("python", "requirements.txt")?;
@@ -70,7 +71,7 @@ pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
     Ok(tests)
 }
 
-/// Installs the pinned agents where they are not yet; gives the folder of their programs.
+/// Installs the pinned agents unless they are installed already; returns the folder of their programs.
 fn install_agents() -> XtaskResult<PathBuf> {
     let suite = workspace::root().join(SUITE);
     let scratch = CargoMetadata::workspace_only()?
@@ -101,7 +102,7 @@ fn install_agents() -> XtaskResult<PathBuf> {
     Ok(programs_in(&scratch))
 }
 
-/// Makes a virtual environment with the pinned packages; gives the folder of its programs.
+/// Creates a virtual environment with the pinned packages; returns the folder of its programs.
 fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
     let pinned = workspace::root().join(SUITE).join(requirements);
     let target = CargoMetadata::workspace_only()?.target_directory;
@@ -132,7 +133,8 @@ fn programs_in(scratch: &Path) -> PathBuf {
     scratch.join("node_modules/.bin")
 }
 
-/// The search path with these folders first: what was installed wins over what the machine has.
+/// The search path with these folders first, so that the installed programs take precedence over the
+/// machine's.
 fn path_with(programs: &[&Path]) -> XtaskResult<OsString> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let first = programs.iter().map(|folder| folder.to_path_buf());

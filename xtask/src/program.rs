@@ -1,4 +1,4 @@
-//! Running other programs: an exit code that is not 0 is an error that names the command.
+//! Runs other programs; an exit code other than 0 is an error that names the command.
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
@@ -6,13 +6,13 @@ use std::process::{Command, Stdio};
 use crate::XtaskResult;
 use crate::workspace;
 
-/// The cargo that runs us, in the root of the workspace.
+/// The cargo that runs xtask, in the root of the workspace.
 pub(crate) fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(args).current_dir(workspace::root());
-    // What cargo told of this program: build scripts look at such variables, so that ring, and all that
-    // stands on it, would be built anew whenever cargo is run from here and then by hand.
+    // Remove the variables that cargo set for xtask. Build scripts depend on them, so that ring and its
+    // dependents would be rebuilt whenever cargo runs from here and then by hand.
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
@@ -22,7 +22,7 @@ pub(crate) fn cargo<I: AsRef<OsStr>>(args: impl IntoIterator<Item = I>) -> Comma
     command
 }
 
-/// Runs it with our own output, and nothing to read.
+/// Runs a command with xtask's own output and without input.
 pub(crate) fn run(command: &mut Command) -> XtaskResult {
     let status = command
         .stdin(Stdio::null())
@@ -35,7 +35,7 @@ pub(crate) fn run(command: &mut Command) -> XtaskResult {
     }
 }
 
-/// What it prints on its standard output.
+/// Runs a command and returns its standard output.
 pub(crate) fn capture_output(command: &mut Command) -> XtaskResult<String> {
     let output = command
         .stdin(Stdio::null())
@@ -53,7 +53,7 @@ pub(crate) fn capture_output(command: &mut Command) -> XtaskResult<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The command as a person would type it.
+/// Formats the command as a user would type it.
 fn display_command(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     let name = program.rsplit('/').next().unwrap_or_default();

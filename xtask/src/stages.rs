@@ -1,14 +1,14 @@
-//! Named stages, one after the other, each with the time it took. A stage that fails does not stop
-//! the next ones: one run says all that is wrong.
+//! Named stages that run one after the other, with their durations. A failed stage does not stop the
+//! following ones, so that one run reports all problems.
 
 use std::time::Instant;
 
 use crate::XtaskResult;
 
-/// One stage: its name, and what is done.
+/// A stage: its name and its function.
 pub(crate) type NamedStage<'a> = (&'a str, &'a dyn Fn() -> XtaskResult);
 
-/// Carries out all stages; an error names those that failed.
+/// Runs all stages; the error names those that failed.
 pub(crate) fn run(stages: &[NamedStage<'_>]) -> XtaskResult {
     let mut failed = Vec::new();
     for (name, stage) in stages {

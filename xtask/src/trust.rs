@@ -1,7 +1,7 @@
-//! `cargo xtask trust [WORD]`: what a verdict is worth, measured anew. Each proof is a test of the ordinary
-//! suites in its long form, which prints the rows of a table; this runs them, prints the tables and writes
-//! them into `docs/trust-measured.md`, where the other sections stay. A proof that does not hold fails here as it
-//! does there, after its table was written.
+//! `cargo xtask trust [WORD]`: measures the reliability of verdicts. Each measurement is a test of the
+//! ordinary suites in its long form, which prints the rows of a table. This command runs the tests,
+//! prints the tables, and writes them to `docs/trust-measured.md`; sections that were not measured
+//! stay. A failed test makes the command fail after its table was written.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -15,10 +15,10 @@ const FILE: &str = "docs/trust-measured.md";
 const INTRODUCTION: &str = "# What a verdict is worth, measured\n\n\
     Written by `cargo xtask trust`; [trust.md](trust.md) says what is measured and how.\n";
 
-/// One table.
+/// A test that prints a table.
 struct Measurement {
     title: &'static str,
-    /// What the table says as a whole.
+    /// Introduction of the table.
     about: &'static str,
     columns: &'static [&'static str],
     command: fn() -> XtaskResult<Command>,
@@ -107,7 +107,7 @@ const MEASUREMENTS: [Measurement; 5] = [
     },
 ];
 
-/// Measures, prints and writes the tables whose titles contain a word.
+/// Measures, prints and writes the tables whose titles contain `word`.
 pub(crate) fn run(word: &str) -> XtaskResult {
     let is_meant = |proof: &&Measurement| proof.title.to_lowercase().contains(&word.to_lowercase());
     let path = workspace::root().join(FILE);
@@ -134,7 +134,7 @@ pub(crate) fn run(word: &str) -> XtaskResult {
     }
 }
 
-/// The sections of the document, by their titles.
+/// Parses the sections of the document, by title.
 fn parse_sections(document: &str) -> BTreeMap<String, String> {
     let sections = document.split("\n## ").skip(1);
     let titled = sections.filter_map(|section| {
@@ -159,7 +159,8 @@ impl Measurement {
     }
 }
 
-/// The tests whose names hold the word, with what makes them long. No target is the library's own.
+/// The command that runs the tests whose names contain `word`, with the variables that select the long
+/// form. An empty target selects the library's own tests.
 fn test_command(package: &str, target: &str, word: &str, long: &[(&str, &str)]) -> Command {
     let mut command = cargo(["test", "--package", package]);
     match target {
@@ -171,11 +172,11 @@ fn test_command(package: &str, target: &str, word: &str, long: &[(&str, &str)]) 
     command
 }
 
-/// What a test has printed.
+/// The rows that a test printed.
 struct MeasuredRows {
-    /// Sorted, as the runners of the tests would not.
+    /// Sorted, because the order of a test runner varies.
     rows: Vec<String>,
-    /// What else it said, if it failed.
+    /// The other output, if the test failed.
     failure: Option<String>,
 }
 
@@ -185,13 +186,13 @@ fn collect_rows(command: &mut Command) -> XtaskResult<MeasuredRows> {
         .stderr(Stdio::inherit())
         .output()?;
     let said = String::from_utf8(output.stdout)?;
-    // A row may stand behind what the test runner has begun to say.
+    // A row may follow text that the test runner printed on the same line.
     let row = |line: &str| Some(line[line.find("| ")?..].trim_end().to_owned());
     let mut rows: Vec<String> = said.lines().filter_map(row).collect();
     if rows.is_empty() {
         return Err(format!("{said}\nno test printed a row: {}", output.status).into());
     }
-    // Tests side by side print in any order; each prints its own rows in theirs.
+    // Parallel tests print in any order. Rows with the same first cell keep their order.
     rows.sort_by_key(|row| row.split('|').nth(1).map(str::to_owned));
     let others = said.lines().filter(|line| row(line).is_none());
     let others: Vec<&str> = others.collect();

@@ -1,15 +1,15 @@
-//! `cargo xtask ui-test`: the dashboard in a real browser (`crates/selvedge/tests/ui`). Chromium and its
-//! driver come from the distribution; without them this fails and says so: it never skips.
+//! `cargo xtask ui-test`: tests of the dashboard in a real browser (`crates/selvedge/tests/ui`).
+//! Chromium and chromedriver come from the distribution; fails if they are missing, never skips.
 
 use std::process::{Command, Stdio};
 
 use crate::XtaskResult;
 use crate::program::{self, cargo};
 
-/// What must be installed.
+/// Programs that must be installed.
 const PROGRAMS: [&str; 2] = ["chromium", "chromedriver"];
 
-/// Runs the suite; `args` go to its test runner.
+/// Runs the suite; `args` are passed to its test runner.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
     for program in PROGRAMS {
         let mut asked = Command::new(program);

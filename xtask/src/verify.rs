@@ -1,4 +1,4 @@
-//! `cargo xtask verify`: all that must hold before a change is handed in.
+//! `cargo xtask verify`: all checks that must pass before a change is submitted.
 
 use crate::program::{self, cargo};
 use crate::{XtaskResult, generate, stages, tidy};
@@ -20,7 +20,7 @@ fn format() -> XtaskResult {
 }
 
 fn lints() -> XtaskResult {
-    // The last two are no part of all targets.
+    // `--all-targets` does not include the last two.
     for targets in [&["--all-targets"][..], &["--test", "e2e", "--test", "ui"]] {
         let mut lints = cargo(["clippy", "--workspace", "--all-features"]);
         program::run(lints.args(targets).args(["--", "-D", "warnings"]))?;

@@ -1,4 +1,4 @@
-//! What cargo knows of this workspace: its packages, what they depend on, and their licences.
+//! The workspace as cargo sees it: its packages, their dependencies and licences.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ pub(crate) fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
-/// `cargo metadata`, as much of it as is asked about.
+/// The parts of `cargo metadata` that are used here.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CargoMetadata {
     pub(crate) packages: Vec<MetadataPackage>,
-    /// The graph as resolved for this platform; absent without the dependencies.
+    /// The dependency graph for this platform; absent if it was read without dependencies.
     resolve: Option<ResolveGraph>,
     pub(crate) target_directory: PathBuf,
 }
@@ -33,11 +33,11 @@ pub(crate) struct MetadataPackage {
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// A line of a manifest.
+/// A dependency in a manifest.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// `dev`, `build`, or nothing for the usual kind.
+    /// `dev` or `build`; none for a normal dependency.
     pub(crate) kind: Option<String>,
 }
 
@@ -64,12 +64,12 @@ struct DependencyKind {
 }
 
 impl CargoMetadata {
-    /// Our own packages, from their manifests alone.
+    /// Reads the packages of the workspace, without their dependencies.
     pub(crate) fn workspace_only() -> XtaskResult<Self> {
         Self::read(&["--no-deps"])
     }
 
-    /// All packages that are built on this platform. Fetches what is not there yet.
+    /// Reads all packages that are built on this platform. Downloads missing ones.
     pub(crate) fn with_dependencies() -> XtaskResult<Self> {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let version = program::capture_output(std::process::Command::new(rustc).arg("-vV"))?;
@@ -85,8 +85,8 @@ impl CargoMetadata {
         )?)?)
     }
 
-    /// What the package of that name needs to run, itself included, however indirectly: no
-    /// dev-dependencies, no build scripts.
+    /// Returns a package and its transitive dependencies at runtime: without dev-dependencies and build
+    /// dependencies.
     pub(crate) fn runtime_dependencies(&self, name: &str) -> Vec<&MetadataPackage> {
         let packages: BTreeMap<&str, &MetadataPackage> = self
             .packages

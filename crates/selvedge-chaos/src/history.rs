@@ -1,5 +1,5 @@
-//! All that was observed of one round, from the outside: what clients were told, what the scripted
-//! provider was asked, what workers traced, and what the hub's database holds in the end.
+//! Everything observed about one round from outside: responses to clients, calls to the scripted
+//! provider, workers' traces, and the final contents of the hubs' database.
 //!
 //! Times are microseconds of the machine's monotonic clock, which all processes of a round share.
 
@@ -8,249 +8,250 @@ use std::collections::BTreeMap;
 use selvedge_core::lease::LeaseEvent;
 use serde_json::Value;
 
-/// One round.
+/// The observations of one round.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    /// Submissions as their clients know them, by idempotency key; one key may stand several times.
+    /// Submissions as the client recorded them; a key that was submitted several times occurs several
+    /// times.
     pub submissions: Vec<ClientSubmission>,
     /// Cancellations that were acknowledged.
     pub cancellations: Vec<ClientCancellation>,
-    /// What clients saw of tasks meanwhile.
+    /// States of tasks that clients saw during the round.
     pub observations: Vec<ListedTask>,
-    /// Lines of logs and journals that clients read meanwhile.
+    /// Lines of logs and journals that clients read during the round.
     pub lines: Vec<FetchedLine>,
-    /// Reports that clients read meanwhile.
+    /// Reports that clients read during the round.
     pub reports_read: Vec<FetchedReport>,
     /// The scripted provider's ledger.
     pub calls: Vec<ProviderCall>,
-    /// What workers traced.
+    /// The traces of all workers.
     pub traces: Vec<WorkerTrace>,
-    /// Times at which a worker stood still.
+    /// Times at which workers were paused.
     pub pauses: Vec<PauseInterval>,
-    /// When a worker's process ended, by its id.
+    /// When each process ended, by process id.
     pub deaths: BTreeMap<i32, u64>,
-    /// What the hub says in the end that each worker holds: name, tasks.
+    /// The tasks that each connected worker holds at the end of the round, by the worker's name.
     pub final_holdings: Vec<(String, Vec<String>)>,
-    /// Tasks that each worker may carry out at a time.
+    /// Number of tasks that each worker may carry out at a time.
     pub slots: usize,
-    /// By how much a lease outlives the moment at which its worker ends its work.
+    /// How long before its lease expires a worker stops its work.
     pub margin_us: u64,
-    /// The hub's tables, by task.
+    /// The tasks in the hubs' tables, by task id.
     pub tasks: BTreeMap<String, ObservedTask>,
 }
 
-/// A submission.
+/// A submission by a client, or a subtask of one.
 #[derive(Debug, Clone, Default)]
 pub struct ClientSubmission {
-    /// Its idempotency key, which stands in the task's description, too.
+    /// Its idempotency key, which is also in the task's description.
     pub key: String,
     /// 0 to 9.
     pub priority: u8,
-    /// Attempts that it may have: of a plan, all of its subtasks together.
+    /// Maximum number of attempts; for a plan, of all subtasks together.
     pub max_attempts: u32,
-    /// Its subtasks, if it is a plan.
+    /// Number of subtasks of a plan; 0 for any other task.
     pub subtask_count: usize,
-    /// The task that the hub named; none when no answer came.
+    /// The task id in the hub's response; none without a response.
     pub task_id: Option<String>,
 }
 
 /// A cancellation that the hub acknowledged.
 #[derive(Debug, Clone)]
 pub struct ClientCancellation {
-    /// The task.
+    /// Task id.
     pub task: String,
 }
 
-/// A task as a list showed it.
+/// A task in a response to a list request.
 #[derive(Debug, Clone)]
 pub struct ListedTask {
-    /// When the answer came.
+    /// When the response arrived.
     pub at_us: u64,
-    /// The task.
+    /// Task id.
     pub task: String,
-    /// Its state.
+    /// State of the task.
     pub state: String,
-    /// Its last grant.
+    /// Epoch of the latest assignment.
     pub epoch: u64,
 }
 
-/// A line of a log or a journal, as it was read.
+/// A line of a log or an event of a journal, as a client read it.
 #[derive(Debug, Clone)]
 pub struct FetchedLine {
-    /// The task.
+    /// Task id.
     pub task: String,
-    /// Whether of the run's journal, else of the hub's log.
+    /// Whether it is from the run's journal; otherwise from the hub's log.
     pub of_journal: bool,
-    /// Its number.
+    /// Its sequence number.
     pub seq: u64,
-    /// What it said.
+    /// Its content.
     pub event: Value,
 }
 
-/// A report, as it was read.
+/// A report, as a client read it.
 #[derive(Debug, Clone)]
 pub struct FetchedReport {
-    /// The task.
+    /// Task id.
     pub task: String,
-    /// The run.
+    /// Number of the attempt.
     pub run: u32,
-    /// Byte for byte.
+    /// The body, byte for byte.
     pub body: String,
 }
 
-/// One agent's call of the provider: it lasts for as long as the agent's process lives.
+/// An agent's call to the provider. It lasts as long as the agent's process lives.
 #[derive(Debug, Clone, Default)]
 pub struct ProviderCall {
-    /// The task.
+    /// Task id.
     pub task: String,
-    /// The attempt.
+    /// Number of the attempt.
     pub run: u32,
-    /// Whose agent called.
+    /// Name of the worker that started the agent.
     pub worker: String,
-    /// When it called.
+    /// When the call arrived.
     pub from_us: u64,
-    /// When its connection ended.
+    /// When the connection ended; 0 while it is open.
     pub to_us: u64,
-    /// What the provider charged, in micro-dollars.
+    /// Price that the provider charged, in micro-dollars.
     pub micro_usd: u64,
 }
 
-/// What a worker traced.
+/// A line of a worker's trace.
 #[derive(Debug, Clone)]
 pub struct WorkerTrace {
-    /// Its name.
+    /// Name of the worker.
     pub worker: String,
-    /// Its process.
+    /// Process id of the worker.
     pub pid: i32,
-    /// When.
+    /// When it was written.
     pub at_us: u64,
-    /// The task.
+    /// Task id.
     pub task: String,
-    /// The grant.
+    /// Epoch of the assignment.
     pub epoch: u64,
-    /// What.
+    /// The event.
     pub event: TraceEvent,
 }
 
-/// What happened at a worker.
+/// An event in a worker's trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceEvent {
-    /// A run goes to work.
+    /// The worker began to work on a task.
     DriveBegan,
-    /// Nothing of it is left.
+    /// The worker stopped; no process of the task is left.
     DriveEnded,
-    /// The hub acknowledged an entry.
+    /// The hub acknowledged all entries up to this one.
     Acked(u64),
-    /// A report was written down as this entry.
+    /// The worker recorded a report.
     Report {
-        /// The entry.
+        /// Sequence number of the entry that holds it.
         seq: u64,
-        /// The run.
+        /// Number of the attempt.
         run: u32,
-        /// Byte for byte.
+        /// The body, byte for byte.
         body: String,
     },
 }
 
-/// A time at which a worker's process, or the whole machine, stood still.
+/// A time at which a worker's process, or the whole machine, was paused.
 #[derive(Debug, Clone)]
 pub struct PauseInterval {
-    /// Whose; everybody's when none.
+    /// Name of the worker; none if the whole machine was paused.
     pub worker: Option<String>,
-    /// From when on.
+    /// Start of the pause.
     pub from_us: u64,
-    /// Until when.
+    /// End of the pause.
     pub to_us: u64,
 }
 
-/// A task as the hub's tables have it.
+/// A task as stored in the hubs' tables.
 #[derive(Debug, Clone, Default)]
 pub struct ObservedTask {
     /// Its description, which holds the submission's key.
     pub description: String,
-    /// `queued`, `offered`, …
+    /// State: `queued`, `offered`, …
     pub state: String,
-    /// Grants.
+    /// Epoch: the number of assignments so far.
     pub epoch: u64,
-    /// The last holder.
+    /// The worker that the task was last assigned to.
     pub worker: Option<String>,
-    /// The last run number.
+    /// Number of the last attempt.
     pub last_run: u32,
-    /// The open one.
+    /// Number of the attempt that is open, if any.
     pub open_run: Option<u32>,
-    /// Reports that count.
+    /// Number of reports that count against the attempt limit.
     pub reports_counted: u32,
-    /// Losses.
+    /// Number of lost leases.
     pub losses: u32,
-    /// Why it is to be stopped.
+    /// Reason of the requested cancellation, if any.
     pub cancel: Option<String>,
-    /// The completion that counted.
+    /// Id of the completion that was accepted.
     pub completion: Option<String>,
-    /// How it ended.
+    /// Outcome of the task.
     pub outcome: Option<String>,
     /// 0 to 9.
     pub priority: u8,
-    /// Its place in the queue.
+    /// Position in the queue: creation time minus the credit for its priority, in milliseconds.
     pub rank: i64,
-    /// Milliseconds since 1970, by the hub's clock.
+    /// Unix time in milliseconds, by the hub's clock.
     pub created_at: i64,
-    /// Attempts that it may have.
+    /// Maximum number of attempts.
     pub max_attempts: u32,
-    /// The last event of its journal.
+    /// Sequence number of the last event in its journal.
     pub event_seq: u64,
-    /// The last line of its log.
+    /// Sequence number of the last line in its log.
     pub log_seq: u64,
-    /// The hub's log.
+    /// The hub's log, with sequence numbers.
     pub log: Vec<(u64, LeaseEvent)>,
-    /// Runs.
+    /// Attempts, in the order of their numbers.
     pub runs: Vec<ObservedAttempt>,
-    /// Reports.
+    /// Stored reports.
     pub reports: Vec<ObservedReport>,
-    /// The run's journal.
+    /// The run's journal: sequence numbers, and events as JSON text.
     pub journal: Vec<(u64, String)>,
-    /// The ledger.
+    /// Recorded costs.
     pub costs: Vec<ObservedCost>,
-    /// Results: the completion's id, and the body.
+    /// Stored results: id of the completion, and body.
     pub results: Vec<(String, Value)>,
 }
 
-/// A run of a task.
+/// An attempt of a task.
 #[derive(Debug, Clone)]
 pub struct ObservedAttempt {
     /// Its number.
     pub number: u32,
-    /// Under which grant it began.
+    /// Epoch of the assignment under which it began.
     pub epoch: u64,
-    /// How it was closed.
+    /// How it was closed; none while it is open.
     pub closing: Option<String>,
 }
 
-/// A report as it is kept.
+/// A report as stored.
 #[derive(Debug, Clone)]
 pub struct ObservedReport {
-    /// The run.
+    /// Number of the attempt.
     pub run: u32,
-    /// Under which grant.
+    /// Epoch of the assignment under which it was written.
     pub epoch: u64,
-    /// SHA-256 as the hub noted it.
+    /// SHA-256 of the body, as the hub recorded it.
     pub digest: Vec<u8>,
-    /// Byte for byte.
+    /// The body, byte for byte.
     pub body: String,
 }
 
-/// A line of the ledger.
+/// The recorded cost of one call.
 #[derive(Debug, Clone)]
 pub struct ObservedCost {
-    /// The run.
+    /// Number of the attempt.
     pub run: u32,
-    /// The call.
+    /// Id of the call.
     pub call: String,
-    /// Micro-dollars; none when it is not known.
+    /// Micro-dollars; none if the cost is unknown.
     pub micro_usd: Option<u64>,
 }
 
 impl ObservedTask {
-    /// Whether it is over.
+    /// Whether the task is in a terminal state.
     pub fn is_over(&self) -> bool {
         matches!(
             self.state.as_str(),
@@ -258,7 +259,7 @@ impl ObservedTask {
         )
     }
 
-    /// Who held it when a run began.
+    /// Returns the worker that held the task when an attempt began.
     pub fn holder_at_run(&self, run: u32) -> Option<&str> {
         let mut holder = None;
         for (_, event) in &self.log {
@@ -271,14 +272,14 @@ impl ObservedTask {
         None
     }
 
-    /// The key of the submission that it came from.
+    /// Returns the idempotency key of the task's submission, from its description.
     pub fn submission_key(&self) -> Option<&str> {
         self.description
             .split_whitespace()
             .find_map(|word| word.strip_prefix("key="))
     }
 
-    /// The key of the plan that it is a part of, and its number there.
+    /// Returns the key of the plan that the task is a subtask of, and its number in the plan.
     pub fn plan_part(&self) -> Option<(&str, usize)> {
         let (plan, number) = self.submission_key()?.rsplit_once('.')?;
         Some((plan, number.parse().ok()?))
@@ -286,7 +287,7 @@ impl ObservedTask {
 }
 
 impl History {
-    /// A plan's subtasks, as far as they have begun, by their numbers there; none of any other task.
+    /// Returns the subtasks of a plan that have begun, by their numbers; empty for any other task.
     pub fn subtasks_of<'a>(&'a self, plan: &'a ObservedTask) -> BTreeMap<usize, &'a ObservedTask> {
         let mine = |task: &'a ObservedTask| {
             let (of, number) = task.plan_part()?;
@@ -295,7 +296,7 @@ impl History {
         self.tasks.values().filter_map(mine).collect()
     }
 
-    /// The request that a task came from.
+    /// Returns the submission that a task came from.
     pub fn submission_of(&self, task: &ObservedTask) -> Option<&ClientSubmission> {
         let key = task.submission_key()?;
         self.submissions.iter().find(|submit| submit.key == key)

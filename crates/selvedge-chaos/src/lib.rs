@@ -1,9 +1,9 @@
-//! Fault tests of hubs and workers: real processes, faults from a seed, and a checker of the twelve
-//! invariants that `docs/fault-tests.md` lists.
+//! Fault tests of hubs and workers: real processes, faults drawn from a seed, and a checker of the
+//! twelve invariants listed in `docs/fault-tests.md`.
 //!
-//! [`mod@check`] is pure: what was observed goes in, violations come out. [`collect`] reads databases and
-//! traces into a [`History`]. [`cluster`] starts processes and does things to them; [`scenarios`] says what and when. Nothing here may be
-//! needed by Selvedge itself.
+//! [`mod@check`] is pure: it takes a history and returns violations. [`collect`] reads databases and
+//! traces into a [`History`]. [`cluster`] starts processes and applies faults to them; [`scenarios`]
+//! decides which faults, and when. Selvedge itself must not depend on this crate.
 
 pub mod check;
 pub mod cluster;

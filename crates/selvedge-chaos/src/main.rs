@@ -1,5 +1,5 @@
-//! `selvedge-chaos`: plays rounds of faults against a build of `selvedge` with the feature `faults`, and
-//! says what was violated. `cargo xtask chaos` builds both and runs it.
+//! `selvedge-chaos`: runs rounds of faults against a build of `selvedge` with the feature `faults` and
+//! reports violated invariants. `cargo xtask chaos` builds both programs and runs it.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -128,7 +128,7 @@ fn parse_args(args: &[String]) -> Result<ChaosOptions, ChaosError> {
 }
 
 async fn run_rounds(asked: ChaosOptions) -> Result<bool, ChaosError> {
-    // Only one provider of cryptography is built in; that it is set already is no error.
+    // Only one cryptography provider is built in; an error means that it is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let folder = tempfile::tempdir()?;
     let shim = Arc::new(FsyncShim::compile(folder.path())?);
@@ -176,7 +176,7 @@ async fn run_rounds(asked: ChaosOptions) -> Result<bool, ChaosError> {
     Ok(sound)
 }
 
-/// All scenes at once: they mostly wait.
+/// Runs the scenarios four at a time: they mostly wait.
 async fn run_mutants(asked: ChaosOptions, shim: Arc<FsyncShim>) -> Result<bool, ChaosError> {
     let mut sound = true;
     for some in asked.mutants.chunks(4) {

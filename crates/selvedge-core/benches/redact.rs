@@ -1,5 +1,5 @@
-//! How fast output is redacted, in bytes a second: what builds print, with no secret known and with
-//! twenty, in the pieces that a pipe gives; and a flood of nothing but secrets.
+//! Redaction throughput in bytes per second: build output with no known secret and with twenty, in pieces as a pipe
+//! delivers them; and a flood of nothing but secrets.
 //!
 //! `cargo bench -p selvedge-core --bench redact`
 #![allow(

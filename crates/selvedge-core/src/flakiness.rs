@@ -1,13 +1,12 @@
-//! What a failure is worth: broken, or flaky. A failed check is run again on the byte-identical
-//! tree, and what it says then is judged here, as pure rules that the engine asks what to run next
-//! and the loop asks what it means.
+//! Classifies failures as broken or flaky. A failed check is run again on the byte-identical tree; these pure rules
+//! decide which rerun is next and what the results mean.
 //!
-//! | runs again here | baseline | class |
+//! | reruns on the attempt | baseline | class |
 //! |---|---|---|
 //! | all fail | any | broken (preexisting where the baseline failed in the same way) |
 //! | mixed | failed | flaky: known before |
-//! | mixed | passed | five runs on each tree: some fail here, none there: newly flaky |
-//! | mixed | none | flaky: said so |
+//! | mixed | passed | five runs on each tree: some fail on the attempt, none on the base: newly flaky |
+//! | mixed | none | flaky: and reported as such |
 
 mod select;
 
@@ -16,46 +15,46 @@ use serde::{Deserialize, Serialize};
 
 pub use select::{TestRunner, select_tests};
 
-/// Runs again of a failed check, at most, until all have failed.
+/// Maximum number of reruns of a failed check, until all have failed.
 pub const MAX_RERUNS: usize = 2;
-/// Runs on each tree that tell a new flake from an old one.
+/// Runs on each tree that distinguish a new flake from an old one.
 pub const COMPARED_RUNS: usize = 5;
 
-/// What was seen of one check that failed. `true` is a run that passed.
+/// Rerun results of one failed check; `true` is a run that passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RerunResults<'a> {
-    /// Runs again on the attempt's tree, in order.
+    /// Reruns on the attempt's tree, in order.
     pub attempt_tree: &'a [bool],
-    /// Runs again on the tree that the run began from.
+    /// Reruns on the tree from which the run began.
     pub base_tree: &'a [bool],
-    /// What the baseline said, where there is one, and the tree can be put back.
+    /// The result of the baseline, if there is one and its tree can be restored.
     pub baseline: Option<bool>,
 }
 
-/// What a failure is.
+/// The class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// It fails every time: the only thing that goes back to the agent.
+    /// It fails every time: the only class that is reported to the agent.
     Broken,
-    /// It fails now and then, and did so before, or nobody can tell: charged to nobody.
+    /// It fails sometimes, and did so before or that is unknown: does not count against the attempt.
     Flaky,
-    /// It fails now and then, and did not before: it blocks.
+    /// It fails sometimes, and did not before: prevents verification.
     NewlyFlaky,
 }
 
-/// What to do about a failed check.
+/// The next step for a failed check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RerunDecision {
     /// Run it again on the attempt's tree.
     RerunOnAttempt,
-    /// Run it again on the tree that the run began from.
+    /// Run it again on the tree from which the run began.
     RerunOnBase,
-    /// Enough was seen.
+    /// The results are sufficient.
     Done(FailureClass),
 }
 
-/// What to run next, or what the failure is.
+/// Decides which rerun is next, or the class of the failure.
 pub fn next_rerun(seen: RerunResults<'_>) -> RerunDecision {
     let Some(first_pass) = seen.attempt_tree.iter().position(|passed| *passed) else {
         return if seen.attempt_tree.len() < MAX_RERUNS {
@@ -67,7 +66,7 @@ pub fn next_rerun(seen: RerunResults<'_>) -> RerunDecision {
     if seen.baseline != Some(true) {
         return RerunDecision::Done(FailureClass::Flaky);
     }
-    // One failure on the old tree is enough, and saves all other runs.
+    // One failure on the old tree is enough and saves the remaining runs.
     if seen.base_tree.contains(&false) {
         return RerunDecision::Done(FailureClass::Flaky);
     }
@@ -91,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Triages one failure of a check that passes as the two closures say.
+    /// Classifies one failure of a check that passes according to the two closures.
     fn triage(
         baseline: Option<bool>,
         mut here: impl FnMut() -> bool,
@@ -134,8 +133,8 @@ mod tests {
         assert_eq!(triage(Some(true), &mut mixed, fails).0, FailureClass::Flaky);
     }
 
-    /// What became of so many failures of a check that fails with probability `p`, before the agent
-    /// began as after it, and of as many of one that the agent broke.
+    /// Classes of many failures of a check that fails with probability `p` both before and after the agent, and of as
+    /// many failures of a check that the agent broke.
     #[derive(Default)]
     struct Tally {
         flaky: u32,
@@ -156,15 +155,15 @@ mod tests {
                 FailureClass::NewlyFlaky => tally.newly_flaky += 1,
                 FailureClass::Broken => tally.broken += 1,
             }
-            // The same check, once the agent has really broken it.
+            // The same check after the agent has really broken it.
             let real = triage(Some(baseline), || false, || other.f64() >= p).0;
             tally.lost += u32::from(real != FailureClass::Broken);
         }
         tally
     }
 
-    /// The bar: a flake that was there before is read as broken at most p² of the time, and no
-    /// failure that is real is lost. The rows are those of `just trust`.
+    /// The limit: an old flake is classified as broken at most p² of the time, and no real failure is lost. The rows
+    /// are those of `just trust`.
     #[test]
     fn flakes_are_read_as_broken_no_more_often_than_chance_has_it() {
         let mut rng = Rng::with_seed(4);
@@ -192,7 +191,7 @@ mod tests {
     }
 
     proptest! {
-        /// A failure that is real is never lost, and nothing is run for ever.
+        /// A real failure is never lost, and the number of runs is bounded.
         #[test]
         fn what_always_fails_is_broken(baseline in any::<Option<bool>>()) {
             prop_assert_eq!(triage(baseline, || false, || true), (FailureClass::Broken, MAX_RERUNS));

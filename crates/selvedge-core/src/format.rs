@@ -1,5 +1,4 @@
-//! Durations, money, counts, hashes and marks as people read them: the same words in a terminal and in the
-//! reports that others read.
+//! Durations, money, counts, hashes and marks in human-readable form, for the terminal and for reports.
 
 use crate::model::{CheckReport, CheckStatus, Cost, CostSource, GateReport, Report, Usage};
 
@@ -15,7 +14,7 @@ pub fn duration(millis: u64) -> String {
     }
 }
 
-/// "$0.0423", with where it comes from when that is not the agent itself.
+/// "$0.0423", with its origin unless the agent reported it.
 pub fn cost(cost: Cost) -> String {
     let usd = cost
         .micro_usd
@@ -58,7 +57,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// What the baseline, the reruns and the attempts before make of a check, in words.
+/// Describes a check compared with the baseline, reruns and earlier attempts.
 pub fn marks(check: &CheckReport) -> Option<String> {
     let marks = check.marks;
     let reason = || check.reason.clone().unwrap_or_default();
@@ -91,7 +90,7 @@ pub fn marks(check: &CheckReport) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// That a check passed before, or which of its tests did.
+/// Describes that a check passed before, or which of its tests did.
 fn regression(check: &CheckReport) -> Option<String> {
     match check.regressed_tests.as_slice() {
         [] => {
@@ -106,7 +105,7 @@ fn regression(check: &CheckReport) -> Option<String> {
     }
 }
 
-/// The first few names, and how many more there are.
+/// The first few names, and the number of further ones.
 pub fn first_names(names: &[String]) -> String {
     const MAX_NAMED: usize = 5;
     let first: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
@@ -116,7 +115,7 @@ pub fn first_names(names: &[String]) -> String {
     }
 }
 
-/// What a report comes to: how many checks hold, and what the tiers above them make of that.
+/// Result of a report: how many checks pass, and the results of the higher tiers.
 pub fn report_result(report: &Report) -> String {
     let (passed, total) = (report.summary.passed, report.summary.total);
     let checks = format!("{passed} of {total} checks passed");

@@ -1,18 +1,18 @@
-//! Failures that the machine is to blame for, and none of the work: no memory, no space, no names, no
-//! daemon. A table of what programs and kernels say then; what is not in it is a failure.
+//! Failures that the machine causes, not the work: no memory, disk space, name resolution or daemon. A table of the
+//! messages of programs and kernels; anything else is a failure of the work.
 //!
-//! To be asked only of a command that failed without a whole run of tests saying so: what a test
-//! prints about a host that it cannot find is the test's own business.
+//! Only applies to a command that failed without a complete test run reporting failures: a test's message about an
+//! unreachable host concerns only the test.
 
-/// The signal by which a kernel ends what takes too much memory.
+/// The signal with which the kernel kills a process that uses too much memory.
 const SIGKILL: i32 = 9;
-/// How a shell, or a container, tells that.
+/// The exit code by which a shell or a container reports this signal.
 const KILLED_EXIT_CODE: i32 = 128 + SIGKILL;
 
-/// Names that never resolve, and are only used on purpose.
+/// Names that never resolve and are only used deliberately.
 const RESERVED_NAMES: [&str; 4] = [".invalid", ".test", ".example", "example.com"];
 
-/// What is said, and what that means. All parts must stand in one line, whatever their case.
+/// Message parts and their meaning. All parts must be in one line, regardless of case.
 const SIGNATURES: &[(&[&str], &str)] = &[
     (&["cannot allocate memory"], OUT_OF_MEMORY),
     (&["virtual memory exhausted"], OUT_OF_MEMORY),
@@ -44,16 +44,16 @@ const DISK_FULL: &str = "no space left on the disk";
 const NAME_RESOLUTION: &str = "host names cannot be resolved";
 const DAEMON_DOWN: &str = "the container daemon is not running";
 
-/// How a command that failed has ended.
+/// How a failed command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AbnormalExit {
-    /// By itself, with this code.
+    /// It exited with this code.
     ExitCode(i32),
-    /// By a signal that did not come from here.
+    /// By a signal from outside Selvedge.
     Signal(i32),
 }
 
-/// What the machine lacked, if that is why a command failed. `printed` is the end of its output.
+/// The missing resource, if that is why a command failed. `printed` is the end of its output.
 pub fn find_cause(ending: AbnormalExit, printed: &str) -> Option<&'static str> {
     if matches!(
         ending,

@@ -1,9 +1,8 @@
-//! The pure heart of Selvedge: what the words mean, what the loop decides, what the next prompt says.
+//! The pure core of Selvedge: the data model, the decisions of the loop, and the prompts.
 //!
-//! Everything here is synchronous and total. Time, ids and the contents of files arrive as
-//! arguments; nothing in this crate reads a clock, a file, the environment or a socket, and
-//! `clippy.toml` beside this crate forbids it by name. What acts on the world lives in
-//! `selvedge-engine`; what remembers lives in `selvedge-store`.
+//! Everything here is synchronous and total. Time, ids and file contents are arguments; nothing in this crate reads a
+//! clock, a file, the environment or a socket, and the crate's `clippy.toml` forbids it by name. `selvedge-engine` has
+//! the effects; `selvedge-store` has the storage.
 
 pub mod config;
 pub mod crossing;

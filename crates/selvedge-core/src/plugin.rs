@@ -1,43 +1,43 @@
-//! A plug-in's answer, read strictly: one JSON object, the whole of it, that does not contradict itself.
-//! Whatever else comes is no answer, and above all no pass.
+//! Strict parser of a plug-in's answer: exactly one JSON object that does not contradict itself. Anything else is not
+//! an answer, and never a pass.
 
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::model::{PLUGIN_VERSION, PluginReport, PluginStatus};
 
-/// Bytes of an answer that are read at all.
+/// Maximum length of an answer, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 4 << 20;
 
-/// Failures that are kept; the first of them are what the next attempt is told.
+/// Maximum number of failures that are kept; the next attempt receives the first of them.
 const MAX_FAILURES: usize = 1_000;
 
 /// Why an answer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PluginReportError {
-    /// There is none.
+    /// It is empty.
     #[error("it answered nothing on its standard output")]
     Empty,
-    /// It is longer than any answer need be.
+    /// It is longer than any answer needs to be.
     #[error("its answer is longer than {MAX_ANSWER_BYTES} bytes")]
     TooLong,
-    /// It is not the object that was asked for.
+    /// It is not the requested object.
     #[error("its answer is not the report that was asked for: {0}")]
     NotAReport(String),
-    /// It speaks another version of the contract.
+    /// It uses a different version of the contract.
     #[error("its answer is of version {0} of the contract; this program speaks {PLUGIN_VERSION}")]
     Version(u32),
-    /// Another part of it says the opposite of its status.
+    /// Another part of it contradicts its status.
     #[error("its answer contradicts itself: it says `{0}`, and {1}")]
     Contradiction(&'static str, String),
-    /// It failed, and says nothing of what is wrong.
+    /// It failed without a reason.
     #[error(
         "its answer says `{0}` and not why: neither a `reason` nor `failures` with a `summary`"
     )]
     Unexplained(&'static str),
 }
 
-/// Reads an answer.
+/// Parses an answer.
 ///
 /// # Errors
 ///
@@ -119,8 +119,8 @@ const FAILURE_FIELDS: [&str; 21] = [
     "violations",
 ];
 
-/// What in an answer says that something failed, beside its status. Fields that the contract does not know are
-/// passed over, but none that would turn the meaning of the answer round.
+/// A part of an answer that reports a failure, other than its status. Unknown fields are ignored, except those that
+/// would reverse the meaning of the answer.
 fn find_failure_claim(report: &PluginReport) -> Option<String> {
     if !report.failures.is_empty() {
         return Some("`failures` is not empty".to_owned());
@@ -143,14 +143,14 @@ fn find_failure_claim(report: &PluginReport) -> Option<String> {
     find_unknown(report, says_failed)
 }
 
-/// What in an answer says that all is well, beside its status.
+/// A part of an answer that reports success, other than its status.
 fn find_success_claim(report: &PluginReport) -> Option<String> {
     let says_passed =
         |name: &str, value: &Value| VERDICTS.contains(&name) && verdict(value) == Some(true);
     find_unknown(report, says_passed)
 }
 
-/// The first field that the contract does not know and that is of this sort.
+/// The first unknown field that meets the condition.
 fn find_unknown(report: &PluginReport, is_meant: impl Fn(&str, &Value) -> bool) -> Option<String> {
     let mut unknown = report.unknown.iter();
     let (name, value) = unknown.find(|(name, value)| {

@@ -1,8 +1,7 @@
-//! Who does the work: a task's own words turned into one configured agent.
+//! Selects the agent of a task.
 //!
-//! Pure and total: the same task and the same agents always give the same answer. A name that is
-//! not configured is an error that helps, never a silent fall back to another agent: that would
-//! spend somebody's money on somebody else's model.
+//! Pure and total: the same task and agents always give the same result. An unknown name is an error with a suggestion,
+//! never a silent fallback to a different agent, which might cost money that the user did not intend to spend.
 
 mod acp;
 
@@ -14,23 +13,23 @@ use crate::model::{AgentKind, AgentSpec, ComplexityTier, Task};
 /// The built-in agent that runs the task's own command.
 pub const SHELL_AGENT: &str = "shell";
 
-/// What older clients call the shell in `routing_decision.target_type`.
+/// The name that older clients use for the shell in `routing_decision.target_type`.
 const LEGACY_SHELL_TARGET: &str = "sidecar";
 
-/// Why no agent could be chosen.
+/// Why no agent was selected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
-    /// Nobody of that name is configured.
+    /// No agent with this name is configured.
     #[error("no agent is called `{name}`{}; known are {}", did_you_mean(nearest.as_deref()), known.join(", "))]
     Unknown {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// All that could have been asked for, sorted.
+        /// All valid names, sorted.
         known: Vec<String>,
-        /// The most similar of those, if any is similar.
+        /// The most similar valid name, if any is similar.
         nearest: Option<String>,
     },
-    /// The task goes to the shell and has nothing to run.
+    /// The task is routed to the shell, but has no command.
     #[error("the task is to be run by the shell, but has no `command`")]
     NoCommand,
 }
@@ -41,8 +40,8 @@ fn did_you_mean(nearest: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// The agents that a task names, each with the field that names it; the first one decides. Every
-/// reader of these fields goes through here: it knows the words of older clients.
+/// The agents that a task names, each with the field that names it; the first one is used. All code that reads these
+/// fields uses this function, because it translates the names of older clients.
 pub fn named_agents(task: &Task) -> impl Iterator<Item = (&'static str, &str)> {
     let agent = task.agent.as_deref().map(|name| ("agent", name.trim()));
     let decision = task.routing_decision.as_ref();
@@ -57,15 +56,14 @@ pub fn named_agents(task: &Task) -> impl Iterator<Item = (&'static str, &str)> {
     named.filter(|(_, name)| !name.is_empty())
 }
 
-/// The agent that a task goes to; `None` for the default one. In this order: the task's `agent`, its
-/// `routing_decision`, the shell for a `trivial` task (or one without a description) that has a
-/// `command`.
+/// The requested agent of a task; `None` for the default one. In this order: the task's `agent`, its
+/// `routing_decision`, the shell for a `trivial` task (or one without a description) that has a `command`.
 pub fn requested_agent(task: &Task) -> Option<&str> {
     let named = named_agents(task).map(|(_, name)| name).next();
     named.or_else(|| is_shell_task(task).then_some(SHELL_AGENT))
 }
 
-/// Chooses the agent: the one that the task goes to, or else `default`.
+/// Selects the agent: the requested one, or else `default`.
 pub fn route(
     task: &Task,
     agents: &BTreeMap<String, AgentSpec>,
@@ -80,8 +78,7 @@ pub fn route(
     }
 }
 
-/// The agent of a name: one that is configured, or a program that speaks the Agent Client Protocol
-/// (`acp:PROGRAM`).
+/// Finds an agent by name: a configured one, or a program that supports the Agent Client Protocol (`acp:PROGRAM`).
 pub(crate) fn find(name: &str, agents: &BTreeMap<String, AgentSpec>) -> Option<AgentSpec> {
     let configured = agents.get(name).cloned();
     configured.or_else(|| acp::find_acp_agent(name, agents))
@@ -118,7 +115,7 @@ fn shell() -> AgentSpec {
     }
 }
 
-/// The task's command line as the shell's argument. The description is never run.
+/// Sets the task's command line as the shell's argument. The description is never executed.
 fn with_command(agent: AgentSpec, task: &Task) -> Result<AgentSpec, RouteError> {
     let command = task_command(task).ok_or(RouteError::NoCommand)?;
     let program = vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()];

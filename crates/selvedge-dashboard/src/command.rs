@@ -1,10 +1,10 @@
-//! A task as a `selvedge` command line, to be pasted into a POSIX shell and to ask for the same again. What no
-//! option says goes along as the task itself, in JSON: nothing is left out silently.
+//! Renders a task as a `selvedge` command line that requests the same again in a POSIX shell. Fields without
+//! an option are passed as JSON, so that nothing is lost silently.
 
 use selvedge_core::config::FLAG_AGENT_NAME;
 use selvedge_core::model::{DeliveryMode, RunSpec, Step, StepKind, Task, VerificationPlan};
 
-/// A command line of these words, each as the shell has to read it.
+/// Joins words to a command line, each quoted for the shell.
 pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }
@@ -18,7 +18,7 @@ fn quote(word: &str) -> String {
     }
 }
 
-/// Words, where there is a value.
+/// Adds an option if it has a value.
 fn push_option(words: &mut Vec<String>, name: &str, value: Option<impl ToString>) {
     words.extend(
         value
@@ -31,7 +31,7 @@ fn join_words(words: &[String]) -> String {
     command(words.iter().map(String::as_str))
 }
 
-/// Whether `--check` says all of it.
+/// Whether `--check` can express the whole step.
 fn is_plain(step: &Step) -> bool {
     *step == Step::new(StepKind::Command, step.target.clone())
 }
@@ -49,8 +49,8 @@ const fn deliver(deliver: DeliveryMode) -> &'static str {
     }
 }
 
-/// Runs a task of this machine again, in its directory. Checks that are more than commands come from the
-/// directory's own settings, as they did.
+/// Command that runs a local task again in its directory. Checks that are more than commands come from the
+/// directory's settings, as in the original run.
 pub fn run_again(spec: &RunSpec) -> String {
     let mut words = vec![
         "selvedge".to_owned(),
@@ -76,7 +76,7 @@ pub fn run_again(spec: &RunSpec) -> String {
     format!("{} && {}", command(["cd", &place]), join_words(&words))
 }
 
-/// Hands the same task to a hub again.
+/// Command that submits the same task to a hub again.
 pub fn submit_again(task: &Task) -> String {
     let task = Task {
         task_id: None,
@@ -99,7 +99,7 @@ pub fn submit_again(task: &Task) -> String {
         ..Task::default()
     };
     if said != task || !steps.is_none_or(|steps| !steps.is_empty() && steps.iter().all(is_plain)) {
-        // In one line: no line of it can end the text before its end.
+        // On a single line, so that no line of the JSON can terminate the here-document early.
         let json = serde_json::to_string(&task).unwrap_or_default();
         return format!("selvedge submit --file - <<'TASK'\n{json}\nTASK");
     }

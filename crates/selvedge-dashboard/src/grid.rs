@@ -1,4 +1,5 @@
-//! The grid of checks × attempts, with a row for each tier above the checks: what changed between attempts, at a glance.
+//! The grid of checks × attempts, with a row for each tier above the checks: shows at a glance what changed
+//! between attempts.
 
 use std::collections::BTreeSet;
 
@@ -8,42 +9,41 @@ use selvedge_core::model::{CheckMarks, CheckReport, CheckStatus, GateReport};
 
 use crate::text::single_line;
 
-/// One look at a check.
+/// The result of one check in one attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GridCell {
     /// `pass`, `fail`, `flaky` …: a class of the stylesheet.
     pub class: &'static str,
-    /// One sign.
+    /// A one-character sign.
     pub sign: &'static str,
-    /// All of it in words.
+    /// Description in words.
     pub words: String,
-    /// How long it took.
+    /// Duration.
     pub took: String,
 }
 
-/// One check.
+/// The results of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GridRow {
-    /// What people call it.
+    /// Label for people.
     pub label: String,
-    /// Before the agent began, where that was looked at, then one for each attempt; nothing where it
-    /// did not run.
+    /// The baseline, if there is one, then one cell per attempt; `None` where the check did not run.
     pub cells: Vec<Option<GridCell>>,
 }
 
-/// All of them.
+/// The whole grid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CheckGrid {
-    /// Whether the first column is the one before the agent began.
+    /// Whether the first column is the baseline.
     pub baseline: bool,
     /// The numbers of the attempts.
     pub attempts: Vec<u32>,
-    /// In the order of the plan; checks that joined later come last.
+    /// In the order of the plan; checks that were added later come last.
     pub rows: Vec<GridRow>,
 }
 
 impl CheckGrid {
-    /// Of a run as it stands.
+    /// The grid of a run in its current state.
     pub fn from_run(run: &Run) -> Self {
         let baseline = run.baseline.as_ref().map(|it| it.checks.as_slice());
         let reports = run.attempts.iter();
@@ -75,7 +75,7 @@ impl CheckGrid {
     }
 }
 
-/// A row for each tier above the checks that was asked.
+/// A row for each tier above the checks that was used.
 fn tier_rows(run: &Run) -> impl Iterator<Item = GridRow> {
     let gates = run.attempts.iter().flat_map(Attempt::gates);
     let tiers: BTreeSet<u8> = gates.map(|gate| gate.tier).collect();
@@ -99,7 +99,7 @@ fn check_name(check: &CheckReport) -> (&str, &str) {
 }
 
 impl GridCell {
-    /// Of one look.
+    /// The result of one check.
     pub fn from_check(check: &CheckReport) -> Self {
         let (class, sign, status) = match check.status {
             CheckStatus::Pass => ("pass", "✓", "passed"),
@@ -123,7 +123,7 @@ impl GridCell {
         }
     }
 
-    /// From a tier above the checks.
+    /// The result of a tier above the checks.
     pub fn from_gate(gate: &GateReport) -> Self {
         let (class, sign) = match (gate.passed, &gate.error) {
             (Some(true), _) => ("pass", "✓"),
@@ -141,7 +141,7 @@ impl GridCell {
     }
 }
 
-/// The marks beside a status, as they are called on the wire.
+/// The marks beside a status, by their names on the wire.
 pub fn marks(marks: CheckMarks) -> Vec<&'static str> {
     let all = [
         (marks.flaky, "flaky"),

@@ -1,11 +1,10 @@
-//! The dashboard: what happened, why, and what it cost, as pages for people. It knows the journal's
-//! types and nothing of where runs are kept: whoever keeps them (the local journal behind `selvedge
-//! ui`, the store behind the hub) hands in a [`Reading`](backend::DashboardBackend), and mounts
-//! [`web::router`].
+//! The dashboard: pages that show what happened, why, and what it cost. It depends on the journal's types,
+//! but not on where runs are stored: the owner of the runs (the local journal for `selvedge ui`, the store
+//! for the hub) provides a [`DashboardBackend`](backend::DashboardBackend) and mounts [`web::router`].
 //!
-//! Everything on a page is made here, on the server: the HTML (templates that escape by
-//! construction), the charts (SVG), one stylesheet and one small script. Nothing comes from another
-//! host. All text of agents, checks and repositories is foreign, and becomes markup in [`text`] only.
+//! Everything on a page is rendered on the server: HTML (templates that escape by construction), charts
+//! (SVG), one stylesheet and one small script. Nothing is loaded from another host. All text of agents,
+//! checks and repositories is untrusted, and becomes markup only in [`text`].
 
 pub mod backend;
 pub mod charts;

@@ -1,5 +1,5 @@
-//! How fast logs are read, in bytes a second: recorded ones said over and over, and what is hostile
-//! in two lengths, for twice as much must take no more than twice as long.
+//! Throughput of reading logs, in bytes per second: repeated recorded logs, and hostile input in two lengths,
+//! because twice the input must take at most twice the time.
 //!
 //! `just bench-digest`; the table of docs/performance.md comes from `cargo xtask bench`, which
 //! measures the whole program.

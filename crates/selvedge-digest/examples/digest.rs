@@ -1,7 +1,7 @@
 //! Reads a log on its standard input and prints its digest.
 //!
-//! `cargo test 2>&1 | digest --cmd "cargo test" --exit 101`; without options it reads
-//! `DIGEST_CMD`, `DIGEST_EXIT` and `DIGEST_LAST_GREEN` from the environment. `--generic` goes by general signals alone.
+//! `cargo test 2>&1 | digest --cmd "cargo test" --exit 101`; without options it reads `DIGEST_CMD`,
+//! `DIGEST_EXIT` and `DIGEST_LAST_GREEN` from the environment. `--generic` uses general signals only.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,

@@ -1,4 +1,4 @@
-//! What was found in a log, ready to be rendered within any budget.
+//! The findings of a log, ready to be rendered within any budget.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,41 +10,41 @@ use crate::findings::LogFindings;
 use crate::record::{Failure, TestSummary};
 use crate::render;
 
-/// What was found in a log.
+/// The findings of a log.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Analysis {
-    /// How the command ended, as the caller said.
+    /// How the command ended, as passed by the caller.
     pub exit: CommandStatus,
-    /// The failures that were recognised, the first cause first; bounded.
+    /// The recognised failures, first cause first; bounded.
     pub failures: Vec<Failure>,
-    /// How many distinct failures there were, those left out of `failures` included.
+    /// Number of distinct failures, including those omitted from `failures`.
     pub failures_total: u64,
-    /// What the test runners said; none when no runner was recognised.
+    /// The results of test runners; `None` if no runner was recognised.
     pub tests: Option<TestSummary>,
-    /// The tools whose formats were recognised, in the order of their appearance.
+    /// The recognised tools, in the order of their appearance.
     pub tools: Vec<String>,
-    /// What does not add up: counts that differ from the tool's own totals, output that ends early.
+    /// Inconsistencies: counts that differ from the tool's own totals, output that ends early.
     pub notes: Vec<String>,
-    /// How many lines the cleaned log has.
+    /// Number of lines of the cleaned log.
     pub lines: u64,
-    /// How many bytes the raw log has.
+    /// Size of the raw log in bytes.
     pub bytes: u64,
-    /// How many lines tell of a failure or a warning, by a known format or by general signals.
+    /// Number of lines that indicate a failure or a warning, by a known format or by general signals.
     #[serde(skip)]
     pub(crate) salient_count: u64,
-    /// How many unrecognised lines say something of a place in a file.
+    /// Number of unrecognised lines with a message about a place in a file.
     #[serde(skip)]
     pub(crate) located_count: u64,
-    /// The log begins as an XML document does.
+    /// Whether the log begins like an XML document.
     #[serde(skip)]
     pub(crate) is_xml: bool,
     /// The whole cleaned log, if it is small.
     #[serde(skip)]
     pub(crate) whole_log: Option<String>,
-    /// The failures are mere warnings: what failed may be told elsewhere.
+    /// The failures are only warnings: the actual failure may be in other lines.
     pub warnings_only: bool,
-    /// The most telling lines that belong to no recognised failure, in the order of the log.
+    /// The most salient lines that belong to no recognised failure, in the order of the log.
     #[serde(skip)]
     pub(crate) ranked_lines: Vec<RankedLine>,
 }
@@ -55,11 +55,11 @@ pub struct Analysis {
 pub struct Digest {
     /// The text for the model.
     pub text: String,
-    /// What the text costs at most, see [`crate::estimate_tokens`].
+    /// Upper bound of the text's tokens, see [`crate::estimate_tokens`].
     pub tokens_estimated: usize,
-    /// How many failures the text shows.
+    /// Number of failures shown in the text.
     pub shown: u64,
-    /// How many failures there were.
+    /// Number of all failures.
     pub total: u64,
 }
 
@@ -103,7 +103,7 @@ impl Analysis {
         }
     }
 
-    /// Of failures that were found without a log and without a program that exited.
+    /// Creates an analysis of failures that were found without a log and without a command.
     #[must_use]
     pub fn from_failures(failures: Vec<Failure>) -> Self {
         let total = u64::try_from(failures.len()).unwrap_or(u64::MAX);
@@ -125,18 +125,18 @@ impl Analysis {
         }
     }
 
-    /// Fits what was found into the budget.
+    /// Renders the findings within the budget.
     #[must_use]
     pub fn render(&self, budget: DigestBudget<'_>) -> Digest {
         render::render(self, budget)
     }
 }
 
-/// Renders several failed checks within one budget: fair shares, and what one does not need goes
-/// to the others. The digests stand in the order of the analyses.
+/// Renders several failed checks within one budget, in fair shares: tokens that one check does not need go to
+/// the others. The digests have the order of the analyses.
 #[must_use]
 pub fn render_shared(analyses: &[&Analysis], budget: DigestBudget<'_>) -> Vec<Digest> {
-    // What each would take if it had the budget alone: the modest are served first, and whole.
+    // The size of each digest alone: the small ones are rendered first, and in full.
     let mut alone: Vec<(usize, Digest)> = analyses
         .iter()
         .map(|analysis| analysis.render(budget))

@@ -1,4 +1,4 @@
-//! The door of the crate: bytes in, an [`Analysis`] out.
+//! The entry point of the crate: reads bytes and returns an [`Analysis`].
 
 use std::io;
 use std::sync::Arc;
@@ -19,28 +19,28 @@ use crate::scan::scan;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandStatus {
-    /// It ended by itself with this code.
+    /// It exited with this code.
     Code(i32),
-    /// A signal ended it.
+    /// It was ended by a signal.
     Signal(i32),
-    /// It ran out of time and was ended.
+    /// It reached its timeout and was ended.
     TimedOut,
-    /// Nobody knows; treated as a failure.
+    /// Unknown; treated as a failure.
     Unknown,
 }
 
 impl CommandStatus {
-    /// Whether the command ended with code 0.
+    /// Whether the command exited with code 0.
     pub fn is_success(self) -> bool {
         self == Self::Code(0)
     }
 }
 
-/// What the caller knows of a log. Hints only: the log itself decides.
+/// Facts that the caller knows about a log. These are only hints: the log itself decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// The command line that wrote the log. Where the log repeats it at the end of a line, as a
-    /// shell and many task runners do, its output begins.
+    /// The command line that wrote the log. A log line that ends with it, as shells and many task runners
+    /// print it, marks the beginning of the command's output.
     pub command: Option<String>,
 }
 
@@ -69,18 +69,18 @@ impl Digester {
         digester
     }
 
-    /// A digester that knows no tool and goes by general signals alone, to measure those apart.
+    /// A digester without formats, which uses general signals only: to measure those separately.
     pub fn without_formats() -> Self {
         Self::with_dispatcher(FormatDispatcher::none())
     }
 
-    /// A digester that knows one of [`formats`](crate::formats()) alone, to try that apart.
+    /// A digester with only one of [`formats`](crate::formats()): to test that format separately.
     pub fn with_format(name: &str) -> Self {
         Self::with_dispatcher(FormatDispatcher::only(name))
     }
 
-    /// Tells it what the same command printed when it last passed: lines that stood there, too, are
-    /// not what failed.
+    /// Sets the output of the same command when it last passed: lines that also occur there do not explain a
+    /// failure.
     #[must_use]
     pub fn with_passing_output(mut self, passed: PassingOutput) -> Self {
         let passed = Arc::new(passed.finish());
@@ -132,19 +132,19 @@ pub fn analyse(bytes: &[u8], hints: Hints, exit: CommandStatus) -> Analysis {
     digester.finish(exit)
 }
 
-/// The most bytes of a log that is kept whole, so that it can be shown whole if it fits.
+/// Maximum size of a log that is kept whole, so that it can be shown whole if it fits.
 const WHOLE_BYTES: usize = 16 << 10;
-/// The longest line that may head those below it, in bytes.
+/// Maximum length of a line that may be the heading of the lines below it, in bytes.
 const HEADING_BYTES: usize = 400;
 
-/// Shows each cleaned line to all that look at lines.
+/// Passes each cleaned line to all readers of lines.
 #[derive(Debug)]
 struct LogReader {
     prefixes: LinePrefixes,
-    /// How many lines were read.
+    /// Number of lines read so far.
     number: u64,
     whole: Option<String>,
-    /// The last line that was not indented, where it is short enough to be a heading.
+    /// The last line without indentation, if it is short enough to be a heading.
     heading: String,
     formats: FormatDispatcher,
     findings: Findings,
@@ -238,7 +238,7 @@ impl LogReader {
     }
 }
 
-/// The text without the white space at its end, which few lines have.
+/// Removes the white space at the end, which few lines have.
 #[inline]
 fn trim_end(text: &str) -> &str {
     match text.as_bytes().last() {

@@ -1,5 +1,5 @@
-//! A hash that is quick on short keys. Nobody gains by making lines of a log collide, so it need
-//! not withstand anybody.
+//! A fast hash for short keys. It does not resist deliberate collisions, because they would gain an attacker
+//! nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -14,12 +14,12 @@ pub(crate) type QuickSet<K> = HashSet<K, BuildHasherDefault<QuickHasher>>;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct QuickHasher(u64);
 
-/// Odd, and its bits are spread evenly: 2^64 divided by the golden ratio.
+/// Odd, with evenly spread bits: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for QuickHasher {
     fn finish(&self) -> u64 {
-        // A product's high bits are its best, and a table looks at the low ones, too.
+        // The high bits of a product are the best mixed, but hash tables also use the low ones.
         self.0.rotate_left(26)
     }
 

@@ -1,9 +1,8 @@
-//! Turns the raw output of build, test and lint tools into what a model needs to fix it.
+//! Turns the raw output of build, test and lint tools into the information that a model needs to fix it.
 //!
-//! Bytes go in, in chunks of any size, and [`Digester::finish`] gives an [`Analysis`]: the
-//! failures, the test counts and ids, and the most telling lines. [`Analysis::render`] fits that
-//! into a budget of tokens. Everything here is pure and synchronous, reads the log once, and holds
-//! a bounded part of it however long it is.
+//! Bytes go in, in chunks of any size, and [`Digester::finish`] returns an [`Analysis`]: the failures, the
+//! test counts and ids, and the most salient lines. [`Analysis::render`] fits it into a token budget. The
+//! crate is pure and synchronous, reads the log once, and uses bounded memory for logs of any length.
 //!
 //! ```
 //! use selvedge_digest::{CommandStatus, DigestBudget, Hints, analyse};
@@ -15,7 +14,7 @@
 //! assert!(digest.tokens_estimated <= 500);
 //! ```
 //!
-//! A program that runs a command copies its output into the [`Digester`], which is an
+//! A program that runs a command copies the command's output into the [`Digester`], which is an
 //! [`io::Write`](std::io::Write), and reads the records:
 //!
 //! ```
@@ -39,8 +38,8 @@
 //! # }
 //! ```
 //!
-//! The status of a run comes from its exit code, never from parsed text: a failing exit never
-//! renders as success, whatever the log says.
+//! The status of a run comes from its exit code, never from parsed text: a failed command is never rendered
+//! as a success, whatever the log contains.
 
 mod analysis;
 mod budget;
@@ -67,7 +66,7 @@ pub use record::{
     Failure, FailureKind, FailureSource, SUMMARY_CHARS, TestIds, TestReader, TestSummary,
 };
 
-/// The examples of the README are true.
+/// Runs the examples of the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

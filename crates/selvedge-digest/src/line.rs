@@ -1,4 +1,4 @@
-//! One cleaned line of the log, and the sorts of telling words that may stand in it.
+//! One cleaned line of the log, and the kinds of salient words that it may contain.
 
 use crate::scan::scan;
 
@@ -11,19 +11,19 @@ pub(crate) struct CleanLine<'a> {
     pub(crate) text: &'a str,
     /// The last line before it that was not indented.
     pub(crate) heading: &'a str,
-    /// What the scan found.
+    /// The signals that the scan found.
     pub(crate) signals: LineSignals,
-    /// What is asked of a failure that begins here.
+    /// The texts that must be captured of a failure that begins here.
     pub(crate) capture: CaptureOptions,
     indent: usize,
 }
 
-/// What is asked of a failure, for texts that nobody will read need not be gathered.
+/// Selects the texts that are captured of a failure; texts that will not be shown need not be collected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CaptureOptions {
-    /// More than what tells it from others.
+    /// Capture texts beyond those that distinguish failures.
     pub(crate) texts: bool,
-    /// What its first line shares with others.
+    /// Capture the template of the first line.
     pub(crate) heading: bool,
 }
 
@@ -36,7 +36,7 @@ impl<'a> CleanLine<'a> {
         signals: LineSignals,
         asked: CaptureOptions,
     ) -> Self {
-        // Most lines are not indented, or by blanks alone; only the others are decoded.
+        // Most lines are not indented, or only by spaces; only the others are decoded.
         let blanks = text.bytes().take_while(|&byte| byte == b' ').count();
         let indent = match text.as_bytes().get(blanks) {
             Some(b'!'..=b'~') => blanks,
@@ -52,7 +52,7 @@ impl<'a> CleanLine<'a> {
         }
     }
 
-    /// What this line says within a wrapping of some format.
+    /// The content of this line without the wrapping of a format.
     pub(crate) fn with_text<'b>(&self, text: &'b str) -> CleanLine<'b>
     where
         'a: 'b,
@@ -66,7 +66,7 @@ impl<'a> CleanLine<'a> {
         &self.text[self.indent..]
     }
 
-    /// How many bytes of white space stand before the text.
+    /// Number of bytes of white space before the text.
     pub(crate) fn indent(&self) -> usize {
         self.indent
     }
@@ -76,7 +76,7 @@ impl<'a> CleanLine<'a> {
     }
 }
 
-/// The sorts of telling words in a line, as a set.
+/// The kinds of salient words in a line, as a set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LineSignals(u16);
 
@@ -96,16 +96,16 @@ impl LineSignals {
     pub(crate) const ASSERT: Self = Self(1 << 5);
     /// not found, cannot, undefined, invalid, denied …
     pub(crate) const PROBLEM: Self = Self(1 << 6);
-    /// the crosses that test runners draw, and TAP's `not ok`
+    /// crosses of test runners, and TAP's `not ok`
     pub(crate) const CROSS: Self = Self(1 << 7);
-    /// the ticks that test runners draw
+    /// ticks of test runners
     pub(crate) const TICK: Self = Self(1 << 8);
     /// a file and a line: `:12`, `(12`, `line 12`
     pub(crate) const LOCATION: Self = Self(1 << 9);
     /// exited, exit code
     pub(crate) const EXIT: Self = Self(1 << 10);
 
-    /// Everything that speaks of a failure by itself.
+    /// All signals that indicate a failure by themselves.
     pub(crate) const ANY_FAILURE: Self = Self(
         Self::ERROR.0
             | Self::FAIL.0
@@ -117,10 +117,10 @@ impl LineSignals {
             | Self::CROSS.0,
     );
 
-    /// How many sorts there are.
+    /// Number of kinds.
     pub(crate) const COUNT: usize = 11;
 
-    /// A bit for each sort.
+    /// One bit for each kind.
     pub(crate) fn bits(self) -> u64 {
         u64::from(self.0)
     }
@@ -133,7 +133,7 @@ impl LineSignals {
         self.0 & other.0 != 0
     }
 
-    /// What stands in a text of its own.
+    /// Scans a text on its own.
     pub(crate) fn scan(text: &str) -> Self {
         scan(text).signals(0, text.len())
     }

@@ -1,5 +1,5 @@
-//! What the same command printed when it last passed. A line that stood in that output, but for its
-//! numbers, does not explain why the command fails now.
+//! The output of the same command when it last passed. A line that is also in that output, apart from its
+//! numbers, does not explain the failure.
 
 use std::io;
 
@@ -7,13 +7,13 @@ use crate::clean::{CleanPiece, LinePrefixes, LogCleaner, lines};
 use crate::fallback::template;
 use crate::hash::QuickSet;
 
-/// How many different lines are remembered. More are not known, and count as new.
+/// Maximum number of remembered templates. Lines beyond that count as new.
 const TEMPLATES: usize = 100_000;
-/// Lines are compared by so many of their first bytes.
+/// Number of leading bytes of a line that are compared.
 const LINE_BYTES: usize = 1000;
 
-/// The output of the last run of a command that passed, in a megabyte or two however long it was.
-/// Write it in, and give it to [`crate::Digester::with_passing_output`].
+/// The output of the last passing run of a command, in at most two megabytes of memory. Write the output into
+/// it, and pass it to [`crate::Digester::with_passing_output`].
 #[derive(Debug, Default)]
 pub struct PassingOutput {
     cleaner: LogCleaner,
@@ -28,7 +28,7 @@ pub(crate) struct PassingTemplates {
 }
 
 impl PassingOutput {
-    /// The templates, now that the output has ended.
+    /// Returns the templates at the end of the output.
     pub(crate) fn finish(self) -> PassingTemplates {
         let Self {
             cleaner,
@@ -71,23 +71,23 @@ impl PassingTemplates {
         }
     }
 
-    /// Whether nothing is known of such an output.
+    /// Whether no such output is known.
     pub(crate) fn is_empty(&self) -> bool {
         self.templates.is_empty()
     }
 
-    /// Whether a line like this one stood in the output that passed.
+    /// Whether a similar line is in the output that passed.
     pub(crate) fn contains_line(&self, text: &str) -> bool {
         !self.is_empty() && self.contains_key(TemplateKey::of(text))
     }
 
-    /// Whether a line with this key stood there.
+    /// Whether a line with this key is in it.
     pub(crate) fn contains_key(&self, key: TemplateKey) -> bool {
         self.templates.contains(&key.0)
     }
 }
 
-/// What two lines share that differ in their numbers only.
+/// The common key of lines that differ only in their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TemplateKey(u64);
 

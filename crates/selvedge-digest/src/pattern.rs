@@ -1,18 +1,18 @@
-//! Regular expressions that are part of the program.
+//! Regular expressions of this crate.
 
 use regex::Regex;
 
-/// Compiles a pattern that stands in the source of this crate.
+/// Compiles a constant pattern.
 ///
-/// `\d`, `\w`, `\s` and `\b` mean ASCII here: tools write in it, and automata for the whole of
-/// Unicode are fifty times as large and take as much longer to build.
+/// `\d`, `\w`, `\s` and `\b` mean ASCII here: tools write ASCII, and automata for all of Unicode are fifty
+/// times as large and take as much longer to build.
 pub(crate) fn pattern(source: &'static str) -> Regex {
-    // Each pattern is a constant, compiled by the tests of its module: an invalid one never ships.
+    // Each pattern is a constant that the tests of its module compile, so an invalid one never ships.
     Regex::new(&expand_ascii_classes(source))
         .unwrap_or_else(|error| unreachable!("constant pattern: {error}"))
 }
 
-/// Spells the classes of `source` out in ASCII.
+/// Replaces the classes of `source` by their ASCII ranges.
 fn expand_ascii_classes(source: &str) -> String {
     let mut out = String::with_capacity(source.len() * 2);
     let mut chars = source.chars();

@@ -1,8 +1,8 @@
-//! The records that a log is turned into: failures, test counts and test ids.
+//! The records of a log: failures, test counts and test ids.
 //!
-//! They are wire types (serde, JSON Schema), shared by reports, events and the digest, so a field
-//! is only ever added. Reading is lenient: unknown fields are ignored, missing ones get their
-//! default, an unknown [`FailureKind`] keeps its name. Nothing here parses a log.
+//! They are wire types (serde, JSON Schema), shared by reports, events and the digest, so fields are only
+//! ever added. Reading is lenient: unknown fields are ignored, missing ones get their default, an unknown
+//! [`FailureKind`] keeps its name. This module parses no logs.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The longest [`Failure::summary`], in characters.
 pub const SUMMARY_CHARS: usize = 100;
 
-/// One thing that went wrong, as precisely as the tool told it.
+/// One failure, as precisely as the tool reported it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", default)]
 pub struct Failure {
-    /// What sort of failure it is.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// The id of the failing test as its runner writes it, so that it can be run again alone.
+    /// Id of the failed test as its runner writes it, so that it can be run alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The file, as the tool wrote it.
@@ -35,7 +35,7 @@ pub struct Failure {
     pub code: Option<String>,
     /// One line of at most [`SUMMARY_CHARS`] characters.
     pub summary: String,
-    /// The tool's message, where it says more than the summary.
+    /// The tool's message, if it contains more than the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The lines of the log that explain the failure: source, diff, frames.
@@ -44,26 +44,26 @@ pub struct Failure {
     /// The tool that reported it: `rustc`, `pytest`, `tsc`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// How often the same failure was reported.
+    /// Number of times that the same failure was reported.
     pub count: u32,
-    /// What the record was read from.
+    /// The kind of source that the record was read from.
     pub source: FailureSource,
 }
 
-/// The sort of a [`Failure`]; written as a snake-case string, read leniently.
+/// The kind of a [`Failure`]; written as a snake-case string, read leniently.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FailureKind {
     /// The code does not build. `build` is read as an alias.
     Compile,
     /// A test failed.
     Test,
-    /// A linter or formatter objects.
+    /// A linter or formatter reported a problem.
     Lint,
-    /// A type checker objects.
+    /// A type checker reported a problem.
     Type,
     /// A program ended with an error of its own.
     Runtime,
-    /// Something ran out of time.
+    /// A timeout was reached.
     Timeout,
     /// The environment failed: network, disk, a missing program.
     Infra,
@@ -142,7 +142,7 @@ impl JsonSchema for FailureKind {
     }
 }
 
-/// What a [`Failure`] was read from, the surest first.
+/// The kind of source of a [`Failure`], most reliable first.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -158,23 +158,22 @@ pub enum FailureSource {
     Fallback,
 }
 
-/// What the test runners in a log said of their tests.
+/// The results of the test runners in a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", default)]
 pub struct TestSummary {
-    /// Tests that ran to a result: passed or failed.
+    /// Tests with a result: passed or failed.
     pub executed: u64,
     /// Tests that passed.
     pub passed: u64,
-    /// Tests that failed, errors in their set-up included.
+    /// Failed tests, including errors in their setup.
     pub failed: u64,
-    /// Tests that were skipped, ignored, or marked as to be done.
+    /// Tests that were skipped, ignored, or marked as to do.
     pub skipped: u64,
-    /// Every runner that was seen to start wrote its own closing summary. Without it the counts are
-    /// what was seen before the output ended.
+    /// Whether every runner that started also wrote its closing summary. Otherwise the counts cover only the
+    /// output before its end.
     pub complete: bool,
-    /// Tests that pass are told by their package alone: neither names nor numbers say which of them
-    /// ran. Those that fail are named all the same.
+    /// Passed tests are only reported by package, without names or counts. Failed tests are named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_package: bool,
     /// Ids of failed tests.
@@ -183,8 +182,8 @@ pub struct TestSummary {
     pub passed_ids: TestIds,
     /// Ids of skipped tests, where the runner prints them.
     pub skipped_ids: TestIds,
-    /// The runners whose tests these are, sorted by name, and how far each one's tests are named. Empty
-    /// where the summary was not read from a runner's output or report.
+    /// The runners of these tests, sorted by name, and how completely each one's tests are named. Empty if
+    /// the summary was not read from a runner's output or report.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readers: Vec<TestReader>,
 }
@@ -201,33 +200,33 @@ impl TestSummary {
         names(self) == names(other)
     }
 
-    /// Whether `failed_ids` holds every failed test, by the runners' closing lines.
+    /// Whether `failed_ids` holds every failed test, according to the runners' closing lines.
     pub fn names_failed(&self) -> bool {
         self.failed_ids.has_exactly(self.failed)
             && self.readers.iter().all(|reader| reader.names_failed)
     }
 
-    /// Whether the lists hold every test that was executed, by the runners' closing lines.
+    /// Whether the lists hold every executed test, according to the runners' closing lines.
     pub fn names_executed(&self) -> bool {
         let passed = self.readers.iter().all(|reader| reader.names_passed);
         passed && self.passed_ids.has_exactly(self.passed) && self.names_failed()
     }
 
-    /// Whether the lists hold every test, skipped ones included, by the runners' closing lines.
+    /// Whether the lists hold every test, including skipped ones, according to the runners' closing lines.
     pub fn names_all(&self) -> bool {
         let skipped = self.readers.iter().all(|reader| reader.names_skipped);
         skipped && self.skipped_ids.has_exactly(self.skipped) && self.names_executed()
     }
 }
 
-/// A runner whose tests were read, and how far they are named. Ids of two runs are comparable only if they
-/// were read by the same readers in the same mode, and are as many as the runner's closing line states.
+/// A runner whose tests were read, and how completely they are named. Ids of two runs are comparable only if
+/// the same readers read them in the same mode, and if there are as many as the runner's closing line states.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", default)]
 pub struct TestReader {
     /// The runner: `pytest`, `node:test`, `junit`.
     pub name: String,
-    /// The form of its output that ids were read from: `text`, `verbose`, `summary`, `report`.
+    /// The output mode that ids were read from: `text`, `verbose`, `summary`, `report`.
     pub mode: String,
     /// As many passed tests are named as the closing line states.
     pub names_passed: bool,
@@ -237,27 +236,27 @@ pub struct TestReader {
     pub names_skipped: bool,
 }
 
-/// A bounded list of test ids that says how many it left out.
+/// A bounded list of test ids, with the number of omitted ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", default)]
 pub struct TestIds {
-    /// The ids, in the order of the log, each as its runner writes it. Where that is not unique and
-    /// a report for machines tells the test's file or package, that goes first.
+    /// The ids in the order of the log, each as its runner writes it. If that is not unique and a
+    /// machine-readable report names the test's file or package, the id begins with it.
     pub ids: Vec<String>,
-    /// How many more there were than the list may hold.
+    /// Number of ids that did not fit into the list.
     pub omitted: u64,
 }
 
 impl TestIds {
-    /// The most bytes of ids that one list holds.
+    /// Maximum size of the ids in one list, in bytes.
     pub const MAX_BYTES: usize = 2 << 20;
 
-    /// Whether every id that was seen is listed.
+    /// Whether every id is listed.
     pub fn is_complete(&self) -> bool {
         self.omitted == 0
     }
 
-    /// Whether the list is whole and holds this many ids.
+    /// Whether the list is complete and holds this many ids.
     fn has_exactly(&self, count: u64) -> bool {
         self.is_complete() && u64::try_from(self.ids.len()).is_ok_and(|listed| listed == count)
     }

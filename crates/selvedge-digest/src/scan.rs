@@ -1,8 +1,8 @@
-//! One scan over a whole block of lines for what tells: words of trouble, and places in files.
+//! Scans a block of lines for salient words and for places in files.
 //!
-//! It decides who looks at a line at all: most lines of a log bear no signal, and for those little
-//! more than the scan is paid. Invariant: no part of the block is searched twice, however its lines
-//! are asked for; and where no line is asked for, nothing is.
+//! The result decides which readers see a line: most lines of a log have no signal and cost little more than
+//! the scan. Invariants: no part of the block is searched twice, in whatever order its lines are requested;
+//! and nothing is searched if no line is requested.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,10 +11,10 @@ use aho_corasick::{AhoCorasick, Input, Match, MatchKind};
 
 use crate::line::LineSignals;
 
-/// Where a telling word stands, and what sort it is of.
+/// Position and kind of a salient word.
 pub(crate) type SignalWord = (Range<usize>, LineSignals);
 
-/// The telling words in a stretch of text.
+/// The salient words in a text.
 pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = SignalWord> {
     WORDS.find_iter(text).map(to_signal_word)
 }
@@ -34,27 +34,27 @@ pub(crate) fn scan(block: &str) -> SignalScan<'_> {
     }
 }
 
-/// How much is searched together, in bytes: enough for the search to be fast, and little where the
-/// lines that follow need none.
+/// Number of bytes that are searched together: enough for a fast search, but little wasted if the following
+/// lines are not requested.
 const STRETCH: usize = 4 << 10;
 
-/// What comes after the last word.
+/// Marks the end of the words.
 const NO_WORD: SignalWord = (usize::MAX..usize::MAX, LineSignals::NONE);
 
-/// What tells in a block, found while its lines are asked for.
+/// The signals of a block, found as its lines are requested.
 pub(crate) struct SignalScan<'a> {
     text: &'a [u8],
-    /// Where the stretch ends that is searched; it is one of whole lines.
+    /// End of the searched stretch, which consists of whole lines.
     end: usize,
-    /// The first word of the stretch that was not asked for yet.
+    /// The first word of the stretch that was not consumed yet.
     word: SignalWord,
-    /// Where the first such colon or parenthesis stands before a digit.
+    /// Position of the next colon or parenthesis before a digit.
     next_location: usize,
 }
 
 impl SignalScan<'_> {
-    /// What stands between these bytes of the block; to be asked for line after line, but for those
-    /// of which it is known already.
+    /// The signals between these bytes of the block. Must be called line by line, except for lines whose
+    /// signals are known already.
     #[inline]
     pub(crate) fn signals(&mut self, start: usize, end: usize) -> LineSignals {
         if self.end < end {
@@ -73,14 +73,14 @@ impl SignalScan<'_> {
         if self.next_location < start {
             self.next_location = self.location_from(start);
         }
-        // The digit, too, is to stand within.
+        // The digit must be within the line, too.
         if self.next_location.saturating_add(1) < end {
             found = found.with(LineSignals::LOCATION);
         }
         found
     }
 
-    /// Where the last line ends that begins within a stretch whose first line ends here.
+    /// End of the last line that begins within a stretch whose first line ends at `end`.
     fn end_of_stretch(&self, end: usize) -> usize {
         let least = end.saturating_add(STRETCH);
         let rest = self.text.get(least..).unwrap_or_default();
@@ -98,12 +98,12 @@ impl SignalScan<'_> {
     }
 }
 
-/// Loops over so many bytes, without a branch in them, become a few instructions.
+/// Loops over this many bytes, without a branch, compile to a few instructions.
 const LANES: usize = 32;
-/// So many are looked at together where it is known that there is one.
+/// Step size once a match is known to be near.
 const FEW: usize = 8;
 
-/// Where the first colon or parenthesis stands before a digit; beyond all text if there is none.
+/// Position of the first colon or parenthesis before a digit; beyond the text if there is none.
 fn find_location(text: &[u8]) -> usize {
     let (Some((_, marks)), Some((_, digits))) = (text.split_last(), text.split_first()) else {
         return usize::MAX;
@@ -116,7 +116,7 @@ fn find_location(text: &[u8]) -> usize {
         .map_or(usize::MAX, |at| from + near + at)
 }
 
-/// How many bytes at the beginning are without a place, in steps of so many.
+/// Number of leading bytes without a place, in steps of `STEP`.
 fn bytes_without_location<const STEP: usize>(marks: &[u8], digits: &[u8]) -> usize {
     let (marks, _) = marks.as_chunks::<STEP>();
     let (digits, _) = digits.as_chunks::<STEP>();
@@ -131,15 +131,15 @@ fn contains_location(marks: &[u8], digits: &[u8]) -> bool {
     pairs.fold(0, |found, (&mark, &digit)| found | is_location(mark, digit)) != 0
 }
 
-/// One if it is a place, without a branch.
+/// 1 if it is a place, computed without a branch.
 #[inline]
 fn is_location(mark: u8, digit: u8) -> u8 {
     let marked = u8::from(mark == b':') | u8::from(mark == b'(');
     marked & u8::from(digit.wrapping_sub(b'0') < 10)
 }
 
-/// Stems rather than words, so that one pattern stands for both cases of a first letter. None is
-/// shorter than four bytes: the scan looks at four at a time, and short ones would make it stumble.
+/// Stems rather than words, so that one pattern covers both cases of a first letter. None is shorter than
+/// four bytes: the scan checks four at a time, and shorter ones would slow it down.
 const TABLE: [(&str, LineSignals); 64] = [
     ("rror", LineSignals::ERROR),
     ("RROR", LineSignals::ERROR),
@@ -218,7 +218,7 @@ static WORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
 mod tests {
     use super::*;
 
-    /// The bounds of each line of a text.
+    /// The signals of each line of a text.
     fn signals(text: &str) -> Vec<LineSignals> {
         let mut scan = scan(text);
         let mut start = 0;

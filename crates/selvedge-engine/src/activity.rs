@@ -1,77 +1,77 @@
-//! What is going on, moment by moment: lossy, unsequenced, for people who watch.
+//! Live activity of a run for people who watch: lossy and without sequence numbers.
 //!
-//! Nothing may depend on an activity having been seen. What must not be lost is an event.
+//! No code may depend on having seen an activity. Information that must not be lost is an event.
 
 use std::sync::{Mutex, PoisonError};
 
 use selvedge_core::model::{CheckStatus, Cost};
 use selvedge_core::redact::{RedactionStream, Redactor};
 
-/// One thing that just happened.
+/// One activity.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Activity {
-    /// The agent says something.
+    /// Text of the agent.
     Text(String),
-    /// The agent uses a tool.
+    /// The agent starts to use a tool.
     ToolStarted {
         /// The tool's name.
         name: String,
-        /// What it is used on, in a few words: a path, a command line.
+        /// Argument of the tool in a few words: a path, a command line.
         subject: String,
     },
-    /// A tool came back.
+    /// A tool call ended.
     ToolEnded {
-        /// The tool's name, where it is known.
+        /// The tool's name, if it is known.
         name: String,
         /// Whether it succeeded.
         ok: bool,
     },
-    /// The model's API is tried again inside the executor. This is no verification retry.
+    /// The executor repeats a call of the model's API. This is not a verification retry.
     ApiRetry {
-        /// Which retry.
+        /// Number of the retry.
         attempt: u32,
-        /// How many there may be.
+        /// Maximum number of retries.
         max: u32,
-        /// How long it waits, in milliseconds.
+        /// Delay before the retry in milliseconds.
         delay_ms: u64,
-        /// Why.
+        /// Reason of the retry.
         reason: String,
     },
-    /// What the session has cost so far: an estimate while it runs, where its model has a price; what
-    /// the agent reports at the end.
+    /// Cost of the session so far: an estimate while it runs, if the model has a price; at the end the cost that the
+    /// agent reports.
     Cost(Cost),
     /// A check began.
     CheckStarted {
-        /// Its label.
+        /// The check's label.
         label: String,
     },
-    /// A check that failed is run again, to tell a flake from a failure.
+    /// A failed check is run again, to distinguish a flaky test from a failure.
     CheckRepeated {
-        /// Its label.
+        /// The check's label.
         label: String,
     },
     /// A check ended.
     CheckEnded {
-        /// Its label.
+        /// The check's label.
         label: String,
-        /// What it says.
+        /// Status of the check.
         status: CheckStatus,
-        /// Why, in one line.
+        /// Reason in one line.
         reason: Option<String>,
-        /// Wall time in milliseconds.
+        /// Duration in milliseconds.
         duration_ms: u64,
     },
-    /// Something worth a line.
+    /// A remark for the user.
     Note(String),
 }
 
-/// Where activities go. Must not block: drop what cannot be taken.
+/// Receiver of activities. Must not block: it drops what it cannot accept.
 pub trait Progress: Send + Sync {
-    /// Takes one activity.
+    /// Receives one activity.
     fn on_activity(&self, activity: Activity);
 }
 
-/// Takes every activity and keeps none.
+/// Discards every activity.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullProgress;
 
@@ -79,8 +79,8 @@ impl Progress for NullProgress {
     fn on_activity(&self, _: Activity) {}
 }
 
-/// Passes every activity on without secrets. What an agent says comes piece by piece, so the end of a
-/// piece that may be the beginning of a secret is held back until something else happens.
+/// Forwards activities without secrets. Agent text arrives in pieces, so the end of a piece that may be the beginning
+/// of a secret is held back until the next activity.
 pub struct RedactingProgress<'a> {
     inner: &'a dyn Progress,
     redactor: &'a Redactor,
@@ -94,7 +94,7 @@ impl std::fmt::Debug for RedactingProgress<'_> {
 }
 
 impl<'a> RedactingProgress<'a> {
-    /// What is passed on to `to`.
+    /// Forwards redacted activities to `to`.
     pub fn new(to: &'a dyn Progress, redactor: &'a Redactor) -> Self {
         Self {
             inner: to,
@@ -110,7 +110,7 @@ impl<'a> RedactingProgress<'a> {
         }
     }
 
-    /// What of an agent's words can be said now.
+    /// Forwards the part of the agent's text that certainly holds no secret.
     fn redact_text(&self, decide: impl FnOnce(&mut RedactionStream) -> Vec<u8>) {
         let said = decide(
             &mut self

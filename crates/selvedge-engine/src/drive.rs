@@ -1,8 +1,7 @@
-//! The only loop: input, decide, append, evolve, carry out.
+//! The driver loop: takes an input, decides, appends events, evolves the state and runs effects.
 //!
-//! Nothing is carried out before the events that ask for it are durable, and a once-only effect is
-//! journalled as started in the very transaction that asks for it, so a crash never leaves a doubt
-//! about what was paid for.
+//! Effects run only after the events that ask for them are durable. A once-only effect is journalled as started in the
+//! same transaction that asks for it, so after a crash it is always known what was paid for.
 
 use selvedge_core::machine::{
     IllegalInputError, Input, JournalState, PendingEffect, Phase, Run, RunControl, decide, evolve,
@@ -16,59 +15,58 @@ use crate::activity::{Progress, RedactingProgress};
 use crate::effects::RunContext;
 use crate::sink::{AppendResult, EventSink, SinkError};
 
-/// Why a run could not be driven to where it would have stopped by itself.
+/// Reasons why a run could not be driven to its regular end.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
-    /// The input does not fit the run.
+    /// The input is not allowed in the current state of the run.
     #[error(transparent)]
     IllegalInput(#[from] IllegalInputError),
-    /// Nothing can be journalled; everything that ran has been ended.
+    /// The journal cannot be written; all processes of the run have been ended.
     #[error("cannot write the journal: {0}")]
     Journal(#[from] SinkError),
-    /// A secret cannot be taken out of what is to be journalled.
+    /// Secrets cannot be removed from events.
     #[error(transparent)]
     Redact(#[from] RedactError),
-    /// Somebody else has taken the run over; everything that ran has been ended.
+    /// Another process has taken the run over; all processes of the run have been ended.
     #[error("another program has taken this run over")]
     Fenced,
 }
 
-/// A wish to stop.
+/// A request to stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StopRequest {
-    /// For now: the run can be resumed.
+    /// Temporarily: the run can be resumed.
     Suspend(String),
-    /// For good.
+    /// Permanently.
     Cancel(String),
 }
 
-/// Who watches a run: its activities, and its events once they are durable.
+/// Observer of a run: receives its activities, and its events once they are durable.
 pub trait Observer: Progress {
-    /// Takes an event, and the run as it is with it.
+    /// Receives an event and the state of the run after it.
     fn on_event(&self, envelope: &Envelope, run: &Run);
 }
 
-/// What drives a run.
+/// Drives one run.
 pub struct Driver<'a> {
-    /// Where its events go.
+    /// Receives the run's events.
     pub sink: &'a dyn EventSink,
-    /// Where its effects take place.
+    /// Where the run's effects take place.
     pub context: &'a RunContext,
-    /// Who watches.
+    /// Observes the run.
     pub observer: &'a dyn Observer,
-    /// The time.
+    /// Clock.
     pub now: fn() -> Timestamp,
-    /// Wishes to stop.
+    /// Requests to stop.
     pub stop: watch::Receiver<Option<StopRequest>>,
 }
 
 impl Driver<'_> {
-    /// Tells the machine something, then carries on until the run is finished, suspended, or waits
-    /// for a person.
+    /// Gives an input to the state machine, then continues until the run is finished, suspended or waits for a person.
     ///
     /// # Errors
     ///
-    /// See [`DriveError`]. What was appended before stays.
+    /// See [`DriveError`]. Events that were appended before the error are kept.
     pub async fn drive(
         &mut self,
         run_id: RunId,
@@ -82,7 +80,7 @@ impl Driver<'_> {
                 self.requested_stop(run),
                 run.pending.first().cloned(),
             ) {
-                // Nothing runs between two steps, so a stop that was asked for takes place.
+                // No effect is running, so a requested stop takes place now.
                 (RunControl::Suspending | RunControl::Cancelling, ..) => Some(Input::Settled),
                 (_, Some(stop), _) => Some(stop),
                 (_, None, Some(pending)) => {
@@ -103,7 +101,7 @@ impl Driver<'_> {
         Ok(state)
     }
 
-    /// Carries out one effect, and passes a wish to stop on to it when one comes meanwhile.
+    /// Runs one effect, and forwards a request to stop that arrives meanwhile.
     async fn run_effect(
         &mut self,
         run_id: RunId,
@@ -114,7 +112,7 @@ impl Driver<'_> {
             return Ok((state, None));
         };
         let cancel = CancellationToken::new();
-        // Whatever ends this function early ends the effect with it.
+        // If this function ends early, the effect is cancelled.
         let _end_with_us = cancel.clone().drop_guard();
         let (site, now) = (self.context, (self.now)());
         let observer = &RedactingProgress::new(self.observer, site.agents.redactor());
@@ -126,7 +124,7 @@ impl Driver<'_> {
                 input = &mut effect => return Ok((state, input)),
                 changed = self.stop.changed() => {
                     if changed.is_err() {
-                        // Nobody is left who could wish anything.
+                        // All senders are gone: no request can arrive any longer.
                         return Ok((state, effect.await));
                     }
                 }
@@ -138,7 +136,7 @@ impl Driver<'_> {
         }
     }
 
-    /// The input that the latest wish amounts to, unless the run knows of it already.
+    /// Input for the latest request to stop; `None` if the run has already processed it.
     fn requested_stop(&self, run: &Run) -> Option<Input> {
         match (self.stop.borrow().clone()?, run.control) {
             (StopRequest::Suspend(reason), RunControl::Running) => Some(Input::Suspend { reason }),
@@ -149,7 +147,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Decides, appends, evolves.
+    /// Decides, appends and evolves.
     async fn step(
         &self,
         run_id: RunId,
@@ -193,8 +191,8 @@ impl Driver<'_> {
         }
     }
 
-    /// What is journalled, and with it all that is folded from the journal: later prompts, reports, what
-    /// is sent.
+    /// Removes secrets from events, and so from everything that is derived from the journal: later prompts, reports
+    /// and what is sent to a hub.
     fn redacted(&self, events: Vec<Event>) -> Result<Vec<Event>, RedactError> {
         let redactor = self.context.agents.redactor();
         events
@@ -203,7 +201,7 @@ impl Driver<'_> {
             .collect()
     }
 
-    /// The effect that costs money and will be carried out next, if it is not journalled as started yet.
+    /// The next paid effect, unless it is already journalled as started.
     fn next_paid_effect(&self, state: &JournalState) -> Option<PendingEffect> {
         let run = state.run.as_ref().filter(|run| is_in_progress(run))?;
         let free = run.control == RunControl::Running && self.requested_stop(run).is_none();

@@ -1,4 +1,4 @@
-//! The machine's effects, carried out: each kind by the room that knows how.
+//! Runs the effects of the state machine, each with the module that implements it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,34 +27,33 @@ use crate::sandbox::{GitConfigSnapshot, verified_restrictions};
 use crate::tools;
 use crate::workspace::{self, VerificationRoom, Workspace, WorkspaceError};
 
-/// The file in the run's directory that is there once dependencies were installed in the clone.
+/// File in the run's directory that marks dependencies as installed in the clone.
 const SETUP_MARKER: &str = "set-up";
 
 /// Where a run's effects take place.
 #[derive(Debug, Clone)]
 pub struct RunContext {
-    /// The run's own directory: prompts, transcripts, outputs. Exists, outside the workspace.
+    /// The run's own directory for prompts, transcripts and outputs. Exists, outside the workspace.
     pub run_dir: PathBuf,
-    /// Snapshots of the workspace; absent when the run takes none.
+    /// Snapshots of the workspace; `None` if the run takes none.
     pub workspace: Option<Workspace>,
-    /// Where it is remembered what checks said of trees; shared by all runs, made when missing.
+    /// Cache of baseline results by tree; shared by all runs, created if missing.
     pub baseline_cache: PathBuf,
     /// The verification room of the run.
     pub verification_rooms: VerificationRoomSlot,
-    /// How to start an agent's processes.
+    /// Starts the agent's processes.
     pub agents: Supervisor,
-    /// How to start a check's: never by a supervisor that an agent could have got hold of.
+    /// Starts the checks' processes: never the same supervisor as the agent's, which an agent could have got hold of.
     pub checks: Supervisor,
 }
 
 impl RunContext {
-    /// The lock that is held for as long as anything of the run's process trees lives.
+    /// The lock that is held as long as any process of the run lives.
     pub fn lock(&self) -> PathBuf {
         self.run_dir.join("processes.lock")
     }
 
-    /// Carries out one effect. No answer means that it was stopped before it had one; it stays
-    /// pending.
+    /// Runs one effect. Returns `None` if it was stopped before it had a result; then it remains pending.
     pub(crate) async fn run_effect(
         &self,
         run: &Run,
@@ -97,7 +96,7 @@ impl RunContext {
                 })
             }
             EffectKind::Verify { run_number } => {
-                // On the heap: it is the largest of the effects.
+                // Boxed: it is the largest of the effects.
                 let verified = Box::pin(self.verify(run, *run_number, now, progress, cancel));
                 match verified.await {
                     Ok(report) => Some(Input::Verified {
@@ -138,19 +137,19 @@ impl RunContext {
         verify(&verification, progress, cancel).await
     }
 
-    /// Removes what only a run that goes on needs.
+    /// Removes files that only an unfinished run needs.
     pub(crate) async fn remove_temporary_files(&self) {
         let run_dir = self.run_dir.clone();
         let remove = move |workspace: &Workspace| {
             remove_verification_room(workspace, &run_dir);
             Ok(())
         };
-        // A run without snapshots has no room.
+        // A run without snapshots has no verification room.
         let _ = self.with_workspace(remove).await;
     }
 
-    /// The room that the run's checks are run in; none where they run in the workspace. `is_untouched` says whether no
-    /// agent has run in the workspace yet.
+    /// The verification room for the run's checks; `None` if they run in the workspace. `is_untouched` states whether
+    /// no agent has run in the workspace yet.
     async fn open_verification_room(
         &self,
         run: &Run,
@@ -209,8 +208,8 @@ impl RunContext {
         gate.run_judges(progress, cancel).await
     }
 
-    /// Installs dependencies in a fresh clone, before its first tree is kept, and again where the run goes on in
-    /// another clone.
+    /// Installs dependencies in a fresh clone before its first snapshot, and again if the run continues in another
+    /// clone.
     async fn install_dependencies(
         &self,
         run: &Run,
@@ -218,7 +217,7 @@ impl RunContext {
         cancel: &CancellationToken,
     ) -> Result<(), CheckError> {
         let (setup, done) = (&run.spec.setup, self.run_dir.join(SETUP_MARKER));
-        // A later subtask of a plan finds what was installed for the first one.
+        // A later subtask of a plan uses what was installed for the first one.
         let is_needed = setup.in_clone && !setup.run.is_empty() && run.spec.test_base.is_none();
         if !is_needed || done.exists() {
             return Ok(());
@@ -242,7 +241,7 @@ impl RunContext {
             cancel,
         };
         setup.install().await?;
-        // Without the mark it is done once more.
+        // Without the marker they are installed once more.
         let _ = std::fs::write(done, "");
         Ok(())
     }
@@ -294,7 +293,7 @@ impl RunContext {
     ) -> Result<(), Box<SessionOutcome>> {
         let failed = |status, error| Err(Box::new(SessionOutcome::failed(status, error)));
         let prepared = match self.install_dependencies(run, progress, cancel).await {
-            // What is built in the workspace by now was not built by an agent.
+            // No agent has built what is in the workspace by now.
             Ok(()) if run.attempts.len() == 1 => self
                 .open_verification_room(run, true, progress)
                 .await
@@ -323,7 +322,7 @@ impl RunContext {
         }
     }
 
-    /// Notes the installed tools again where checks have run since they were noted.
+    /// Records the installed tools again if checks have run since the last record.
     async fn refresh_tool_manifest(&self, run: &Run) -> Result<(), String> {
         let run_dir = self.run_dir.clone();
         if self.workspace.is_none() || !tools::is_outdated(&run_dir) {
@@ -407,7 +406,7 @@ impl RunContext {
             supervisor: self.agents.clone(),
         };
         if let Some(walls) = self.agents.sandbox().cloned() {
-            // Without them the agent's session makes what it needs.
+            // If this fails, the agent's session creates the caches that it needs.
             let _ = tokio::task::spawn_blocking(move || walls.prepare_caches()).await;
         }
         let before = GitConfigSnapshot::capture(&run.spec.workspace);
@@ -436,7 +435,7 @@ impl RunContext {
         outcome
     }
 
-    /// What is gone of that which no snapshot keeps.
+    /// Finds deleted files among those that no snapshot contains.
     async fn find_deleted_excluded(&self, workspace: &Path) -> Option<ExcludedContent> {
         let (workspace, run_dir) = (workspace.to_owned(), self.run_dir.clone());
         let looked = move || excluded_files::find_deleted(&workspace, &run_dir);
@@ -540,7 +539,7 @@ impl RunContext {
                 }
                 _ => None,
             },
-            // A glob that does not parse was refused before the run was created.
+            // An invalid glob was rejected before the run was created.
             protection: protection(run).ok(),
             syntax: run.spec.syntax.clone(),
             session: run
@@ -568,7 +567,7 @@ impl RunContext {
         }
     }
 
-    /// For each check, the output that it had when it last passed.
+    /// For each check, its output when it last passed.
     fn passing_outputs(&self, run: &Run) -> Vec<Option<PathBuf>> {
         let mut last: Vec<Option<PathBuf>> = Vec::new();
         let before = run.baseline.iter().map(|baseline| &baseline.checks);
@@ -591,7 +590,7 @@ fn protection(run: &Run) -> Result<Protection, GlobError> {
     Protection::new(&spec.protect, &spec.allow)
 }
 
-/// No answer when it was stopped: the effect stays pending.
+/// `None` if the check was cancelled: the effect remains pending.
 fn aborted_input(effect: EffectId, aborted: CheckError) -> Option<Input> {
     match aborted {
         CheckError::Cancelled => None,
@@ -599,7 +598,7 @@ fn aborted_input(effect: EffectId, aborted: CheckError) -> Option<Input> {
     }
 }
 
-/// The name under which a tree is kept: unique within the shadow directory, which many runs share.
+/// The name of a snapshot: unique within the shadow directory, which many runs share.
 fn snapshot_name(run: &Run, moment: SnapshotReason) -> String {
     let run_id = run.run_id;
     match moment {

@@ -1,6 +1,7 @@
-//! Files that snapshots leave out, watched over a run: noted when it begins, looked for after each session.
+//! Detects deletions of files that snapshots leave out: the files are recorded when a run begins and checked after
+//! each session.
 //!
-//! Only paths and sizes are compared, one `lstat` for each, and at most [`ExcludedPaths::LISTED`] of them.
+//! Only paths and sizes are compared, with one `lstat` each, for at most [`ExcludedPaths::LISTED`] paths.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,20 +11,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::workspace::{ExcludedPath, ExcludedPaths, ExclusionReason, is_regenerable};
 
-/// Where the run's directory keeps what is watched.
+/// File in the run's directory that lists the watched paths.
 const WATCHED_PATHS_FILE: &str = "unkept.json";
 
-/// One path that no snapshot keeps.
+/// One path that no snapshot contains.
 #[derive(Debug, Serialize, Deserialize)]
 struct WatchedPath {
     /// Relative to the workspace.
     path: PathBuf,
-    /// In bytes; none for a folder.
+    /// In bytes; `None` for a folder.
     size: Option<u64>,
 }
 
-/// Notes what a snapshot left out, and says what of it is to be named: files that are too large, and folders
-/// that tools fill.
+/// Records what a snapshot left out, and returns what a report must name: files that are too large, and folders that
+/// tools fill.
 pub(crate) fn record_excluded(
     workspace: &Path,
     left_out: &ExcludedPaths,
@@ -52,13 +53,13 @@ pub(crate) fn record_excluded(
             watched.push(WatchedPath { path, size: *size });
         }
     }
-    // Without the list nothing can be missed later; the run itself does not need it.
+    // Without the list deletions are not noticed later; the run itself does not need it.
     let _ =
         serde_json::to_vec(&watched).map(|list| fs::write(run_dir.join(WATCHED_PATHS_FILE), list));
     (!unkept.is_empty()).then_some(unkept)
 }
 
-/// Finds what of it is gone: missing, replaced by something else, or emptied.
+/// Finds watched paths that are missing, replaced by something else, or emptied.
 pub(crate) fn find_deleted(workspace: &Path, run_dir: &Path) -> Option<ExcludedContent> {
     let list = fs::read(run_dir.join(WATCHED_PATHS_FILE)).ok()?;
     let watched: Vec<WatchedPath> = serde_json::from_slice(&list).ok()?;

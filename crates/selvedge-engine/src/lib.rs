@@ -1,7 +1,7 @@
-//! Does what Selvedge's state machine asks for: runs agents, checks their work, keeps trees.
+//! Runs the effects of Selvedge's state machine: starts agents, runs checks, takes snapshots.
 //!
-//! The policy is in `selvedge-core`; this crate acts on the world and answers with what it
-//! observed. It never knows where events are stored: [`Driver`] takes an [`EventSink`].
+//! The policy is in `selvedge-core`; this crate performs effects and returns what it observed. It does not know where
+//! events are stored: [`SarifDriver`] takes an [`EventSink`].
 
 pub mod activity;
 pub mod agents;

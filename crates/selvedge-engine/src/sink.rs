@@ -1,27 +1,27 @@
-//! Where events go: a barrier. What follows from an event begins only once it is durable.
+//! The interface to the journal. It is a barrier: consequences of an event begin only once it is durable.
 
 use futures_util::future::BoxFuture;
 use selvedge_core::model::Envelope;
 
-/// What became of an append.
+/// Result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a fenced writer has lost the run and must stop"]
 pub enum AppendResult {
     /// All events are durable.
     Committed,
-    /// Somebody else has taken the run over: end everything, journal nothing more.
+    /// Another process has taken the run over: end all processes, journal nothing more.
     Fenced,
 }
 
-/// Nothing can be journalled.
+/// The journal cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SinkError(#[from] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// Takes events for good. A local run, a worker and a test travel the same path.
+/// Appends events durably. Local runs, workers and tests use the same interface.
 pub trait EventSink: Send + Sync {
-    /// Appends all of the events or none, and is done when they are durable. `expected_seq` is the
-    /// sequence number of the last event that the caller knows.
+    /// Appends all of the events or none, and returns when they are durable. `expected_seq` is the sequence number of
+    /// the last event that the caller knows.
     fn append(
         &self,
         expected_seq: u64,

@@ -1,5 +1,5 @@
-//! Folders of installed tools, held against a manifest over a run: noted before each session, but for what earlier
-//! sessions have changed, and compared after it.
+//! Compares folders of installed tools with a manifest: it is recorded before each session, without the changes of
+//! earlier sessions, and compared after the session.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use selvedge_core::model::ToolFolderChanges;
 
 use crate::workspace::{Snapshot, ToolChanges, ToolManifest, Workspace, WorkspaceError};
 
-/// Where the run's directory keeps the manifest.
+/// Path of the manifest in the run's directory.
 const MANIFEST_FILE: &str = "tools";
-/// Where it keeps the paths that agents of this run have changed.
+/// File in the run's directory that lists the paths that agents of this run have changed.
 const CHANGED_PATHS_FILE: &str = "tools-changed.json";
-/// The file that is there while the manifest may lack what checks have written.
+/// File that exists while the manifest may lack what checks have written.
 const OUTDATED_MARKER: &str = "tools-outdated";
 
-/// Notes the tool folders as they are when a run begins.
+/// Records the tool folders when a run begins.
 pub(crate) fn record_initial(
     workspace: &Workspace,
     snapshot: &Snapshot,
@@ -25,19 +25,19 @@ pub(crate) fn record_initial(
     manifest.save(&run_dir.join(MANIFEST_FILE))
 }
 
-/// Takes note that checks begin to run: what they write in tool folders is no agent's change.
+/// Records that checks begin to run: what they write in tool folders is not a change by the agent.
 pub(crate) fn mark_outdated(run_dir: &Path) {
-    // Without it their writes are taken for an agent's, and a person decides.
+    // Without the marker their writes count as the agent's, and a person decides.
     let _ = fs::write(run_dir.join(OUTDATED_MARKER), "");
 }
 
-/// Whether the manifest is to be renewed before an agent begins.
+/// Whether the manifest must be refreshed before an agent begins.
 pub(crate) fn is_outdated(run_dir: &Path) -> bool {
     run_dir.join(OUTDATED_MARKER).exists() || !run_dir.join(MANIFEST_FILE).exists()
 }
 
-/// Notes the tool folders again before a session. Once an agent has run, only what checks write by themselves is
-/// noted: the files in `written`, or without a baseline all that no agent has changed.
+/// Records the tool folders again before a session. Once an agent has run, only what checks write is recorded: the
+/// files in `written`, or without a baseline all files that no agent has changed.
 pub(crate) fn refresh_manifest(
     workspace: &Workspace,
     run_dir: &Path,
@@ -58,12 +58,12 @@ pub(crate) fn refresh_manifest(
         }
     };
     manifest.save(&path)?;
-    // One that stays makes the next call do this again.
+    // If it cannot be removed, the next call does this again.
     let _ = fs::remove_file(run_dir.join(OUTDATED_MARKER));
     Ok(())
 }
 
-/// Finds what is not as it was before the agent began, and removes the caches among it.
+/// Finds changes since the agent began, and removes changed caches.
 pub(crate) fn find_changes(
     workspace: &Workspace,
     snapshot: &Snapshot,

@@ -1,5 +1,5 @@
-//! The gate before every request: the name that it was sent to, where a browser sent it from, who
-//! asks, how often, and whether they may.
+//! Checks of every request: the host name that it was sent to, the origin of a browser's request, the token,
+//! the rate limit and the token's scopes.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::auth;
 use crate::hub::Hub;
 use crate::problem::ApiError;
 
-/// Who asks; in every request that a scope guards.
+/// The token of a request; present in every request to an operation that needs a scope.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller(pub(crate) ApiToken);
 
-/// Exact names only, and a time for everything: outermost, for all routes.
+/// The outermost middleware of all routes: accepts only known host names, and limits the time.
 pub(crate) async fn check_host(
     State(hub): State<Arc<Hub>>,
     request: Request,
@@ -83,7 +83,7 @@ fn verify_host_headers(hub: &Hub, headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-/// Lets through who may do what needs one of these scopes.
+/// Accepts requests whose token has one of these scopes.
 pub(crate) async fn require_scope(
     hub: Arc<Hub>,
     scopes: &'static [Scope],
@@ -147,9 +147,9 @@ fn too_many_requests(detail: &str) -> ApiError {
 }
 
 impl Hub {
-    /// Whose secret this is, as long as it is neither revoked nor expired.
+    /// The token of a secret, unless it is revoked or expired.
     pub(crate) async fn identify(&self, secret: &str, from: IpAddr) -> Result<ApiToken, ApiError> {
-        // First: who has a token is not kept out by those who guess from the same address, or proxy.
+        // Checked first: a valid token is not blocked by wrong guesses from the same address or proxy.
         if let Some(identity) = self
             .store
             .find_token_by_hash(auth::hash_secret(secret))
@@ -166,8 +166,7 @@ impl Hub {
         ))
     }
 
-    /// Whose secret this is and whether they may do what needs `scope`: for pages, whose cookie holds
-    /// a token.
+    /// The token of a secret if it has the scope `scope`: for pages, whose cookie contains a token.
     pub async fn authorize(&self, secret: &str, scope: Scope, from: IpAddr) -> Option<ApiToken> {
         let identity = self.identify(secret, from).await.ok()?;
         auth::has_scope(&identity, scope).then_some(identity)

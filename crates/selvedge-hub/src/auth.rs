@@ -1,27 +1,27 @@
-//! Tokens: making them, and who is behind one. A secret is shown once and kept as a hash; it is
-//! random enough that a plain SHA-256 cannot be turned round.
+//! API tokens: creation, and hashes of secrets. A secret is shown once and stored as a hash; it is random
+//! enough that a plain SHA-256 is safe.
 
 use selvedge_core::protocol::Scope;
 use selvedge_store::hub::{ApiToken, NewApiToken};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// What every secret begins with, so that scanners know one that was committed by mistake.
+/// Prefix of every secret, by which scanners detect one that was committed by mistake.
 const SECRET_PREFIX: &str = "slv_";
-/// Characters of a secret that are kept for people to know it again.
+/// Number of characters of a secret that are stored so that people can recognize it.
 const VISIBLE_PREFIX_CHARS: usize = 10;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// A new token.
 #[derive(Debug, Clone)]
 pub struct GeneratedToken {
-    /// Shown once.
+    /// The secret, shown once.
     pub secret: String,
-    /// Kept.
+    /// The record to store.
     pub identity: NewApiToken,
 }
 
-/// Makes a token that lasts for so many milliseconds, or until it is revoked.
+/// Generates a token that is valid for so many milliseconds, or until it is revoked.
 pub fn generate_token(
     name: &str,
     tenant: &str,
@@ -49,13 +49,13 @@ pub fn generate_token(
     })
 }
 
-/// What of a secret is kept.
+/// The stored hash of a secret.
 pub(crate) fn hash_secret(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// Whether somebody may do what needs a scope. An `admin` may do everything but be a worker: what
-/// runs on machines is told apart from what people decide.
+/// Whether a token has a scope. `admin` includes every scope except `worker`: access of machines is kept
+/// separate from decisions of people.
 pub(crate) fn has_scope(identity: &ApiToken, scope: Scope) -> bool {
     let has = |scope: Scope| identity.scopes.iter().any(|word| word == scope.as_str());
     match scope {

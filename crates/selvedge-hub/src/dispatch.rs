@@ -1,5 +1,5 @@
-//! Giving tasks out: whenever a task comes in or a worker has room, and once a second besides, for
-//! what another hub may have taken in.
+//! Assigns tasks: whenever a task is submitted or a worker has a free slot, and once a second for tasks that
+//! another hub may have accepted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use tokio::time::timeout;
 
 use crate::hub::Hub;
 
-/// How often it looks although nobody said that there is something.
+/// How often the queue is polled without a notification.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Gives out tasks for as long as the hub lives.
+/// Assigns tasks for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     loop {
-        // Either way it is time to look.
+        // After a notification and a timeout alike.
         let _ = timeout(POLL_INTERVAL, hub.wake.notified()).await;
         let wants = hub.sessions.poll_requests(hub.settings.timing.ttl());
         if wants.is_empty() {
@@ -64,7 +64,7 @@ async fn offer(hub: &Hub, granted: Assignment) {
         last_run_number: row.lease.last_attempt,
         last_event_seq: row.event_seq,
         infra_losses: row.lease.losses,
-        // Of a task that is assigned, the last decision was to send it back.
+        // If an assigned task has a review, it requested another attempt.
         review: row.lease.review.clone().map(|review| AssignedReview {
             by: review.by,
             stated_by: review.stated_by,
@@ -77,7 +77,7 @@ async fn offer(hub: &Hub, granted: Assignment) {
         hub.notify_changed(row.task_id);
         return;
     }
-    // It never heard of it.
+    // The worker did not receive the offer.
     let epoch = granted.fence.epoch;
     if let Err(error) = hub.change(row.task_id, TaskChange::Forget { epoch }).await {
         tracing::warn!(%error, task = %row.task_id, "an offer that nobody heard stands until it expires");

@@ -1,6 +1,7 @@
-//! The hub's state: its store, and what it keeps in memory for those who are connected.
+//! The hub's state: its store, and in-memory state for connected clients.
 //!
-//! Invariant: nothing in memory counts. A hub that is killed and started anew goes on from its store.
+//! Invariant: nothing in memory is authoritative. A hub that is killed and restarted continues from its
+//! store.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,23 +22,23 @@ use crate::run_stats::EndedTaskReceiver;
 use crate::session::WorkerRegistry;
 use crate::settings::HubSettings;
 
-/// How exactly it is noted when a token was used.
+/// The precision of a token's last use.
 const TOKEN_USE_INTERVAL: Duration = Duration::from_mins(1);
-/// Watchers that are slower than this many changes look at the store instead.
+/// Watchers that are more than this many changes behind read the store instead.
 const CHANGE_BUFFER: usize = 1_024;
-/// Tasks that ended and wait for their facts to be made; of others they are made when somebody looks.
+/// Ended tasks that wait for their statistics; for others they are computed on demand.
 const ENDED_BUFFER: usize = 4_096;
 
-/// What is going on in a task, for those who watch it from this hub.
+/// Activity in a task, for watchers at this hub.
 #[derive(Debug, Clone)]
 pub enum HubActivity {
-    /// Something durable changed: look at the store.
+    /// A durable change: read the store.
     Changed(TaskId),
-    /// A worker tells what it is doing. May be lost.
+    /// A worker's progress. May be lost.
     Progress(TaskId, Arc<Vec<ProgressEvent>>),
 }
 
-/// One hub.
+/// A hub.
 pub struct Hub {
     pub(crate) store: Arc<dyn HubStore>,
     pub(crate) settings: HubSettings,
@@ -62,7 +63,7 @@ impl std::fmt::Debug for Hub {
 }
 
 impl Hub {
-    /// A hub over a store.
+    /// Creates a hub over a store.
     pub fn new(store: Arc<dyn HubStore>, settings: HubSettings) -> Arc<Self> {
         let (ended, to_be_told) = mpsc::channel(ENDED_BUFFER);
         Arc::new(Self {
@@ -81,51 +82,51 @@ impl Hub {
         })
     }
 
-    /// What it remembers.
+    /// The hub's store.
     pub fn store(&self) -> &Arc<dyn HubStore> {
         &self.store
     }
 
-    /// How it behaves.
+    /// The hub's settings.
     pub fn settings(&self) -> &HubSettings {
         &self.settings
     }
 
-    /// Hears of what goes on from now on.
+    /// Subscribes to future activity.
     pub fn watch(&self) -> broadcast::Receiver<HubActivity> {
         self.watchers.subscribe()
     }
 
-    /// Goes up with every change that this hub knows of.
+    /// A counter that increases with every change that this hub knows of.
     pub fn change_count(&self) -> u64 {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Tells watchers, and whoever gives out tasks, that something durable changed.
+    /// Notifies watchers and the dispatcher of a durable change.
     pub(crate) fn notify_changed(&self, task: TaskId) {
         self.changes.fetch_add(1, Ordering::Relaxed);
-        // Nobody may be watching.
+        // There may be no watchers.
         let _ = self.watchers.send(HubActivity::Changed(task));
     }
 
-    /// Another hub changed something.
+    /// Records a change by another hub.
     pub(crate) fn peer_changed(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that somebody watches a task here, for as long as the answer lives.
+    /// Registers a watcher of a task until the guard is dropped.
     pub(crate) fn watch_guard(self: &Arc<Self>, task: TaskId) -> WatchGuard {
         *lock(&self.watch_counts).entry(task).or_insert(0) += 1;
         let hub = Arc::clone(self);
         WatchGuard { hub, task }
     }
 
-    /// The tasks that somebody watches here.
+    /// The tasks that are watched at this hub.
     pub(crate) fn watched_tasks(&self) -> Vec<TaskId> {
         lock(&self.watch_counts).keys().copied().collect()
     }
 
-    /// Passes on what a worker tells of a task, and remembers the last of it while the task is at work.
+    /// Forwards a worker's progress, and remembers the latest events while the task is running.
     pub(crate) fn publish_progress(&self, row: &TaskRecord, events: Vec<ProgressEvent>) {
         if events.is_empty() {
             return;
@@ -141,22 +142,22 @@ impl Hub {
         }
     }
 
-    /// Another number once a worker that is connected here has said more of a task.
+    /// A number that changes with each new progress event from a worker connected here.
     pub(crate) fn activity_version(&self, task: TaskId) -> u64 {
         lock(&self.recent_activity).version(task)
     }
 
-    /// What a worker that is connected here said last of a task.
+    /// The latest progress events from a worker connected here.
     pub(crate) fn recent_activity(&self, task: TaskId) -> Vec<ProgressEvent> {
         lock(&self.recent_activity).latest(task)
     }
 
-    /// Hears of tasks that end, for the one who makes their facts.
+    /// Takes the receiver of ended tasks, for the computation of statistics.
     pub(crate) fn take_ended_tasks(&self) -> Option<EndedTaskReceiver> {
         lock(&self.ended_receiver).take()
     }
 
-    /// Applies a change and tells whom it concerns.
+    /// Applies a change and notifies everyone concerned.
     pub(crate) async fn change(
         &self,
         task: TaskId,
@@ -169,7 +170,7 @@ impl Hub {
         Ok(verdict)
     }
 
-    /// Tells whom a change that was made concerns.
+    /// Notifies everyone whom a change concerns.
     pub(crate) fn after_change(&self, verdict: &ChangeOutcome) {
         let row = &verdict.row;
         if verdict.answer == ChangeAnswer::Applied {
@@ -194,7 +195,7 @@ impl Hub {
         }
     }
 
-    /// Notes that a token was used, at most once a minute each.
+    /// Records that a token was used, at most once a minute for each.
     pub(crate) async fn record_token_use(&self, token: Uuid) {
         {
             let now = Instant::now();
@@ -211,7 +212,7 @@ impl Hub {
     }
 }
 
-/// Somebody watches a task.
+/// Registers a watcher of a task.
 pub(crate) struct WatchGuard {
     hub: Arc<Hub>,
     task: TaskId,
@@ -229,7 +230,7 @@ impl Drop for WatchGuard {
     }
 }
 
-/// A lock that no panic of another makes unusable.
+/// Locks a mutex even if another thread has panicked while holding it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

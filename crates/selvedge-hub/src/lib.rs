@@ -1,9 +1,9 @@
-//! The hub: a queue of tasks for a team, the workers that carry them out, and what became of each.
+//! The hub: a queue of tasks for a team, the workers that carry them out, and the results.
 //!
-//! Stateless over its store: what counts is in the database before anybody is told so, and what is
-//! kept in memory (who is connected, who watches) may be lost at any moment. Any number of hubs may
-//! share a PostgreSQL database, and any of them takes any worker. Nothing here carries a task out,
-//! and nothing here may know the engine.
+//! It is stateless over its store: everything that counts is in the database before it is announced, and the
+//! in-memory state (connections, watchers) may be lost at any moment. Any number of hubs may share a
+//! PostgreSQL database, and any of them accepts any worker. Nothing here carries a task out, and nothing here
+//! may depend on the engine.
 
 mod access;
 mod api;

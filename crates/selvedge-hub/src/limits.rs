@@ -1,5 +1,5 @@
-//! How many requests a client may make: buckets that fill with time. A token that is not known is
-//! held against the address that it came from.
+//! Rate limits: token buckets that refill with time. Requests with an unknown token count against the
+//! client's address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use crate::hub::lock;
 
-/// Wrong tokens a minute from one address, over a burst of as many.
+/// Allowed wrong tokens per minute from one address; the burst is as large.
 const WRONG_TOKENS_PER_MINUTE: f64 = 30.0;
-/// Buckets that are kept before full ones are thrown away.
+/// Number of buckets above which those unused for a minute, which are full again, are removed.
 const MAX_BUCKETS: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ struct TokenBucket {
     at: Instant,
 }
 
-/// The buckets.
+/// The buckets of all tokens and addresses.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
     requests_per_second: f64,
@@ -48,7 +48,7 @@ impl RateLimiter {
         self.take(RateLimitKey::Token(token), rate, rate * 2.0, 1.0)
     }
 
-    /// Whether an address may still guess.
+    /// Whether an address may still try a token.
     pub(crate) fn allow_guess(&self, from: IpAddr) -> bool {
         self.take(
             RateLimitKey::Address(from),
@@ -58,7 +58,7 @@ impl RateLimiter {
         )
     }
 
-    /// Notes a wrong guess.
+    /// Records a wrong token.
     pub(crate) fn record_wrong_guess(&self, from: IpAddr) {
         self.take(
             RateLimitKey::Address(from),

@@ -1,8 +1,8 @@
-//! Other hubs on the same database: what they wrote is passed on to those who wait for it here, and
-//! each tells the others who is connected to it.
+//! Peers on the same database: forwards their changes to clients of this hub, and exchanges the lists of
+//! connected workers.
 //!
-//! Nothing here counts: whoever waits looks once a second besides, and a worker hears of a
-//! cancellation at its next renewal at the latest.
+//! This only shortens delays: waiting code also polls once a second, and a worker learns of a cancellation at
+//! its next renewal at the latest.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use uuid::Uuid;
 use crate::hub::Hub;
 use crate::session::PeerWorker;
 
-/// How often hubs tell each other who is connected.
+/// How often hubs exchange their connected workers.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
-/// At least between two looks.
+/// Minimum pause between two checks.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
 
-/// Listens for as long as the hub lives; at once over where there can be no other.
+/// Runs for as long as the hub lives; returns immediately if the store cannot have peers.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let Some(neighbours) = hub.store.peers() else {
         return;
@@ -42,9 +42,9 @@ struct PeerListener<'a> {
     hub: &'a Hub,
     peers: &'a dyn Peers,
     id: Uuid,
-    /// How far each task was that is watched here.
+    /// The last seen positions of the tasks that are watched here.
     positions: HashMap<TaskId, (u64, u64)>,
-    /// Whose holders were told to stop.
+    /// Leases whose holders were told to stop.
     stopped: HashSet<LeaseId>,
 }
 
@@ -67,7 +67,7 @@ impl PeerListener<'_> {
         }
     }
 
-    /// Passes on what was written elsewhere.
+    /// Forwards changes by other hubs.
     async fn relay_changes(&mut self) -> Result<(), HubStoreError> {
         self.hub.wake.notify_one();
         self.hub.peer_changed();
@@ -90,7 +90,7 @@ impl PeerListener<'_> {
         Ok(())
     }
 
-    /// Tells holders who are connected here to stop, once each.
+    /// Tells holders that are connected here to stop, once each.
     async fn relay_cancellations(&mut self) -> Result<(), HubStoreError> {
         let mut all = HashSet::new();
         for row in self.peers.pending_cancellations().await? {
@@ -110,14 +110,14 @@ impl PeerListener<'_> {
         Ok(())
     }
 
-    /// Tells others who is connected here, hears who is connected to them, and ends the sessions of tokens
-    /// that were revoked elsewhere.
+    /// Publishes the workers connected here, receives those of the peers, and ends sessions whose tokens were
+    /// revoked elsewhere.
     async fn exchange_heartbeat(&mut self) -> Result<(), HubStoreError> {
         let sessions = &self.hub.sessions;
         let here = serde_json::to_string(&sessions.local_workers());
         let here = here.map_err(|error| HubStoreError::Damaged(error.to_string()))?;
         let others = self.peers.heartbeat(self.id, here).await?;
-        // A hub of another release may say what this one cannot read.
+        // A hub of another release may send data that this one cannot read.
         let told = others
             .iter()
             .filter_map(|told| serde_json::from_str::<Vec<PeerWorker>>(told).ok())

@@ -1,12 +1,12 @@
-//! What the hub says when it cannot do what was asked: `application/problem+json`, with an error for
-//! each field that is wrong. Nothing of the inside goes out: the log has it.
+//! Error responses of the hub: `application/problem+json`, with an error for each invalid field. Internal
+//! details are only logged.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use selvedge_core::protocol::{FieldError, Problem};
 use selvedge_store::hub::HubStoreError;
 
-/// A problem on its way out.
+/// An error response.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError(Problem);
 
@@ -21,7 +21,7 @@ impl ApiError {
         })
     }
 
-    /// One or more fields are wrong.
+    /// One or more fields are invalid.
     pub(crate) fn fields(errors: Vec<FieldError>) -> Self {
         let said: Vec<String> = errors
             .iter()
@@ -55,7 +55,7 @@ impl ApiError {
         )
     }
 
-    /// What is said.
+    /// The problem document.
     pub(crate) const fn problem(&self) -> &Problem {
         &self.0
     }

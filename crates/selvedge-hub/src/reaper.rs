@@ -1,8 +1,8 @@
-//! Taking back what is due: leases that were not renewed, offers that were not taken, pauses that are
-//! over. And, slowly, removing what is past its time.
+//! The reaper: expires leases that were not renewed, offers that were not accepted, and pauses that have
+//! ended. It also removes old data in small steps.
 //!
-//! Nothing expires for one period after a start, nor after a moment in which this hub itself stood
-//! still: workers could not have renewed.
+//! Nothing expires for one period after a start, or after a time in which this hub itself was suspended:
+//! workers could not renew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use tokio::time::{Instant, sleep};
 
 use crate::hub::Hub;
 
-/// Rows that one step of retention removes.
+/// Maximum number of rows that one step of the retention removes.
 const PURGE_BATCH: usize = 500;
-/// Between two steps while there is more to remove, and while there is not.
+/// Pause between two steps while there is more to remove, and interval otherwise.
 const PURGE_PAUSE: Duration = Duration::from_millis(200);
 const PURGE_INTERVAL: Duration = Duration::from_mins(10);
 
-/// Sweeps for as long as the hub lives.
+/// Expires deadlines for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let timing = hub.settings.timing;
     let every = (timing.ttl() / 20).clamp(Duration::from_millis(20), Duration::from_secs(1));
@@ -58,7 +58,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
 
 type ClockReading = (Instant, Option<i64>);
 
-/// Whether much more, or much less, time passed by one clock than by the other, or than it should.
+/// Whether much more, or much less, time has passed by one clock than by the other, or than expected.
 fn has_clock_jumped(last: ClockReading, now: ClockReading, ttl: Duration) -> bool {
     let passed = now.0.duration_since(last.0);
     let (Some(before), Some(after)) = (last.1, now.1) else {
@@ -70,7 +70,7 @@ fn has_clock_jumped(last: ClockReading, now: ClockReading, ttl: Duration) -> boo
     by_us > much || by_store.abs_diff(by_us) > much.unsigned_abs()
 }
 
-/// Removes what is past its time, in small steps.
+/// Removes old data in small steps.
 pub(crate) async fn purge_expired(hub: Arc<Hub>) {
     let keep = i64::try_from(hub.settings.retention.as_millis()).unwrap_or(i64::MAX);
     loop {

@@ -1,20 +1,19 @@
-//! What workers said last of the tasks that they are at work on, for whoever opens a task's page. In memory,
-//! bounded, and lost with the hub: it is a view of work that goes on, never evidence. Only the hub that a
-//! worker is connected to hears it.
+//! The latest activity of running tasks, for task pages. It is in memory, bounded, and lost with the hub: it
+//! shows work in progress and is never evidence. Only the hub that a worker is connected to receives it.
 
 use std::collections::{HashMap, VecDeque};
 
 use selvedge_core::model::TaskId;
 use selvedge_core::protocol::ProgressEvent;
 
-/// Events of one task.
+/// Maximum number of events of one task.
 const MAX_EVENTS: usize = 60;
-/// Bytes of text of one task. Invariant: with [`MAX_TASKS`], all of it stays below 8 MiB.
+/// Maximum bytes of text of one task. Invariant: with [`MAX_TASKS`], the total stays below 8 MiB.
 const MAX_TEXT_BYTES: usize = 12 * 1024;
-/// Tasks that are remembered: of more, the one that was silent longest is forgotten.
+/// Maximum number of tasks; beyond it, the task without activity for the longest time is removed.
 const MAX_TASKS: usize = 512;
 
-/// What was said last, by task.
+/// The latest activity by task.
 #[derive(Debug, Default)]
 pub(crate) struct RecentActivity {
     tasks: HashMap<TaskId, TaskActivity>,
@@ -29,7 +28,7 @@ struct TaskActivity {
 }
 
 impl RecentActivity {
-    /// Remembers what a worker says of a task.
+    /// Records a worker's activity in a task.
     pub(crate) fn record(&mut self, task: TaskId, events: &[ProgressEvent]) {
         if !self.tasks.contains_key(&task) && self.tasks.len() >= MAX_TASKS {
             let silent = self.tasks.iter().min_by_key(|(_, told)| told.version);
@@ -45,18 +44,18 @@ impl RecentActivity {
         }
     }
 
-    /// What was said last, the oldest first.
+    /// The latest events, oldest first.
     pub(crate) fn latest(&self, task: TaskId) -> Vec<ProgressEvent> {
         let told = self.tasks.get(&task);
         told.map_or_else(Vec::new, |told| told.events.iter().cloned().collect())
     }
 
-    /// Another number once more was said.
+    /// Version of the activity; increases with every event.
     pub(crate) fn version(&self, task: TaskId) -> u64 {
         self.tasks.get(&task).map_or(0, |told| told.version)
     }
 
-    /// Nobody is at work on it any more.
+    /// Removes a task that is no longer running.
     pub(crate) fn forget(&mut self, task: TaskId) {
         self.tasks.remove(&task);
     }
@@ -65,7 +64,7 @@ impl RecentActivity {
 impl TaskActivity {
     fn push_event(&mut self, event: &ProgressEvent) {
         match event {
-            // A fresh session: what the one before said stands in its transcript.
+            // A new session: the activity of the previous one is in its transcript.
             ProgressEvent::VerificationRetryStart { .. } => {
                 *self = Self {
                     version: self.version,
@@ -95,7 +94,7 @@ impl TaskActivity {
     }
 }
 
-/// Bytes of its text.
+/// Size of its text in bytes.
 fn text_bytes(event: &ProgressEvent) -> usize {
     match event {
         ProgressEvent::VerificationRetryStart { text, .. }

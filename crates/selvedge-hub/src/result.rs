@@ -1,4 +1,4 @@
-//! The result of a task: as its worker handed it in, with what was decided about the task since then.
+//! The result of a task: the worker's result, with later decisions about the task applied.
 
 use selvedge_core::lease::LeaseState;
 use selvedge_core::model::Outcome;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::hub::Hub;
 
-/// The result as JSON; none before the first, and none of a task that goes on after a review.
+/// The result as JSON; `None` before the first result, and for a task that continues after a review.
 pub(crate) async fn load_body(hub: &Hub, view: &TaskView) -> Result<Option<String>, HubStoreError> {
     let lease = &view.row.lease;
     if lease.completion.is_none() {
@@ -19,7 +19,7 @@ pub(crate) async fn load_body(hub: &Hub, view: &TaskView) -> Result<Option<Strin
         .map(|result| apply_later_decisions(result.body, lease, view.row.reason.as_deref())))
 }
 
-/// The same, read; none where another program's worker handed in something else.
+/// The parsed result; `None` if the worker of another program handed in something else.
 pub(crate) async fn load_result(
     hub: &Hub,
     view: &TaskView,
@@ -28,8 +28,8 @@ pub(crate) async fn load_result(
     Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
 }
 
-/// Invariant: a result and its task agree. What a worker handed in stays word for word unless a person's
-/// review or cancellation decided otherwise.
+/// Invariant: a result agrees with its task. The worker's result stays unchanged unless a person's review or
+/// cancellation decided otherwise.
 fn apply_later_decisions(body: String, lease: &LeaseState, reason: Option<&str>) -> String {
     let Some(outcome) = lease.outcome else {
         return body;

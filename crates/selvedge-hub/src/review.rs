@@ -1,5 +1,5 @@
-//! A person's decision, as the run's own journal records it: the journal of the task that is awaiting
-//! review is folded, decided by the machine and appended, so that whoever reads the journal sees how it ended.
+//! Records a review in the run's own journal: the journal of the task that is awaiting review is folded,
+//! decided by the state machine and appended, so that the journal contains how the run ended.
 
 use selvedge_core::lease::{LeaseError, ReviewAction};
 use selvedge_core::machine::{Input, JournalState, decide};
@@ -14,22 +14,22 @@ use crate::hub::Hub;
 use crate::problem::ApiError;
 use crate::run_stats;
 
-/// What a reviewer asks for.
+/// A reviewer's request.
 #[derive(Debug)]
 pub(crate) struct ReviewOrder {
-    /// What they decide.
+    /// The decision.
     pub(crate) review: ReviewAction,
-    /// The name of their token.
+    /// The name of the reviewer's token.
     pub(crate) by: String,
-    /// The name that they gave, where they gave another one.
+    /// The name that the reviewer gave, if it is a different one.
     pub(crate) stated_by: Option<String>,
-    /// Why.
+    /// The reason.
     pub(crate) reason: String,
-    /// The work that they looked at, as far as they named it.
+    /// The attempt that the reviewer saw, as far as it was named.
     pub(crate) named: ReviewTarget,
 }
 
-/// The work that a person has to decide on, while the task awaits review.
+/// The attempt to review, while the task awaits a review.
 pub(crate) async fn target(hub: &Hub, row: &TaskRecord) -> Option<ReviewTarget> {
     if row.lease.state != TaskState::NeedsReview {
         return None;
@@ -46,8 +46,8 @@ fn target_of(row: &TaskRecord, state: Option<&JournalState>) -> ReviewTarget {
     }
 }
 
-/// The change that a decision makes. What it was decided on is read here and compared with what the reviewer
-/// named; the store applies the change only while exactly that is still awaiting review.
+/// The change for a review. Reads the attempt to review and compares it with what the reviewer named; the
+/// store applies the change only while exactly that attempt is still awaiting review.
 pub(crate) async fn change(
     hub: &Hub,
     row: &TaskRecord,
@@ -57,7 +57,7 @@ pub(crate) async fn change(
     if row.lease.state != TaskState::NeedsReview {
         return Err(conflict(&LeaseError::NotAwaitingReview(row.lease.state)));
     }
-    // What a later release wrote cannot be folded here: the decision is in the hub's log alone.
+    // A journal of a later release cannot be folded here: the decision is only in the hub's log.
     let state = run_stats::load_state(hub, row.task_id).await.ok();
     let target = target_of(row, state.as_ref());
     target
@@ -71,7 +71,7 @@ pub(crate) async fn change(
         reason: order.reason,
         target,
     };
-    // A task that waits without a run of its own (another program's worker) is decided all the same.
+    // A task without a run of its own (from another program's worker) can still be reviewed.
     let waits = |state: &&JournalState| {
         let run = state.run.as_ref();
         state.unknown.is_empty() && run.is_some_and(|run| run.review.is_some())
@@ -88,7 +88,7 @@ pub(crate) async fn change(
                 reason: record.reason.clone(),
             };
             let events = decide(state, input).map_err(|illegal| conflict(&illegal))?;
-            // Another attempt is the next worker's to begin; here it is only refused where none is left.
+            // The next worker begins another attempt; here it is only rejected if none is left.
             if order.review == ReviewAction::Retry {
                 Vec::new()
             } else {
@@ -126,6 +126,6 @@ fn envelope(row: &TaskRecord, seq: u64, at: Timestamp, event: Event) -> Value {
         at,
         event,
     };
-    // Maps with names for keys, and numbers: an envelope always has a JSON form.
+    // Contains only maps with string keys and numbers: an envelope always has a JSON form.
     serde_json::to_value(envelope).unwrap_or_default()
 }

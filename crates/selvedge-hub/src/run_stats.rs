@@ -1,5 +1,5 @@
-//! What statistics need of each run: made from its journal when the task ends, kept in the store, and
-//! made anew only where the journal went on. The figures over all of them are the dashboard's.
+//! Statistics of runs: computed from the journal when a task ends, saved in the store, and recomputed only if
+//! the journal has continued. The dashboard computes the figures over all runs.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use tokio::sync::mpsc;
 
 use crate::hub::Hub;
 
-/// Events that are read at once.
+/// Number of events per read.
 const READ_BATCH: usize = 500;
-/// Facts that are kept in one write.
+/// Number of runs whose statistics are saved in one write.
 const WRITE_BATCH: usize = 64;
 
-/// A run as its journal tells it.
+/// Folds the journal of a task's run.
 pub(crate) async fn load_state(hub: &Hub, task: TaskId) -> Result<JournalState, HubStoreError> {
     let (mut state, mut after) = (JournalState::default(), 0);
     loop {
@@ -33,7 +33,7 @@ pub(crate) async fn load_state(hub: &Hub, task: TaskId) -> Result<JournalState, 
     }
 }
 
-/// What is known of every run of a tenant.
+/// The statistics of every run of a tenant.
 pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, HubStoreError> {
     let lines = hub.store().run_stats(tenant.to_owned()).await?;
     let mut facts = Vec::with_capacity(lines.len());
@@ -56,7 +56,7 @@ pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, H
     Ok(facts)
 }
 
-/// What is kept, if it is of the whole journal. What another release wrote may not be readable.
+/// The saved statistics if they include the whole journal. Those of another release may not be readable.
 fn saved_stats(line: &RunStatsRow) -> Option<RunStats> {
     let (seq, body) = line.saved.as_ref()?;
     (*seq == line.event_seq)
@@ -69,7 +69,7 @@ async fn compute_stats(hub: &Hub, task: TaskId) -> Result<Option<RunStats>, HubS
     Ok(state.run.as_ref().map(RunStats::from_run))
 }
 
-/// Of a run that goes on nothing is kept: it would be stale at once.
+/// Statistics of an unfinished run are not saved, because they would be stale at once.
 fn stats_to_save(line: &RunStatsRow, facts: &RunStats) -> Option<NewRunStats> {
     facts.outcome?;
     let body = serde_json::to_string(facts).ok()?;
@@ -80,13 +80,13 @@ async fn save_stats(hub: &Hub, facts: Vec<NewRunStats>) {
     if facts.is_empty() {
         return;
     }
-    // They can be made again.
+    // They can be recomputed.
     if let Err(error) = hub.store().save_run_stats(facts).await {
         tracing::warn!(%error, "cannot keep what statistics need");
     }
 }
 
-/// Makes and keeps the facts of tasks as they end, for as long as the hub lives.
+/// Computes and saves the statistics of tasks as they end, for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let Some(mut ended) = hub.take_ended_tasks() else {
         return;
@@ -100,7 +100,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                 event_seq,
                 saved: None,
             };
-            // What cannot be made now is made when somebody looks.
+            // After an error, the statistics are computed on demand.
             if let Ok(Some(facts)) = compute_stats(&hub, task_id).await {
                 new.extend(stats_to_save(&line, &facts));
             }

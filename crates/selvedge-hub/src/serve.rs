@@ -1,5 +1,5 @@
-//! Serving: the accept loop is our own, so that a slow head, an idle connection, or too many of them,
-//! end here and nowhere else.
+//! The HTTP server. It has its own accept loop, to limit slow request heads, idle connections and the number
+//! of connections.
 
 use std::convert::Infallible;
 use std::io;
@@ -27,11 +27,11 @@ use tower::ServiceExt;
 use crate::hub::Hub;
 use crate::{dispatch, peers, plans, reaper, run_stats};
 
-/// Headers of a request, and bytes of its head.
+/// Maximum number of a request's headers, and maximum size of its head in bytes.
 const MAX_HEADERS: usize = 64;
 const MAX_HEAD_BYTES: usize = 32 * 1024;
 
-/// A hub at work.
+/// A running hub.
 #[derive(Debug)]
 pub struct HubServerHandle {
     stop: watch::Sender<bool>,
@@ -39,9 +39,9 @@ pub struct HubServerHandle {
 }
 
 impl HubServerHandle {
-    /// Stops: no new connections, and what is open ends. What was acknowledged is in the store.
+    /// Stops the hub: accepts no new connections and ends open ones. Acknowledged data is in the store.
     pub async fn stop(self) {
-        // Whoever listened may be gone already.
+        // All receivers may be gone already.
         let _ = self.stop.send(true);
         for task in self.tasks {
             task.abort();
@@ -50,7 +50,7 @@ impl HubServerHandle {
     }
 }
 
-/// Serves `router` at `listener`, and gives out tasks and sweeps beside.
+/// Serves `router` on `listener`, and starts the hub's background tasks.
 pub fn run(
     hub: &Arc<Hub>,
     router: Router,
@@ -85,17 +85,18 @@ async fn accept(
         let (socket, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, most likely: those that are open may end.
+                // Most likely out of file descriptors: open connections may end.
                 tracing::warn!(%error, "cannot accept");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
-        // Small messages go at once; a socket that cannot do that still works.
+        // Sends small messages immediately; the socket also works without this.
         let _ = socket.set_nodelay(true);
         let (router, tls, stopping) = (router.clone(), tls.clone(), stopping.clone());
         let patience = hub.settings.patience;
-        // Whoever reads nothing for that long is cut off: a watcher, a worker, whoever is sent a file.
+        // A client that reads nothing for that long is disconnected, such as a watcher, a worker or a
+        // download.
         let mut socket = Box::pin(TimeoutStream::new(socket));
         socket.as_mut().set_write_timeout_pinned(Some(patience));
         tokio::spawn(async move {
@@ -146,7 +147,8 @@ async fn connection(
         served = &mut serving => served.map_err(io::Error::other),
         _ = stop => {
             serving.as_mut().graceful_shutdown();
-            // What does not end now is cut: a client asks again, a worker connects anew.
+            // Connections that do not end in time are cut: clients repeat their requests and workers
+            // reconnect.
             let _ = timeout(Duration::from_secs(2), serving).await;
             Ok(())
         }

@@ -1,4 +1,4 @@
-//! How one hub behaves: what it fills into tasks, what it allows, and its limits.
+//! Settings of a hub: defaults for tasks, what tasks may request, and limits.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use selvedge_core::lease::LeaseRules;
 use selvedge_core::model::{AgentKind, Budget, StepKind};
 use selvedge_core::protocol::LeaseTiming;
 
-/// What a task gets that says nothing itself, and what it may ask for.
+/// Defaults for tasks, and what tasks may request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskDefaults {
-    /// Attempts beyond the first.
+    /// Maximum number of attempts after the first one.
     pub max_verification_retries: u32,
-    /// 1 to 3.
+    /// The tier, from 1 to 3.
     pub verification_tier: Option<u8>,
-    /// Caps for a whole run.
+    /// Budget of a whole run.
     pub budget: Option<Budget>,
-    /// Agents that a task may name.
+    /// Agents that a task may request.
     pub agents: Vec<String>,
-    /// Kinds of checks that a task may bring.
+    /// Kinds of checks that a task may contain.
     pub checks: Vec<StepKind>,
 }
 
@@ -40,30 +40,30 @@ impl Default for TaskDefaults {
     }
 }
 
-/// All of it.
+/// The settings of a hub.
 #[derive(Debug, Clone)]
 pub struct HubSettings {
-    /// What it calls itself to workers.
+    /// The hub's name, as reported to workers.
     pub name: String,
-    /// How long leases last.
+    /// Periods of leases.
     pub timing: LeaseTiming,
-    /// What tasks get and may ask for.
+    /// Defaults for tasks, and what tasks may request.
     pub defaults: TaskDefaults,
-    /// Names under which it may be asked for (`Host`), with ports where a client names one.
+    /// Accepted host names (`Host` header), with a port if clients send one.
     pub hosts: Vec<String>,
-    /// Whether browsers reach it over TLS, here or at a proxy.
+    /// Whether browsers use TLS, to the hub or to a proxy.
     pub https: bool,
-    /// Bytes of a body that is no chunk of a blob.
+    /// Maximum size in bytes of a request body that is not a chunk of a blob.
     pub body_limit: usize,
-    /// Bytes of a blob.
+    /// Maximum size of a blob in bytes.
     pub blob_limit: u64,
-    /// Connections at a time.
+    /// Maximum number of concurrent connections.
     pub connections: usize,
-    /// Requests a second that one token may make, over a burst of twice as many.
+    /// Maximum requests per second for one token; the burst is twice as large.
     pub requests_per_second: u32,
-    /// How long a client may take over its head, or its body.
+    /// How long a client may take to send its request head, or its body.
     pub patience: Duration,
-    /// How long journals, files and blobs of finished tasks stay.
+    /// How long journals, files and blobs of finished tasks are kept.
     pub retention: Duration,
 }
 
@@ -86,7 +86,7 @@ impl Default for HubSettings {
 }
 
 impl HubSettings {
-    /// The periods of leases as the store keeps them.
+    /// The periods of leases for the store.
     pub fn rules(&self) -> LeaseRules {
         let millis = |period: Duration| i64::try_from(period.as_millis()).unwrap_or(i64::MAX / 4);
         let ttl_ms = millis(self.timing.ttl());

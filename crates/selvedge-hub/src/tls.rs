@@ -1,4 +1,4 @@
-//! Certificates: read once, at the start.
+//! TLS certificates, read once at the start.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// Why certificates cannot be used.
+/// Why the certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or holds none.
+    /// A file cannot be read, or contains no certificate or key.
     #[error("{file}: {reason}")]
     File {
-        /// Which.
+        /// The file.
         file: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// They do not fit each other.
+    /// The certificate and the key do not match.
     #[error("the certificate and its key: {0}")]
     Pair(#[from] rustls::Error),
 }
 
-/// What takes connections over TLS with this chain and key, both in PEM.
+/// Creates a TLS acceptor from this certificate chain and key, both in PEM.
 pub fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
     let told = |file: &Path, reason: String| TlsError::File {
         file: file.display().to_string(),

@@ -1,5 +1,5 @@
-//! What a submitted task must be: read strictly where it matters, with an error for each field, and
-//! lenient as the older design was where it does not.
+//! Validation of submitted tasks: strict where it matters, with an error for each invalid field, and
+//! otherwise as lenient as the older design.
 
 mod subtasks;
 #[cfg(test)]
@@ -15,25 +15,25 @@ use serde_json::Value;
 use crate::problem::ApiError;
 use crate::settings::TaskDefaults;
 
-/// No more than this, whatever is asked for.
+/// Maximum number of retries, whatever a task requests.
 const MAX_RETRIES: u64 = 5;
-/// Bytes of one text of a task.
+/// Maximum size of one text of a task in bytes.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
-/// Checks, labels, outputs of one task.
+/// Maximum number of checks, labels or outputs of one task.
 const MAX_ITEMS: usize = 200;
-/// Unknown fields that a submission's answer names; beyond them it gives their number.
+/// Maximum number of unknown fields that are listed in a response; the rest is only counted.
 const MAX_UNKNOWN_FIELDS: usize = 20;
-/// Characters of an unknown field's path in a warning.
+/// Maximum number of characters of an unknown field's path in a warning.
 const MAX_PATH_CHARS: usize = 100;
 
-/// A task that may be taken in, and what was changed about it.
+/// A valid task, and warnings about changes that were made to it.
 #[derive(Debug)]
 pub(crate) struct ValidatedTask {
     pub(crate) task: Task,
     pub(crate) warnings: Vec<String>,
 }
 
-/// Reads and checks a task, and fills in what the hub says where the task says nothing.
+/// Parses and validates a task, and fills in the hub's defaults.
 pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask, ApiError> {
     let mut value: Value = serde_json::from_slice(body).map_err(|error| {
         ApiError::bad_request(format!("the body is no JSON that can be read: {error}"))
@@ -82,10 +82,10 @@ fn cap_retries(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
     }
 }
 
-/// Warns of fields at any depth that mean nothing: a misspelt cap must not go unnoticed.
+/// Warns of unknown fields at any depth: a misspelt limit must not go unnoticed.
 fn unknown_fields(paths: &[String]) -> Vec<String> {
     let warning = |path: &String| {
-        // What may be absent has a `?` of its own in the path.
+        // Optional fields have an additional `?` in the path.
         let path: String = path
             .replace(".?", "")
             .chars()
@@ -123,7 +123,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
     }
     let requested = requested_agent(task);
     if task.complexity_tier == Some(ComplexityTier::Trivial) && !shell && requested.is_none() {
-        // As the older design had it: the description of a trivial task is no command.
+        // As in the older design, the description of a trivial task is not a command.
         wrong(
             "command",
             "a trivial task is run by the shell, and needs a `command`".to_owned(),

@@ -1,6 +1,6 @@
-//! How many durable no-op tasks a second a hub's store takes in, and carries from claim to completion
-//! with all their rows: begin_run, report, ledger, result, log; in an SQLite file, and in a PostgreSQL
-//! server of its own that syncs its disk. One table for people; it asserts nothing.
+//! Throughput of a hub's store in durable no-op tasks per second: submitting them, and carrying them out from
+//! claim to completion with all their rows (begin_run, report, ledger, result, log); in an SQLite file, and
+//! on a dedicated PostgreSQL server that syncs its disk. Prints a table and asserts nothing.
 //!
 //! `cargo bench --bench hub -- [CLIENTS] [TASKS]`, and `sqlite` or `postgres` for one of them
 #![expect(
@@ -23,7 +23,7 @@ use selvedge_testkit::Postgres;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// Tasks that one claim asks for.
+/// Maximum number of tasks per claim.
 const BATCH: usize = 50;
 
 #[tokio::main]
@@ -90,13 +90,13 @@ async fn work(store: &dyn HubStore, worker: &str) -> usize {
         if granted.is_empty() {
             return done;
         }
-        // A worker that asks for so many has room for them: they run side by side.
+        // The worker has slots for all of them: they run concurrently.
         join_all(granted.iter().map(|granted| carry_out(store, granted))).await;
         done += granted.len();
     }
 }
 
-/// One task, each step after the answer to the one before.
+/// Carries out one task; each step waits for the answer to the previous one.
 async fn carry_out(store: &dyn HubStore, granted: &Assignment) {
     for (seq, step) in (1..).zip(steps()) {
         let change = entry(granted, seq, step);

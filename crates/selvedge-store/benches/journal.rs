@@ -1,6 +1,6 @@
-//! What the journal costs, against the bare minimum on the same disk in the same minute: a file
-//! that is appended to and synced. `cargo bench -p selvedge-store`; the directory can be given as
-//! an argument, since the disk is what is measured.
+//! Cost of the journal compared with the minimum on the same disk at the same time: appending to a file and
+//! syncing it. `cargo bench -p selvedge-store`; the directory can be given as an argument, because the disk
+//! matters.
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -49,7 +49,7 @@ fn batch(run_id: RunId, after: u64, events: Vec<Event>) -> Vec<Envelope> {
         .collect()
 }
 
-/// Three events of a usual size, some 1.5 KB together.
+/// Three events of typical size, some 1.5 KB together.
 fn usual() -> Vec<Event> {
     let reason = || "what the agent said and why it stopped, in a few lines. ".repeat(8);
     vec![
@@ -59,7 +59,7 @@ fn usual() -> Vec<Event> {
     ]
 }
 
-/// Median and 99th percentile of `rounds` goes.
+/// Median and 99th percentile of `rounds` calls.
 fn time(name: &str, rounds: u32, mut go: impl FnMut(u32)) -> Duration {
     let mut times: Vec<_> = (0..rounds)
         .map(|round| {

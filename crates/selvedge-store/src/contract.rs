@@ -1,5 +1,5 @@
-//! What every implementation of [`Journal`] must keep, as tests that know nothing of what is
-//! behind it. An implementation's tests name a [`JournalBackend`] and run the lot:
+//! The contract of every [`Journal`] implementation, as tests that are independent of the implementation. To run them,
+//! an implementation's tests provide a [`JournalBackend`]:
 //!
 //! ```text
 //! selvedge_store::journal_contract!(|| InMyDatabase::fresh());
@@ -39,18 +39,18 @@ pub use random::any_batches_read_back_as_they_were;
 
 use crate::journal::Journal;
 
-/// Where journals of one kind come from. Every value stands for one journal, empty at first.
+/// Opens journals of one implementation. Every value represents one journal, which is empty at first.
 pub trait JournalBackend: Sync {
     /// The implementation under test.
     type Journal: Journal;
 
-    /// Opens this backend's journal, as another program would: each call is a connection of its
-    /// own to the same events.
+    /// Opens this backend's journal, as another program would: each call returns a separate connection to the
+    /// same events.
     fn open(&self) -> Self::Journal;
 }
 
-/// Makes a `#[test]` of every property. The argument is a function that returns a [`JournalBackend`] with
-/// an empty journal.
+/// Generates a `#[test]` for every property. The argument is a function that returns a [`JournalBackend`]
+/// with an empty journal.
 #[macro_export]
 macro_rules! journal_contract {
     ($fresh:expr) => {

@@ -1,31 +1,31 @@
-//! Why the store could not do what it was asked. Conditions that a person can mend have a variant
-//! each; whatever else the database says is passed on in its own words.
+//! Errors of the journal's store. Conditions that a user can fix have their own variants; all other database
+//! errors are passed on unchanged.
 
 use std::io;
 use std::path::PathBuf;
 
 use selvedge_core::model::RunId;
 
-/// A failure of the store. After a failed `append` nothing is known: it may have been made durable
-/// or not, so the caller stops, and whoever goes on reads the journal first.
+/// A failure of the store. After a failed `append` it is unknown whether the events are durable: the caller
+/// must stop, and must read the journal before it continues.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no room for another event.
+    /// The disk is full.
     #[error("the disk that holds the journal is full")]
     DiskFull,
-    /// The journal, or the file system that it lies on, cannot be written.
+    /// The journal or its file system is read-only.
     #[error("the journal cannot be written: it is open for reading only")]
     ReadOnly,
-    /// Another program kept the journal locked for longer than we wait.
+    /// Another program kept the journal locked for longer than the timeout.
     #[error("another program keeps the journal locked")]
     Busy,
-    /// There is no journal in the state directory: nothing has been run yet.
+    /// The state directory contains no journal: nothing has been run yet.
     #[error("there is no journal at {}", path.display())]
     Missing {
-        /// Where it would be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// A later release wrote it.
+    /// The journal was written by a later release.
     #[error(
         "the journal at {} has format {found}, and this program knows formats up to {known}: \
          use the release that wrote it, or a later one",
@@ -39,35 +39,35 @@ pub enum StoreError {
         /// The latest format that this program knows.
         known: usize,
     },
-    /// What is stored cannot be what was written.
+    /// The stored data is not valid.
     #[error("the journal is damaged: {0}")]
     Damaged(String),
-    /// The events handed in do not follow the sequence number that the caller named: a mistake in
-    /// the calling program, found before anything is written.
+    /// The given events do not follow the given sequence number: a bug in the calling program, detected
+    /// before anything is written.
     #[error("event {seq} of run {run} is out of sequence")]
     OutOfSequence {
-        /// The run that is appended to.
+        /// The run to append to.
         run: RunId,
-        /// The number that the misplaced event bears.
+        /// The sequence number of the misplaced event.
         seq: u64,
     },
-    /// An event that has no JSON form.
+    /// An event cannot be encoded as JSON.
     #[error("cannot encode event {seq}")]
     Encode {
-        /// Its number.
+        /// Its sequence number.
         seq: u64,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// The state directory or the file in it.
+    /// The state directory, or a file in it, cannot be opened.
     #[error("cannot open {}", path.display())]
     Open {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Anything else, in the database's words.
+    /// Any other database error.
     #[error("the database refused")]
     Database(#[source] rusqlite::Error),
 }
@@ -88,7 +88,7 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// For a state directory that could not be made, or a file in it that could not be opened.
+    /// Converts an error from creating the state directory or opening a file in it.
     pub(crate) fn opening(path: impl Into<PathBuf>, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull,

@@ -1,12 +1,12 @@
-//! Where the fault tests take hold: points at which a process may be told to die, bugs that may be
-//! planted, and a trace of what a process knows that no database keeps.
+//! Fault injection for the fault tests: points at which a process can be made to die, mutants (bugs that can
+//! be switched on), and a trace of in-memory state that no database stores.
 //!
-//! Without the feature `faults` all of it compiles to nothing; no build that is given away has it. The
-//! variables that it reads are the tests' own: `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a
-//! point, `SELVEDGE_PLANT=BUG` plants a bug, `SELVEDGE_TRACE=FILE` collects the trace, and nobody
-//! dies any more once the file `SELVEDGE_CALM` is there.
+//! Without the feature `faults` all of it compiles to nothing, and no released build has that feature. It
+//! reads the tests' own variables: `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a point,
+//! `SELVEDGE_PLANT=BUG` switches a mutant on, `SELVEDGE_TRACE=FILE` collects the trace, and while the file
+//! `SELVEDGE_CALM` exists no process dies.
 
-/// Every point, by the name with which [`failpoint`] is called there.
+/// Names of all points at which [`failpoint`] is called.
 pub const POINTS: &[&str] = &[
     "hub.start.opened",
     "hub.submit.committed",
@@ -45,7 +45,7 @@ pub const POINTS: &[&str] = &[
     "worker.fenced",
 ];
 
-/// Every bug that [`is_mutant_active`] is asked about: one for each invariant, in their order, and one that only
+/// Names of all mutants for [`is_mutant_active`]: one for each invariant, in their order, and one that only
 /// shows when unsynced writes are lost.
 pub const MUTANTS: &[&str] = &[
     "forget_keys",
@@ -63,7 +63,7 @@ pub const MUTANTS: &[&str] = &[
     "no_sync",
 ];
 
-/// A marked point is passed.
+/// Passes a fault point: the process dies here if the tests have chosen this point.
 #[inline]
 pub fn failpoint(point: &'static str) {
     #[cfg(feature = "faults")]
@@ -72,7 +72,7 @@ pub fn failpoint(point: &'static str) {
     let _ = point;
 }
 
-/// Whether a bug is planted: never, without the feature.
+/// Whether a mutant is switched on; always false without the feature.
 #[inline]
 pub fn is_mutant_active(bug: &'static str) -> bool {
     #[cfg(feature = "faults")]
@@ -84,7 +84,7 @@ pub fn is_mutant_active(bug: &'static str) -> bool {
     }
 }
 
-/// Tells the tests what this process knows: a JSON object.
+/// Writes a JSON object about this process's state to the trace.
 #[inline]
 pub fn trace(told: impl FnOnce() -> serde_json::Value) {
     #[cfg(feature = "faults")]
@@ -93,7 +93,7 @@ pub fn trace(told: impl FnOnce() -> serde_json::Value) {
     let _ = told;
 }
 
-/// The same, to be told later: nothing, without the feature.
+/// Prepares a trace entry that is written later; `None` without the feature.
 #[inline]
 pub fn draft_trace(told: impl FnOnce() -> serde_json::Value) -> Option<serde_json::Value> {
     cfg!(feature = "faults").then(told)
@@ -160,8 +160,8 @@ mod at_work {
         let now = clock_gettime(ClockId::Monotonic);
         told["at_us"] = Value::from(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000);
         told["pid"] = Value::from(std::process::id());
-        // One write, so that lines of several threads do not mix; a trace that cannot be kept is missed
-        // by whoever reads it.
+        // Written by one call, so that lines of several threads do not mix. A failure is ignored here: the
+        // reader of the trace notices the missing line.
         let _ = file.write_all(format!("{told}\n").as_bytes());
     }
 }

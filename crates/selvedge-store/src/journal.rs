@@ -1,5 +1,5 @@
-//! The journal's contract. What every implementation must keep is written here, and tested once
-//! for all of them by the contract suite.
+//! The journal's contract. Its requirements for every implementation are documented here and tested by the
+//! contract suite.
 
 use std::path::PathBuf;
 
@@ -9,36 +9,36 @@ use crate::error::StoreError;
 use crate::run_name::RunMatch;
 use crate::summary::RunSummary;
 
-/// What became of an [`append`](Journal::append).
+/// The result of an [`append`](Journal::append).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a fenced writer has lost the run and must stop"]
 pub enum AppendOutcome {
     /// All events are durable.
     Committed,
-    /// Nothing was written: the journal is not where the writer believes it to be, because another
-    /// one has taken the run over.
+    /// Nothing was written: the journal does not end where the writer expects, because another writer has
+    /// taken over the run.
     Fenced {
         /// The last event's sequence number, 0 when there is none.
         actual_seq: u64,
     },
 }
 
-/// Which runs a list shows; the default shows all.
+/// A filter of a list of runs; the default shows all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunFilter {
     /// Only runs in this directory.
     pub workspace: Option<PathBuf>,
     /// Only runs of this task.
     pub task: Option<TaskId>,
-    /// Only runs that are over, or only those that are not.
+    /// Only finished runs (`true`), or only others (`false`).
     pub finished: Option<bool>,
 }
 
 /// The append-only log of all runs.
 pub trait Journal {
-    /// Appends events to a run, all of them or none, and returns once they are durable.
-    /// `expected_seq` is the sequence number of the last event that the writer knows, 0 for none;
-    /// the events must be numbered from there without gaps, and bear the run's id.
+    /// Appends events to a run, all of them or none, and returns once they are durable. `expected_seq` is the
+    /// sequence number of the last event that the writer knows, 0 for none. The events must have the run's id
+    /// and be numbered from there without gaps.
     fn append(
         &self,
         run: RunId,
@@ -49,8 +49,8 @@ pub trait Journal {
     /// At most `limit` of a run's events after `after_seq`, in order.
     fn page(&self, run: RunId, after_seq: u64, limit: usize) -> Result<Vec<Envelope>, StoreError>;
 
-    /// At most `limit` runs, the newest first (by id: run ids are UUIDv7). `before` is the last
-    /// run of the page before this one.
+    /// At most `limit` runs, newest first (by id: run ids are UUIDv7). `before` is the last run of the
+    /// previous page.
     fn runs(
         &self,
         filter: &RunFilter,
@@ -61,11 +61,11 @@ pub trait Journal {
     /// The summary of one run.
     fn summary(&self, run: RunId) -> Result<Option<RunSummary>, StoreError>;
 
-    /// Which run a person means: a whole id, at least four hexadecimal digits from its start or
-    /// its end (hyphens and case do not matter), or `last` or `@` for the newest.
+    /// Finds a run by a name: its whole id, at least four hexadecimal digits from the id's start or end
+    /// (hyphens and case do not matter), or `last` or `@` for the newest run.
     fn find(&self, name: &str) -> Result<RunMatch, StoreError>;
 
-    /// Makes all summaries anew from the events, which alone are the truth.
+    /// Rebuilds all summaries from the events, which are the only source of truth.
     fn rebuild(&self) -> Result<(), StoreError>;
 
     /// A run's events after `after_seq`, all at once.
@@ -73,8 +73,8 @@ pub trait Journal {
         self.events(run, after_seq).collect()
     }
 
-    /// A run's events after `after_seq`, a page at a time: for journals of any length. No lock is
-    /// held between two pages, and events appended meanwhile are seen.
+    /// Reads a run's events after `after_seq` in pages, for journals of any length. No lock is held between
+    /// pages, and events that are appended meanwhile are included.
     fn events(&self, run: RunId, after_seq: u64) -> EventIter<'_, Self> {
         EventIter {
             journal: self,
@@ -96,7 +96,7 @@ pub struct EventIter<'a, J: ?Sized> {
     is_done: bool,
 }
 
-/// Events read at once: enough to make the query's cost vanish, few enough to bound the memory.
+/// Events per page: large enough that the cost of a query does not matter, small enough to bound the memory.
 const PAGE_EVENTS: usize = 128;
 
 impl<J: Journal + ?Sized> Iterator for EventIter<'_, J> {

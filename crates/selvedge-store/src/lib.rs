@@ -1,7 +1,7 @@
-//! What Selvedge remembers. [`Journal`] is the append-only log of every run and the only source of
-//! truth; [`SqliteJournal`] keeps it in one file. Everything here is synchronous: a caller gives a
-//! journal one thread of its own, and nothing here may know what a run's events *mean* beyond the
-//! few facts that a list of runs shows ([`RunSummary`]).
+//! Storage of runs. [`Journal`] is the append-only log of every run and the only source of truth;
+//! [`SqliteJournal`] stores it in one file. Everything here is synchronous: a caller uses a dedicated thread
+//! for a journal. Nothing here may interpret a run's events beyond the few facts that a list of runs shows
+//! ([`RunSummary`]).
 
 #[cfg(feature = "contract")]
 pub mod contract;

@@ -1,9 +1,9 @@
-//! What a worker owes its hub: the tasks that it holds, their journals, and the entries that the hub has
-//! not acknowledged, in one SQLite file.
+//! A worker's outbox: its held tasks, their journals, and the entries that the hub has not acknowledged, in
+//! one SQLite file.
 //!
-//! Invariant: an event and the entry that bears it become durable together, before anything follows from
-//! them, and an entry goes only once the hub has said that it is durable there. So a worker that is killed
-//! at any moment finds what it had said, and says it again.
+//! Invariant: an event and the entry that contains it become durable together, before anything depends on
+//! them. An entry is removed only once the hub has acknowledged it as durable. A worker that is killed at any
+//! moment therefore finds its unacknowledged entries and sends them again.
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,18 +28,18 @@ pub struct Outbox {
 /// A task that the worker holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldTask {
-    /// The offer, as JSON.
+    /// The assignment, as JSON.
     pub assign: String,
-    /// The last entry that was written down.
+    /// The last stored entry.
     pub last_seq: u64,
-    /// The attempt that is open; 0 for none.
+    /// The number of the open attempt; 0 for none.
     pub run_number: u32,
 }
 
-/// An entry on its way.
+/// An entry that waits for its acknowledgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxEntry {
-    /// Its place in the stream of its grant.
+    /// Its number in the stream of its lease.
     pub seq: u64,
     /// The message, as JSON.
     pub message: String,
@@ -48,10 +48,10 @@ pub struct OutboxEntry {
 }
 
 impl Outbox {
-    /// Opens the outbox in a directory that exists, and makes it if need be.
+    /// Opens the outbox in an existing directory; creates the file if it is missing.
     ///
     /// # Errors
-    /// It cannot be read or written, or a later release wrote it.
+    /// The file cannot be read or written, or a later release wrote it.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let path = directory.join(FILE);
         let db = Connection::open(&path)?;
@@ -77,7 +77,7 @@ impl Outbox {
         Ok(outbox)
     }
 
-    /// Takes a task: what it had been under an earlier grant is forgotten.
+    /// Adds a task; data of an earlier lease of the task is removed.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -91,7 +91,7 @@ impl Outbox {
         Ok(transaction.commit()?)
     }
 
-    /// All tasks that are held.
+    /// All held tasks.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -109,8 +109,9 @@ impl Outbox {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Appends events that follow `after`, and the entries that bear them, and returns once all of it is
-    /// durable; `false` when the task is not held under that grant any more, or its journal is elsewhere.
+    /// Appends events that follow `after` and the entries that contain them, and returns once everything is
+    /// durable. Returns `false` if the task is no longer held under this lease, or its journal does not end
+    /// at `after`.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -173,7 +174,7 @@ impl Outbox {
         .collect()
     }
 
-    /// At most `limit` entries of a grant from `seq` on, in order.
+    /// At most `limit` entries of a lease from `seq` on, in order.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -200,7 +201,7 @@ impl Outbox {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The hub has everything of a grant up to and including `seq`.
+    /// Records that the hub has acknowledged everything of a lease up to and including `seq`.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -212,7 +213,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// The task is held no longer.
+    /// Removes a task that is no longer held.
     ///
     /// # Errors
     /// See [`StoreError`].

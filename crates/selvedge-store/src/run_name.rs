@@ -1,23 +1,23 @@
-//! How people name a run: by a piece of its id, or as the newest one.
+//! Names of runs: a fragment of the id, or a name for the newest run.
 
 use selvedge_core::model::RunId;
 
-/// What a name stands for.
+/// The runs that a name matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunMatch {
-    /// This run, and no other.
+    /// Exactly one run.
     Run(RunId),
-    /// Several; the newest ten of them, newest first.
+    /// Several runs; the newest ten of them, newest first.
     Ambiguous(Vec<RunId>),
-    /// No run, or no name: fewer than four digits, or other than hexadecimal ones.
+    /// No run, or an invalid name: fewer than four digits, or characters that are not hexadecimal digits.
     Nothing,
 }
 
 impl RunMatch {
-    /// How many candidates an ambiguous name lists.
+    /// Maximum number of candidates that are listed for an ambiguous name.
     pub(crate) const MAX_CANDIDATES: usize = 10;
 
-    /// From the runs that a name fits, newest first.
+    /// Converts the matching runs, newest first.
     pub(crate) fn from_candidates(runs: Vec<RunId>) -> Self {
         match runs.as_slice() {
             [] => Self::Nothing,
@@ -27,18 +27,18 @@ impl RunMatch {
     }
 }
 
-/// A name as typed.
+/// A parsed name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RunName {
     Newest,
-    /// Digits of an id, in lower case, hyphenated as an id that starts, or ends, with them is.
+    /// Digits of an id in lower case, hyphenated as at the start, and as at the end, of an id.
     Fragment {
         start: String,
         end: String,
     },
 }
 
-/// Digits of an id, and in front of which of them a hyphen stands.
+/// Number of digits in an id, and the digits that a hyphen precedes.
 const DIGITS: usize = 32;
 const HYPHENS: [usize; 4] = [8, 12, 16, 20];
 
@@ -62,7 +62,7 @@ impl RunName {
     }
 }
 
-/// The digits as they stand in an id from its digit `at` on.
+/// Adds hyphens to the digits of an id from its digit `at` on.
 fn hyphenated(digits: &str, at: usize) -> String {
     let mut text = String::with_capacity(digits.len() + HYPHENS.len());
     for (place, digit) in (at..).zip(digits.chars()) {

@@ -26,23 +26,24 @@ pub struct SqliteJournal {
 }
 
 impl SqliteJournal {
-    /// Opens the journal of a state directory, and makes both, for this user alone, if need be.
+    /// Opens the journal of a state directory; creates both with access for this user only if they are
+    /// missing.
     pub fn open(state_directory: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             db: open::open_for_writing(state_directory)?,
         })
     }
 
-    /// Opens the journal only to look at it: nothing is made, and a journal of an older format is
-    /// left to whoever writes next ([`StoreError::Missing`] where there is none).
+    /// Opens the journal read-only. Creates nothing ([`StoreError::Missing`] if there is no journal); only a
+    /// journal of an older format is migrated first.
     pub fn open_to_read(state_directory: &Path) -> Result<Self, StoreError> {
         Ok(Self {
             db: open::open_for_reading(state_directory)?,
         })
     }
 
-    /// A transaction that holds the write lock from its beginning: one that upgraded later could
-    /// find that what it read is no longer so.
+    /// Begins a transaction that holds the write lock from its beginning: with a later upgrade, the data that
+    /// it read could already be outdated.
     fn begin(&self) -> Result<Transaction<'_>, StoreError> {
         Ok(Transaction::new_unchecked(
             &self.db,
@@ -118,7 +119,7 @@ impl Journal for SqliteJournal {
     }
 }
 
-/// The run's summary with the events that were just inserted after `expected_seq`.
+/// The run's summary including the events that were just inserted after `expected_seq`.
 fn summarise(
     db: &Connection,
     run: RunId,
@@ -129,7 +130,7 @@ fn summarise(
         Some((first, rest)) if expected_seq == 0 => (RunSummary::from_first_event(first), rest),
         _ => match runs::get(db, run)? {
             Some(summary) if summary.last_seq == expected_seq => (summary, events),
-            // Derived data that is missing or behind is made anew, not trusted.
+            // A missing or outdated summary is recomputed.
             _ => return fold(db, run),
         },
     };
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn acknowledged_means_synced() {
         let directory = tempfile::tempdir().unwrap();
-        // The second opening finds what the first one made.
+        // The second opening finds the database that the first one created.
         for _ in 0..2 {
             let journal = SqliteJournal::open(directory.path()).unwrap();
             let setting = |name: &str| -> String {

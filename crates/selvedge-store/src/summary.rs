@@ -1,5 +1,5 @@
-//! What a list of runs shows of each, folded from the run's events. It is derived: a store keeps it
-//! beside the events so that a list of ten thousand runs is quick, and can make it anew from them.
+//! Summaries of runs for lists, folded from their events. They are derived data: a store keeps them beside
+//! the events to list ten thousand runs quickly, and can rebuild them.
 
 use std::path::PathBuf;
 
@@ -9,39 +9,38 @@ use selvedge_core::model::{
 };
 use serde::Serialize;
 
-/// How a run stands, as its journal knows. Whether a program is at work on an open run right now is
-/// not the journal's to say: the run's lock says it.
+/// The status of a run according to its journal. It does not show whether a program is working on an open run
+/// right now: the run's lock does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "standing")]
 pub enum RunStatus {
-    /// Under way, or cut off without a word.
+    /// In progress, or interrupted without a final event.
     Open,
-    /// Stopped for now, in order.
+    /// Suspended in an orderly way.
     Suspended,
-    /// A person has to decide.
+    /// Awaiting a review.
     AwaitingReview,
-    /// Over.
+    /// Finished.
     Finished {
-        /// How it ended.
+        /// The outcome.
         outcome: Outcome,
     },
 }
 
-/// What was asked for, from the frozen specification.
+/// The head of a task, from the frozen specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TaskHead {
     /// The task.
     pub task_id: TaskId,
-    /// Directory of the work.
+    /// The workspace.
     pub workspace: PathBuf,
-    /// The first line of the description that says anything, cut to [`TaskHead::MAX_DESCRIPTION_CHARS`]
-    /// characters.
+    /// The first non-empty line of the description, cut to [`TaskHead::MAX_DESCRIPTION_CHARS`] characters.
     pub description: String,
-    /// The agent's name; of a plan `plan`.
+    /// The agent's name; `plan` for a plan.
     pub agent: String,
-    /// Attempts that may be charged; of a plan its subtasks.
+    /// Maximum number of attempts; for a plan, the number of its subtasks.
     pub max_attempts: u32,
-    /// The plan that it is a part of.
+    /// The plan that contains it.
     pub part_of: Option<ParentPlan>,
 }
 
@@ -56,23 +55,23 @@ pub struct RunSummary {
     pub created_at: Timestamp,
     /// When its last event was appended.
     pub updated_at: Timestamp,
-    /// What was asked for; absent when a later release wrote it in a form that is not understood.
+    /// The task; absent if a later release wrote it in a form that this program cannot read.
     #[serde(flatten)]
     pub task: Option<TaskHead>,
-    /// Attempts begun; of a plan its subtasks.
+    /// Number of attempts begun; for a plan, of its subtasks.
     pub attempts: u32,
-    /// How it stands.
+    /// The run's status.
     #[serde(flatten)]
     pub standing: RunStatus,
-    /// What its sessions have cost so far.
+    /// The cost of its sessions so far.
     pub cost: Cost,
-    /// Whether a session was started whose end, and cost, is not known yet.
+    /// Whether a session was started whose end and cost are not known yet.
     #[serde(skip)]
     pub session_open: bool,
 }
 
 impl TaskHead {
-    /// Longest description in a list, in characters.
+    /// Maximum length of a description in a list, in characters.
     pub const MAX_DESCRIPTION_CHARS: usize = 120;
 
     fn of(spec: &RunSpec) -> Self {
@@ -105,7 +104,7 @@ fn first_line(description: &str) -> String {
 }
 
 impl RunSummary {
-    /// The summary of a run whose first event this is.
+    /// Creates the summary from the run's first event.
     pub fn from_first_event(first: &Envelope) -> Self {
         let mut summary = Self {
             run_id: first.run_id,
@@ -122,7 +121,7 @@ impl RunSummary {
         summary
     }
 
-    /// Takes the run's next event into account.
+    /// Applies the run's next event.
     pub fn apply_event(&mut self, next: &Envelope) {
         self.last_seq = next.seq;
         self.updated_at = next.at;
@@ -134,8 +133,8 @@ impl RunSummary {
             Event::PlanCreated { plan } => self.task = Some(TaskHead::of_plan(plan)),
             Event::SubtaskBegan { .. } => self.attempts += 1,
             Event::SubtaskEnded { end, .. } => self.cost = self.cost + end.cost,
-            // What costs money is started before it is done. A judgement that was cut off is begun
-            // anew, and nobody knows what it had cost by then.
+            // Effects that cost money are recorded before they start. An interrupted judgement is repeated,
+            // and the cost of the interrupted one is unknown.
             Event::EffectStarted { .. } => {
                 if self.session_open {
                     self.cost = self.cost + Cost::UNKNOWN;
@@ -155,8 +154,7 @@ impl RunSummary {
                 closing: AttemptEnd::Interrupted,
                 ..
             } if self.session_open => {
-                // It was cut off and nobody knows what it had cost by then: the sum stays as a
-                // lower bound and says so.
+                // The cost of the interrupted session is unknown: the sum becomes a lower bound.
                 self.session_open = false;
                 self.cost = self.cost + Cost::UNKNOWN;
             }

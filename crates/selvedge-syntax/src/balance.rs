@@ -1,8 +1,8 @@
-//! C and C++: brackets that match, literals, comments and `#if`s that end.
+//! C and C++: checks that brackets match and that literals, comments and `#if`s are closed.
 //!
-//! No more can be said of one file alone: what its words mean is decided by macros in others. Where
-//! the branches of an `#if` open and close differently, or macros hold brackets that do not match,
-//! even that is not certain.
+//! Nothing more can be decided from one file alone, because macros in other files decide the meaning of its
+//! words. Even bracket matching is uncertain where the branches of an `#if` open and close differently, or
+//! where macros contain unmatched brackets.
 
 use crate::position::error_at_offset;
 use crate::{SyntaxError, SyntaxVerdict};
@@ -11,7 +11,7 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     let mut reader = BracketScanner::new(text);
     match reader.read() {
         Ok(()) => SyntaxVerdict::Parses,
-        // Files that others include in pieces include nothing themselves.
+        // Files that are meant to be included as fragments contain no includes themselves.
         Err(fault) if !reader.includes => {
             SyntaxVerdict::Unsure(fault, "it may be a piece of another file")
         }
@@ -26,13 +26,13 @@ struct BracketScanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Brackets that are open: what closes them, and where they stand.
+    /// Open brackets: the byte that closes each, and its position.
     open: Vec<(u8, usize)>,
-    /// The `#if`s that are open: where, and how many brackets were open before.
+    /// Open `#if`s: the position of each, and how many brackets were open before it.
     conditions: Vec<(usize, usize)>,
-    /// Whether it includes others.
+    /// Whether the file includes other files.
     includes: bool,
-    /// Whether the preprocessor may be to blame.
+    /// Whether an error may be caused by the preprocessor.
     doubtful: bool,
 }
 
@@ -149,7 +149,7 @@ impl<'a> BracketScanner<'a> {
         }
     }
 
-    /// To the end of the line, and of those that continue it.
+    /// Skips to the end of the line, including continuation lines.
     fn skip_line(&mut self) {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {
@@ -161,7 +161,7 @@ impl<'a> BracketScanner<'a> {
         }
     }
 
-    /// A string ends on its line, but for raw ones.
+    /// Skips a string. Only raw strings may span lines.
     fn skip_string(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
         self.at += 1;
@@ -180,7 +180,8 @@ impl<'a> BracketScanner<'a> {
         Err(error_at_offset(self.text, start, "this string never ends"))
     }
 
-    /// A character; an apostrophe that begins none is let be: inside `#if 0` there may be prose.
+    /// Skips a character literal. An apostrophe that does not begin one is ignored: `#if 0` may contain
+    /// prose.
     fn skip_character(&mut self) {
         let end = self.bytes.get(self.at + 1..).unwrap_or_default();
         let mut length = 0;
@@ -199,7 +200,7 @@ impl<'a> BracketScanner<'a> {
         self.at += 1;
     }
 
-    /// A name or a number, with its apostrophes; or the prefix of a raw string.
+    /// Skips a name or a number with its apostrophes, or the prefix of a raw string.
     fn skip_word(&mut self) {
         let start = self.at;
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -234,7 +235,7 @@ impl<'a> BracketScanner<'a> {
         }
     }
 
-    /// A line of the preprocessor: conditions are followed, everything else in it is let be.
+    /// Reads a preprocessor line: conditions are tracked, everything else is ignored.
     fn read_directive(&mut self) -> Result<(), SyntaxError> {
         let start = self.at;
         self.skip_directive_line();
@@ -247,7 +248,7 @@ impl<'a> BracketScanner<'a> {
         match word.as_str() {
             "if" | "ifdef" | "ifndef" => self.conditions.push((start, self.open.len())),
             "else" | "elif" | "elifdef" | "elifndef" => match self.conditions.last() {
-                // Each branch begins as the first did; what it leaves open may differ.
+                // Each branch begins with the brackets of the first; what it leaves open may differ.
                 Some((_, before)) => {
                     self.doubtful |= self.open.len() != *before;
                     self.open.truncate(*before);
@@ -281,7 +282,7 @@ impl<'a> BracketScanner<'a> {
         Ok(())
     }
 
-    /// As [`BracketScanner::skip_line`], but a comment may go on beyond the line.
+    /// Like [`BracketScanner::skip_line`], but a comment may continue beyond the line.
     fn skip_directive_line(&mut self) {
         while let Some(&byte) = self.bytes.get(self.at) {
             match byte {

@@ -1,5 +1,5 @@
-//! CSV. Almost any text is some CSV, so little is certain: a quoted field that never ends swallows
-//! all that follows. Rows of unequal length are only worth a note.
+//! CSV. Almost any text is valid CSV, so little is certain: only a quoted field that never ends, which
+//! swallows the rest of the file. Rows of unequal length are only [`SyntaxVerdict::Unsure`].
 
 use csv_core::{ReadRecordResult, Reader};
 
@@ -10,7 +10,7 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     let mut rows = RowLengths::default();
     if let Some(line) = rows.read(text) {
         let fault = error_at(line, 1, "a quoted field is never closed");
-        // Comments, and quotes that are no more than text, have quotes of their own.
+        // Comments, and quotes that are plain text, may contain unbalanced quotes.
         return if text.contains("\"\n") || text.contains("\"\r") || text.contains("\",") {
             SyntaxVerdict::Broken(fault)
         } else {
@@ -26,17 +26,17 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     }
 }
 
-/// What is seen of the rows.
+/// Lengths of the rows.
 #[derive(Default)]
 struct RowLengths {
     /// Fields of the first row.
     first: usize,
-    /// The line of the first row that has another number of fields, and how many.
+    /// The line of the first row with a different number of fields, and that number.
     ragged: Option<(usize, usize)>,
 }
 
 impl RowLengths {
-    /// Reads all rows; the line of the last one, if the text ends within a quoted field of it.
+    /// Reads all rows. Returns the line of the last one if the text ends within one of its quoted fields.
     fn read(&mut self, text: &str) -> Option<usize> {
         let mut reader = Reader::new();
         let (mut output, mut ends) = ([0; 4096], [0; 256]);

@@ -1,14 +1,15 @@
-//! Examples in the documentation of Python sources, which run as tests: a source with the examples of another version.
+//! Doctests of Python sources: merges the examples of one version into the source of another.
 //!
-//! Docstrings are found by indentation and by where strings and brackets end, without parsing statements.
+//! Docstrings are found by indentation and by the ends of strings and brackets, without parsing statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Begins a line that runs.
+/// Begins a line of an example that is executed.
 const PROMPT: &str = ">>>";
 
-/// The source `after` with the examples of `before`; `None` where they belong to a definition that is gone.
+/// Returns the source `after` with the examples of `before`; `None` where they belong to a definition that
+/// was removed.
 pub(crate) fn merge(before: &str, after: &str) -> Option<String> {
     if !before.contains(PROMPT) && !after.contains(PROMPT) {
         return Some(after.to_owned());
@@ -23,7 +24,7 @@ pub(crate) fn merge(before: &str, after: &str) -> Option<String> {
             .map_or("", |range| &before[range.clone()]);
         match (examples(original), examples(now)) {
             (originals, now) if originals == now => {}
-            // An example that was added is not run.
+            // Added examples are not run.
             (originals, _) if originals.is_empty() => {
                 edits.push((range.clone(), now.replace(PROMPT, "> >")));
             }
@@ -50,7 +51,7 @@ pub(crate) fn merge(before: &str, after: &str) -> Option<String> {
     Some(merged)
 }
 
-/// The lines of a docstring that run, and those that say what they print.
+/// The executed lines of a docstring, and the lines with their expected output.
 fn examples(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     let lines = text.lines().map(str::trim).filter(|line| {
@@ -60,11 +61,11 @@ fn examples(text: &str) -> Vec<&str> {
     lines.collect()
 }
 
-/// The docstrings of a source, by the path of what they document: empty for the module.
+/// The docstrings of a source, by the path of the documented item; the module's path is empty.
 #[derive(Debug, Default)]
 struct Docstrings<'a> {
     texts: BTreeMap<String, Range<usize>>,
-    /// Where the body of each definition begins, and how far it is indented.
+    /// Start and indentation of each definition's body.
     bodies: BTreeMap<String, (usize, &'a str)>,
 }
 
@@ -72,7 +73,7 @@ impl<'a> Docstrings<'a> {
     fn parse(text: &'a str) -> Self {
         let mut found = Self::default();
         let mut seen = BTreeSet::new();
-        // Headers of definitions: how far they are indented, and their paths.
+        // Headers of definitions: indentation and path.
         let mut scopes: Vec<(usize, String)> = Vec::new();
         let mut opened = Some(String::new());
         for line in logical_lines(text) {
@@ -87,7 +88,7 @@ impl<'a> Docstrings<'a> {
             if let Some(name) = defined_name(&text[line.start..line.end]) {
                 let above = scopes.last().map_or("", |(_, path)| path);
                 let mut path = format!("{above}.{name}");
-                // Overloads, and definitions in branches.
+                // Overloads and definitions in branches share a path.
                 while !seen.insert(path.clone()) {
                     path.push('\'');
                 }
@@ -99,14 +100,14 @@ impl<'a> Docstrings<'a> {
     }
 }
 
-/// A statement's lines, without the indentation before the first.
+/// The lines of a statement, without the indentation before the first.
 struct LogicalLine {
     start: usize,
     end: usize,
     indent: usize,
 }
 
-/// Statements that begin a line; comments and empty lines are none.
+/// Statements that begin a line, without comments and empty lines.
 fn logical_lines(text: &str) -> Vec<LogicalLine> {
     let bytes = text.as_bytes();
     let mut lines = Vec::new();
@@ -130,7 +131,7 @@ fn logical_lines(text: &str) -> Vec<LogicalLine> {
     lines
 }
 
-/// Where the line break is that ends a statement.
+/// Position of the line break that ends a statement.
 fn statement_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start;
     let mut depth = 0_usize;
@@ -153,7 +154,8 @@ fn statement_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// Where a string ends that begins with the quote at `start`; one that is not closed ends with its line, or the text.
+/// Position of the end of the string whose quote is at `start`. An unclosed string ends with its line or the
+/// text.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let quote = bytes[start];
     let is_long = bytes[start..].starts_with(&[quote; 3]);
@@ -171,7 +173,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The string that a statement is, if it is nothing else.
+/// The string, if the statement consists of nothing else.
 fn string_of(text: &str, line: &LogicalLine) -> Option<Range<usize>> {
     let statement = &text[line.start..line.end];
     let prefix = statement.find(['"', '\''])?;
@@ -181,7 +183,7 @@ fn string_of(text: &str, line: &LogicalLine) -> Option<Range<usize>> {
     (is_plain && (rest.is_empty() || rest.starts_with('#'))).then_some(line.start..end)
 }
 
-/// The name of a function or class whose header a statement is, if its body follows on other lines.
+/// The name of the function or class, if the statement is a header whose body follows on other lines.
 fn defined_name(statement: &str) -> Option<&str> {
     let statement = statement
         .strip_prefix("async ")

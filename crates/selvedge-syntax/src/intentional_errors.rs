@@ -1,11 +1,11 @@
-//! Reasons to doubt that a file that does not parse is meant to: templates, whose placeholders are
-//! filled in before anybody parses them, and files that are broken on purpose, for tests.
+//! Reasons to doubt a syntax error: templates, whose placeholders are filled in before the file is parsed,
+//! and files that are broken on purpose, for tests.
 
 use std::path::Path;
 
 use crate::{FileLanguage, SyntaxError};
 
-/// Folders of templates, and of what is generated from them by filling in.
+/// Folders of templates and of files generated from templates.
 const TEMPLATE_FOLDERS: [&str; 11] = [
     "templates",
     "template",
@@ -20,7 +20,7 @@ const TEMPLATE_FOLDERS: [&str; 11] = [
     "archetype-resources",
 ];
 
-/// Folders of what tests are fed with.
+/// Folders of test data.
 const TEST_DATA_FOLDERS: [&str; 24] = [
     "fixtures",
     "fixture",
@@ -48,7 +48,7 @@ const TEST_DATA_FOLDERS: [&str; 24] = [
     "ui",
 ];
 
-/// Parts of names that say that a file is broken.
+/// Parts of file names that mark a file as broken.
 const BROKEN_NAME_PARTS: [&str; 10] = [
     "invalid",
     "broken",
@@ -62,10 +62,10 @@ const BROKEN_NAME_PARTS: [&str; 10] = [
     "unparsable",
 ];
 
-/// What begins a placeholder of a template language, where nothing else begins so.
+/// Beginnings of template placeholders that mean nothing else.
 const PLACEHOLDERS: [&str; 4] = ["{{", "{%", "<%", "<?php"];
 
-/// Why an error may be none; nothing where it stands.
+/// The reason why a syntax error may be intended, if there is one.
 pub fn reason_to_doubt(
     language: FileLanguage,
     path: &Path,
@@ -106,8 +106,8 @@ pub fn reason_to_doubt(
     None
 }
 
-/// In data they may stand anywhere; in code the line that does not parse, or the one before it, must
-/// hold them, because code is full of braces.
+/// In data, placeholders count anywhere. In code they must be on the line of the error or the line before it,
+/// because code is full of braces.
 fn has_placeholders(language: FileLanguage, text: &str, fault: &SyntaxError) -> bool {
     if language.is_data() {
         return PLACEHOLDERS.iter().any(|mark| text.contains(mark));
@@ -126,7 +126,8 @@ fn has_placeholders(language: FileLanguage, text: &str, fault: &SyntaxError) -> 
     })
 }
 
-/// `{{ name }}` or `${{name}}`, but no more than a name: not what JSX and initializers have.
+/// Whether the line has a placeholder that holds only a name: `{{ name }}` or `${{name}}`. JSX and
+/// initializers hold more.
 fn has_named_placeholder(line: &str) -> bool {
     line.split("{{").skip(1).any(|rest| {
         rest.split_once("}}").is_some_and(|(name, _)| {

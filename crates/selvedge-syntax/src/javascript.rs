@@ -1,7 +1,7 @@
 //! JavaScript and TypeScript, with JSX or without.
 //!
-//! What a `.js` file is, only its readers know: a module or a script, with JSX, with types that
-//! some step strips. It parses if it does as any of these.
+//! The name of a `.js` file does not decide how it is read: as a module or a script, with JSX, with types
+//! that a build step strips. A file parses if it parses as any of these.
 
 use oxc_allocator::Allocator;
 use oxc_parser::{ParseOptions, Parser};
@@ -25,7 +25,7 @@ pub(crate) fn parse(name: &str, text: &str) -> SyntaxVerdict {
     SyntaxVerdict::Broken(error)
 }
 
-/// What the name means in the first place, and what it may mean besides.
+/// The source type that the name means first, and the alternatives.
 fn source_types(name: &str) -> (SourceType, Vec<SourceType>) {
     let file = name.rsplit('/').next().unwrap_or(name);
     let ending = file.rsplit('.').next().unwrap_or_default();

@@ -1,8 +1,8 @@
 //! JSON, JSON with comments, and JSON Lines.
 //!
-//! Many programs read more than JSON from a `.json`: comments nobody writes by accident, so a file
-//! that has them is taken to have readers that skip them, unless its readers are known not to. A
-//! trailing comma is one slip of the hand, and stays an error where its readers are not known.
+//! Many programs accept more than JSON in a `.json` file. Comments are never written by accident, so a file
+//! with comments is assumed to have readers that skip them, unless its readers are known to be strict. A
+//! trailing comma is an easy mistake: it stays an error unless the readers are known to accept it.
 
 use jsonc_parser::errors::ParseErrorKind;
 use jsonc_parser::{ParseOptions, parse_to_value};
@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use crate::position::{error_at, error_at_offset};
 use crate::{SyntaxError, SyntaxVerdict};
 
-/// Read by programs that take nothing but JSON.
+/// Files that are read only as strict JSON.
 const STRICT_JSON_NAMES: [&str; 6] = [
     "package.json",
     "package-lock.json",
@@ -21,7 +21,7 @@ const STRICT_JSON_NAMES: [&str; 6] = [
     "flake.lock",
 ];
 
-/// Ends of names whose readers take comments and trailing commas.
+/// Name endings of files whose readers accept comments and trailing commas.
 const COMMENTED_JSON_SUFFIXES: [&str; 13] = [
     ".jsonc",
     ".code-workspace",
@@ -38,10 +38,10 @@ const COMMENTED_JSON_SUFFIXES: [&str; 13] = [
     "biome.json",
 ];
 
-/// Of those, the ones whose readers take JSON5.
+/// Those of [`COMMENTED_JSON_SUFFIXES`] whose readers accept JSON5.
 const JSON5_SUFFIXES: [&str; 1] = [".babelrc"];
 
-/// Folders of editors, and names that begin like this.
+/// Folders of editors and name prefixes whose files may have comments.
 const EDITOR_FOLDERS: [&str; 2] = [".vscode/", ".devcontainer/"];
 const CONFIG_NAME_PREFIXES: [&str; 2] = ["tsconfig", "jsconfig"];
 
@@ -81,7 +81,7 @@ pub(crate) fn parse(name: &str, text: &str) -> SyntaxVerdict {
     to_verdict(text, error)
 }
 
-/// One value a line; or values of several lines each, one after the other.
+/// Parses one value per line, or a sequence of values that each span several lines.
 pub(crate) fn parse_lines(_: &str, text: &str) -> SyntaxVerdict {
     for (index, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
@@ -101,7 +101,7 @@ pub(crate) fn parse_lines(_: &str, text: &str) -> SyntaxVerdict {
     SyntaxVerdict::Parses
 }
 
-/// An error, and whether it is only that the parser goes no deeper.
+/// An error, and whether it only means that the parser's depth limit was reached.
 type JsonParseError = (SyntaxError, bool);
 
 fn to_verdict(text: &str, (fault, too_deep): JsonParseError) -> SyntaxVerdict {
@@ -125,7 +125,7 @@ fn parse_strict(text: &str) -> Result<(), JsonParseError> {
         })
 }
 
-/// With comments and trailing commas; and with all that JSON5 takes besides.
+/// Accepts comments and trailing commas; with `json5`, all of JSON5.
 fn parse_lenient(text: &str, json5: bool) -> Result<(), JsonParseError> {
     let options = ParseOptions {
         allow_comments: true,
@@ -148,7 +148,7 @@ fn parse_lenient(text: &str, json5: bool) -> Result<(), JsonParseError> {
     })
 }
 
-/// Whether it has a comment outside of strings.
+/// Whether the text has a comment outside of strings.
 fn has_comments(text: &str) -> bool {
     let mut bytes = text.bytes().peekable();
     let mut in_string = false;
@@ -163,7 +163,7 @@ fn has_comments(text: &str) -> bool {
     false
 }
 
-/// How many whole values follow one another, if nothing else stands between them.
+/// Number of consecutive complete values; `0` if anything in the text is not one.
 fn count_values(text: &str) -> usize {
     let stream = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     stream

@@ -1,19 +1,19 @@
-//! Which language a file is written in: by its name, or by the interpreter that its first line names.
+//! Detects the language of a file by its name, or by the interpreter in its first line.
 
 use std::path::Path;
 
-/// A language that can be looked at.
+/// A language whose syntax can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileLanguage {
-    /// JSON, and JSON with comments where its readers take it.
+    /// JSON, and JSON with comments where the readers of the file accept it.
     Json,
-    /// One JSON value a line.
+    /// One JSON value per line.
     JsonLines,
-    /// YAML, of any number of documents.
+    /// YAML with any number of documents.
     Yaml,
     /// TOML.
     Toml,
-    /// XML and what is written in it.
+    /// XML and formats based on it.
     Xml,
     /// Comma-separated values.
     Csv,
@@ -44,7 +44,7 @@ pub enum FileLanguage {
 }
 
 impl FileLanguage {
-    /// All of them.
+    /// All languages.
     pub const ALL: [Self; 18] = [
         Self::Json,
         Self::JsonLines,
@@ -66,7 +66,7 @@ impl FileLanguage {
         Self::Cpp,
     ];
 
-    /// As people write it.
+    /// Display name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Json => "JSON",
@@ -90,7 +90,7 @@ impl FileLanguage {
         }
     }
 
-    /// The ending that files of it get where their own name must not be used.
+    /// File extension for temporary files of this language that cannot use the original name.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -114,7 +114,7 @@ impl FileLanguage {
         }
     }
 
-    /// Whether it holds data rather than code: placeholders of a template may then stand anywhere.
+    /// Whether the language holds data rather than code: template placeholders may then be anywhere.
     pub const fn is_data(self) -> bool {
         matches!(
             self,
@@ -129,8 +129,8 @@ impl FileLanguage {
     }
 }
 
-/// Endings of names. What is ambiguous (`.h` is C, C++ or Objective-C; `.ts` may be a translation or
-/// a video) is told apart by what is in the file.
+/// Endings of names. Ambiguous ones (`.h` is C, C++ or Objective-C; `.ts` may be a translation or a video)
+/// are resolved by the content.
 const ENDINGS: &[(&str, FileLanguage)] = &[
     ("json", FileLanguage::Json),
     ("jsonc", FileLanguage::Json),
@@ -190,7 +190,7 @@ const ENDINGS: &[(&str, FileLanguage)] = &[
     ("hxx", FileLanguage::Cpp),
 ];
 
-/// Whole names.
+/// Complete file names.
 const NAMES: &[(&str, FileLanguage)] = &[
     (".babelrc", FileLanguage::Json),
     (".clang-format", FileLanguage::Yaml),
@@ -208,7 +208,7 @@ const NAMES: &[(&str, FileLanguage)] = &[
     ("uv.lock", FileLanguage::Toml),
 ];
 
-/// Programs that a first line (`#!`) may name.
+/// Interpreters that a first line (`#!`) may name.
 const INTERPRETERS: &[(&str, FileLanguage)] = &[
     ("sh", FileLanguage::Shell),
     ("bash", FileLanguage::Shell),
@@ -219,8 +219,7 @@ const INTERPRETERS: &[(&str, FileLanguage)] = &[
     ("python3", FileLanguage::Python),
 ];
 
-/// The language of a file, by its path and the beginning of its bytes; none where it is none that
-/// can be looked at, or where that is not certain.
+/// Detects the language by path and first bytes; `None` where it is uncertain or cannot be checked.
 pub fn language_of(path: &Path, head: &[u8]) -> Option<FileLanguage> {
     let name = &*path.file_name()?.to_string_lossy();
     let listed = |table: &[(&str, FileLanguage)], word: &str| {
@@ -237,8 +236,8 @@ pub fn language_of(path: &Path, head: &[u8]) -> Option<FileLanguage> {
     let interpreter = interpreter(head);
     let by_line = interpreter.and_then(|program| listed(INTERPRETERS, program));
     match (by_name, interpreter) {
-        // A name says what a file is for, its first line what runs it: a `.sh` for zsh is none of
-        // ours, and a `.py` may be of Python 2.
+        // The name gives the purpose, the first line the interpreter: a `.sh` for zsh is not supported, and a
+        // `.py` may be Python 2.
         (Some(FileLanguage::Shell | FileLanguage::Python | FileLanguage::Ruby), Some(_)) => by_line,
         (Some(language), _) => Some(language).filter(|it| matches_content(*it, head)),
         (None, _) if ending.is_none() => by_line,
@@ -249,16 +248,16 @@ pub fn language_of(path: &Path, head: &[u8]) -> Option<FileLanguage> {
 fn matches_content(language: FileLanguage, head: &[u8]) -> bool {
     let start = head.trim_ascii_start();
     match language {
-        // Translations of Qt, and video.
+        // Qt translations and videos also end in `.ts`.
         FileLanguage::TypeScript => !start.starts_with(b"<?xml") && !head.contains(&0),
-        // Property lists may be binary or of an old form.
+        // Property lists may be binary or in an old text format.
         FileLanguage::Xml => start.starts_with(b"<") || start.starts_with(b"\xef\xbb\xbf<"),
         _ => true,
     }
 }
 
-/// The program of a first line: `#!/usr/bin/env -S python3 -u` names `python3`. A version is no part
-/// of it, but for Python's, whose second is another language.
+/// The interpreter in a first line: `#!/usr/bin/env -S python3 -u` names `python3`. Versions are dropped,
+/// except the major version of Python, because Python 2 is another language.
 fn interpreter(head: &[u8]) -> Option<&str> {
     let line = head
         .strip_prefix(b"#!")?

@@ -1,10 +1,10 @@
-//! Says whether the bytes of a file parse in their language, and if not, at which line and column.
+//! Checks whether the bytes of a file parse in their language, and reports the line and column of the error.
 //!
-//! Here stand the parsers that are Rust crates, the table that says which language a file's name
-//! means, and the reasons to doubt an error: a verdict that is wrong sends somebody to mend what is
-//! not broken, so whatever is not certain is [`SyntaxVerdict::Unsure`]. Languages that are left to a
-//! program of their own (Python, Go, …) are only named here. Pure: no files, no processes; but a
-//! parser may exhaust the stack on hostile input, so callers run it in a process that may die.
+//! Contains the parsers that are Rust crates, the table that maps file names to languages, and the reasons to
+//! doubt an error. A wrong verdict makes an agent fix code that is not broken, so every uncertain error is
+//! [`SyntaxVerdict::Unsure`]. Languages that need an external program (Python, Go, …) are only named here.
+//! The crate is pure: no files, no processes. A parser may exhaust the stack on hostile input, so callers run
+//! it in a process that may crash.
 
 mod balance;
 mod csv;
@@ -30,30 +30,31 @@ pub use split::{
 
 use std::borrow::Cow;
 
-/// Where and why parsing ended.
+/// Position and reason of a syntax error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SyntaxError {
     /// Counted from 1.
     pub line: u32,
-    /// Counted from 1, in characters; absent where the parser does not tell.
+    /// Counted from 1, in characters; absent where the parser does not report it.
     pub column: Option<u32>,
-    /// In the parser's words, one line.
+    /// The parser's message, one line.
     pub message: String,
 }
 
-/// What a parser says of a file.
+/// Result of parsing a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SyntaxVerdict {
-    /// It parses, or its readers are known to accept it.
+    /// The file parses, or its readers are known to accept it.
     Parses,
-    /// It does not.
+    /// The file does not parse.
     Broken(SyntaxError),
-    /// It does not, but that may be meant, or be the parser's fault; and why.
+    /// The file does not parse, but this may be intended or a limit of the parser; with the reason for the
+    /// doubt.
     Unsure(SyntaxError, &'static str),
 }
 
-/// Parses a file of a language that has a parser here; none for the others. `name` is the file's
-/// path, which decides how lenient its readers are.
+/// Parses a file; `None` for languages without a parser in this crate. `name` is the file's path, which
+/// decides how lenient its readers are.
 pub fn parse(language: FileLanguage, name: &str, bytes: &[u8]) -> Option<SyntaxVerdict> {
     let parser: fn(&str, &str) -> SyntaxVerdict = match language {
         FileLanguage::Json => json::parse,

@@ -1,11 +1,11 @@
-//! From the offset of an error to the line and column that people look for.
+//! Converts the offset of an error to a line and a column.
 
 use crate::SyntaxError;
 
 /// Longest message, in characters.
 const MESSAGE_CHARS: usize = 200;
 
-/// A fault at a byte of the text; one beyond its end is at its end.
+/// An error at a byte offset; an offset beyond the end is clamped to it.
 pub(crate) fn error_at_offset(text: &str, offset: usize, message: impl AsRef<str>) -> SyntaxError {
     let mut end = offset.min(text.len());
     while !text.is_char_boundary(end) {
@@ -18,7 +18,7 @@ pub(crate) fn error_at_offset(text: &str, offset: usize, message: impl AsRef<str
     error_at(line, column, message)
 }
 
-/// A fault at a line and a column that are counted from 1.
+/// An error at a line and a column, both counted from 1.
 pub(crate) fn error_at(line: usize, column: usize, message: impl AsRef<str>) -> SyntaxError {
     SyntaxError {
         line: saturate_to_u32(line),

@@ -12,7 +12,7 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
             SyntaxVerdict::Broken(error_at(start.line, start.column + 1, error.to_string()))
         }
     };
-    // The texts of all files would be kept for the sake of their spans.
+    // Otherwise the texts of all files stay in memory for their spans.
     proc_macro2::extra::invalidate_current_thread_spans();
     verdict
 }

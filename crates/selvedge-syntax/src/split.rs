@@ -1,8 +1,8 @@
-//! Tests inside of sources: a source as one version has it, with the tests of another version.
+//! Tests inside of sources: merges the tests of one version of a source into another version.
 //!
 //! Rust keeps tests beside the code: items under `#[cfg(test)]`, functions under `#[test]`, and examples in
-//! documentation. They are found in the stream of tokens, without parsing expressions, so that no macro and no depth
-//! of nesting matters.
+//! documentation. They are found in the token stream, without parsing expressions, so that macros and deep
+//! nesting do not matter.
 
 mod moved_tests;
 mod selected_tests;
@@ -18,7 +18,7 @@ pub use selected_tests::merge_selected_tests;
 use crate::docstrings;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 
-/// Modules and blocks within one another that are looked into.
+/// Maximum nesting of modules and blocks that is searched.
 const MAX_DEPTH: usize = 32;
 /// The largest source that is read, in bytes.
 const MAX_BYTES: usize = 2 << 20;
@@ -34,8 +34,8 @@ pub enum SplitTests {
     Unreadable,
 }
 
-/// Gives the source `after` the tests of `before`. Rust keeps tests in its sources, and Python examples that run.
-/// `moved` are examples of items that were in other files before.
+/// Merges the tests of `before` into the source `after`: tests in Rust sources, executed examples in Python
+/// sources. `moved` holds examples of items that were in other files before.
 pub fn split_tests(
     path: &str,
     before: Option<&[u8]>,
@@ -55,7 +55,7 @@ pub fn split_tests(
         },
         _ => return SplitTests::Same,
     };
-    // The texts of all files would be kept for the sake of their spans.
+    // Otherwise the texts of all files stay in memory for their spans.
     proc_macro2::extra::invalidate_current_thread_spans();
     match merged {
         None => SplitTests::Unreadable,
@@ -107,7 +107,7 @@ fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
         if original.is_some_and(|original| original == example.text) {
             continue;
         }
-        // An example of an item that is new, or that had none, is a test that was added.
+        // An example of a new item, or of one that had no example, is an added test.
         let text = original.unwrap_or_default().to_owned();
         edits.push((example.range.clone(), text));
     }
@@ -117,19 +117,20 @@ fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
 
 fn decode_source(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
-    // The lexer leaves it out, and the positions of all else with it.
+    // The lexer skips the byte order mark, which shifts all positions.
     let has_mark = text.starts_with('\u{feff}');
     (text.len() <= MAX_BYTES && !has_mark).then_some(text)
 }
 
-/// Replaces ranges that do not overlap; the text of an empty range goes before what begins there.
+/// Replaces ranges that do not overlap; the text for an empty range is inserted before the item that begins
+/// there.
 fn apply_edits(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<String> {
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     let mut merged = String::with_capacity(text.len());
     let mut end = 0;
     for (range, with) in edits {
         if range.start < end {
-            // An example within a test that is replaced as a whole.
+            // The example is within a test that is replaced as a whole.
             continue;
         }
         merged += text.get(end..range.start)?;
@@ -140,7 +141,7 @@ fn apply_edits(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<Str
     Some(merged)
 }
 
-/// Where the tests of a source are.
+/// Positions of the tests in a source.
 #[derive(Debug, Default)]
 struct SourceTests {
     /// By the path of the module within the file.
@@ -155,7 +156,7 @@ struct SourceTests {
 struct ModuleTests {
     /// Items that are compiled for tests only.
     tests: Vec<Range<usize>>,
-    /// Where another item can be added.
+    /// Position where another item can be added.
     end: usize,
 }
 
@@ -165,7 +166,7 @@ struct DocExample {
     text: String,
 }
 
-/// Where an example is does not matter.
+/// The position of an example is ignored.
 impl PartialEq for DocExample {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
@@ -249,7 +250,7 @@ struct RustItem {
     is_test: bool,
     /// Its documentation comments.
     docs: Option<Range<usize>>,
-    /// What holds further items.
+    /// The group that holds nested items.
     body: Option<Group>,
 }
 
@@ -286,7 +287,7 @@ impl RustItem {
                         item.add_attribute(&group, span.start, is_inner);
                     }
                     if is_inner {
-                        // It belongs to what surrounds it.
+                        // The token belongs to the surrounding item.
                         "!".clone_into(&mut item.name);
                         return Some(item);
                     }
@@ -312,14 +313,14 @@ impl RustItem {
                 token => {
                     head = Some(head.map_or(span.start, |head| head.start)..span.end);
                     words.push(match token {
-                        // Printing what nests deeply needs a deep stack.
+                        // Printing deeply nested tokens needs a deep stack.
                         TokenTree::Group(_) => String::from("()"),
                         token => token.to_string(),
                     });
                 }
             }
         }
-        // What follows the last item: attributes of nothing, or a macro's own syntax.
+        // The rest after the last item: attributes without an item, or a macro's own syntax.
         Some(item.with_name(text, head)).filter(|_| !is_inner)
     }
 
@@ -376,7 +377,7 @@ fn is_modifier(word: &str) -> bool {
     ) || word.starts_with(['(', '"'])
 }
 
-/// Whether a condition holds in tests: `test`, and not `not(test)`.
+/// Whether a `cfg` condition holds in tests: `test`, but not `not(test)`.
 fn is_test_condition(conditions: TokenStream, depth: usize) -> bool {
     let mut is_negated = false;
     for token in conditions {
@@ -441,7 +442,7 @@ mod tests {
             assert!(result.contains(kept), "{kept}: {result}");
         }
         assert!(!result.contains("weak"), "{result}");
-        // Tests that are gone come back, and those that were added go.
+        // Removed tests are restored, and added ones are removed.
         let gone = merged("fn f() {}\n#[cfg(test)]\nmod t {}\n", "fn f() { 1 }\n");
         assert!(gone.contains("#[cfg(test)]\nmod t {}"), "{gone}");
         let added = merged("fn f() {}\n", "fn f() {}\n#[cfg(test)]\nmod t {}\n");

@@ -1,6 +1,6 @@
-//! SQL. No parser knows all dialects, and scripts are full of commands of their clients, so an error
-//! is certain only where a plain statement stops in the middle: the dialect that reads furthest
-//! meets the end, or punctuation that can follow nowhere.
+//! SQL. No parser knows all dialects, and scripts contain client commands, so an error is certain only where
+//! a plain statement stops in the middle: the dialect that reads furthest meets the end, or punctuation that
+//! is never valid there.
 
 use sqlparser::dialect::{
     AnsiDialect, BigQueryDialect, ClickHouseDialect, DatabricksDialect, Dialect, DuckDbDialect,
@@ -15,7 +15,7 @@ use crate::{SyntaxError, SyntaxVerdict};
 
 const UNKNOWN_DIALECT: &str = "no dialect that is known here reads it";
 
-/// How statements begin that all dialects write alike, but for clauses of their own.
+/// Beginnings of statements that all dialects write alike, apart from dialect-specific clauses.
 const PLAIN_STATEMENTS: [&str; 7] = [
     "select",
     "with",
@@ -26,7 +26,7 @@ const PLAIN_STATEMENTS: [&str; 7] = [
     "alter table",
 ];
 
-/// Words of scripts that are more than SQL: of clients, of migrations, of stored programs.
+/// Words that are not plain SQL: client commands, migrations, stored programs.
 const NON_SQL_MARKERS: [&str; 12] = [
     "delimiter",
     "\n\\",
@@ -80,12 +80,12 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
     }
 }
 
-/// Where a dialect goes no further.
+/// Position where a dialect fails.
 struct DialectError {
     fault: SyntaxError,
-    /// Where the statement begins.
+    /// Beginning of the statement.
     statement: Location,
-    /// What is met there; none where the text cannot even be cut into tokens.
+    /// The unexpected token; `None` where the text cannot be tokenized.
     found: Option<Token>,
 }
 
@@ -109,7 +109,7 @@ impl DialectError {
             .join(" ")
             .to_ascii_lowercase();
         let whole = text.to_ascii_lowercase();
-        // What a table is made with stands behind its columns, and each system has words of its own there.
+        // Table options follow the columns, and each system has its own keywords there.
         let option = self.found == Some(Token::Comma)
             && start.starts_with("create table")
             && self.is_outside_brackets(text);
@@ -121,7 +121,7 @@ impl DialectError {
             && !NON_SQL_MARKERS.iter().any(|words| whole.contains(words))
     }
 
-    /// Whether every bracket that the statement opened is closed where it stops.
+    /// Whether every bracket of the statement is closed at the error.
     fn is_outside_brackets(&self, text: &str) -> bool {
         let index = |line: u64| usize::try_from(line).unwrap_or(1).max(1) - 1;
         let (first, last) = (
@@ -174,7 +174,7 @@ fn parse_dialect(dialect: &dyn Dialect, text: &str) -> Result<(), DialectError> 
     }
 }
 
-/// The parser may have gone back after the error; its message says where it met it.
+/// The parser may have backtracked after the error, so the position is taken from its message.
 fn dialect_error(message: &str, next: Location, found: Token, statement: Location) -> DialectError {
     let message = message.trim_start_matches("sql parser error: ");
     let (words, place) = message.split_once(" at Line: ").unwrap_or((message, ""));

@@ -1,4 +1,4 @@
-//! TOML, of version 1.1, which takes all of 1.0.
+//! TOML 1.1, a superset of 1.0.
 
 use toml::de::DeTable;
 

@@ -1,6 +1,5 @@
-//! XML that is well-formed: tags that match, attributes that are quoted and not twice there,
-//! references that end. Entities and namespaces are not resolved: what declares them may stand in
-//! another file.
+//! Well-formed XML: matching tags, quoted and unique attributes, terminated references. Entities and
+//! namespaces are not resolved, because they may be declared in another file.
 
 use quick_xml::Reader;
 use quick_xml::errors::Error;

@@ -1,12 +1,12 @@
-//! YAML, document after document, as events: tags, anchors and keys that only some reader refuses
-//! are no errors here.
+//! YAML, document by document, as events. Tags, anchors and keys that only some readers reject are not
+//! errors.
 
 use saphyr_parser::Parser;
 
 use crate::SyntaxVerdict;
 use crate::position::error_at;
 
-/// What only the newer version of YAML demands; most readers are of the older one.
+/// An error of YAML 1.2 only; most readers implement 1.1.
 const YAML_1_2_ONLY: &str = "missing explicit document end marker";
 
 pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {

@@ -1,5 +1,5 @@
-//! A real browser: Debian's Chromium behind chromedriver, both in the test's own environment, spoken to
-//! in WebDriver. Small: what the tests of the dashboard need, and no more.
+//! A real browser for the tests of the dashboard: Debian's Chromium, driven by chromedriver over
+//! WebDriver. Both run in the test's own environment. Offers only what those tests need.
 
 mod keys;
 mod webdriver;
@@ -14,22 +14,22 @@ use crate::test_env::{SpawnedProgram, TestEnv};
 
 pub use keys::BrowserKey;
 
-/// How long anything on a page may take.
+/// How long a condition on a page may take to become true.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// One browser with one window. It ends with the environment.
+/// A browser with one window. It ends with the environment.
 #[derive(Debug)]
 pub struct Browser {
     wire: WebDriverSession,
     _driver: SpawnedProgram,
 }
 
-/// Where a text stands that is waited for, or an element.
+/// A tab, by its WebDriver handle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserTab(String);
 
 impl Browser {
-    /// Starts one. A machine without chromium and chromedriver fails the test: it never skips.
+    /// Starts a browser. Fails the test if chromium or chromedriver is not installed; never skips it.
     #[track_caller]
     pub fn start(env: &TestEnv) -> Self {
         let profile = tempfile::Builder::new()
@@ -44,25 +44,25 @@ impl Browser {
         }
     }
 
-    /// Opens an address, and waits until the page and its script are there.
+    /// Opens an address and waits until the page and its scripts are loaded.
     #[track_caller]
     pub fn open_url(&self, address: &str) {
         self.wire.post("url", &json!({ "url": address }));
     }
 
-    /// The address of the page.
+    /// The address of the current page.
     pub fn address(&self) -> String {
         value_text(&self.wire.get("url"))
     }
 
-    /// Runs a function's body on the page; `arguments` are its arguments.
+    /// Runs a function body on the page, with these arguments, and returns its result.
     #[track_caller]
     pub fn run_script(&self, body: &str, arguments: &[Value]) -> Value {
         let call = json!({ "script": body, "args": arguments });
         self.wire.post("execute/sync", &call)
     }
 
-    /// Waits until an expression is true on the page.
+    /// Waits until a JavaScript expression is true on the page.
     #[track_caller]
     pub fn wait_until(&self, expression: &str) {
         let start = Instant::now();
@@ -82,7 +82,7 @@ impl Browser {
         }
     }
 
-    /// Waits until an element's text holds another.
+    /// Waits until an element's text contains `wanted`.
     #[track_caller]
     pub fn wait_for_text(&self, selector: &str, wanted: &str) {
         let (selector, wanted) = (json!(selector), json!(wanted));
@@ -91,20 +91,20 @@ impl Browser {
         ));
     }
 
-    /// The text of an element as it is seen; empty where there is none.
+    /// The visible text of an element; empty if there is no such element.
     pub fn text(&self, selector: &str) -> String {
         let body = "return document.querySelector(arguments[0])?.innerText ?? ''";
         value_text(&self.run_script(body, &[json!(selector)]))
     }
 
-    /// How many elements there are.
+    /// Counts the elements that match a selector.
     pub fn count_elements(&self, selector: &str) -> u64 {
         let body = "return document.querySelectorAll(arguments[0]).length";
         let count = self.run_script(body, &[json!(selector)]);
         count.as_u64().expect("a number")
     }
 
-    /// Clicks an element as a person does.
+    /// Clicks an element; fails if a user could not click it.
     #[track_caller]
     pub fn click(&self, selector: &str) {
         let element = self.find_element(selector);
@@ -120,7 +120,7 @@ impl Browser {
         self.wire.post(&format!("element/{element}/value"), &typed);
     }
 
-    /// Presses keys one after the other, wherever the focus is.
+    /// Presses keys one after the other; they go to the focused element.
     pub fn press_keys(&self, keys: &[BrowserKey]) {
         let strokes = keys.iter().flat_map(|key| {
             let value = key.value();
@@ -131,14 +131,14 @@ impl Browser {
         self.wire.post("actions", &json!({ "actions": [keyboard] }));
     }
 
-    /// What the window shows, as PNG.
+    /// Takes a screenshot of the window or of the whole page, as PNG.
     pub fn screenshot(&self, whole_page: bool) -> Vec<u8> {
         let shown = json!({ "format": "png", "captureBeyondViewport": whole_page });
         let shot = self.send_devtools_command("Page.captureScreenshot", &shown);
         webdriver::decode_base64(shot["data"].as_str().expect("a picture"))
     }
 
-    /// Whether the reader prefers dark pages.
+    /// Sets whether the user prefers a dark color scheme.
     pub fn set_dark_mode(&self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
         let feature = json!({ "name": "prefers-color-scheme", "value": value });
@@ -148,7 +148,7 @@ impl Browser {
         );
     }
 
-    /// How large the page may be, and whether it is a phone.
+    /// Sets the size of the page, and whether the device is a phone.
     pub fn resize(&self, width: u32, height: u32, phone: bool) {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone,
@@ -156,7 +156,7 @@ impl Browser {
         self.send_devtools_command("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// All addresses that were asked for since the last call, whatever for.
+    /// Returns the URLs of all requests that the browser sent since the last call.
     pub fn take_requested_urls(&self) -> Vec<String> {
         let log = self.wire.post("se/log", &json!({ "type": "performance" }));
         let entries = log.as_array().cloned().unwrap_or_default();
@@ -169,7 +169,7 @@ impl Browser {
         requests.collect()
     }
 
-    /// What the page complained of since the last call.
+    /// Returns the messages in the browser's console since the last call.
     pub fn take_page_errors(&self) -> Vec<String> {
         let log = self.wire.post("se/log", &json!({ "type": "browser" }));
         let entries = log.as_array().cloned().unwrap_or_default();
@@ -179,7 +179,7 @@ impl Browser {
             .collect()
     }
 
-    /// Cookies of the page.
+    /// Returns the cookies of the current page.
     pub fn cookies(&self) -> Vec<Value> {
         self.wire
             .get("cookie")
@@ -188,7 +188,7 @@ impl Browser {
             .unwrap_or_default()
     }
 
-    /// Opens another tab, and looks at it.
+    /// Opens another tab and switches to it.
     pub fn open_tab(&self) -> BrowserTab {
         let new = self.wire.post("window/new", &json!({ "type": "tab" }));
         let tab = BrowserTab(value_text(&new["handle"]));
@@ -196,12 +196,12 @@ impl Browser {
         tab
     }
 
-    /// The tab that is looked at.
+    /// Returns the current tab.
     pub fn current_tab(&self) -> BrowserTab {
         BrowserTab(value_text(&self.wire.get("window")))
     }
 
-    /// Looks at a tab.
+    /// Switches to a tab.
     pub fn switch_to_tab(&self, tab: &BrowserTab) {
         self.wire.post("window", &json!({ "handle": tab.0 }));
     }
@@ -220,7 +220,8 @@ impl Browser {
     }
 }
 
-/// A driver, and its port. It takes a free one of IPv6, and ends where that of IPv4 is taken.
+/// Starts chromedriver; returns it and its port. Retries, because it picks a free port on IPv6 and
+/// exits if that port is taken on IPv4.
 #[track_caller]
 fn start_driver(env: &TestEnv) -> (SpawnedProgram, u16) {
     let said = "was started successfully on port ";

@@ -1,18 +1,20 @@
-//! Certificates of the tests' own: an authority that nobody knows, and what it certifies.
+//! Certificates for tests: a certificate authority that no system trusts, and a server certificate that
+//! it signed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
-/// An authority in a folder: its certificate, and a server's with its key, all in PEM.
+/// A certificate authority in a folder: its certificate, and a server certificate with its key, all as
+/// PEM files.
 #[derive(Debug)]
 pub struct TestCa {
     directory: PathBuf,
 }
 
 impl TestCa {
-    /// A fresh one, and a certificate from it for a server of these names (or addresses).
+    /// Creates an authority and a server certificate for these host names or IP addresses.
     pub fn with_server_certificate(directory: &Path, names: &[&str]) -> Self {
         let mut own = CertificateParams::default();
         own.distinguished_name
@@ -40,17 +42,17 @@ impl TestCa {
         made
     }
 
-    /// The authority's own certificate: what whoever trusts it is given.
+    /// Path of the authority's own certificate; clients that are to trust the server need it.
     pub fn ca_certificate_path(&self) -> PathBuf {
         self.directory.join("authority.pem")
     }
 
-    /// The server's certificate.
+    /// Path of the server certificate.
     pub fn server_certificate_path(&self) -> PathBuf {
         self.directory.join("server.pem")
     }
 
-    /// The server's key.
+    /// Path of the server's private key.
     pub fn server_key_path(&self) -> PathBuf {
         self.directory.join("server.key")
     }

@@ -1,8 +1,8 @@
-//! What Selvedge's own tests stand on, and nothing that ships: [`TestEnv`] runs the real binary in
-//! a world of its own (home, state, configuration, git identity), and [`ModelServer`] plays the
-//! model behind a real agent from a script, over real HTTP on loopback; [`Browser`] looks at pages as
-//! people do, and [`Postgres`] is a database server of the tests' own. Nothing here may depend on
-//! Selvedge's other crates: the harness must not know what it judges.
+//! Test support for Selvedge's own tests; none of it ships. [`TestEnv`] runs the real binary in a hermetic
+//! environment (home, state, configuration, git identity). [`ModelServer`] is a scripted model for real
+//! agents, over real HTTP on loopback. [`Browser`] drives a real browser, and [`Postgres`] is a database
+//! server for tests. This crate must not depend on Selvedge's other crates: the harness must stay
+//! independent of the code that it tests.
 //!
 //! ```no_run
 //! use selvedge_testkit::{ModelScript, ModelServer, ScriptedTurn, TestEnv};

@@ -1,7 +1,7 @@
-//! A model on loopback that says what a script tells it to, over real HTTP: Anthropic's Messages
-//! API as Claude Code uses it, OpenAI's two, Gemini's, and Ollama's. Every request is recorded before it is answered, so
-//! that a test can read what the agent was really told. It must never sleep, never reach out, and
-//! never outlive its handle.
+//! A scripted model on loopback, over real HTTP. It implements Anthropic's Messages API as Claude Code
+//! uses it, OpenAI's two APIs, and those of Gemini and Ollama. Every request is recorded before it is
+//! answered, so that a test can inspect what the agent was sent. It must never sleep, never connect to
+//! other hosts, and never outlive its handle.
 
 mod anthropic;
 mod gemini;
@@ -32,7 +32,7 @@ use crate::watched_value::{WAIT_TIMEOUT, WatchedValue};
 use reply::ServerReply;
 use sessions::ScriptedSessions;
 
-/// A running scripted model server; stops when dropped, and whatever hangs on it ends then.
+/// A running scripted model server. It stops when dropped and closes its open connections.
 #[derive(Debug)]
 pub struct ModelServer {
     address: SocketAddr,
@@ -41,7 +41,7 @@ pub struct ModelServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// All that the server knows: the script with its bookkeeping, and what was asked so far.
+/// The state of the server: the script with its bookkeeping, and the requests so far.
 #[derive(Debug)]
 struct ModelServerState {
     sessions: ScriptedSessions,
@@ -71,8 +71,8 @@ impl ModelServer {
         }
     }
 
-    /// The base URL: what `ANTHROPIC_BASE_URL` or `OLLAMA_HOST` is to hold; OpenAI's clients want
-    /// `/v1` behind it.
+    /// The base URL: the value for `ANTHROPIC_BASE_URL` or `OLLAMA_HOST`. OpenAI's clients need `/v1`
+    /// appended.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -96,20 +96,20 @@ impl ModelServer {
         firsts.collect()
     }
 
-    /// How many turns of the script nobody has asked for: 0 when it was played to its end.
+    /// Number of turns of the script that were not requested; 0 after all turns were used.
     pub fn turns_left(&self) -> usize {
         self.record.get().sessions.turns_left()
     }
 
-    /// Waits for the request with this index, counted from 0 in the order of arrival; `None` when
-    /// `patience` ran out first.
+    /// Waits for the request with this index, counted from 0 in the order of arrival; `None` if
+    /// `patience` runs out first.
     pub fn wait_for_request(&self, index: usize, patience: Duration) -> Option<RecordedRequest> {
         self.record
             .wait_for(patience, |record| record.requests.get(index).cloned())
     }
 
-    /// Waits until this turn (both counted from 1) has been asked for: the moment for a test to
-    /// kill the client, or to look at it.
+    /// Waits until a turn is requested, so that a test can kill or inspect the client at that moment.
+    /// Sessions and turns are counted from 1.
     #[track_caller]
     pub fn wait_for_turn(&self, session: usize, turn: usize) -> RecordedRequest {
         let asked = self.record.wait_for(WAIT_TIMEOUT, |record| {
@@ -135,13 +135,14 @@ impl Drop for ModelServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the server's thread has already been printed; one more would abort.
+            // A panic of the server's thread has already been printed; another panic here would abort
+            // the test.
             let _ = thread.join();
         }
     }
 }
 
-/// Runs until `stopped` resolves; leaving drops the runtime, and with it every open connection.
+/// Serves until `stopped` resolves. Returning drops the runtime and with it all open connections.
 fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -160,7 +161,7 @@ fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) 
 }
 
 fn build_router(record: Arc<WatchedValue<ModelServerState>>) -> Router {
-    // No limit to a body: how large a prompt is, is what some tests want to see.
+    // Some tests inspect large prompts, so the body has no size limit.
     let unlimited = DefaultBodyLimit::disable();
     Router::new()
         .fallback(handle_request)

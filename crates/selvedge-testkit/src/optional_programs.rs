@@ -1,10 +1,10 @@
-//! Optional programs of tests. Without them a test is skipped with a message on a developer's machine and
-//! fails in CI (`CI=true`), so that nothing is left untested by accident.
+//! Programs that some tests need. If one is missing, the test is skipped with a message on a
+//! developer's machine and fails in CI (`CI=true`), so that nothing is left untested by accident.
 
 use std::io::Write;
 
-/// Whether a test can go on; the error of `found` is the reason if not. Skipping is reported on standard error past the test
-/// runner's capture, so that a passing run still shows what it left out.
+/// Whether the test can run; if not, the error of `found` is the reason. A skip is printed to standard
+/// error past the test runner's capture, so that a passing run still shows which tests were skipped.
 #[track_caller]
 pub fn is_available<T, E: std::fmt::Display>(program: &str, found: &Result<T, E>) -> bool {
     let Err(why) = found else {

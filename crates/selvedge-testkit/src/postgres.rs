@@ -1,9 +1,10 @@
-//! A PostgreSQL server of the tests' own: made anew in a scratch folder, reached through a socket in it,
-//! so that nothing clashes; as another user where the tests are run by root, which it refuses to serve.
+//! A PostgreSQL server for tests: created in a scratch folder and reached through a socket in that
+//! folder, so that servers do not conflict. Under root it runs as another user, because PostgreSQL
+//! refuses to run as root.
 //!
-//! Its programs come from Debian's package (`postgresql`), or from anywhere on the path. A small shell
-//! beside it ends the server and removes the folder when this process ends, in whatever way: its
-//! standard input is a pipe that closes with us.
+//! Its programs come from Debian's package (`postgresql`) or from the path. A small shell process, the
+//! watchdog, stops the server and removes the folder when this process ends, in whatever way: its
+//! standard input is a pipe from this process.
 
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
@@ -16,31 +17,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::certificates::TestCa;
 
-/// Whom the server runs as when root asks, who may not.
+/// The user that the server runs as if the tests run as root.
 const SERVER_USER: &str = "nobody";
-/// What it is to write to the disk before it answers, for tests that only stop the server, never the
-/// machine: nothing waits for the disk.
+/// Options that skip syncs to disk: tests stop only the server, never the machine.
 const NO_FSYNC_OPTIONS: [&str; 2] = ["-c", "fsync=off"];
 
 static SHARED: OnceLock<Postgres> = OnceLock::new();
 
-/// A server, its folder, and whoever ends both.
+/// A server, its folder, and the watchdog that stops the server and removes the folder.
 #[derive(Debug)]
 pub struct Postgres {
     directory: PathBuf,
     programs: PathBuf,
     durable: bool,
-    /// The port at which it takes encrypted connections, if it does.
+    /// The TCP port for encrypted connections, if the server accepts them.
     port: Option<u16>,
     databases: AtomicU64,
     command_count: AtomicU64,
-    // Ends it when this goes.
+    // Stops the server when its standard input closes.
     watchdog: Child,
 }
 
 impl Postgres {
-    /// Whether this machine has PostgreSQL's programs; a test that needs a server asks first, and ends
-    /// where they are missing.
+    /// Whether PostgreSQL's programs are installed; a test that needs a server calls this first and
+    /// returns if they are missing. Fails the test in CI instead.
     #[must_use]
     #[track_caller]
     pub fn is_available() -> bool {
@@ -52,17 +52,18 @@ impl Postgres {
         SHARED.get_or_init(Self::start)
     }
 
-    /// A server for one test, which may stop it and start it again.
+    /// Starts a server for one test, which may stop and restart it.
     pub fn start() -> Self {
         Self::create(std::env::temp_dir().as_path(), false, None)
     }
 
-    /// One that takes encrypted connections besides, on loopback, under a certificate of this authority.
+    /// Starts a server that also accepts encrypted connections on loopback, with the server certificate
+    /// of `authority`.
     pub fn with_tls(authority: &TestCa) -> Self {
         Self::create(std::env::temp_dir().as_path(), false, Some(authority))
     }
 
-    /// One that writes through to the disk below this folder, as servers do.
+    /// Starts a server below `parent` that syncs to disk, as servers in production do.
     pub fn durable_in(parent: &Path) -> Self {
         Self::create(parent, true, None)
     }
@@ -73,7 +74,7 @@ impl Postgres {
             .prefix("selvedge-pg-")
             .tempdir_in(parent)
             .expect("a scratch folder for PostgreSQL");
-        // Removed by the warden, who outlives this process.
+        // The watchdog removes the folder; it outlives this process.
         let directory = directory.keep();
         fs::set_permissions(&directory, Permissions::from_mode(0o700)).expect("permissions");
         if rustix::process::geteuid().is_root() {
@@ -104,7 +105,7 @@ impl Postgres {
         server
     }
 
-    /// A file that the server, and nobody else, may read.
+    /// Copies a file so that only the server can read it.
     fn copy_private_file(&self, name: &str, from: &Path) {
         let path = self.directory.join(name);
         fs::copy(from, &path).expect("a copy for the server");
@@ -119,7 +120,8 @@ impl Postgres {
         self.directory.join("data")
     }
 
-    /// Ends it at once, as a crash would: nothing is written down, nobody is told.
+    /// Stops the server abruptly, as in a crash: it writes nothing more and does not close its
+    /// connections properly.
     pub fn stop_immediately(&self) {
         self.run("pg_ctl", |command| {
             let data = self.data_dir();
@@ -127,7 +129,7 @@ impl Postgres {
         });
     }
 
-    /// Starts it, and waits until it answers.
+    /// Starts the server and waits until it accepts connections.
     pub fn restart(&self) {
         let (data, log) = (self.data_dir(), self.directory.join("log"));
         let mut options = vec![
@@ -166,7 +168,7 @@ impl Postgres {
         });
     }
 
-    /// A fresh database, as `postgres://…` says where it is.
+    /// Creates an empty database; returns its `postgres://…` URL.
     pub fn create_database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.run("createdb", |command| {
@@ -182,7 +184,7 @@ impl Postgres {
         self.url("selvedge", &name)
     }
 
-    /// The address of one of its databases, for one of its users.
+    /// The URL of a database on this server for a user.
     pub fn url(&self, user: &str, database: &str) -> String {
         let host = self.directory.display().to_string().replace('/', "%2F");
         let port = self.port.map(|port| format!(":{port}"));
@@ -192,14 +194,14 @@ impl Postgres {
         )
     }
 
-    /// The address of its own database over the network, by a name of this machine; for one that takes
-    /// encrypted connections.
+    /// The URL of the server's own database over TCP, for a host name of this machine. Panics for a
+    /// server without encrypted connections.
     pub fn network_url(&self, host: &str) -> String {
         let port = self.port.expect("a server that listens");
         format!("postgres://selvedge@{host}:{port}/postgres")
     }
 
-    /// What a statement answers, as lines of text.
+    /// Runs a statement with `psql`; returns its output, one line per row.
     pub fn run_sql(&self, url: &str, statement: &str) -> String {
         self.run("psql", |command| {
             command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url]);
@@ -210,7 +212,7 @@ impl Postgres {
     fn run(&self, program: &str, arguments: impl FnOnce(&mut Command)) -> String {
         let mut command = command_as_server_user(&self.programs.join(program));
         command.current_dir(&self.directory);
-        // pg_ctl leaves the server with its own output: a pipe would never end.
+        // The server inherits pg_ctl's output; a pipe would stay open while the server runs.
         let number = self.command_count.fetch_add(1, Ordering::Relaxed);
         let told = self.directory.join(format!("told-{number}"));
         let output = fs::File::create(&told).expect("a file for what a program says");
@@ -220,7 +222,7 @@ impl Postgres {
         arguments(&mut command);
         let status = command.status().expect("a program of PostgreSQL runs");
         let text = fs::read_to_string(&told).unwrap_or_default();
-        // Gone with the folder at the latest.
+        // An error does not matter: the file is removed with the folder.
         let _ = fs::remove_file(&told);
         assert!(status.success(), "{program} failed ({status}):\n{text}");
         text
@@ -229,13 +231,13 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        // Its input ends, so it ends the server.
+        // The end of its input makes the watchdog stop the server.
         drop(self.watchdog.stdin.take());
         let _ = self.watchdog.wait();
     }
 }
 
-/// A shell that waits until its input ends, and then ends the server and removes the folder.
+/// Starts a shell that waits for the end of its input, then stops the server and removes the folder.
 fn spawn_watchdog(directory: &Path, programs: &Path) -> Child {
     let script = r#"
         trap '' INT TERM HUP
@@ -250,7 +252,7 @@ fn spawn_watchdog(directory: &Path, programs: &Path) -> Child {
         .arg(directory)
         .arg(programs)
         .current_dir("/")
-        // Whoever ends our whole group must not end this.
+        // A signal to the tests' process group must not end the watchdog.
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -258,13 +260,13 @@ fn spawn_watchdog(directory: &Path, programs: &Path) -> Child {
     command.spawn().expect("`setpriv` or `sh` runs")
 }
 
-/// A port that nobody listens at; free for long enough.
+/// Returns a port that was free a moment ago; another process could take it before the server does.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()
 }
 
-/// A program as the user that a server may run as.
+/// A command that runs as the user that the server runs as.
 fn command_as_server_user(program: &Path) -> Command {
     let mut command = if rustix::process::geteuid().is_root() {
         let mut command = Command::new("setpriv");
@@ -279,7 +281,7 @@ fn command_as_server_user(program: &Path) -> Command {
     } else {
         Command::new(program)
     };
-    // What people set for their own servers must not lead there.
+    // The user's own PostgreSQL settings must not apply.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PG") {
             command.env_remove(name);
@@ -301,7 +303,7 @@ fn server_user_ids() -> (u32, u32) {
     entry.expect("a user `nobody`, for the server does not run as root")
 }
 
-/// The folder with the server's programs: on the path, or the newest of Debian's.
+/// Finds the folder with the server's programs: on the path, or of Debian's newest version.
 fn find_programs() -> Result<PathBuf, &'static str> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut places: Vec<PathBuf> = std::env::split_paths(&path).collect();

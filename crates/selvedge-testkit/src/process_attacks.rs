@@ -1,5 +1,5 @@
-//! Attacks of one process on another: tracing it, reading and writing its memory, taking its
-//! descriptors and writing on them.
+//! Attacks of one process on another: tracing it, reading and writing its memory, taking its file
+//! descriptors and writing to them.
 
 use std::fs::{self, OpenOptions};
 use std::io::{IoSlice, IoSliceMut, Read, Write};
@@ -13,14 +13,14 @@ use nix::unistd;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// The highest descriptor that is tried.
+/// The number of file descriptors that are tried.
 const MAX_DESCRIPTOR: i32 = 64;
 
-/// No process has anything there.
+/// An address that no process has mapped.
 const UNMAPPED_ADDRESS: usize = 0x1000;
 
-/// Attacks the process `target` by every means and returns the means that succeeded. Each descriptor
-/// that can be taken gets `forged` written on it, if it is a socket.
+/// Attacks the process `target` by every means and returns the means that succeeded. Writes `forged` to
+/// each descriptor that can be taken, if it is a socket.
 pub fn attack_process(target: i32, forged: &[u8]) -> Vec<String> {
     let mut succeeded = Vec::new();
     let mut note = |succeeds: bool, means: &str| {
@@ -54,7 +54,7 @@ pub fn attack_process(target: i32, forged: &[u8]) -> Vec<String> {
     let taken = take_descriptors(target);
     note(!taken.is_empty(), "pidfd_getfd");
     for descriptor in taken {
-        // What is not a socket refuses it.
+        // The write fails if the descriptor is not a socket.
         let _ = UnixStream::from(descriptor).write_all(forged);
     }
     succeeded
@@ -76,7 +76,8 @@ enum MemoryAccess {
     Write,
 }
 
-/// The kernel looks at the caller's rights before it looks at the address.
+/// Whether the memory can be accessed. The kernel checks permissions before it checks the address, so
+/// `EFAULT` means that access is permitted.
 fn can_access_memory(target: i32, access: MemoryAccess) -> bool {
     let target = unistd::Pid::from_raw(target);
     let mut bytes = [0];

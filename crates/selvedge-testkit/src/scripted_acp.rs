@@ -1,6 +1,5 @@
-//! An agent that speaks the Agent Client Protocol and follows a script, and the log of what it was told.
-//! A program in Python, which tests need anyway: it shares no line with the library that it is held
-//! against.
+//! A scripted agent that speaks the Agent Client Protocol, and its log. The agent is a Python program,
+//! which shares no code with the protocol library under test.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +14,8 @@ pub struct ScriptedAcpAgent {
 }
 
 impl ScriptedAcpAgent {
-    /// Writes program and script into a folder. The script is a list of sessions, each a list of steps;
-    /// what steps there are the program says.
+    /// Writes the program and its script into a folder. The script is a list of sessions, each a list
+    /// of steps; the program documents the steps.
     pub fn write(folder: &Path, sessions: &Value) -> Self {
         let agent = Self {
             folder: folder.to_owned(),
@@ -27,19 +26,20 @@ impl ScriptedAcpAgent {
         agent
     }
 
-    /// How it is started.
+    /// The command line that starts the agent.
     pub fn command_line(&self) -> Vec<PathBuf> {
         let files = ["py", "script", "log"].map(|kind| self.file(kind));
         std::iter::once("python3".into()).chain(files).collect()
     }
 
-    /// What it was told, of one kind: `prompt`, `initialize`, `new`, `set`, `cancelled`.
+    /// The messages that the agent received, of one kind: `prompt`, `initialize`, `new`, `set`,
+    /// `cancelled`.
     pub fn received(&self, kind: &str) -> Vec<Value> {
         let of_kind = |(name, value): (String, Value)| (name == kind).then_some(value);
         self.log().into_iter().filter_map(of_kind).collect()
     }
 
-    /// What it got for its own requests, in their order.
+    /// The responses to the agent's own requests, in order.
     pub fn answers(&self) -> Vec<Value> {
         let of_request = |(name, value): (String, Value)| name.contains('/').then_some(value);
         self.log().into_iter().filter_map(of_request).collect()

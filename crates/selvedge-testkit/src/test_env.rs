@@ -1,6 +1,6 @@
-//! A world of its own for one test of the real binary: home, state, configuration, caches, scratch
-//! and git identity all lie in one temporary directory, and nothing of the caller's environment
-//! but `PATH` comes in. When it is dropped, every process that it started is ended.
+//! A hermetic environment for a test of the real binary: home, state, configuration, caches, scratch
+//! files and git identity are all in one temporary directory, and only `PATH` is taken from the
+//! caller's environment. When it is dropped, all processes that live in it are killed.
 
 mod child;
 mod invocation;
@@ -20,7 +20,7 @@ pub use invocation::Invocation;
 pub use output::CommandOutput;
 pub use process_tree::RunningProcess;
 
-/// Author and date are fixed, so that the same files make the same commit everywhere.
+/// Author and date are fixed, so that the same files result in the same commit everywhere.
 const GIT_CONFIG: &str = "\
 [user]
 \tname = Test Person
@@ -46,13 +46,13 @@ pub struct TestEnv {
 }
 
 impl TestEnv {
-    /// A fresh environment for the program `binary`: `TestEnv::new(env!("CARGO_BIN_EXE_selvedge"))`.
+    /// Creates an environment for the program `binary`: `TestEnv::new(env!("CARGO_BIN_EXE_selvedge"))`.
     pub fn new(binary: impl Into<PathBuf>) -> Self {
         Self::new_in(&std::env::temp_dir(), binary)
     }
 
-    /// One that lies below `folder`: for programs that trust nothing in a folder that anybody may write
-    /// to, as that for temporary files is.
+    /// Creates an environment below `folder`, for programs that reject files below a world-writable
+    /// folder, such as the one for temporary files.
     pub fn new_in(folder: &Path, binary: impl Into<PathBuf>) -> Self {
         let directory = tempfile::Builder::new()
             .prefix("selvedge-test-")
@@ -74,20 +74,20 @@ impl TestEnv {
         }
     }
 
-    /// Puts what the program under test runs behind walls, which it is not otherwise: most tests look
-    /// at what agents and checks leave outside of the workspace.
+    /// Sets the sandbox backend. The default is `none`, because most tests inspect files that agents
+    /// and checks write outside the workspace.
     #[must_use]
     pub fn with_sandbox(mut self, backend: &'static str) -> Self {
         self.sandbox = backend;
         self
     }
 
-    /// The directory that holds all the others.
+    /// The directory that contains all the others.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where commands run unless told otherwise: empty until [`TestEnv::create_repo`] or
+    /// The default working directory of commands: empty until [`TestEnv::create_repo`] or
     /// [`TestEnv::write`] fills it.
     pub fn work_dir(&self) -> PathBuf {
         self.root.join("work")
@@ -108,8 +108,8 @@ impl TestEnv {
         self.root.join("config")
     }
 
-    /// Makes the work directory a git repository with one commit, of what [`TestEnv::write`] has
-    /// put there before and of a README.
+    /// Makes the work directory a git repository with one commit: a README and everything that was
+    /// written there before.
     pub fn create_repo(&self) -> PathBuf {
         self.write("README", "A small repository.\n");
         self.git(["init", "--quiet"]);
@@ -149,17 +149,17 @@ impl TestEnv {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// The program under test, with these arguments, ready to be run.
+    /// Returns an invocation of the program under test with these arguments; it is not started yet.
     pub fn selvedge<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Invocation {
         self.command(&self.binary).args(args)
     }
 
-    /// The program under test, running beside the test.
+    /// Starts the program under test in the background.
     pub fn spawn<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> SpawnedProgram {
         self.selvedge(args).spawn()
     }
 
-    /// Any other program in the same environment.
+    /// Returns an invocation of another program in the same environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Invocation {
         let mut command = Command::new(program);
         command
@@ -188,14 +188,13 @@ impl TestEnv {
         Invocation::new(command, &self.root)
     }
 
-    /// The processes that live in this environment now, however they were started: by whom they
-    /// were spawned does not matter, only that their working directory or their environment lies
-    /// in it. Linux only; empty elsewhere.
+    /// Returns the processes that live in this environment, whichever process started them: those whose
+    /// working directory or environment variables refer to it. Linux only; empty elsewhere.
     pub fn processes(&self) -> Vec<RunningProcess> {
         process_tree::processes_in(&self.root)
     }
 
-    /// Makes output the same on every machine and in every run, for snapshots: paths of the
+    /// Makes output identical on every machine and in every run, for snapshots: paths of the
     /// environment, ids, times, durations, hashes and ports become placeholders.
     pub fn normalise(&self, text: &str) -> String {
         normalise::normalise(text, &self.root, &self.binary)

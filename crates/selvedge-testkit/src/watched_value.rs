@@ -1,12 +1,12 @@
-//! A value that one thread changes and another waits on: how the harness synchronises, so that no
-//! test has to sleep and hope. Waiting never lasts for ever: it gives up, and the test fails with
-//! what was waited for.
+//! A value that one thread changes and another waits for. The harness synchronizes this way, so that no
+//! test depends on sleeps. Every wait has a timeout, and the test then fails with a description of what
+//! did not happen.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long the harness waits for anything before it fails the test: far beyond what a healthy
-/// program needs, even on a machine that is busy with other things.
+/// How long the harness waits before it fails the test: far longer than a healthy program needs, even
+/// on a busy machine.
 pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Default)]
@@ -23,20 +23,20 @@ impl<T> WatchedValue<T> {
         }
     }
 
-    /// The value as it is now. A test thread that panicked while it held the lock does not take
-    /// the others down with it: all values here stay whole between any two statements.
+    /// Returns the current value. Poisoning is ignored, so that a thread that panics while it holds the
+    /// lock does not fail the others: every value is valid between any two statements.
     pub(crate) fn get(&self) -> MutexGuard<'_, T> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the value and wakes whoever waits on it.
+    /// Changes the value and wakes the threads that wait for it.
     pub(crate) fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let answer = change(&mut self.get());
         self.changed.notify_all();
         answer
     }
 
-    /// Waits until `look` finds what it looks for; `None` when `patience` ran out first.
+    /// Waits until `look` returns a value; `None` if `patience` runs out first.
     pub(crate) fn wait_for<R>(
         &self,
         patience: Duration,

@@ -1,5 +1,4 @@
-//! What the program says when it cannot do what was asked: what, why, how to mend it, and the exit
-//! code. Errors are rendered here, once, at the edge.
+//! Command-line errors: message, location, hint and exit code. Errors are rendered here, once, at the edge.
 
 use std::fmt::{self, Display};
 
@@ -7,14 +6,14 @@ use selvedge_core::model::exit_code;
 
 use crate::output::{sanitize_text, style};
 
-/// An error on its way to the person.
+/// An error to be shown to the user.
 #[derive(Debug)]
 pub(crate) struct CliError {
     /// The process exit code.
     pub(crate) code: u8,
     message: String,
     hints: Vec<String>,
-    /// Already rendered, with its own layout.
+    /// Whether the message is already rendered, with its own layout.
     is_rendered: bool,
 }
 
@@ -34,17 +33,17 @@ impl CliError {
         }
     }
 
-    /// Usage or configuration: nothing was run.
+    /// A usage or configuration error: nothing was run.
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::new(exit_code::USAGE, message)
     }
 
-    /// The machinery failed.
+    /// An infrastructure error: Selvedge itself failed.
     pub(crate) fn infrastructure(message: impl Display) -> Self {
         Self::new(exit_code::INFRASTRUCTURE, message)
     }
 
-    /// A usage error that is laid out already.
+    /// A usage error that is already rendered.
     pub(crate) fn prerendered(message: impl Display) -> Self {
         Self {
             is_rendered: true,
@@ -52,14 +51,14 @@ impl CliError {
         }
     }
 
-    /// Adds what to do about it.
+    /// Adds a hint about how to fix it.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Display) -> Self {
         self.hints.push(hint.to_string());
         self
     }
 
-    /// Says where.
+    /// Adds where the error is.
     #[must_use]
     pub(crate) fn with_location(mut self, place: impl Display) -> Self {
         if !self.is_rendered {
@@ -68,13 +67,13 @@ impl CliError {
         self
     }
 
-    /// All of it as plain text, for readers that are no terminal.
+    /// The whole error as plain text, for readers that are not a terminal.
     pub(crate) fn to_plain_text(&self) -> String {
         let hints = self.hints.iter().map(|hint| format!("\nhint: {hint}"));
         sanitize_text(&(self.message.clone() + &hints.collect::<String>()))
     }
 
-    /// Prints it to standard error.
+    /// Prints the error to standard error.
     pub(crate) fn print(&self) {
         if self.is_rendered {
             errln!("{}", self.message);

@@ -1,4 +1,4 @@
-//! Who judges a run's work in the tiers above its checks, settled before any money is spent.
+//! Resolves the judges of the tiers above the checks, before any money is spent.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use selvedge_engine::agents::check_program;
 
 use crate::error::CliError;
 
-/// Who judges, for a tier above the checks. Refused before any money is spent if nobody could.
+/// Resolves the judges of a tier above the checks. Fails before any money is spent if no judge is available.
 pub(crate) fn resolve_judging(
     tier: u8,
     settings: &ResolvedConfig,
@@ -45,8 +45,8 @@ pub(crate) fn resolve_judging(
     }))
 }
 
-/// The tiers above the checks that this one stands for. One that may not be asked is never passed over
-/// in silence: the verdict would be worth less than what was asked for.
+/// The tiers above the checks that this one includes. A tier that cannot be used is an error, never skipped silently:
+/// the verdict would be worth less than requested.
 fn tiers_above_checks(tier: u8, settings: &ResolvedConfig) -> Result<Vec<u8>, CliError> {
     let switched_off = |tier: u8| {
         CliError::usage(format!("tier {tier} is switched off")).hint(format!(
@@ -65,7 +65,7 @@ fn tiers_above_checks(tier: u8, settings: &ResolvedConfig) -> Result<Vec<u8>, Cl
     }
 }
 
-/// What judging an attempt takes, said before it begins.
+/// Describes what judging an attempt involves; shown before the run begins.
 pub(crate) fn describe_judging(judging: &JudgingSpec) -> String {
     let named = judging.judges.iter().map(|judge| match &judge.model {
         None => format!("`{}`", judge.name),

@@ -1,9 +1,9 @@
 //! The `selvedge` program.
 //!
-//! Hidden faces come first, before anything is parsed or allocated for: the supervisor of a process
-//! tree, which must start in about a millisecond, the one that puts walls around itself and becomes a
-//! program, the parsers that a hostile file may bring down, and the scripted agent that the demo and
-//! the tests use. Everything else is the command line in [`cli`], one file a command in [`commands`].
+//! Internal subcommands are handled first, before any parsing or setup: the supervisor of a process tree, which must
+//! start in about a millisecond; the sandbox's init process, which restricts itself and executes a program; the parsers
+//! that a hostile file may crash; and the scripted agent of the demo and the tests. Everything else is the command line
+//! in [`cli`], with one file per command in [`commands`].
 
 #[macro_use]
 mod streams;
@@ -72,8 +72,8 @@ fn main() -> ExitCode {
     ExitCode::from(final_exit_code(code))
 }
 
-/// The exit code of a command line that cannot be understood. For a hook 2 would mean "hold the agent
-/// back", which a slip in somebody's settings must not.
+/// The exit code of an invalid command line. For a hook, 2 would mean "block the agent", which a mistake in the
+/// settings must not do.
 fn usage_exit_code(error: &clap::Error, args: &[OsString]) -> u8 {
     match u8::try_from(error.exit_code()) {
         Ok(0) => 0,

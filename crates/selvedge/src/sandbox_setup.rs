@@ -1,4 +1,4 @@
-//! The walls around agents and checks, raised where a command begins, and what a person is told of them.
+//! Sets up the sandbox of agents and checks when a command begins, and reports it to the user.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use crate::error::CliError;
 use crate::local::StateDir;
 use crate::output::one_line;
 
-/// Raises them, or refuses where they are required and cannot be built. Walls that were wished for and
-/// do not stand are said on standard error.
+/// Sets up the sandbox, or fails if it is required and unavailable. If it is optional and unavailable, prints a warning
+/// to standard error.
 pub(crate) async fn set_up_sandbox(
     spec: &SandboxSpec,
     workspace: &Path,

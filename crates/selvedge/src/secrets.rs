@@ -1,6 +1,6 @@
-//! Which values are secret here: our own variables that are named like it, those that settings name,
-//! what agents are handed, and what the repository's remotes are reached with. What is done about
-//! them is [`selvedge_core::redact`]'s.
+//! Collects the secret values of this process: environment variables with secret-like names or listed in the settings,
+//! values handed to agents, and credentials of the repository's remotes. Redaction itself is in
+//! [`selvedge_core::redact`].
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -18,10 +18,10 @@ use selvedge_engine::process::Supervisor;
 use crate::commands::print_notice;
 use crate::error::CliError;
 
-/// A git configuration longer than this names no remotes.
+/// A git configuration larger than this is not searched for remotes, in bytes.
 const MAX_GIT_CONFIG_BYTES: u64 = 1 << 20;
 
-/// What is redacted of a run.
+/// The redactor of a run.
 pub(crate) fn run_redactor(spec: &RunSpec) -> Redactor {
     let mut secrets = environment_secrets(&spec.environment, &host_env());
     secrets.extend(
@@ -32,14 +32,14 @@ pub(crate) fn run_redactor(spec: &RunSpec) -> Redactor {
     Redactor::new(&secrets)
 }
 
-/// What is redacted where checks run without an agent.
+/// The redactor of checks that run without an agent.
 pub(crate) fn checks_redactor(environment: &EnvironmentSpec, dir: &Path) -> Redactor {
     let mut secrets = environment_secrets(environment, &host_env());
     secrets.extend(remote_secrets(dir));
     Redactor::new(&secrets)
 }
 
-/// What is redacted where there are no settings.
+/// The redactor used where there are no settings.
 pub(crate) fn host_redactor() -> Redactor {
     Redactor::new(&environment_secrets(
         &EnvironmentSpec::default(),
@@ -47,15 +47,14 @@ pub(crate) fn host_redactor() -> Redactor {
     ))
 }
 
-/// What starts the processes of checks.
+/// The supervisor that starts the processes of checks.
 pub(crate) fn checks_supervisor(environment: &EnvironmentSpec, dir: &Path) -> Supervisor {
     Supervisor::this_program()
         .with_redactor(checks_redactor(environment, dir))
         .with_env_allowlist(&environment.checks)
 }
 
-/// Refuses a run whose commands hold a secret: they are executed as they are, and the journal would
-/// keep it.
+/// Rejects a run whose commands contain a secret: commands are executed verbatim, and the journal would record it.
 pub(crate) fn reject_secrets_in_commands(spec: &RunSpec) -> Result<(), CliError> {
     let executed = RunSpec {
         description: String::new(),
@@ -72,8 +71,8 @@ pub(crate) fn reject_secrets_in_commands(spec: &RunSpec) -> Result<(), CliError>
     }
 }
 
-/// A task as it may go to a hub, which keeps it and shows it: what is said to an agent is redacted, which
-/// is told; what is executed as it is may hold no value of a secret.
+/// Prepares a task for a hub, which stores and shows it: redacts the text for the agent, with a notice, and rejects
+/// secrets in commands that are executed verbatim.
 pub(crate) fn redact_for_hub(task: &Task) -> Result<Task, CliError> {
     let redactor = host_redactor();
     let mut told = task.clone();
@@ -100,7 +99,7 @@ pub(crate) fn redact_for_hub(task: &Task) -> Result<Task, CliError> {
     Ok(told)
 }
 
-/// Our variables that hold secrets: by their names, or because settings say so.
+/// Environment variables that hold secrets: by their names, or because the settings list them.
 fn environment_secrets(spec: &EnvironmentSpec, ours: &EnvironmentMap) -> Vec<Secret> {
     let named = |name: &str| spec.secrets.iter().any(|it| it == name);
     let is_secret = |name: &str, value: &OsStr| {
@@ -115,7 +114,7 @@ fn environment_secrets(spec: &EnvironmentSpec, ours: &EnvironmentMap) -> Vec<Sec
     variables.collect()
 }
 
-/// What an agent is handed: by name, or written out under a name that says what it is.
+/// The secrets handed to an agent: variables passed by name, or values set under a secret-like name.
 fn agent_secrets(agent: &AgentSpec, ours: &EnvironmentMap) -> Vec<Secret> {
     let sources = agent.env_from.values();
     let handed = sources.filter_map(|source| {
@@ -129,7 +128,7 @@ fn agent_secrets(agent: &AgentSpec, ours: &EnvironmentMap) -> Vec<Secret> {
     handed.chain(written).collect()
 }
 
-/// The passwords in the addresses of a repository's remotes.
+/// The passwords in the URLs of a repository's remotes.
 fn remote_secrets(dir: &Path) -> Vec<Secret> {
     let config = dir.join(".git/config");
     let is_small = std::fs::metadata(&config).is_ok_and(|it| it.len() <= MAX_GIT_CONFIG_BYTES);
@@ -145,8 +144,8 @@ fn remote_secrets(dir: &Path) -> Vec<Secret> {
     passwords.collect()
 }
 
-/// Our variables that are named like secrets, and whether their values are redacted: an ordinary word or
-/// a path would be found in too many other places.
+/// Environment variables with secret-like names, and whether their values are redacted. An ordinary word or a path is
+/// not: it would occur in too many other places.
 pub(crate) fn secret_like_variables() -> Vec<(String, bool)> {
     let ours = host_env();
     let names = ours.iter().filter_map(|(name, value)| {
@@ -156,7 +155,7 @@ pub(crate) fn secret_like_variables() -> Vec<(String, bool)> {
     names.collect()
 }
 
-/// Redacts what is written, one message a call.
+/// Redacts everything written to it, one message per call.
 #[derive(Debug, Clone)]
 pub(crate) struct RedactingWriter<W> {
     inner: W,

@@ -1,9 +1,8 @@
-//! Standard output and standard error: all that the program prints passes through here.
+//! Standard output and standard error: all output of the program goes through here.
 //!
-//! A stream that cannot be written never stops what is being done: a run goes on, its journal keeps what was
-//! not shown. Standard output that fails is reported once on standard error and makes a success
-//! exit with [`exit_code::INFRASTRUCTURE`]. A reader that closed its end (`| head`) has seen enough: that
-//! is no error.
+//! A failed stream never interrupts the work: a run continues, and its journal records what was not shown. A failure of
+//! standard output is reported once on standard error and turns a success into [`exit_code::INFRASTRUCTURE`]. A reader
+//! that closed its end (`| head`) is not an error.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
@@ -17,27 +16,27 @@ use crate::error::CliError;
 /// The first error of standard output; nothing is written to it afterwards.
 static OUTPUT_ERROR: OnceLock<ErrorKind> = OnceLock::new();
 
-/// Prints to standard output, without styles where it is no terminal.
+/// Prints to standard output, without styles if it is not a terminal.
 macro_rules! out {
     ($($text:tt)*) => {{ $crate::streams::print_output(format_args!($($text)*)); }};
 }
 
-/// Prints a line to standard output, without styles where it is no terminal.
+/// Prints a line to standard output, without styles if it is not a terminal.
 macro_rules! outln {
     ($($text:tt)*) => {{ $crate::streams::print_output(format_args!("{}\n", format_args!($($text)*))); }};
 }
 
-/// Prints to standard error, without styles where it is no terminal.
+/// Prints to standard error, without styles if it is not a terminal.
 macro_rules! err {
     ($($text:tt)*) => {{ $crate::streams::print_error(format_args!($($text)*)); }};
 }
 
-/// Prints a line to standard error, without styles where it is no terminal.
+/// Prints a line to standard error, without styles if it is not a terminal.
 macro_rules! errln {
     ($($text:tt)*) => {{ $crate::streams::print_error(format_args!("{}\n", format_args!($($text)*))); }};
 }
 
-/// Writes bytes to standard output as they are. `false` where it takes no more.
+/// Writes bytes to standard output unchanged. Returns `false` if it accepts no more.
 pub(crate) fn write_output(bytes: &[u8]) -> bool {
     if OUTPUT_ERROR.get().is_some() {
         return false;
@@ -54,26 +53,26 @@ pub(crate) fn write_output(bytes: &[u8]) -> bool {
     false
 }
 
-/// The way of [`out!`] and [`outln!`].
+/// Implements [`out!`] and [`outln!`].
 pub(crate) fn print_output(text: Arguments<'_>) -> bool {
     let choice = AutoStream::choice(&io::stdout());
     write_output(&render_text(choice, text))
 }
 
-/// The way of [`err!`] and [`errln!`]. What cannot be written is lost: there is nowhere to report it.
+/// Implements [`err!`] and [`errln!`]. Ignores errors: there is nowhere to report them.
 pub(crate) fn print_error(text: Arguments<'_>) {
     let choice = AutoStream::choice(&io::stderr());
     let _ = io::stderr().lock().write_all(&render_text(choice, text));
 }
 
-/// Whether standard output failed, other than by a reader that has gone away.
+/// Whether standard output failed for a reason other than a closed reader.
 pub(crate) fn output_failed() -> bool {
     OUTPUT_ERROR
         .get()
         .is_some_and(|kind| *kind != ErrorKind::BrokenPipe)
 }
 
-/// The exit code of a command that came to `code`: no success where its output could not be written.
+/// The exit code of a command that ended with `code`: not a success if its output could not be written.
 pub(crate) fn final_exit_code(code: u8) -> u8 {
     if code == exit_code::VERIFIED && output_failed() {
         exit_code::INFRASTRUCTURE
@@ -84,7 +83,7 @@ pub(crate) fn final_exit_code(code: u8) -> u8 {
 
 fn render_text(choice: ColorChoice, text: Arguments<'_>) -> Vec<u8> {
     let mut stream = AutoStream::new(Vec::new(), choice);
-    // Memory takes everything.
+    // Writing to memory cannot fail.
     let _ = stream.write_fmt(text);
     stream.into_inner()
 }

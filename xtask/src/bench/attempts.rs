@@ -1,5 +1,5 @@
-//! What the loop costs for each attempt: six attempts against one, over five, beside a bare loop
-//! that spawns the same two programs and syncs a file twice.
+//! Overhead of an attempt: the difference between runs of six attempts and of one, divided by five,
+//! compared with a bare loop that starts the same two programs and syncs a file twice.
 
 use std::fs::File;
 use std::io::Write;
@@ -25,8 +25,8 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
     table.add_overhead("an attempt", all.saturating_sub(first) / RETRIES, bare, bar);
 
     let repository = selvedge.repository("repository", FILES)?;
-    // Each attempt must change the tree, or the run is stuck and stops; the last tree stays, for
-    // putting the best one back is no part of an attempt.
+    // Each attempt must change the tree, otherwise the run is stuck and stops. `last` keeps the last
+    // tree: restoring the best one is not part of an attempt.
     std::fs::write(
         repository.join("selvedge.toml"),
         "[workspace]\non_exhausted = \"last\"\n",
@@ -39,7 +39,7 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
     Ok(())
 }
 
-/// A run of six attempts, a run of one, and one turn of the bare loop.
+/// Measures a run of six attempts, a run of one, and one iteration of the bare loop.
 fn measure_in(selvedge: &BenchProgram, dir: &Path, agent: &str) -> XtaskResult<[Duration; 3]> {
     ensure_attempts_made(selvedge.run(dir, agent, "/bin/false", RETRIES))?;
     let run = |retries| time_command(selvedge.run(dir, agent, "/bin/false", retries), 1);
@@ -51,7 +51,7 @@ fn measure_in(selvedge: &BenchProgram, dir: &Path, agent: &str) -> XtaskResult<[
     )
 }
 
-/// A run that stopped early would look fast.
+/// Ensures that a run makes all attempts: a run that stops early would look fast.
 fn ensure_attempts_made(mut run: Command) -> XtaskResult {
     let output = run
         .args(["--format", "json"])

@@ -1,4 +1,4 @@
-//! The release binary, and directories for it to work in.
+//! The release binary and the directories that it works in.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use crate::XtaskResult;
 use crate::program::{self, cargo};
 use crate::workspace::CargoMetadata;
 
-/// The program, with a home and a state directory of its own.
+/// The program, with its own home and state directory.
 pub(super) struct BenchProgram {
     program: PathBuf,
     scratch: PathBuf,
@@ -29,7 +29,7 @@ impl BenchProgram {
         })
     }
 
-    /// A command in a clean environment, which says nothing.
+    /// A command in a clean environment, with its output discarded.
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -38,7 +38,7 @@ impl BenchProgram {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.scratch.join("home"))
             .env("XDG_STATE_HOME", self.scratch.join("state"))
-            // What walls cost is measured apart.
+            // The cost of the sandbox is measured separately.
             .env("SELVEDGE_SANDBOX_BACKEND", "none")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -46,11 +46,11 @@ impl BenchProgram {
         command
     }
 
-    /// `selvedge run` in a directory. Its tasks say nothing that an agent here would read.
+    /// A `selvedge run` in a directory. The task's text does not matter: the agents here ignore it.
     pub(super) fn run(&self, dir: &Path, agent: &str, check: &str, retries: u32) -> Command {
         let retries = retries.to_string();
         let mut command = self.command(&["run", "anything", "--retries", &retries]);
-        // Once for an attempt, as the bare loop does it.
+        // The check runs once per attempt, as in the bare loop.
         command
             .env("SELVEDGE_VERIFICATION_RERUN_FAILED", "false")
             .env("SELVEDGE_VERIFICATION_BASELINE", "off")
@@ -60,8 +60,8 @@ impl BenchProgram {
         command
     }
 
-    /// A directory in which nothing is snapshotted. It says so itself, for the scratch directory
-    /// may lie in a repository.
+    /// A directory without snapshots. They are turned off explicitly, because the scratch directory may
+    /// be inside a repository.
     pub(super) fn plain_directory(&self) -> XtaskResult<PathBuf> {
         let directory = self.directory("plain")?;
         std::fs::write(
@@ -71,14 +71,14 @@ impl BenchProgram {
         Ok(directory)
     }
 
-    /// An empty directory.
+    /// Creates an empty directory.
     pub(super) fn directory(&self, name: &str) -> XtaskResult<PathBuf> {
         let directory = self.scratch.join(name);
         std::fs::create_dir_all(&directory)?;
         Ok(directory)
     }
 
-    /// A repository with so many files of some 2 KB, committed.
+    /// Creates a repository with this many committed files of about 2 KB.
     pub(super) fn repository(&self, name: &str, files: u32) -> XtaskResult<PathBuf> {
         let root = self.directory(name)?;
         for number in 0..files {

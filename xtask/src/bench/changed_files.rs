@@ -1,5 +1,5 @@
-//! What the look at an attempt's changes costs: a run that changes 50 files of several languages in a
-//! repository of 2,000, with the look and without.
+//! Cost of the syntax check of changed files: a run that changes 50 files in several languages in a
+//! repository of 2,000 files, with the check and without it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::XtaskResult;
 
 const ROUNDS: usize = 15;
 const BAR: Duration = Duration::from_millis(50);
-/// Lines of each file, so that it has some 2 KB.
+/// Lines per file, for a size of about 2 KB.
 const LINES: usize = 40;
 
-/// Ending, how many files, how a file begins, a line of it, and how it ends. `N` is another number in
-/// each run, so that each changes the tree.
+/// File extension, number of files, beginning, repeated line, and end of a file. `N` is replaced by a
+/// different number in each run, so that each run changes the tree.
 const KINDS: [(&str, usize, &str, &str, &str); 8] = [
     (
         "py",
@@ -92,7 +92,7 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
     Ok(())
 }
 
-/// Writes all files anew.
+/// A script that rewrites all files.
 fn agent_script() -> String {
     let mut script = "mkdir -p changed; n=$$\n".to_owned();
     for (ending, count, begins, line, ends) in KINDS {
@@ -109,7 +109,7 @@ fn agent_script() -> String {
     script
 }
 
-/// For a here-document in which only `$n` is filled in.
+/// Escapes a text for a here-document, except for `$n`.
 fn escape_heredoc(text: &str) -> String {
     let text = text
         .replace('\\', "\\\\")

@@ -1,5 +1,5 @@
-//! How fast a log becomes a digest, and in how much memory, through `selvedge digest`, start
-//! included. `wc -l` beside it is about what reading a log costs at all.
+//! Speed and memory of `selvedge digest`, including its start. `wc -l` is measured for comparison: it
+//! shows the cost of reading a log at all.
 
 use std::fs::File;
 use std::io::BufWriter;

@@ -1,6 +1,6 @@
-//! What all the care costs a run that passes at its first attempt: snapshots, guard, evidence and
-//! journal, against the bare time of the agent and the check. The baseline runs the check once more
-//! and is shown apart.
+//! Overhead of a run that passes on its first attempt (snapshots, guard, evidence and journal),
+//! compared with the time of the agent and the check alone. The baseline runs the check once more and
+//! is shown separately.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,9 +12,9 @@ use super::timing::{medians, time_command};
 use crate::XtaskResult;
 
 const ROUNDS: usize = 7;
-/// As long as a short test suite takes.
+/// As long as a short test suite.
 const CHECK: &str = "sleep 2";
-/// Changes the tree, so that no result is remembered from the round before.
+/// Changes the tree, so that no result is reused from the previous round.
 const AGENT: &str = "echo . >> changed.txt";
 const BAR_PERCENT: u32 = 5;
 

@@ -1,5 +1,5 @@
-//! What a digest costs of logs without end, and of those that were made to hurt it: its memory must
-//! stay what it is, and twice as much must take no more than about twice as long.
+//! Digests of very long and of hostile logs. The memory must not grow with the log, and a log of twice
+//! the length must take no more than about twice as long.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,13 +14,14 @@ use super::{BenchSize, BenchTable, memory};
 use crate::XtaskResult;
 
 const ROUNDS: usize = 3;
-/// The lengths of the logs whose times are compared.
+/// The lengths of the logs whose durations are compared, in MB.
 const MEGABYTES: u32 = 50;
 const TWICE: u32 = 2 * MEGABYTES;
-/// Twice as much may take so many times as long.
+/// Maximum ratio of the durations when the length doubles.
 const GROWTH: f64 = 2.5;
 
-/// The most that any kind of log takes, each fed through a pipe, so that no disk need hold it.
+/// Measures the peak memory for each kind of log. The logs are fed through a pipe, so that they need no
+/// disk space.
 pub(super) fn measure_memory(
     selvedge: &BenchProgram,
     size: BenchSize,
@@ -60,7 +61,7 @@ fn peak_kib(
     Ok(peak.own_kib)
 }
 
-/// How much longer twice as much takes of what is hostile.
+/// Measures how much longer a hostile log of twice the length takes.
 pub(super) fn measure_growth(
     selvedge: &BenchProgram,
     path: &Path,

@@ -1,18 +1,18 @@
-//! Logs as tools print them, of any length, the same every time.
+//! Synthetic logs like those of real tools, of any length, identical in every run.
 
 use std::io::{self, Write};
 
 /// A kind of log.
 pub(super) struct SyntheticLog {
-    /// What the table calls it.
+    /// Its name in the table.
     pub(super) what: &'static str,
-    /// The command that would print it, and how it exits.
+    /// The command that would print it, and its exit code.
     command: &'static str,
     exit: &'static str,
     head: &'static str,
     part: fn(u32) -> String,
     tail: &'static str,
-    /// Megabytes a second that a digest of it must reach.
+    /// Minimum speed of a digest, in MB per second.
     pub(super) bar: f64,
 }
 
@@ -76,7 +76,7 @@ const COMPILE_ERRORS: SyntheticLog = SyntheticLog {
     bar: 100.0,
 };
 
-/// What was made to hurt whoever reads it, said over and over.
+/// Logs made to be slow or expensive to parse: one pattern, repeated.
 pub(super) static HOSTILE_LOGS: [SyntheticLog; 7] = [
     hostile_log("one line", "", |_| "one long line, ".to_owned()),
     hostile_log("one telling line", "", |n| format!("error at a.c:{n}, ")),
@@ -110,13 +110,13 @@ const fn hostile_log(
 }
 
 impl SyntheticLog {
-    /// The arguments of `selvedge` that digest it.
+    /// The arguments of `selvedge` that digest the log.
     pub(super) fn args(&self) -> [&'static str; 5] {
         ["digest", "--cmd", self.command, "--exit", self.exit]
     }
 
-    /// So many millions of bytes of it. Parts repeat after a while: this must cost less than what
-    /// reads it.
+    /// Writes this many million bytes of the log. The parts repeat after a while, so that generating
+    /// the log is cheaper than reading it.
     pub(super) fn write(&self, to: &mut impl Write, megabytes: u32) -> io::Result<()> {
         let parts: String = (0..20_000).map(self.part).collect();
         let wanted = u64::from(megabytes) * 1_000_000;

@@ -1,6 +1,6 @@
-//! The most memory that Selvedge's own processes held, however much agent and check print. The kernel
-//! keeps each process's peak (`VmHWM`) until it ends, so it is asked again and again. What they held
-//! together is a sum of their proportional sizes (`Pss`): a page that several of them map counts once.
+//! Peak memory of Selvedge's own processes while an agent and a check print a lot. The kernel keeps a
+//! process's peak (`VmHWM`) only until the process ends, so it is polled. The memory of all processes
+//! together is the sum of their proportional set sizes (`Pss`), which counts a shared page once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// What a process held at most, and its largest supervisor; and all of them at one moment.
+/// Peaks of the main process, of its largest supervisor, and of all processes together, in KiB.
 pub(super) struct PeakMemory {
     pub(super) own_kib: u64,
     supervisor_kib: u64,
@@ -47,7 +47,7 @@ pub(super) struct PeakMemory {
     code: Option<i32>,
 }
 
-/// Watches until the child ends.
+/// Polls the processes until the child ends.
 pub(super) fn measure_peak(child: &mut Child) -> XtaskResult<PeakMemory> {
     let mut peaks: BTreeMap<u32, u64> = BTreeMap::new();
     let pid = child.id();
@@ -89,7 +89,7 @@ fn read_kib(file: &str, name: &str) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// Our processes below it: those that were started with the hidden word.
+/// The supervisors below a process: its children that run the internal subcommand `__supervise`.
 fn supervisors_of(pid: u32) -> impl Iterator<Item = u32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()

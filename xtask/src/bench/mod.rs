@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: what Selvedge costs, against the bare minimum on the same machine and disk
-//! in the same minute. Everything goes through the release binary, as a user runs it. The table is
-//! what `docs/performance.md` shows; nothing here passes or fails, a person reads it.
+//! `cargo xtask bench`: the overhead of Selvedge, compared with the bare minimum on the same machine
+//! and disk in the same minute. Runs the release binary, as a user does. `docs/performance.md` shows
+//! the table. A missed bar is marked in the table but does not fail the command.
 
 mod attempts;
 mod bench_program;
@@ -23,17 +23,17 @@ use crate::workspace::CargoMetadata;
 use bench_program::BenchProgram;
 use table::BenchTable;
 
-/// How much is measured.
+/// The duration of the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BenchSize {
-    /// A few minutes.
+    /// Takes a few minutes.
     Usual,
-    /// Floods of 10 GB.
+    /// Includes floods of 10 GB.
     Long,
 }
 
 impl BenchSize {
-    /// How much a flood brings.
+    /// Size of a flood.
     fn gigabytes(self) -> u32 {
         match self {
             Self::Usual => 1,
@@ -42,16 +42,16 @@ impl BenchSize {
     }
 }
 
-/// What to measure, and on what.
+/// The parsed arguments.
 struct BenchOptions<'a> {
     size: BenchSize,
-    /// Another build's program.
+    /// Program to measure instead of the release build.
     program: Option<&'a str>,
-    /// One part of the table only.
+    /// The only part to measure; all parts if absent.
     part: Option<&'a str>,
 }
 
-/// One part of the table.
+/// Measures one part and adds its rows to the table.
 type BenchPart = fn(&BenchProgram, BenchSize, &mut BenchTable) -> XtaskResult;
 
 const PARTS: [(&str, BenchPart); 7] = [
@@ -105,14 +105,15 @@ impl<'a> BenchOptions<'a> {
     }
 }
 
-/// Prints the table.
+/// Measures and prints the table.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
     let wish = BenchOptions::parse(args)?;
     let folder = CargoMetadata::workspace_only()?
         .target_directory
         .join("bench");
     std::fs::create_dir_all(&folder)?;
-    // On the disk that is built on: a temporary directory may be in memory, where syncs are free.
+    // On the disk of the target directory: a temporary directory may be in memory, where syncs are
+    // free.
     let scratch = tempfile::tempdir_in(folder)?;
     let selvedge = match wish.program {
         Some(program) => BenchProgram::with_program(program.as_ref(), scratch.path())?,
@@ -129,10 +130,10 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
     Ok(())
 }
 
-/// The hidden word that the measured runs use as their agent.
+/// The internal subcommand of xtask that the measured runs use as their agent.
 pub(crate) const STAMP: &str = "__stamp";
 
-/// Writes what time it is, in nanoseconds.
+/// Writes the current time, in nanoseconds since 1970.
 pub(crate) fn write_stamp(path: impl AsRef<Path>) -> XtaskResult {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     Ok(std::fs::write(path, now.as_nanos().to_string())?)

@@ -1,5 +1,5 @@
-//! What walls cost each program that is started behind them: a verification whose one check is
-//! instant, with each backend and with none.
+//! Overhead of the sandbox for each program that starts in it: a verification with one instant check,
+//! with each backend and with none.
 
 use std::time::Duration;
 

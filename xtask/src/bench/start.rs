@@ -1,5 +1,4 @@
-//! How long it takes to begin: to say the version, and to have an agent running with the journal
-//! durable.
+//! Startup time: of `selvedge --version`, and until an agent runs with a durable journal.
 
 use std::path::Path;
 use std::process::Command;
@@ -44,7 +43,7 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
     Ok(())
 }
 
-/// An agent that says when it began, by writing a file.
+/// An agent that writes the time of its start to a file.
 struct AgentStartClock {
     program: String,
     file: String,
@@ -67,7 +66,7 @@ impl AgentStartClock {
         command
     }
 
-    /// From now until the agent that the command runs has begun.
+    /// Measures the time from now until the command's agent has started.
     fn time_to_agent(&self, command: Command) -> XtaskResult<Duration> {
         let start = SystemTime::now().duration_since(UNIX_EPOCH)?;
         time_command(command, 0)?;

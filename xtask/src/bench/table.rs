@@ -1,9 +1,9 @@
-//! The table: one row for each thing measured, with what it is held against and its bar.
+//! The table of results: one row per measurement, with its comparison and its bar.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Rows in the order they were measured.
+/// Rows in the order of measurement.
 #[derive(Debug, Default)]
 pub(super) struct BenchTable(Vec<BenchRow>);
 
@@ -17,7 +17,7 @@ struct BenchRow {
 }
 
 impl BenchTable {
-    /// What is measured may take so much longer than the bare minimum.
+    /// Adds a row whose bar is the time above the bare minimum.
     pub(super) fn add_overhead(
         &mut self,
         what: &str,
@@ -40,7 +40,7 @@ impl BenchTable {
         });
     }
 
-    /// What is measured may take so long.
+    /// Adds a row whose bar is a duration.
     pub(super) fn add_duration(
         &mut self,
         what: &str,
@@ -58,7 +58,7 @@ impl BenchTable {
         });
     }
 
-    /// What is measured may take so many hundredths more than its parts.
+    /// Adds a row whose bar is the time above that of its parts alone, in percent.
     pub(super) fn add_share(&mut self, what: &str, measured: Duration, parts: Duration, bar: u32) {
         let more = (measured.as_secs_f64() / parts.as_secs_f64() - 1.0) * 100.0;
         self.add(BenchRow {
@@ -73,7 +73,7 @@ impl BenchTable {
         });
     }
 
-    /// So many megabytes a second at least.
+    /// Adds a row whose bar is a minimum speed, in MB per second.
     pub(super) fn add_speed(&mut self, what: &str, measured: f64, against: f64, bar: f64) {
         self.add(BenchRow {
             what: what.to_owned(),
@@ -84,7 +84,7 @@ impl BenchTable {
         });
     }
 
-    /// So many bytes at most.
+    /// Adds a row whose bar is a maximum of memory, in MB.
     pub(super) fn add_memory(&mut self, what: &str, kib: u64, note: &str, bar_mb: u64) {
         self.add(BenchRow {
             what: what.to_owned(),
@@ -95,7 +95,7 @@ impl BenchTable {
         });
     }
 
-    /// Twice as much may take so many times as long.
+    /// Adds a row whose bar is the ratio of durations when the input doubles.
     pub(super) fn add_growth(&mut self, what: &str, ratio: f64, against: &str, bar: f64) {
         self.add(BenchRow {
             what: what.to_owned(),
@@ -140,7 +140,7 @@ pub(super) fn format_megabytes(kib: u64) -> String {
     format!("{}.{} MB", tenths / 10, tenths % 10)
 }
 
-/// What this was measured on.
+/// Describes the machine that the measurements ran on.
 pub(crate) fn describe_machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let processors = read("/proc/cpuinfo");

@@ -1,14 +1,15 @@
-//! Measuring time: medians of runs that take turns, so that a noisy minute falls on all of them.
+//! Time measurement: medians of interleaved runs, so that a noisy minute affects all of them.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::XtaskResult;
 
-/// A thing to be timed.
+/// A run that returns its duration.
 pub(super) type TimedRun<'a> = &'a mut dyn FnMut() -> XtaskResult<Duration>;
 
-/// The median of each, all measured in turn `rounds` times after one round that does not count.
+/// Returns the median duration of each run. The runs take turns for `rounds` rounds, after one round
+/// that does not count.
 pub(super) fn medians<const N: usize>(
     rounds: usize,
     mut timed: [TimedRun<'_>; N],
@@ -30,7 +31,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
-/// From before the command is spawned until it has ended with this exit code.
+/// Measures from before the command is started until it has ended; fails unless it exits with `code`.
 pub(super) fn time_command(mut command: Command, code: i32) -> XtaskResult<Duration> {
     let start = Instant::now();
     let status = command.status()?;

@@ -1,10 +1,11 @@
-//! Agents against scenarios, read off the tests of the suite: `agents::codex::killed … ok`. The table
-//! stands in docs/agents.md too, and a whole run of the suite fails where the two differ.
+//! The matrix of agents and scenarios, parsed from the output of the test runner:
+//! `agents::codex::killed … ok`. `docs/agents.md` contains it too; a full run of the suite fails if the
+//! two differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The scenarios as tests call them and as people read them.
+/// The scenarios: test name and title.
 const SCENARIOS: [(&str, &str); 8] = [
     ("success", "success"),
     ("fail_then_fix", "fail, then fix"),
@@ -16,12 +17,12 @@ const SCENARIOS: [(&str, &str); 8] = [
     ("judge", "as a judge"),
 ];
 
-/// What came of each scenario that an agent was played in.
+/// Whether each scenario passed with each agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentMatrix(BTreeMap<(String, String), bool>);
 
 impl AgentMatrix {
-    /// Takes one line of the test runner's.
+    /// Reads one line of the test runner's output.
     pub(super) fn read_line(&mut self, line: &str) {
         let Some((name, outcome)) = line
             .strip_prefix("test agents::")
@@ -35,7 +36,7 @@ impl AgentMatrix {
         }
     }
 
-    /// As a table in Markdown; nothing where no agent was played.
+    /// Formats the matrix as a Markdown table; none if no agent was tested.
     pub(super) fn to_markdown(&self) -> Option<String> {
         let agents: BTreeSet<_> = self.0.keys().map(|(agent, _)| agent).collect();
         let heads = SCENARIOS.map(|(_, title)| title).join(" | ");

@@ -1,5 +1,5 @@
-//! What the binary says of itself: manual page, completions, and a page with the help of every
-//! command. The binary is asked, so that these cannot say anything else than it does.
+//! Documentation of the command line: manual page, completions, and a page with the help of every
+//! command. All of it is printed by the binary itself, so that it cannot differ from the binary.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -52,7 +52,8 @@ impl SelvedgeBinary {
         ))
     }
 
-    /// In an environment of its own, so that no setting and no terminal shows through.
+    /// Runs the binary in an isolated environment, so that no settings and no terminal affect its
+    /// output.
     fn capture_output(&self, args: &[&str]) -> XtaskResult<String> {
         let mut command = Command::new(&self.0);
         let text = program::capture_output(command.args(args).env_clear().env("COLUMNS", "100"))?;
@@ -79,7 +80,7 @@ fn reference(selvedge: &SelvedgeBinary) -> XtaskResult<String> {
     Ok(page)
 }
 
-/// The commands that a help lists.
+/// Returns the commands that a help text lists.
 fn listed_commands(help: &str) -> Vec<&str> {
     help.lines()
         .skip_while(|line| *line != "Commands:")

@@ -1,5 +1,5 @@
-//! The files that are made from the code and committed, so that they can be read and linked to:
-//! JSON Schemas of the wire, manual page, completions, and the reference of the command line.
+//! Files that are generated from the code and committed, so that they can be read and linked to: JSON
+//! Schemas of the wire format, manual page, completions, and the command-line reference.
 
 mod command_line;
 mod schemas;
@@ -10,13 +10,13 @@ use std::path::Path;
 
 use crate::{XtaskResult, workspace};
 
-/// The folders that hold generated files and nothing else.
+/// Folders that contain only generated files.
 const FOLDERS: [&str; 2] = ["docs/schemas", "docs/generated"];
 
-/// A folder's files: by their path from the root, what they hold.
+/// File contents, by path from the root.
 type GeneratedFiles = BTreeMap<String, String>;
 
-/// Writes them all, and removes what is no longer made.
+/// Writes all files and removes files that are no longer generated.
 pub(crate) fn write() -> XtaskResult {
     let files = generate_files()?;
     for path in read_committed()?
@@ -40,7 +40,7 @@ pub(crate) fn write() -> XtaskResult {
     Ok(())
 }
 
-/// Compares: what is committed must be what would be written.
+/// Fails unless the committed files equal the generated ones.
 pub(crate) fn check() -> XtaskResult {
     let (made, committed) = (generate_files()?, read_committed()?);
     let stale = stale_files(&made, &committed);
@@ -86,7 +86,7 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Files that differ, are missing, or are there for no reason.
+/// Returns the files that differ, are missing, or are not generated.
 fn stale_files<'a>(made: &'a GeneratedFiles, committed: &'a GeneratedFiles) -> Vec<&'a str> {
     let differ = made
         .iter()

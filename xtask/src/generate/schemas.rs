@@ -1,4 +1,4 @@
-//! JSON Schemas of what Selvedge reads and writes, from the types that do it.
+//! JSON Schemas of the documents that Selvedge reads and writes, from the Rust types.
 
 use schemars::{JsonSchema, schema_for};
 use selvedge_core::model::{

@@ -1,9 +1,9 @@
-//! Which crate may know which, and what the pure ones must never know. Cargo refuses circles only;
-//! this refuses a wrong direction.
+//! Rules for dependencies between the crates, and for those of the pure crates. Cargo only rejects
+//! cycles; these rules also reject a wrong direction.
 
 use crate::workspace::CargoMetadata;
 
-/// Each of our crates, and those of ours that it may depend on. A test may also use the testkit.
+/// Each crate of the workspace, and the ones that it may depend on. Tests may also use the testkit.
 const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("selvedge-digest", &[]),
     ("selvedge-syntax", &[]),
@@ -38,7 +38,8 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
 ];
 const TEST_SUPPORT_CRATE: &str = "selvedge-testkit";
 
-/// The crates without files, clock, network or threads of their own, and what would bring them.
+/// The crates that must not use files, clock, network or threads, and dependencies that would provide
+/// them.
 const PURE: [&str; 3] = ["selvedge-digest", "selvedge-core", "selvedge-syntax"];
 const IMPURE: [&str; 9] = [
     "tokio",
@@ -52,7 +53,7 @@ const IMPURE: [&str; 9] = [
     "tempfile",
 ];
 
-/// By the manifests of our packages.
+/// Checks the direct dependencies in the manifests of the workspace.
 pub(super) fn check(metadata: &CargoMetadata) -> Vec<String> {
     let is_ours = |name: &str| metadata.packages.iter().any(|package| package.name == name);
     let mut offences = Vec::new();
@@ -77,7 +78,7 @@ pub(super) fn check(metadata: &CargoMetadata) -> Vec<String> {
     offences
 }
 
-/// By all that the pure crates bring along.
+/// Checks the transitive dependencies of the pure crates.
 pub(super) fn check_purity(metadata: &CargoMetadata) -> Vec<String> {
     let brought = |pure: &'static str| {
         let needed = metadata.runtime_dependencies(pure).into_iter();

@@ -1,11 +1,12 @@
-//! The licences of everything that is built: each dependency must offer one that we may use.
-//! `deny.toml` says the same to `cargo deny`; a test holds the two together.
+//! Licences of all dependencies: each one must offer a licence that Selvedge may use. `deny.toml` has
+//! the same list for `cargo deny`; a test compares the two.
 
 use super::or_error;
 use crate::XtaskResult;
 use crate::workspace::CargoMetadata;
 
-/// The permissive ones. Copyleft stays out, weak copyleft too: one binary holds everything.
+/// Permissive licences. Copyleft, including weak copyleft, is excluded, because everything is linked
+/// into one binary.
 const ALLOWED: &[&str] = &[
     "0BSD",
     "Apache-2.0",
@@ -35,8 +36,8 @@ pub(crate) fn run() -> XtaskResult {
     or_error(&offences)
 }
 
-/// Whether an SPDX expression can be met by allowed licences. `AND` binds closer than `OR`; the
-/// old `/` means `OR`.
+/// Whether allowed licences satisfy an SPDX expression. `AND` binds tighter than `OR`; the deprecated
+/// `/` means `OR`.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let spaced = expression.replace('(', " ( ").replace(')', " ) ");

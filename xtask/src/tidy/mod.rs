@@ -1,8 +1,8 @@
-//! Rules that no other tool checks: names of types, text that must not be in the repository, and dependencies between
-//! crates.
+//! Rules that no other tool checks: names of types, text that must not be in the repository, and
+//! dependencies between crates.
 //!
-//! They run as tests, so that `cargo test --workspace` holds them; `cargo xtask tidy` says the same
-//! without waiting for the other tests.
+//! They run as tests in `cargo test --workspace`; `cargo xtask tidy` checks them without the other
+//! tests.
 
 mod dependencies;
 pub(crate) mod licences;
@@ -14,7 +14,7 @@ use crate::XtaskResult;
 use crate::workspace::CargoMetadata;
 use sources::RepositoryFile;
 
-/// Every rule, on the tree as it is.
+/// Checks all rules in the working tree.
 pub(crate) fn run() -> XtaskResult {
     let sources = sources::read_all()?;
     let mut offences = names::check(&sources);
@@ -26,7 +26,7 @@ pub(crate) fn run() -> XtaskResult {
     or_error(&offences)
 }
 
-/// No offence is success.
+/// Returns an error if there are violations.
 fn or_error(offences: &[String]) -> XtaskResult {
     if offences.is_empty() {
         Ok(())

@@ -1,4 +1,5 @@
-//! Names of types: no two public types share one, and no import alias repairs a clash.
+//! Rules for type names: no two public types share a name, and no import alias resolves a conflict of
+//! names.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,11 +8,11 @@ use regex::Regex;
 
 use super::RepositoryFile;
 
-/// A type that other modules of its crate can use.
+/// A type that is visible to other modules of its crate.
 static PUBLIC_TYPE: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"(?m)^pub(?:\(crate\))? (?:unsafe )?(?:struct|enum|trait|type|union) (\w+)")
 });
-/// An import of this workspace under another name. A single letter abbreviates in one function.
+/// An import from this workspace. An alias of a single letter is an accepted abbreviation.
 static ALIAS: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"(?m)^(?:pub(?:\(\w+\))? )?use ((?:crate|super|self|selvedge_\w+)::[^;]*);")
 });
@@ -43,7 +44,7 @@ pub(super) fn check(sources: &[RepositoryFile]) -> Vec<String> {
     shared.chain(aliases).collect()
 }
 
-/// Tests may have types of their own.
+/// Whether the rules apply to a file; tests may define types freely.
 fn is_code(source: &RepositoryFile) -> bool {
     let path = &source.path;
     let is_test = ["/tests/", "/benches/"].iter().any(|it| path.contains(it));

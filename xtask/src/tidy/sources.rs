@@ -1,4 +1,4 @@
-//! The files of the repository: all that git would track, found without git.
+//! The files of the repository: all that git would track, determined without git.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::XtaskResult;
 use crate::workspace;
 
-/// A file, by its path from the root and its text.
+/// A text file of the repository.
 #[derive(Debug)]
 pub(crate) struct RepositoryFile {
-    /// With `/` between its parts.
+    /// Path from the root, with `/` as separator.
     pub(crate) path: String,
     pub(crate) text: String,
 }
@@ -20,7 +20,7 @@ impl RepositoryFile {
     }
 }
 
-/// Every file that is text and not ignored, in the order of their paths.
+/// Reads all text files that are not ignored, ordered by path.
 pub(crate) fn read_all() -> XtaskResult<Vec<RepositoryFile>> {
     let root = workspace::root();
     let walk = ignore::WalkBuilder::new(root)

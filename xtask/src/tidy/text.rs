@@ -2,7 +2,8 @@
 
 use super::RepositoryFile;
 
-/// Paths of one machine and hosts of registries. In pieces, so that this file does not contain them.
+/// Paths of one machine and hosts of registries. Split into pieces, so that this file does not contain
+/// them.
 const FORBIDDEN_TEXT: [(&[&str], &str); 9] = [
     (&["/wo", "rk/"], "a path of one machine"),
     (&["/ro", "ot/"], "a path of one machine"),
@@ -30,7 +31,7 @@ pub(super) fn check(source: &RepositoryFile) -> Vec<String> {
     found.collect()
 }
 
-/// Whether it stands in the line as the beginning of a path or a host, not as a part of one.
+/// Whether a line contains the text at the start of a path or a host, not within one.
 fn starts_within(line: &str, what: &str) -> bool {
     line.match_indices(what).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,5 +1,5 @@
-//! 9: the verification budget that is spent is the number of completed verification runs; crashes
-//! neither consume nor refund it.
+//! Invariant 9: the attempts that are charged are exactly the completed verifications. Crashes neither
+//! consume nor refund an attempt.
 
 use crate::history::{History, ObservedTask};
 

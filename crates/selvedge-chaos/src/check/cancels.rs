@@ -1,10 +1,10 @@
-//! 12: an acknowledged cancel never starts a new run; slots and priorities never leak.
+//! Invariant 12: no attempt begins after an acknowledged cancel; slots and priorities never leak.
 
 use selvedge_core::lease::LeaseEvent;
 
 use crate::history::{History, TraceEvent};
 
-/// What a step of priority is worth in waiting, in milliseconds.
+/// Milliseconds of waiting time that one step of priority is worth.
 const PRIORITY_STEP_MS: i64 = 600_000;
 
 pub(super) fn check(history: &History) -> Vec<String> {
@@ -52,7 +52,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     found
 }
 
-/// A worker at more tasks than it has slots for.
+/// Finds workers that carried out more tasks at a time than they have slots.
 fn overcommitted_workers(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     let mut at_work: Vec<(i32, &str, u64)> = Vec::new();

@@ -1,5 +1,5 @@
-//! 10: the total cost is the sum over distinct calls, and that is the provider's own ledger. A call whose
-//! price nobody could tell the hub stands there as unknown.
+//! Invariant 10: the total cost is the sum over distinct calls and equals the provider's own ledger. A
+//! call whose price the hub could not learn is recorded as unknown.
 
 use crate::history::{History, ObservedTask, ProviderCall};
 
@@ -7,7 +7,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     for (id, task) in &history.tasks {
         for run in &task.runs {
-            // An agent that nobody had begun is another invariant's.
+            // Agents that started without a recorded attempt are reported by invariant 7.
             let holder = task.holder_at_run(run.number);
             let ours = |call: &&ProviderCall| {
                 &call.task == id && call.run == run.number && Some(call.worker.as_str()) == holder

@@ -1,4 +1,5 @@
-//! 2: every task reaches a terminal state once faults stop; a plan after its subtasks, and as they did.
+//! Invariant 2: every task reaches a terminal state once faults stop. A plan ends after its subtasks,
+//! in a state that fits theirs.
 
 use crate::history::{History, ObservedTask};
 
@@ -14,7 +15,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
     found
 }
 
-/// The second subtask depends on the first, any other on none.
+/// The second subtask depends on the first; the others have no dependencies.
 fn check_plan(plan: &ObservedTask, history: &History) -> Vec<String> {
     let wanted = history
         .submission_of(plan)

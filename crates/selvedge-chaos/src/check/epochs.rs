@@ -1,4 +1,4 @@
-//! 3: at most one live `(task, epoch)`; epochs strictly increase.
+//! Invariant 3: at most one `(task, epoch)` is live; epochs strictly increase.
 
 use std::collections::BTreeMap;
 

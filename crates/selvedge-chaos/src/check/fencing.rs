@@ -1,4 +1,5 @@
-//! 5: no write of epoch e changes state after e+1 is granted, nor once nobody holds the task.
+//! Invariant 5: a write of epoch e changes no state after e+1 is granted, or while no worker holds the
+//! task.
 
 use selvedge_core::lease::LeaseEvent;
 use selvedge_core::model::AttemptEnd;
@@ -52,7 +53,7 @@ fn check_task(task: &ObservedTask) -> Vec<String> {
         if !held {
             found.push(format!("line {seq}: {event:?}, and nobody holds it"));
         }
-        // What is missing altogether is another invariant's to say.
+        // Missing runs and reports are violations of other invariants.
         if let Some(epoch) = written.filter(|epoch| *epoch != current) {
             found.push(format!(
                 "line {seq}: {event:?} of grant {epoch}, under grant {current}"

@@ -1,5 +1,5 @@
-//! 11: the event log is append-only; it is gapless; replaying it reproduces the table of tasks, and the
-//! run's journal tells the same of every attempt.
+//! Invariant 11: the event log is append-only and has no gaps; replaying it reproduces the task table;
+//! the run's journal agrees with the table about every attempt.
 
 use selvedge_core::lease::{LeaseState, evolve};
 use selvedge_core::machine;
@@ -121,8 +121,8 @@ fn replay_mismatches(task: &ObservedTask) -> Vec<String> {
         .collect()
 }
 
-/// What the journal tells of an attempt is what the table has. An attempt that its hub closed alone, for its
-/// worker was gone, need not be told of.
+/// Finds attempts about which the journal and the table disagree. The journal may lack the end of an
+/// attempt that the hub closed alone because the worker was gone.
 fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
     let mut state = machine::JournalState::default();
     for (seq, event) in &task.journal {

@@ -1,4 +1,4 @@
-//! The twelve invariants, each a function from a history to what is wrong with it.
+//! The twelve invariants. Each one is a function from a history to its violations.
 
 mod budget;
 mod cancels;
@@ -17,12 +17,12 @@ use std::fmt;
 
 use crate::history::History;
 
-/// Something that must never be.
+/// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which invariant, 1 to 12.
+    /// Number of the invariant, 1 to 12.
     pub invariant: u8,
-    /// What was found.
+    /// Description of the violation, with the ids concerned.
     pub found: String,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Violation {
 
 type InvariantCheck = fn(&History) -> Vec<String>;
 
-/// Number, what it says, and who checks it.
+/// Number, statement and check function of each invariant.
 pub const INVARIANTS: [(u8, &str, InvariantCheck); 12] = [
     (
         1,
@@ -63,7 +63,7 @@ pub const INVARIANTS: [(u8, &str, InvariantCheck); 12] = [
     ),
 ];
 
-/// Everything that is wrong with a history.
+/// Returns all violations in a history.
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (invariant, _, check) in INVARIANTS {

@@ -1,6 +1,6 @@
-//! 4: no two workers' intervals on a task overlap, by the workers' own traces and by the agents'
-//! connections to the provider, within the stated bound of drift and pause: an agent goes on while its
-//! worker stands still, and for a moment after it woke.
+//! Invariant 4: no two workers work on a task at the same time, by the workers' own traces and by the
+//! agents' connections to the provider. Overlaps caused by a pause are excused within a bound: an agent
+//! keeps running while its worker is paused and for a moment after the worker resumes.
 
 use crate::history::{History, TraceEvent};
 
@@ -40,7 +40,8 @@ pub(super) fn check(history: &History) -> Vec<String> {
     found
 }
 
-/// Whether the one that should have ended stood still when the other began, and ended once it woke.
+/// Whether the first worker was paused when the second one began, and ended within the margin after it
+/// resumed.
 fn is_excused(history: &History, first: &Interval, from_us: u64, until_us: u64) -> bool {
     history.pauses.iter().any(|pause| {
         let whose = pause
@@ -62,7 +63,7 @@ fn agent_intervals(history: &History) -> Vec<Interval> {
     calls.collect()
 }
 
-/// From `drive_began` to `drive_ended`, or to the death of the process.
+/// Intervals from `drive_began` to `drive_ended`, or to the death of the process.
 fn drive_intervals(history: &History) -> Vec<Interval> {
     let mut intervals = Vec::new();
     for (at, trace) in history.traces.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! 8: one immutable report for every finished run; every acknowledged report reads back byte for byte.
+//! Invariant 8: every finished run has one immutable report; every acknowledged report reads back byte
+//! for byte.
 
 use sha2::{Digest, Sha256};
 
@@ -51,7 +52,7 @@ fn report_body(task: &ObservedTask, run: u32) -> Option<&str> {
     report.map(|report| report.body.as_str())
 }
 
-/// What workers were told is durable.
+/// Checks the reports whose storage was acknowledged to workers.
 fn check_acknowledged(history: &History) -> Vec<String> {
     let mut found = Vec::new();
     for trace in &history.traces {

@@ -1,5 +1,5 @@
-//! 7: run numbers are 1..n, gapless, unique; every started agent has a committed `begin_run`, and a
-//! number starts an agent once.
+//! Invariant 7: run numbers are 1..n, without gaps and unique; every started agent has a committed
+//! `begin_run`, and a number starts an agent at most once.
 
 use std::collections::BTreeMap;
 

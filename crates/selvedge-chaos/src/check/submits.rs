@@ -1,4 +1,4 @@
-//! 1: every acknowledged submit exists after any fault, once for each idempotency key.
+//! Invariant 1: every acknowledged submission exists after any fault, once for each idempotency key.
 
 use std::collections::BTreeMap;
 

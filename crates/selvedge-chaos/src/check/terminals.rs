@@ -1,4 +1,4 @@
-//! 6: terminal states never change.
+//! Invariant 6: terminal states never change.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! A client as people's scripts are: submits under keys, tries again, cancels, looks; and notes all that
-//! it was told.
+//! A client that behaves like a user's script: it submits under idempotency keys, retries, cancels and
+//! lists tasks, and records every response.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,29 +12,30 @@ use crate::history::{
     ClientCancellation, ClientSubmission, FetchedLine, FetchedReport, History, ListedTask,
 };
 
-/// What is asked for.
+/// A task to be submitted.
 #[derive(Debug, Clone)]
 pub struct TaskTemplate {
     /// The idempotency key.
     pub key: String,
-    /// `good`, `learns`, `fails` or `breaks`; of a plan, `plan`.
+    /// `good`, `learns`, `fails` or `breaks`; `plan` for a plan.
     pub kind: &'static str,
-    /// The kinds of its subtasks, if it is a plan: the second depends on the first.
+    /// The kinds of the subtasks of a plan; empty for any other task. The second subtask depends on the
+    /// first.
     pub subtask_kinds: Vec<&'static str>,
     /// 0 to 9.
     pub priority: u8,
-    /// Attempts beyond the first.
+    /// Number of attempts beyond the first.
     pub retries: u32,
 }
 
 impl TaskTemplate {
-    /// What a subtask is known by, as the whole is by its key.
+    /// The key that identifies a subtask in the history; derived from the plan's key.
     fn subtask_key(&self, number: usize) -> String {
         format!("{}.{number}", self.key)
     }
 }
 
-/// The request.
+/// Builds the body of the submission.
 fn request_body(wanted: &TaskTemplate, repository: &str) -> Value {
     let one = |key: &str, kind: &str| {
         json!({
@@ -57,13 +58,13 @@ fn request_body(wanted: &TaskTemplate, repository: &str) -> Value {
     }
     if !subtasks.is_empty() {
         body["subtasks"] = Value::Array(subtasks);
-        // Its subtasks are what is verified.
+        // A plan is verified through its subtasks.
         body["verification_steps"] = json!([]);
     }
     body
 }
 
-/// The client.
+/// A client of the hubs that records what it observes.
 #[derive(Debug, Clone)]
 pub struct RecordingClient {
     http: reqwest::Client,
@@ -74,12 +75,12 @@ pub struct RecordingClient {
 }
 
 impl RecordingClient {
-    /// A client with a token; what it is told goes into the history.
+    /// Creates a client with an API token and an empty history.
     pub fn new(hubs: Vec<String>, token: String, repository: String) -> Result<Self, ChaosError> {
         let http = reqwest::Client::builder()
             .timeout(Duration::from_secs(5))
             .no_proxy();
-        // A connection each, so that a hub that was killed is not asked over a connection that died with it.
+        // Use a new connection for each request: a pooled one may have died with a killed hub.
         let http = http.pool_max_idle_per_host(0).build()?;
         Ok(Self {
             http,
@@ -90,7 +91,7 @@ impl RecordingClient {
         })
     }
 
-    /// What it was told so far.
+    /// Returns a copy of what was observed so far.
     pub fn recorded_history(&self) -> History {
         self.history
             .lock()
@@ -102,7 +103,7 @@ impl RecordingClient {
         note(&mut self.history.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Asks a hub: its status and its answer.
+    /// Sends a request to the next hub in turn; returns the status and the body.
     pub async fn send(
         &self,
         method: Method,
@@ -125,7 +126,7 @@ impl RecordingClient {
             }
         }
         let sent = request.send().await;
-        // Its display says nothing of whether nobody listened or nobody answered.
+        // The error's `Display` does not distinguish a refused connection from a timeout; `Debug` does.
         let response = sent.map_err(|error| format!("{error:?}"))?;
         Ok((response.status(), response.text().await?))
     }
@@ -138,7 +139,7 @@ impl RecordingClient {
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// Submits once; the task's id when an answer came.
+    /// Submits once; returns the task's id if a response arrived.
     pub async fn submit(&self, wanted: &TaskTemplate) -> Option<String> {
         let body = request_body(wanted, &self.repository);
         let asked = self
@@ -172,7 +173,7 @@ impl RecordingClient {
         answered
     }
 
-    /// Cancels: whether the hub acknowledged it.
+    /// Cancels a task; returns whether the hub acknowledged it.
     pub async fn cancel(&self, task: &str) -> bool {
         let path = format!("/tasks/{task}/cancel");
         let asked = self
@@ -188,7 +189,7 @@ impl RecordingClient {
         acknowledged
     }
 
-    /// Looks at all tasks: their states, by id.
+    /// Lists all tasks: their ids and states.
     pub async fn list_tasks(&self) -> Result<Vec<(String, String)>, ChaosError> {
         let (mut states, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -215,7 +216,7 @@ impl RecordingClient {
         }
     }
 
-    /// The last state that was seen of each task.
+    /// Returns the last observed state of each task.
     pub fn last_seen_states(&self) -> Vec<(String, String)> {
         let told = self.recorded_history();
         let mut last = std::collections::BTreeMap::new();
@@ -275,7 +276,7 @@ impl RecordingClient {
         Ok(())
     }
 
-    /// What the hub says that its workers hold.
+    /// Returns the connected workers and the tasks that each one holds, as the hub reports them.
     pub async fn worker_holdings(&self) -> Result<Vec<(String, Vec<String>)>, ChaosError> {
         let page = self.get_json("/workers").await?;
         let rows = page["workers"].as_array().into_iter().flatten();
@@ -291,7 +292,7 @@ impl RecordingClient {
             .collect())
     }
 
-    /// Makes a token for workers: its secret.
+    /// Creates a token for workers; returns its secret.
     pub async fn create_worker_token(&self) -> Result<String, ChaosError> {
         let body = json!({"name": "workers", "scopes": ["worker"]});
         let (status, text) = self

@@ -1,8 +1,8 @@
-//! The one clock of a round.
+//! The clock that all observations of a round use.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Microseconds of the machine's monotonic clock.
+/// Returns the machine's monotonic clock in microseconds.
 pub fn now_us() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let us = now.tv_sec * 1_000_000 + now.tv_nsec / 1_000;

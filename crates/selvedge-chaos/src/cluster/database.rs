@@ -1,5 +1,5 @@
-//! Where hubs keep what they know, from the outside: a SQLite file of one hub, or a database of a
-//! PostgreSQL server that several share and that can be stopped at once, as a crash would.
+//! The databases of the hubs, seen from outside: a SQLite file of one hub, or a database on a
+//! PostgreSQL server that several hubs share. The server can be stopped abruptly, as in a crash.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use super::ChaosError;
 use crate::collect::{read_postgres_tables, read_sqlite_tables};
 use crate::history::ObservedTask;
 
-/// Which kind, and the server that all rounds share.
+/// Kind of database, with the PostgreSQL server that all rounds share.
 #[derive(Debug, Clone)]
 pub enum Database {
-    /// One hub, with a file.
+    /// One hub with a SQLite file.
     Sqlite,
-    /// Two hubs.
+    /// Two hubs on one server.
     Postgres(Arc<Postgres>),
 }
 
 impl Database {
-    /// A server of its own.
+    /// Starts a PostgreSQL server for the rounds.
     pub fn start_postgres() -> Self {
         Self::Postgres(Arc::new(Postgres::start()))
     }
 
-    /// Hubs that work on one.
+    /// Number of hubs that share a database of this kind.
     pub(super) fn hub_count(&self) -> usize {
         match self {
             Self::Sqlite => 1,
@@ -34,7 +34,7 @@ impl Database {
         }
     }
 
-    /// An empty one; this file, where it is one.
+    /// Creates an empty database; `file` is used for SQLite only.
     pub(super) fn create_empty(&self, file: &Path) -> RoundDatabase {
         match self {
             Self::Sqlite => RoundDatabase::File(file.to_owned()),
@@ -46,7 +46,7 @@ impl Database {
     }
 }
 
-/// One round's.
+/// The database of one round.
 #[derive(Debug)]
 pub(super) enum RoundDatabase {
     File(PathBuf),
@@ -54,7 +54,7 @@ pub(super) enum RoundDatabase {
 }
 
 impl RoundDatabase {
-    /// As `--database` names it.
+    /// The value of `--database`.
     pub(super) fn as_argument(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -62,7 +62,7 @@ impl RoundDatabase {
         }
     }
 
-    /// All that is kept, by task.
+    /// Reads the stored state of all tasks, by task id.
     pub(super) fn read_tables(&self) -> Result<BTreeMap<String, ObservedTask>, ChaosError> {
         match self {
             Self::File(path) => read_sqlite_tables(path),
@@ -72,7 +72,7 @@ impl RoundDatabase {
         }
     }
 
-    /// The server, if there is one.
+    /// The PostgreSQL server; none for SQLite.
     pub(super) fn server(&self) -> Option<&Arc<Postgres>> {
         match self {
             Self::File(_) => None,

@@ -1,10 +1,10 @@
-//! What workers find: their settings, and a repository to clone.
+//! Files that workers need: their settings, and a repository to clone.
 
 use std::path::Path;
 
 use super::{ChaosError, ScriptedProvider};
 
-/// A worker's settings: its agent is the scripted one.
+/// Writes a worker's settings, which select the scripted agent.
 pub(super) fn write_worker_config(
     root: &Path,
     name: &str,
@@ -24,7 +24,7 @@ pub(super) fn write_worker_config(
     Ok(std::fs::write(folder.join("config.toml"), config)?)
 }
 
-/// A repository with one commit.
+/// Creates a repository with one commit.
 pub(super) fn create_repository(folder: &Path) -> Result<(), ChaosError> {
     std::fs::write(folder.join("README"), "A small repository.\n")?;
     let who = [

@@ -1,5 +1,5 @@
-//! The library that is loaded into hubs and workers (`shim/shim.c`): its control file, and taking back
-//! what was written and never synced.
+//! Controls the library that is preloaded into hubs and workers (`shim/shim.c`): writes its control
+//! files and reverts writes that were never synced.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -11,14 +11,14 @@ use super::ChaosError;
 
 const SOURCE: &str = include_str!("../../shim/shim.c");
 
-/// The library, and one control file for each process that loads it.
+/// The compiled library. Each process that loads it has its own control file.
 #[derive(Debug, Clone)]
 pub struct FsyncShim {
     library: PathBuf,
 }
 
 impl FsyncShim {
-    /// Compiles it into a folder.
+    /// Compiles the library into a folder.
     pub fn compile(folder: &Path) -> Result<Self, ChaosError> {
         let (source, library) = (folder.join("shim.c"), folder.join("shim.so"));
         fs::write(&source, SOURCE)?;
@@ -36,7 +36,8 @@ impl FsyncShim {
         Ok(Self { library })
     }
 
-    /// What a process is given to load it, with databases below `tracked`.
+    /// Returns the environment variables that make a process load the library and track databases below
+    /// `tracked`. Creates the control file if it does not exist.
     pub fn environment(
         &self,
         control: &Path,
@@ -53,19 +54,19 @@ impl FsyncShim {
     }
 }
 
-/// Sets the wall clock of whoever reads this control file off by so much.
+/// Offsets the wall clock of the processes that read this control file, in seconds.
 pub(super) fn set_clock(control: &Path, offset_s: i64) -> Result<(), ChaosError> {
     let file = OpenOptions::new().write(true).open(control)?;
     Ok(file.write_all_at(&(offset_s * 1_000_000_000).to_ne_bytes(), 0)?)
 }
 
-/// Fills, or frees, the disk of whoever reads this control file.
+/// Simulates a full disk, or frees it again, for the processes that read this control file.
 pub(super) fn set_disk_full(control: &Path, full: bool) -> Result<(), ChaosError> {
     let file = OpenOptions::new().write(true).open(control)?;
     Ok(file.write_all_at(&i32::from(full).to_ne_bytes(), 8)?)
 }
 
-/// Forgets what could be taken back: a process that was killed keeps what it wrote.
+/// Deletes the undo logs: a process that was killed keeps what it had written.
 pub(super) fn discard_undo_logs(folder: &Path) -> Result<(), ChaosError> {
     for undo in undo_logs(folder)? {
         fs::remove_file(undo)?;
@@ -73,7 +74,7 @@ pub(super) fn discard_undo_logs(folder: &Path) -> Result<(), ChaosError> {
     Ok(())
 }
 
-/// Takes back all that was not synced, as a machine without power does: how many writes.
+/// Reverts all writes that were not synced, as a power failure would; returns their number.
 pub(super) fn revert_unsynced(folder: &Path) -> Result<u64, ChaosError> {
     let mut lost = 0;
     for undo in undo_logs(folder)? {
@@ -82,7 +83,7 @@ pub(super) fn revert_unsynced(folder: &Path) -> Result<u64, ChaosError> {
         lost += undo_writes(&of, &undo)?;
         fs::remove_file(&undo)?;
     }
-    // The index of a log lives in memory; it does not outlast the machine.
+    // The WAL index is in memory; it does not survive a power failure.
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.to_string_lossy().ends_with("-shm") {
@@ -115,7 +116,7 @@ fn undo_writes(of: &Path, undo: &Path) -> Result<u64, ChaosError> {
         (number(at), number(at + 8), number(at + 16))
     {
         let end = at + 24 + usize::try_from(length)?;
-        // A record that was cut short is of a write that never was.
+        // A truncated record belongs to a write that never happened.
         let Some(old) = bytes.get(at + 24..end) else {
             break;
         };

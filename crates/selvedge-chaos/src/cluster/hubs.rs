@@ -1,4 +1,5 @@
-//! The hubs of a fleet: starting, killing, and stopping the server that several of them share.
+//! The hubs of a cluster: starting and killing them, and stopping the database server that several of
+//! them share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,13 +10,13 @@ use super::ChaosError;
 use super::process::ManagedProcess;
 use super::workers::{Cluster, FailpointTrigger};
 
-/// How long a process may take to say that it is there.
+/// How long a hub may take until it listens.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One hub.
+/// A hub of the cluster.
 #[derive(Debug)]
 pub struct HubNode {
-    /// Its process, while there is one.
+    /// Its process, while it runs.
     pub process: Option<ManagedProcess>,
     pub(super) name: String,
     pub(super) address: String,
@@ -26,14 +27,15 @@ impl HubNode {
         Self {
             process: None,
             name: format!("hub{number}"),
-            // Whatever is free; the same again from then on.
+            // The first start picks a free port; later starts reuse the address.
             address: "127.0.0.1:0".to_owned(),
         }
     }
 }
 
 impl Cluster {
-    /// Starts a hub, at the address that it had before; `false` when it died before it listened.
+    /// Starts a hub at the address that it had before; returns `false` if it died at a failpoint before
+    /// it listened.
     pub async fn start_hub(
         &mut self,
         number: usize,
@@ -83,7 +85,8 @@ impl Cluster {
         }
     }
 
-    /// Kills a hub; what it had not synced is lost with it, or not. How many writes were lost.
+    /// Kills a hub; `power_fails` also reverts its unsynced writes. Returns the number of reverted
+    /// writes.
     pub async fn kill_hub(&mut self, number: usize, power_fails: bool) -> Result<u64, ChaosError> {
         let hub = &mut self.hubs[number];
         if let Some(process) = hub.process.take() {
@@ -117,12 +120,13 @@ impl Cluster {
         self.database.server().is_some()
     }
 
-    /// Stops the database server at once: nothing is written down, nobody is told.
+    /// Stops the database server abruptly: it writes nothing more and does not close its connections
+    /// properly.
     pub async fn stop_server(&self) -> Result<(), ChaosError> {
         self.with_server(Postgres::stop_immediately).await
     }
 
-    /// Starts it again, and waits until it answers.
+    /// Starts the database server again and waits until it accepts connections.
     pub async fn start_server(&self) -> Result<(), ChaosError> {
         self.with_server(Postgres::restart).await
     }

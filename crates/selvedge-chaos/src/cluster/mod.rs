@@ -1,5 +1,5 @@
-//! The stage of a round: hubs, workers behind proxies, a scripted provider, clients; and what can be
-//! done to them.
+//! The processes of a round: hubs, workers behind proxies, a scripted provider and a client; and the
+//! faults that can be applied to them.
 
 mod client;
 mod clock;
@@ -22,5 +22,5 @@ pub use provider::{ScriptedProvider, run_agent};
 pub use proxy::{Proxy, ProxyAction, ProxyRule};
 pub use workers::{Cluster, ClusterNode, RoundSettings, WorkerNode};
 
-/// Why something cannot be staged.
+/// Error while setting up or driving a round.
 pub type ChaosError = Box<dyn std::error::Error + Send + Sync>;

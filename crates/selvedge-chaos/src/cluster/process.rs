@@ -1,4 +1,4 @@
-//! A real process that can be killed, stopped and let go on.
+//! A real process that can be killed, paused and resumed.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 
 use super::{ChaosError, now_us};
 
-/// A process at work.
+/// A child process whose output is written to a file; it is killed on drop.
 #[derive(Debug)]
 pub struct ManagedProcess {
     child: Child,
@@ -17,21 +17,21 @@ pub struct ManagedProcess {
     output: PathBuf,
 }
 
-/// How one ended.
+/// How a process ended.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeExit {
-    /// Its id.
+    /// Process id.
     pub pid: i32,
-    /// When.
+    /// When the end was noticed, by [`now_us`].
     pub at_us: u64,
-    /// Whether it died at a marked point.
+    /// Whether it died at a failpoint: those abort the process.
     pub at_failpoint: bool,
-    /// Its exit code; none for a signal.
+    /// Exit code; none if a signal ended it.
     pub code: Option<i32>,
 }
 
 impl ManagedProcess {
-    /// Starts it; what it says goes to a file.
+    /// Starts a process; its output is appended to the file `output`.
     pub fn start(mut command: Command, output: &Path) -> Result<Self, ChaosError> {
         let mut options = std::fs::OpenOptions::new();
         let file = options.create(true).append(true).open(output)?;
@@ -49,36 +49,36 @@ impl ManagedProcess {
         })
     }
 
-    /// Its id.
+    /// Process id.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
     fn signal(&self, signal: Signal) {
-        // One that has ended already needs none.
+        // A process that has ended needs no signal.
         if let Some(pid) = Pid::from_raw(self.pid) {
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Lets it stand still.
+    /// Pauses the process (`SIGSTOP`).
     pub fn pause(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets it go on.
+    /// Resumes the process (`SIGCONT`).
     pub fn resume(&self) {
         self.signal(Signal::CONT);
     }
 
-    /// Kills it and waits for its end.
+    /// Kills the process and waits for its end.
     pub async fn kill(mut self) -> Result<NodeExit, ChaosError> {
         self.signal(Signal::KILL);
         let status = self.child.wait().await?;
         Ok(node_exit(self.pid, status))
     }
 
-    /// Whether it has ended.
+    /// Returns how the process ended; `None` while it runs.
     pub fn try_wait(&mut self) -> Result<Option<NodeExit>, ChaosError> {
         Ok(self
             .child
@@ -86,7 +86,7 @@ impl ManagedProcess {
             .map(|status| node_exit(self.pid, status)))
     }
 
-    /// Waits until it ends by itself, but no longer than that.
+    /// Waits until the process ends by itself; `None` if it did not within `patience`.
     pub async fn wait(&mut self, patience: Duration) -> Result<Option<NodeExit>, ChaosError> {
         match tokio::time::timeout(patience, self.child.wait()).await {
             Ok(status) => Ok(Some(node_exit(self.pid, status?))),
@@ -94,7 +94,7 @@ impl ManagedProcess {
         }
     }
 
-    /// The end of what it said, for whoever looks for the reason of its end.
+    /// The last 12 lines of its output, to diagnose why it ended.
     pub fn output_tail(&self) -> String {
         let text = std::fs::read_to_string(&self.output).unwrap_or_default();
         let lines: Vec<&str> = text.lines().rev().take(12).collect();

@@ -1,5 +1,5 @@
-//! The scripted provider: it keeps a ledger of its own of every call that an agent made, and knows from
-//! the connection how long the agent's process lived. And the scripted agent that calls it.
+//! The scripted provider and the scripted agent that calls it. The provider keeps its own ledger of
+//! every call; from the connection it knows how long the agent's process lived.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,19 +13,20 @@ use tokio::sync::watch;
 use super::{ChaosError, now_us};
 use crate::history::ProviderCall;
 
-/// The provider.
+/// A model provider that records every call.
 #[derive(Debug, Clone)]
 pub struct ScriptedProvider {
     address: String,
     ledger: Arc<Mutex<Vec<ProviderCall>>>,
-    /// Calls so far, for whoever waits for one.
+    /// Number of calls so far; watched by [`Self::wait_for_calls`].
     count: watch::Sender<usize>,
-    /// Calls are answered while it is open.
+    /// Calls are answered only while this is true.
     is_open: watch::Sender<bool>,
 }
 
 impl ScriptedProvider {
-    /// Starts it; sessions take up to so many milliseconds, from a seed.
+    /// Starts the provider. Prices and session durations (0 to `longest_ms` milliseconds) are drawn
+    /// from the seed.
     pub async fn start(seed: u64, longest_ms: u64) -> Result<Self, ChaosError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let provider = Self {
@@ -42,24 +43,24 @@ impl ScriptedProvider {
                     own.clone(),
                     (random.u64(1..50_000), random.u64(0..=longest_ms)),
                 );
-                // An agent that goes away in the middle of a word is what this is about.
+                // Agents that die in the middle of a message are expected here.
                 tokio::spawn(async move { own.serve(socket, draw).await.ok() });
             }
         });
         Ok(provider)
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Lets calls be answered, or wait.
+    /// Answers calls from now on, or holds them back.
     pub fn set_open(&self, open: bool) {
         self.is_open.send_replace(open);
     }
 
-    /// The ledger. A call that goes on ends now.
+    /// Returns the ledger. Calls that are still open end now.
     pub fn ledger(&self) -> Vec<ProviderCall> {
         let mut calls = self
             .ledger
@@ -72,7 +73,7 @@ impl ScriptedProvider {
         calls
     }
 
-    /// Waits until so many calls were made; `false` when they were not in time.
+    /// Waits until `count` calls were made; returns `false` if `patience` ran out first.
     pub async fn wait_for_calls(&self, count: usize, patience: Duration) -> bool {
         let mut counted = self.count.subscribe();
         let enough = counted.wait_for(|it| *it >= count);
@@ -106,7 +107,7 @@ impl ScriptedProvider {
             .answer_call(&mut socket, &asked, micro_usd, hold_ms)
             .await;
         let mut rest = Vec::new();
-        // The end of the connection is the end of the agent, however it comes.
+        // The end of the connection is the end of the agent's process, with or without an error.
         let _ = socket.read_to_end(&mut rest).await;
         let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         ledger[at].to_us = now_us();
@@ -142,8 +143,9 @@ impl ScriptedProvider {
     }
 }
 
-/// The scripted agent: asks the provider, writes what it is told, and speaks like Claude Code. Which worker
-/// started it, it knows from where it works: what it is started with was frozen by the task's first worker.
+/// The scripted agent: asks the provider, writes the file that the answer asks for, and prints the
+/// records that Claude Code would print. It derives the name of the worker from its working directory,
+/// because its command line was fixed by the first worker that took the task.
 pub fn run_agent(provider: &str, root: &str) -> Result<(), ChaosError> {
     let place = std::env::current_dir()?;
     let place = place.strip_prefix(root)?.to_string_lossy().into_owned();

@@ -1,5 +1,5 @@
-//! What lies between a worker and its hub: it passes bytes on, knows the messages of a session by their
-//! frames, and drops, doubles, delays or holds them back when it is told to.
+//! A proxy between a worker and its hub. It forwards bytes, recognizes the messages of a session by
+//! their WebSocket frames, and drops, duplicates, delays or blocks them on request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,25 +12,25 @@ use tokio::sync::watch;
 
 use super::ChaosError;
 
-/// What happens to a message.
+/// An action on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyAction {
-    /// It never arrives.
+    /// The message never arrives.
     Drop,
-    /// It arrives twice.
+    /// The message arrives twice.
     Duplicate,
-    /// It arrives late, and so does all that follows.
+    /// The message arrives late, and so does everything after it.
     Delay(Duration),
 }
 
-/// A message that something is to happen to, so many times.
+/// An action on the next messages of one type.
 #[derive(Debug, Clone)]
 pub struct ProxyRule {
-    /// Its type as it stands on the wire: `ack`, `renewed`, `task_accept`, ….
+    /// Type on the wire: `ack`, `renewed`, `task_accept`, ….
     pub message: &'static str,
-    /// What.
+    /// What happens to these messages.
     pub action: ProxyAction,
-    /// How often yet.
+    /// How many more messages it applies to.
     pub remaining: u32,
 }
 
@@ -40,7 +40,7 @@ enum Direction {
     ToWorker,
 }
 
-/// Which ways are blocked, and how often all connections were cut.
+/// Blocked directions, and how often all connections were cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct ProxyState {
     to_hub: bool,
@@ -48,7 +48,7 @@ struct ProxyState {
     cuts: u64,
 }
 
-/// A proxy.
+/// A proxy on loopback.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     address: String,
@@ -59,7 +59,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts one at a free port; it leads nowhere yet.
+    /// Starts a proxy on a free port; without upstreams it closes every connection.
     pub async fn start() -> Result<Self, ChaosError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let proxy = Self {
@@ -78,12 +78,12 @@ impl Proxy {
         Ok(proxy)
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Where it leads: connections take turns.
+    /// Sets the hubs to connect to; connections take turns.
     pub fn set_upstreams(&self, upstreams: Vec<String>) {
         *self
             .upstreams
@@ -91,7 +91,7 @@ impl Proxy {
             .unwrap_or_else(PoisonError::into_inner) = upstreams;
     }
 
-    /// Blocks ways, or opens them. What was sent meanwhile arrives then.
+    /// Blocks or unblocks each direction. Blocked bytes arrive once the direction is unblocked.
     pub fn block(&self, to_hub: bool, to_worker: bool) {
         self.state
             .send_modify(|it| (it.to_hub, it.to_worker) = (to_hub, to_worker));
@@ -102,7 +102,7 @@ impl Proxy {
         self.state.send_modify(|it| it.cuts += 1);
     }
 
-    /// Adds a rule.
+    /// Adds a rule; the first rule that matches a message applies.
     pub fn add_rule(&self, rule: ProxyRule) {
         self.rules
             .lock()
@@ -110,7 +110,8 @@ impl Proxy {
             .push(rule);
     }
 
-    /// Takes all rules away: how often one was applied.
+    /// Unblocks both directions and removes all rules; returns how often a rule was applied since the
+    /// last reset.
     pub fn reset(&self) -> u64 {
         self.block(false, false);
         self.rules
@@ -132,11 +133,11 @@ impl Proxy {
             upstreams.last().cloned()
         };
         let Some(upstream) = upstream else { return };
-        // A hub that is not there: the worker sees a connection that ends at once.
+        // The hub is down: the worker sees a connection that ends at once.
         let Ok(hub) = TcpStream::connect(upstream).await else {
             return;
         };
-        // Small frames go at once; a socket that cannot do that still works.
+        // Send small frames immediately; a socket without this option still works.
         let _ = (worker.set_nodelay(true), hub.set_nodelay(true));
         let framed = Arc::new(AtomicBool::new(false));
         let mut standing = self.state.subscribe();
@@ -150,7 +151,7 @@ impl Proxy {
         }
     }
 
-    /// Passes on what comes until either side ends.
+    /// Forwards one direction until either side ends.
     async fn relay(
         &self,
         way: Direction,
@@ -188,11 +189,11 @@ impl Proxy {
             Direction::ToHub => !it.to_hub,
             Direction::ToWorker => !it.to_worker,
         };
-        // The sender lives as long as we do.
+        // `self` holds the sender, so the channel stays open.
         let _ = standing.wait_for(open).await;
     }
 
-    /// How often a frame is passed on.
+    /// How often a frame is forwarded; applies the delay, if any.
     async fn delivery_count(&self, frame: &[u8], way: Direction) -> u32 {
         let text = payload_prefix(frame, way);
         let what = {
@@ -218,7 +219,8 @@ impl Proxy {
     }
 }
 
-/// The length of the next thing that is passed on as one: a frame, a head that upgrades, or all there is.
+/// Length of the next unit to forward: a frame, the head of a WebSocket upgrade, or all available
+/// bytes. `None` if it is not complete yet.
 fn next_chunk(bytes: &[u8], way: Direction, framed: &AtomicBool) -> Option<usize> {
     if bytes.is_empty() {
         return None;
@@ -234,14 +236,14 @@ fn next_chunk(bytes: &[u8], way: Direction, framed: &AtomicBool) -> Option<usize
     Some(bytes.len())
 }
 
-/// The length of a whole WebSocket frame, once all of it is there.
+/// Length of a WebSocket frame; `None` until all of it has arrived.
 fn frame_length(bytes: &[u8]) -> Option<usize> {
     let (start, length) = payload_range(bytes)?;
     let end = start + length;
     (bytes.len() >= end).then_some(end)
 }
 
-/// Where a frame's payload begins, and how long it is.
+/// Start and length of a frame's payload.
 fn payload_range(bytes: &[u8]) -> Option<(usize, usize)> {
     let second = *bytes.get(1)?;
     let (length, head) = match second & 0x7f {
@@ -259,7 +261,7 @@ fn payload_range(bytes: &[u8]) -> Option<(usize, usize)> {
     Some((head + mask, length))
 }
 
-/// The beginning of a frame's text, where its type stands.
+/// The first 200 bytes of a frame's text, unmasked; they contain the message type.
 fn payload_prefix(bytes: &[u8], way: Direction) -> String {
     let Some((start, length)) = payload_range(bytes) else {
         return String::new();

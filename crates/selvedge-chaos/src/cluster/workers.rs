@@ -1,4 +1,5 @@
-//! Hubs and workers behind proxies, all of them the real program: staging them, and what is done to workers.
+//! The cluster of a round: hubs, and workers behind proxies, all of them the real program. Starts them
+//! and applies faults to workers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,59 +17,59 @@ use super::{ChaosError, FsyncShim, Proxy, RecordingClient, ScriptedProvider, fsy
 use crate::collect::read_traces;
 use crate::history::{History, PauseInterval};
 
-/// What a round is played with.
+/// The settings of a round.
 #[derive(Debug, Clone)]
 pub struct RoundSettings {
-    /// `selvedge`, built with the feature `faults`.
+    /// The program `selvedge`, built with the feature `faults`.
     pub binary: PathBuf,
-    /// From which all that is random follows.
+    /// Seed of all randomness in the round.
     pub seed: u64,
-    /// Workers.
+    /// Number of workers.
     pub workers: usize,
-    /// Slots of each.
+    /// Slots of each worker.
     pub slots: usize,
-    /// How long leases last, in milliseconds.
+    /// Duration of leases, in milliseconds.
     pub ttl_ms: u64,
-    /// How long a session of an agent takes at most, in milliseconds.
+    /// Longest duration of an agent's session, in milliseconds.
     pub max_session_ms: u64,
-    /// Whether processes only die at marked points, one after the other as fast as they come.
+    /// Whether processes die at failpoints, in quick succession, instead of random faults.
     pub failpoints_only: bool,
-    /// A bug.
+    /// The mutant to enable: a bug by its name.
     pub mutant: Option<&'static str>,
-    /// Where hubs keep what they know.
+    /// Kind of the hubs' database.
     pub database: Database,
 }
 
-/// One worker.
+/// A worker of the cluster.
 #[derive(Debug)]
 pub struct WorkerNode {
-    /// Its name.
+    /// Its name; stable across restarts.
     pub name: String,
-    /// What lies between it and the hub.
+    /// The proxy between it and the hubs.
     pub proxy: Proxy,
-    /// Its process, while there is one.
+    /// Its process, while it runs.
     pub process: Option<ManagedProcess>,
-    /// Where it works; another one after its disk was lost.
+    /// Its work directory; replaced when its disk is lost.
     workdir: PathBuf,
     stopped_at: Option<u64>,
 }
 
-/// All of it.
+/// All processes of a round, and the observations about them.
 #[derive(Debug)]
 pub struct Cluster {
-    /// What it is played with.
+    /// The settings of the round.
     pub settings: RoundSettings,
-    /// Who is called by agents.
+    /// The provider that the agents call.
     pub provider: ScriptedProvider,
-    /// Who submits.
+    /// The client that submits tasks.
     pub client: RecordingClient,
-    /// The hubs: one, or several on one server.
+    /// The hubs: one, or several on one database server.
     pub hubs: Vec<HubNode>,
     /// The workers.
     pub workers: Vec<WorkerNode>,
-    /// How often a process died at which marked point.
+    /// Number of deaths at each failpoint.
     pub failpoint_deaths: BTreeMap<String, u64>,
-    /// Times at which somebody stood still.
+    /// Times at which a worker was paused.
     pub pauses: Vec<PauseInterval>,
     pub(super) database: RoundDatabase,
     shim: Arc<FsyncShim>,
@@ -78,20 +79,20 @@ pub struct Cluster {
     armed: BTreeMap<i32, String>,
 }
 
-/// Whose clock or disk.
+/// The node that a clock or disk fault applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterNode {
-    /// A hub's.
+    /// A hub, by its index.
     Hub(usize),
-    /// A worker's.
+    /// A worker, by its index.
     Worker(usize),
 }
 
-/// A marked point, and the passing at which to die.
+/// A failpoint, and which pass through it is fatal (1 is the first).
 pub(super) type FailpointTrigger = Option<(&'static str, u64)>;
 
 impl Cluster {
-    /// Puts everything up, without faults.
+    /// Starts all hubs and workers, without faults.
     pub async fn start(settings: RoundSettings, shim: Arc<FsyncShim>) -> Result<Self, ChaosError> {
         let root = tempfile::Builder::new()
             .prefix("selvedge-chaos-")
@@ -239,7 +240,8 @@ impl Cluster {
         }
     }
 
-    /// Kills a worker; what it had not synced is lost with it, or not. How many writes were lost.
+    /// Kills a worker; `power_fails` also reverts its unsynced writes. Returns the number of reverted
+    /// writes.
     pub async fn kill_worker(
         &mut self,
         number: usize,
@@ -265,14 +267,14 @@ impl Cluster {
         Ok(0)
     }
 
-    /// From now on nobody dies at a point.
+    /// Disarms all failpoints: processes no longer die at them.
     pub fn disarm_failpoints(&self) -> Result<(), ChaosError> {
         Ok(std::fs::write(self.path_of("calm"), "")?)
     }
 
-    /// Who died at a point since the last look: hubs and workers by their numbers. A worker that cannot start
-    /// on a full disk says so and ends, and is started again as systemd would. Whoever ended in any other way
-    /// is trouble.
+    /// Returns the indices of the hubs and workers that died at a failpoint since the last call. A
+    /// worker that could not start because its disk is full is included: it is restarted, as systemd
+    /// would do. Any other exit is an error.
     pub fn reap_dead(&mut self) -> Result<(Vec<usize>, Vec<usize>), ChaosError> {
         let hubs = self.reap_hubs()?;
         let mut gone = Vec::new();
@@ -294,8 +296,8 @@ impl Cluster {
         Ok((hubs, gone))
     }
 
-    /// Brings back who died at a point since the last look: one that was about to die when all became calm
-    /// is seen to have died only later.
+    /// Restarts the nodes that died at a failpoint since the last call. A process that was already
+    /// dying when the failpoints were disarmed is only noticed later.
     pub async fn restart_dead(&mut self) -> Result<(), ChaosError> {
         let (hubs, workers) = self.reap_dead()?;
         for number in hubs {
@@ -309,7 +311,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Lets a worker stand still.
+    /// Pauses a worker.
     pub fn pause_worker(&mut self, number: usize) {
         let worker = &mut self.workers[number];
         if let Some(process) = &worker.process {
@@ -318,7 +320,7 @@ impl Cluster {
         }
     }
 
-    /// Lets it go on.
+    /// Resumes a worker and records the pause.
     pub fn resume_worker(&mut self, number: usize) {
         let worker = &mut self.workers[number];
         if let Some(process) = &worker.process {
@@ -334,18 +336,18 @@ impl Cluster {
         }
     }
 
-    /// A worker that has died comes again under its name, with an empty disk.
+    /// Gives a worker that has died an empty work directory, as after the loss of its disk.
     pub fn replace_worker_disk(&mut self, number: usize) {
         let name = format!("{}-{}", self.workers[number].name, now_us());
         self.workers[number].workdir = self.path_of(&name);
     }
 
-    /// Sets somebody's wall clock off by so many seconds.
+    /// Offsets a node's wall clock, in seconds.
     pub fn set_clock(&self, of: ClusterNode, offset_s: i64) -> Result<(), ChaosError> {
         fsync_shim::set_clock(&self.control_file(of), offset_s)
     }
 
-    /// Fills somebody's disk, or frees it.
+    /// Simulates a full disk on a node, or frees it again.
     pub fn set_disk_full(&self, of: ClusterNode, full: bool) -> Result<(), ChaosError> {
         fsync_shim::set_disk_full(&self.control_file(of), full)
     }
@@ -358,7 +360,7 @@ impl Cluster {
         self.path_of(&format!("{name}.control"))
     }
 
-    /// Ends everything, and gives back all that was observed.
+    /// Kills all processes and returns everything that was observed.
     pub async fn collect_history(&mut self) -> Result<History, ChaosError> {
         for number in 0..self.workers.len() {
             self.kill_worker(number, false).await?;
@@ -366,7 +368,7 @@ impl Cluster {
         for number in 0..self.hubs.len() {
             self.kill_hub(number, false).await?;
         }
-        // The agents' connections end with their supervisors.
+        // The agents' connections end when their supervisors do.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let mut history = self.client.recorded_history();
         history.calls = self.provider.ledger();
@@ -384,7 +386,7 @@ impl Cluster {
         Ok(history)
     }
 
-    /// Keeps what was left behind, for whoever looks for the reason of a violation: where.
+    /// Keeps the round's files to diagnose a violation; returns their folder.
     pub fn keep_files(self) -> PathBuf {
         self.root.keep()
     }

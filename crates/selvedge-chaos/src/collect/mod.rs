@@ -1,4 +1,4 @@
-//! Reading what a round left behind into its history.
+//! Reads the databases and traces of a round into its history.
 
 mod postgres;
 mod sqlite;
@@ -8,5 +8,5 @@ pub use postgres::read_postgres_tables;
 pub use sqlite::read_sqlite_tables;
 pub use trace::read_traces;
 
-/// Why something that was left behind cannot be read.
+/// Error while reading a database or a trace.
 pub type CollectError = Box<dyn std::error::Error + Send + Sync>;

@@ -1,5 +1,5 @@
-//! The hubs' tables from a PostgreSQL server, each row as the JSON that the server makes of it. By its own
-//! SQL, not the store's: what is checked is what stands there.
+//! Reads the hubs' tables from a PostgreSQL server, each row as JSON. Uses its own SQL instead of the
+//! store's, so that a bug in the store's queries cannot hide what is stored.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::CollectError;
 use crate::history::{ObservedAttempt, ObservedCost, ObservedReport, ObservedTask};
 
-/// Reads all of it; `ask` answers a statement with a line for each row.
+/// Reads all tables; `ask` runs a query and returns one line for each row.
 pub fn read_postgres_tables(
     ask: impl Fn(&str) -> String,
 ) -> Result<BTreeMap<String, ObservedTask>, CollectError> {
@@ -112,7 +112,7 @@ fn get_column<T: DeserializeOwned>(row: &Value, name: &str) -> Result<T, Collect
     serde_json::from_value(row[name].clone()).map_err(|error| format!("{name}: {error}").into())
 }
 
-/// Bytes as PostgreSQL writes them: `\x` and two digits for each.
+/// Parses a `bytea` value as PostgreSQL prints it: `\x` and two hexadecimal digits for each byte.
 fn parse_bytea(text: &str) -> Result<Vec<u8>, CollectError> {
     let digits = text.strip_prefix("\\x").ok_or("no bytes")?;
     let pairs = (0..digits.len()).step_by(2);

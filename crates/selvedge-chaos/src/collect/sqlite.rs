@@ -1,5 +1,5 @@
-//! The hub's tables from its SQLite file. By its own SQL, not the store's: what is checked is what stands
-//! there.
+//! Reads the hub's tables from its SQLite file. Uses its own SQL instead of the store's, so that a bug
+//! in the store's queries cannot hide what is stored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::CollectError;
 use crate::history::{ObservedAttempt, ObservedCost, ObservedReport, ObservedTask};
 
-/// Reads all of it.
+/// Reads all tables. Fails if the database is damaged.
 pub fn read_sqlite_tables(path: &Path) -> Result<BTreeMap<String, ObservedTask>, CollectError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
@@ -24,7 +24,8 @@ pub fn read_sqlite_tables(path: &Path) -> Result<BTreeMap<String, ObservedTask>,
         let mut rows = query.query([])?;
         while let Some(row) = rows.next()? {
             let id: String = row.get(0)?;
-            // Something of a task that is not there is found as a task without a submission.
+            // Rows of a task that does not exist create an empty task, which is then reported as a task
+            // without a submission.
             into(tasks.entry(id).or_default(), row)?;
         }
         Ok::<(), CollectError>(())

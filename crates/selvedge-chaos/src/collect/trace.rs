@@ -1,5 +1,5 @@
-//! What a worker traced: one JSON object a line, in the order of their writing. A line that a crash cut
-//! short is no line.
+//! Workers' traces: one JSON object per line, in the order of writing. Lines that a crash truncated are
+//! ignored.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::CollectError;
 use crate::history::{TraceEvent, WorkerTrace};
 
-/// Reads a worker's trace, and the points at which its processes died.
+/// Reads the trace of a worker; a missing file is an empty trace.
 pub fn read_traces(worker: &str, path: &Path) -> Result<Vec<WorkerTrace>, CollectError> {
     let text = match std::fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! The faults of a round, drawn from its seed: which one, on whom, and when it is over.
+//! The faults of a round, drawn from its seed: their kinds, targets and durations.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::EventCounts;
 use crate::cluster::{ChaosError, Cluster, ClusterNode, ProxyAction, ProxyRule, RoundSettings};
 
-/// Messages that may be lost, doubled or late.
+/// Messages that are dropped, duplicated or delayed; the repeated ones are drawn more often.
 const MESSAGES: [&str; 14] = [
     "ack",
     "ack",
@@ -26,7 +26,7 @@ const MESSAGES: [&str; 14] = [
     "task_complete",
     "task_progress",
 ];
-/// Points that are passed many times in a round.
+/// Failpoints that are passed many times in a round.
 const FREQUENT_FAILPOINTS: [&str; 8] = [
     "hub.commit.before",
     "hub.commit.after",
@@ -38,7 +38,7 @@ const FREQUENT_FAILPOINTS: [&str; 8] = [
     "worker.entry.acknowledged",
 ];
 
-/// A fault that ends by itself.
+/// A fault that ends after a while.
 #[derive(Debug, Clone, Copy)]
 enum OngoingFault {
     Paused(usize),
@@ -46,7 +46,7 @@ enum OngoingFault {
     FullDisk(ClusterNode),
 }
 
-/// What is going on.
+/// Draws faults, applies them, and ends them when they expire.
 pub(super) struct FaultInjector {
     random: Rng,
     ttl: Duration,
@@ -78,7 +78,7 @@ impl FaultInjector {
         }
     }
 
-    /// A point at which the hub, or a worker, is to die.
+    /// Draws a failpoint of a hub or a worker, and which pass through it is fatal.
     fn random_failpoint(&mut self, of: &str) -> Option<(&'static str, u64)> {
         let points: Vec<&'static str> = POINTS
             .iter()
@@ -99,7 +99,7 @@ impl FaultInjector {
         self.ttl.mul_f64(share)
     }
 
-    /// Arms everyone who is there: they are killed, and come again.
+    /// Kills all hubs and workers, and restarts them with armed failpoints.
     pub(super) async fn arm_all(&mut self, fleet: &mut Cluster) -> Result<(), ChaosError> {
         for number in 0..fleet.workers.len() {
             fleet.kill_worker(number, false).await?;
@@ -113,7 +113,7 @@ impl FaultInjector {
         Ok(())
     }
 
-    /// One step: what is over ends, who died comes again, and something new happens.
+    /// One step: ends expired faults, restarts dead nodes, and injects a new fault.
     pub(super) async fn inject_next(&mut self, fleet: &mut Cluster) -> Result<(), ChaosError> {
         self.end_expired_faults(fleet, Instant::now())?;
         self.restart_nodes(fleet).await?;
@@ -302,7 +302,7 @@ impl FaultInjector {
 
     async fn restart_hubs(&mut self, fleet: &mut Cluster) -> Result<(), ChaosError> {
         for (at, number) in std::mem::take(&mut self.hub_restarts) {
-            // A hub without its server does not start.
+            // A hub cannot start while its database server is down.
             if at > Instant::now() || self.server_restart.is_some() {
                 self.hub_restarts.push((at, number));
                 continue;
@@ -330,8 +330,8 @@ impl FaultInjector {
         Ok(())
     }
 
-    /// No more faults: all is healed, and who is away comes back. Who is there goes on as it stands: what
-    /// faults left in its memory must mend itself.
+    /// Ends all faults and restarts all dead nodes. Running processes are not restarted: they must
+    /// recover from whatever faults left in their memory.
     pub(super) async fn heal_all(&mut self, fleet: &mut Cluster) -> Result<(), ChaosError> {
         let far = Instant::now() + Duration::from_hours(1);
         self.end_expired_faults(fleet, far)?;

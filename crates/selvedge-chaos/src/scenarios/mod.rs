@@ -1,5 +1,4 @@
-//! What is played: rounds of faults from a seed, and for each invariant the scene in which a planted bug
-//! breaks it.
+//! Rounds of random faults, and for each invariant a scenario in which a mutant violates it.
 
 mod faults;
 mod mutants;
@@ -14,11 +13,12 @@ use crate::cluster::{ChaosError, Cluster};
 pub use mutants::{INVARIANT_MUTANTS, Mutant, ScenarioResult, run_mutant_scenario};
 pub use round::{RoundResult, run_round};
 
-/// How often what was done.
+/// Number of occurrences of each event, by its description.
 pub type EventCounts = BTreeMap<String, u64>;
 
-/// Waits until all tasks are over, or for so long; then until the hub says that nobody holds anything.
-/// Reads everything once more, ends everything, and checks.
+/// Waits until all tasks are in a terminal state, at most for `patience`; then up to three seconds
+/// until no worker holds a task. Reads all tasks once more, kills all processes, and checks the
+/// history.
 async fn drain_and_check(
     fleet: &mut Cluster,
     patience: Duration,
@@ -57,7 +57,7 @@ fn is_over(state: &str) -> bool {
     matches!(state, "succeeded" | "failed" | "cancelled" | "dead")
 }
 
-/// Waits until a task is in one of these states.
+/// Waits until a task is in one of the states `wanted`.
 async fn wait_for_state(fleet: &Cluster, task: &str, wanted: &[&str]) -> Result<(), ChaosError> {
     let mut last = String::new();
     for _ in 0..600 {

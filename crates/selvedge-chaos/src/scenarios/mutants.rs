@@ -1,5 +1,5 @@
-//! For each invariant the scene in which a planted bug breaks it, and it alone. Without the bug the same
-//! scene breaks nothing.
+//! For each invariant, scenarios in which a mutant violates it and no other invariant. Without the
+//! mutant, the same scenario violates nothing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use crate::cluster::{
     ChaosError, Cluster, FsyncShim, ProxyAction, ProxyRule, RoundSettings, TaskTemplate,
 };
 
-/// A bug, and the invariant that it breaks.
+/// A deliberate bug, and the invariant that it violates.
 #[derive(Debug, Clone, Copy)]
 pub struct Mutant {
-    /// By its name in `selvedge_store::fault::PLANTS`.
+    /// Its name in `selvedge_store::fault::MUTANTS`.
     pub bug: &'static str,
-    /// 1 to 12.
+    /// Number of the invariant, 1 to 12.
     pub invariant: u8,
 }
 
-/// All of them.
+/// All mutants.
 pub const INVARIANT_MUTANTS: [Mutant; 13] = [
     Mutant {
         bug: "forget_keys",
@@ -76,19 +76,19 @@ pub const INVARIANT_MUTANTS: [Mutant; 13] = [
     },
 ];
 
-/// How long a scene waits for what it waits for.
+/// How long a scenario waits for a call to the provider.
 const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What became of a scene.
+/// The result of a scenario.
 #[derive(Debug)]
 pub struct ScenarioResult {
-    /// What was violated.
+    /// The violations found.
     pub violations: Vec<Violation>,
-    /// What is left of it, if that is not what had to be violated.
+    /// The folder of the scenario's files; kept if the violations are not the expected ones.
     pub kept_files: Option<PathBuf>,
 }
 
-/// Plays a bug's scene, with the bug or without.
+/// Runs a mutant's scenario, with or without the bug.
 pub async fn run_mutant_scenario(
     of: Mutant,
     with_bug: bool,
@@ -150,7 +150,7 @@ async fn run_scenario(
             submit_only_task(fleet, "good", 0).await?;
             fleet.kill_hub(0, true).await?;
             if with_bug {
-                // Its tokens are gone, too: nobody could ask it anything.
+                // The hub's tokens are lost too, so that no request could be authenticated.
                 return Ok(crate::check(&fleet.collect_history().await?));
             }
             fleet.start_hub(0, None).await?;
@@ -181,7 +181,7 @@ async fn submit_only_task(
         .ok_or_else(|| "the hub does not take it".into())
 }
 
-/// Waits for the n-th call of an agent: the number of the worker that it came from.
+/// Waits for the n-th call to the provider; returns the index of the worker that it came from.
 async fn wait_for_call(fleet: &Cluster, nth: usize) -> Result<usize, ChaosError> {
     if !fleet.provider.wait_for_calls(nth, CALL_TIMEOUT).await {
         return Err(format!("call {nth} never came").into());
@@ -192,7 +192,7 @@ async fn wait_for_call(fleet: &Cluster, nth: usize) -> Result<usize, ChaosError>
     worker.ok_or_else(|| format!("{} is no worker", call.worker).into())
 }
 
-/// A worker is killed at work, and stays away until its lease is lost.
+/// Kills a worker while it works on a task; restarts it after its lease is lost.
 async fn kill_until_lease_lost(
     fleet: &mut Cluster,
     kind: &'static str,
@@ -207,7 +207,7 @@ async fn kill_until_lease_lost(
     fleet.start_worker(first, None)
 }
 
-/// A worker is cut off from its hub until another one is at its task.
+/// Cuts a worker off from its hub until another worker has started on its task.
 async fn partition_until_takeover(fleet: &mut Cluster) -> Result<(), ChaosError> {
     fleet.provider.set_open(false);
     submit_only_task(fleet, "good", 0).await?;
@@ -220,7 +220,8 @@ async fn partition_until_takeover(fleet: &mut Cluster) -> Result<(), ChaosError>
     Ok(())
 }
 
-/// A worker dies with its word of the end unsent, and comes back when another one is at the task.
+/// Kills a worker before it sends its completion; restarts it when another worker has started on the
+/// task.
 async fn deliver_late_completion(fleet: &mut Cluster) -> Result<(), ChaosError> {
     fleet.kill_worker(1, false).await?;
     fleet.kill_worker(0, false).await?;
@@ -240,13 +241,13 @@ async fn deliver_late_completion(fleet: &mut Cluster) -> Result<(), ChaosError> 
     fleet.workers[0].proxy.drop_connections();
     fleet.workers[0].proxy.reset();
     fleet.start_worker(0, None)?;
-    // Its late words come with its first connection.
+    // The worker sends its late completion when it first connects.
     tokio::time::sleep(Duration::from_millis(500)).await;
     fleet.provider.set_open(true);
     Ok(())
 }
 
-/// The hub never hears that an attempt begins, and the worker is killed.
+/// Drops all `begin_run` messages to the hub, then kills the worker.
 async fn lose_begin_message(fleet: &mut Cluster) -> Result<(), ChaosError> {
     fleet.provider.set_open(false);
     for worker in &fleet.workers {
@@ -258,7 +259,7 @@ async fn lose_begin_message(fleet: &mut Cluster) -> Result<(), ChaosError> {
     }
     let task = submit_only_task(fleet, "good", 0).await?;
     wait_for_state(fleet, &task, &["running"]).await?;
-    // Only a worker that does not wait for the hub calls now.
+    // Only a worker that does not wait for the hub's answer calls now.
     fleet
         .provider
         .wait_for_calls(1, Duration::from_secs(2))
@@ -279,11 +280,12 @@ async fn lose_begin_message(fleet: &mut Cluster) -> Result<(), ChaosError> {
     }
     wait_for_state(fleet, &task, &["backoff", "queued", "succeeded"]).await?;
     fleet.provider.set_open(true);
-    // The other one takes it over.
+    // The other worker takes the task over.
     Ok(())
 }
 
-/// A task is cancelled while the hub's words do not reach its worker, which is about to begin again.
+/// Cancels a task while the hub's messages do not reach its worker, which is about to begin another
+/// attempt.
 async fn cancel_during_partition(fleet: &mut Cluster) -> Result<(), ChaosError> {
     fleet.provider.set_open(false);
     let task = submit_only_task(fleet, "learns", 1).await?;

@@ -1,5 +1,5 @@
-//! One round: tasks come in while faults happen; then the faults stop, everything must come to its end,
-//! and the checker is asked.
+//! One round: tasks are submitted while faults are injected; then the faults stop, all tasks must end,
+//! and the history is checked.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use crate::cluster::{
     ChaosError, Cluster, FsyncShim, RecordingClient, RoundSettings, TaskTemplate,
 };
 
-/// How long everything may take to come to its end once faults have stopped.
+/// How long the tasks may take to end once the faults have stopped.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Tasks that are open at a time.
+/// Maximum number of open tasks.
 const MAX_OPEN_TASKS: usize = 10;
 
-/// What became of a round.
+/// The result of a round.
 #[derive(Debug)]
 pub struct RoundResult {
-    /// What was violated.
+    /// The violations found.
     pub violations: Vec<Violation>,
-    /// What happened how often.
+    /// Number of faults and other events, by description.
     pub tally: EventCounts,
-    /// What is left of it, if something was violated.
+    /// The folder of the round's files; kept if an invariant was violated.
     pub kept_files: Option<PathBuf>,
 }
 
-/// Plays a round with so much time for faults.
+/// Runs a round that injects faults for the given time.
 pub async fn run_round(
     settings: RoundSettings,
     shim: Arc<FsyncShim>,
@@ -87,7 +87,8 @@ async fn inject_faults(
     violations
 }
 
-/// Submits tasks until the time is over, each until an answer comes; some twice, some to be cancelled.
+/// Submits tasks until the time is over, each until a response arrives. Some are submitted twice, some
+/// are cancelled.
 async fn submit_all(client: RecordingClient, seed: u64, until: Instant) {
     let mut random = Rng::with_seed(seed ^ 1);
     let mut open: Vec<TaskTemplate> = Vec::new();
@@ -125,7 +126,7 @@ async fn submit_all(client: RecordingClient, seed: u64, until: Instant) {
     }
 }
 
-/// A task, or now and then a plan.
+/// Returns a random task, now and then a plan.
 fn random_task(key: String, random: &mut Rng) -> TaskTemplate {
     const KINDS: [&str; 6] = ["good", "good", "learns", "learns", "fails", "breaks"];
     let parts = match random.u32(0..5) {
@@ -148,11 +149,11 @@ fn random_task(key: String, random: &mut Rng) -> TaskTemplate {
     }
 }
 
-/// Looks at everything now and then, and reads one task.
+/// Now and then lists all tasks and reads one of them.
 async fn observe_tasks(client: RecordingClient, seed: u64) {
     let mut random = Rng::with_seed(seed ^ 2);
     loop {
-        // A hub that is down is asked again.
+        // A failed request is ignored: the hub may be down.
         if let Ok(states) = client.list_tasks().await
             && let Some((task, _)) = random.choice(states)
         {

@@ -1,4 +1,4 @@
-//! One task of two runs: the first was cut off with its worker, the second is verified.
+//! A task with two attempts: the first was interrupted when its worker died, the second was verified.
 
 use selvedge_chaos::history::{
     ClientCancellation, ClientSubmission, FetchedLine, FetchedReport, ListedTask, ObservedAttempt,
@@ -161,7 +161,7 @@ fn sound() -> History {
     }
 }
 
-/// What a change of the sound history breaks.
+/// Asserts which invariants a change to the sound history violates.
 #[track_caller]
 fn breaks(change: impl FnOnce(&mut History, &mut ObservedTask), expect: &[u8]) {
     let mut history = sound();
@@ -224,7 +224,8 @@ fn every_task_ends() {
     );
 }
 
-/// A plan of two subtasks, each in a state if it has begun: whether it ends in one that fits them.
+/// Asserts whether a plan of two subtasks may end in the given state. `None` is a subtask that has not
+/// begun.
 #[track_caller]
 fn ends_as(plan: &str, parts: [Option<&str>; 2], fits: bool) {
     let task = |key: &str, state: &str| ObservedTask {

@@ -1,4 +1,4 @@
-//! One `[agents.NAME]` table as people write it, and the agent that it stands for.
+//! An `[agents.NAME]` table as written in a file, and the agent that it defines.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::diagnostic::with_hint;
 use super::values::{BoundedInteger, CommandLine, EnvValue};
 use crate::model::{AgentKind, AgentSpec};
 
-/// An agent, not yet looked at as a whole.
+/// An agent as written, not yet validated as a whole.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
 pub(super) struct AgentTable {
@@ -27,7 +27,7 @@ pub(super) struct AgentTable {
     prompt: Option<PromptInput>,
 }
 
-/// How a `command` agent gets its prompt.
+/// How a `command` agent receives its prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum PromptInput {
@@ -35,8 +35,7 @@ enum PromptInput {
     Argument,
 }
 
-/// All agents, each completed from the one that is named like its kind. On failure: the agent's
-/// name and what is wrong with it.
+/// All agents, each completed from the one that is named like its kind. The error has the agent's name and the problem.
 pub(super) fn resolve_agents(
     agents: &BTreeMap<String, AgentTable>,
 ) -> Result<BTreeMap<String, AgentSpec>, (String, TableError)> {

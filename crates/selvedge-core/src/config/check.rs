@@ -1,4 +1,4 @@
-//! One `[[checks]]` entry as people write it, and the step of the plan that it stands for.
+//! A `[[checks]]` entry as written in a file, and the step that it defines.
 
 use std::path::{Component, Path};
 
@@ -9,7 +9,7 @@ use super::diagnostic::with_hint;
 use super::values::HumanDuration;
 use crate::model::{Step, StepKind};
 
-/// A check, not yet looked at as a whole.
+/// A check as written, not yet validated as a whole.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
 pub(super) struct CheckTable {
@@ -26,7 +26,7 @@ pub(super) struct CheckTable {
     settings: Option<serde_json::Value>,
 }
 
-/// The kinds that a check may be of: the others are looked at of their own accord.
+/// The kinds of checks that can be configured; the other kinds run automatically.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum ConfiguredKind {
@@ -51,11 +51,11 @@ fn command() -> StepKind {
     StepKind::Command
 }
 
-/// What is wrong with a table as a whole: the key that it is about, and what to say of it.
+/// A problem of a table as a whole: the key that it concerns, and the message.
 pub(super) type TableError = (&'static str, String);
 
 impl CheckTable {
-    /// The step, or what is wrong with the check.
+    /// Converts the check into a step, or returns what is wrong with it.
     pub(super) fn into_step(self) -> Result<Step, TableError> {
         let target = self.target()?;
         if self.settings.is_some() && self.kind != StepKind::Plugin {
@@ -121,7 +121,7 @@ impl CheckTable {
     }
 }
 
-/// Checks look at the workspace and nothing else.
+/// Rejects paths outside the workspace: checks read nothing else.
 fn check_inside_workspace(key: &'static str, path: &str) -> Result<(), TableError> {
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
     if !path.is_empty() && Path::new(path).components().all(inside) {

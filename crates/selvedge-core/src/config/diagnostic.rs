@@ -1,22 +1,22 @@
-//! What is wrong, where, and what to do about it, as data: the edge renders it.
+//! Diagnostics as data: the problem, its position and a fix. The caller renders them.
 
 use std::fmt;
 
 use super::source::SourceSpan;
 
-/// Something to tell about a value.
+/// A message about a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// What it points at.
+    /// The value's position.
     pub span: SourceSpan,
-    /// What is the matter: a lower-case fragment.
+    /// The problem: a lower-case fragment.
     pub message: String,
-    /// What to do, where that can be said.
+    /// How to fix it, if known.
     pub hint: Option<String>,
 }
 
 impl Diagnostic {
-    /// Without a hint, unless the message brings one in its second line (see [`with_hint`]).
+    /// Creates a diagnostic without a hint, unless the second line of the message is one (see [`with_hint`]).
     pub(super) fn new(place: SourceSpan, message: &str) -> Self {
         let (message, hint) = match message.split_once('\n') {
             Some((message, hint)) => (message, Some(hint.to_owned())),
@@ -46,12 +46,12 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// A configuration that nothing can be run with.
+/// An invalid configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub Diagnostic);
 
-/// A message with a hint, in the one string that serde's errors can carry.
+/// A message with a hint, in the single string that serde's errors can carry.
 pub(super) fn with_hint(message: impl fmt::Display, hint: impl fmt::Display) -> String {
     format!("{message}\n{hint}")
 }

@@ -1,4 +1,4 @@
-//! The layer of environment variables: one for each setting that is a single value.
+//! The layer of environment variables: one variable for each setting that is a single value.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::source::{ConfigSource, SourceSpan};
 use super::suggest::nearest;
 use super::tree::{ConfigNode, ConfigValue};
 
-/// What all our variables begin with.
+/// Prefix of all our variables.
 pub const VARIABLE_PREFIX: &str = "SELVEDGE_";
 
-/// Variable and the setting that it stands for.
+/// Variables and the settings that they set.
 pub(super) const VARIABLES: &[(&str, &str)] = &[
     ("SELVEDGE_AGENT", "agent"),
     (
@@ -71,8 +71,8 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
 ];
 
 impl ConfigLayer {
-    /// From environment variables; an empty one counts as not set. A name that is nearly one of
-    /// ours is warned about, any other is somebody else's.
+    /// Creates a layer from environment variables; an empty variable counts as not set. Warns about a name that is
+    /// similar to one of ours; other names are ignored.
     pub fn environment(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut layer = Self::from(ConfigNode::empty(&Arc::new(ConfigSource::Environment(
             VARIABLE_PREFIX.to_owned(),
@@ -99,7 +99,7 @@ impl ConfigLayer {
     }
 }
 
-/// Variables carry text only: what looks like a number or a truth value is one.
+/// Variables contain only text: text that looks like a number or a boolean is parsed as one.
 fn parse_scalar(text: &str) -> toml::Value {
     let integer = text.parse().map(toml::Value::Integer).ok();
     integer
@@ -108,7 +108,8 @@ fn parse_scalar(text: &str) -> toml::Value {
         .unwrap_or_else(|| toml::Value::String(text.to_owned()))
 }
 
-/// The common beginning makes any two of our names look alike, so only the rest is compared.
+/// Finds the variable with the most similar name. Only the part after the common prefix is compared, as the prefix
+/// makes any two of our names similar.
 fn nearest_variable(name: &str) -> Option<&'static str> {
     let rest = |name: &'static str| name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name);
     let near = nearest(

@@ -1,4 +1,4 @@
-//! The layer of the command line's flags.
+//! The layer of command-line flags.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use super::layer::ConfigLayer;
 use super::source::ConfigSource;
 use super::tree::{ConfigNode, ConfigValue};
 
-/// The agent that `--agent-cmd` makes.
+/// The name of the agent that `--agent-cmd` defines.
 pub const FLAG_AGENT_NAME: &str = "command";
 
-/// What the command line said, as it was typed. Values are judged with all the others, so that
-/// `--timeout 5` and `timeout = 5` are answered alike.
+/// The command-line flags as typed. Their values are validated together with all others, so that `--timeout 5` and
+/// `timeout = 5` cause the same error.
 #[derive(Debug, Clone, Default)]
 pub struct Flags {
     /// `--agent NAME`
     pub agent: Option<String>,
     /// `--escalate NAME`, in order; any at all replace the configured ones.
     pub escalate: Vec<String>,
-    /// `--agent-cmd 'PROGRAM …'`: makes an agent `command` of that program and selects it.
+    /// `--agent-cmd 'PROGRAM …'`: defines an agent `command` that runs this program, and selects it.
     pub agent_cmd: Option<String>,
     /// `--check 'CMD'`, in order; any at all replace the configured checks.
     pub checks: Vec<String>,
@@ -28,9 +28,9 @@ pub struct Flags {
     pub tier: Option<u8>,
     /// `--judge NAME`, in order; any at all replace the configured judges.
     pub judges: Vec<String>,
-    /// `--executions N`: that many executions vote.
+    /// `--executions N`: the number of executions that vote.
     pub executions: Option<u32>,
-    /// `--timeout 30m`, of a session.
+    /// `--timeout 30m`, for a session.
     pub timeout: Option<String>,
     /// `--verification-timeout 120s`
     pub verification_timeout: Option<String>,
@@ -38,13 +38,13 @@ pub struct Flags {
     pub baseline: Option<String>,
     /// `--known-failure ID`, in order; any at all replace the configured ones.
     pub known_failures: Vec<String>,
-    /// `--known-failures FILE`, absolute.
+    /// `--known-failures FILE`, an absolute path.
     pub known_failures_file: Option<String>,
     /// `--max-cost USD`
     pub max_cost: Option<f64>,
-    /// `--max-tokens N`, of the whole run.
+    /// `--max-tokens N`, for the whole run.
     pub max_tokens: Option<u32>,
-    /// `--max-wall 2h`, of the whole run.
+    /// `--max-wall 2h`, for the whole run.
     pub max_wall: Option<String>,
     /// `--strict-budget`
     pub strict_budget: bool,
@@ -57,7 +57,7 @@ pub struct Flags {
 }
 
 impl ConfigLayer {
-    /// From the command line.
+    /// Creates a layer from command-line flags.
     pub fn flags(flags: &Flags) -> Self {
         let mut layer = Self::from(ConfigNode::empty(&Arc::new(ConfigSource::Flag(
             "the command line",

@@ -1,4 +1,4 @@
-//! The path of a setting, as people write it: `verification.timeout`, `checks[1].run`.
+//! The path of a setting, as it is written: `verification.timeout`, `checks[1].run`.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use std::fmt;
 pub(super) enum KeySegment {
     /// A key of a table.
     Name(String),
-    /// An element of a list, counted from zero.
+    /// An element of a list, counted from 0.
     Index(usize),
 }
 
-/// A path from the top of the configuration.
+/// A path from the root of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SettingKey(pub(super) Vec<KeySegment>);
 
 impl SettingKey {
-    /// From a dotted path of plain names.
+    /// Parses a dotted path of plain names.
     pub(super) fn dotted(path: &str) -> Self {
         Self(
             path.split('.')
@@ -25,17 +25,17 @@ impl SettingKey {
         )
     }
 
-    /// The path one table further down.
+    /// Returns the path of a key in this table.
     pub(super) fn name(&self, name: &str) -> Self {
         self.then(KeySegment::Name(name.to_owned()))
     }
 
-    /// The path of an element.
+    /// Returns the path of an element of this list.
     pub(super) fn index(&self, index: usize) -> Self {
         self.then(KeySegment::Index(index))
     }
 
-    /// What holds the last step, and the last step's name where it has one.
+    /// Splits off the last segment: returns the parent, and the last segment's name if it has one.
     pub(super) fn split_last(&self) -> (Self, Option<&str>) {
         match self.0.split_last() {
             Some((KeySegment::Name(name), parents)) => (Self(parents.to_vec()), Some(name)),

@@ -1,4 +1,4 @@
-//! One source of settings, read but not yet judged.
+//! One source of settings, parsed but not yet validated.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ impl ConfigLayer {
         ConfigNode::parse(&Arc::new(ConfigSource::BuiltIn)).map(Self::from)
     }
 
-    /// A file's text. Fails when it is no TOML; what its keys are is looked at by
-    /// [`resolve`](super::resolve).
+    /// Parses the text of a file. Fails if it is not valid TOML; [`resolve`](super::resolve) checks its keys.
     pub fn file(
         owner: FileOwner,
         path: impl Into<PathBuf>,

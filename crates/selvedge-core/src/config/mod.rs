@@ -1,9 +1,8 @@
-//! What `selvedge.toml` may say, and how its layers become the values in force.
+//! The settings of `selvedge.toml`, and how layers are merged into effective values.
 //!
-//! A layer is read into a tree of values that know where they stand; trees are laid over each other
-//! (tables key by key, anything else replaced whole) and the result is read into the schema. So one
-//! mechanism serves the merging, the origin of every value, and the place that an error points at.
-//! Files, environment and command line are read by the caller; nothing here knows of them.
+//! Each layer is read into a tree of values that know their position; the trees are overlaid (tables key by key, other
+//! values replaced as a whole) and the result is deserialized. One mechanism thus serves merging, the origin of each
+//! value, and the positions in error messages. The caller reads files, environment and command line.
 
 mod agent;
 mod check;
@@ -35,5 +34,5 @@ pub use suggest::json_schema;
 pub use suggest::nearest;
 pub use values::{DurationError, HumanDuration};
 
-/// The defaults, with every key and what it means.
+/// The default settings, with every key and its description.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");

@@ -1,4 +1,4 @@
-//! From layers to the values in force.
+//! Resolves layers to effective values.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,77 +21,77 @@ use crate::model::{
 };
 use crate::price::is_same;
 
-/// The values in force. Whether the agent that `agent` names exists is a question of its own
-/// ([`ResolvedConfig::find_agent`]), since a task can name another.
+/// The effective values. Whether the agent named in `agent` exists is checked separately
+/// ([`ResolvedConfig::find_agent`]), because a task can name a different one.
 #[derive(Debug, Clone)]
 pub struct ResolvedConfig {
     /// The agent's name.
     pub agent: String,
-    /// Who works instead, try by try, where nobody in particular is asked for.
+    /// Agents for successive attempts, unless a task names an agent.
     pub escalate: Vec<String>,
     /// Every agent by name, complete.
     pub agents: BTreeMap<String, AgentSpec>,
-    /// What must hold.
+    /// The checks.
     pub checks: Vec<Step>,
     /// Attempts beyond the first, 0 to 5.
     pub max_verification_retries: u32,
-    /// Time for every verification run, afresh, in milliseconds.
+    /// Time limit of each verification, in milliseconds; every verification starts with the full time.
     pub verification_timeout_ms: u64,
-    /// 1 to 3.
+    /// Verification tier, 1 to 3.
     pub verification_tier: u8,
-    /// Agents that judge in tiers 2 and 3, by name; none for the default.
+    /// Names of the agents that judge in tiers 2 and 3; empty for the default.
     pub judges: Vec<String>,
-    /// Votes in tier 3.
+    /// Number of votes in tier 3.
     pub votes: u32,
-    /// The least confidence with which work counts as passed.
+    /// Minimum confidence, 0 to 1, with which work counts as passed.
     pub confidence_floor: f64,
-    /// What votes in tier 3.
+    /// Who votes in tier 3.
     pub vote_mode: VoteMode,
-    /// Whether one judge may be asked.
+    /// Whether tier 2 (one judge) is enabled.
     pub tier2_enabled: bool,
-    /// Whether several may vote.
+    /// Whether tier 3 (several judges) is enabled.
     pub tier3_enabled: bool,
     /// Whether the checks are run once before the agent begins.
     pub baseline: BaselineMode,
     /// Tests that may fail.
     pub known_failures: KnownFailures,
-    /// A file that lists more of them.
+    /// A file that lists more known failures.
     pub known_failures_file: Option<PathBuf>,
-    /// Whether a check that failed is run again, to tell a flake from a failure.
+    /// Whether a failed check is run again, to distinguish flaky checks from failures.
     pub rerun_failed: bool,
-    /// How the files that an attempt changed are held to parse; absent where they are not.
+    /// Syntax rules for files that an attempt changed; `None` disables the check.
     pub syntax: Option<SyntaxRules>,
-    /// Whether a file that the agent failed to write fails the attempt.
+    /// Whether an unresolved write error of the agent fails the attempt.
     pub tool_calls: bool,
-    /// Limits of each session.
+    /// Limits for each session.
     pub limits: SessionLimits,
     /// Caps for the whole run.
     pub budget: Budget,
-    /// Whether a cap that an agent gives no hold to is refused instead of told.
+    /// Whether an agent that does not report what a budget needs is an error instead of a warning.
     pub strict_budget: bool,
-    /// Whether trees are snapshotted, where there is a git repository.
+    /// Whether snapshots are taken, if there is a git repository.
     pub snapshots: bool,
-    /// Keep or roll back.
+    /// Whether changes are kept or rolled back between attempts.
     pub between_attempts: BetweenAttempts,
-    /// Which tree stays at the end.
+    /// Which tree remains in the workspace when the retries are exhausted.
     pub on_exhausted: OnExhausted,
-    /// What is protected beside the built-in defaults.
+    /// Protected files in addition to the built-in defaults.
     pub protect: Vec<ProtectionRule>,
-    /// Globs of protected files that may be changed all the same.
+    /// Globs of protected files that may be changed nevertheless.
     pub allow: Vec<String>,
-    /// What stands between the sessions and the rest of the machine.
+    /// Sandbox of sessions and checks.
     pub sandbox: SandboxSpec,
-    /// What of our own environment checks see, and what of it is secret, beyond the defaults.
+    /// Which variables of our own environment checks see, and which of them are secret, in addition to the defaults.
     pub environment: EnvironmentSpec,
-    /// What installs dependencies and resets state for the checks.
+    /// Commands that install dependencies and reset state for checks.
     pub setup: SetupSpec,
-    /// What was ignored, and what was probably meant.
+    /// Ignored keys, with suggestions.
     pub warnings: Vec<Diagnostic>,
     pub(super) tree: ConfigNode,
 }
 
-/// Lays the layers over the built-in defaults, lowest first. Each is judged as it comes, so that a
-/// mistake in a lower one is told even where a higher one overrides it.
+/// Merges the layers over the built-in defaults, lowest first. Each layer is validated separately, so that an error in
+/// a lower layer is reported even if a higher layer overrides the value.
 pub fn resolve(
     layers: impl IntoIterator<Item = ConfigLayer>,
 ) -> Result<ResolvedConfig, ConfigError> {
@@ -109,7 +109,7 @@ pub fn resolve(
     ResolvedConfig::new(config, tree, warnings)
 }
 
-/// Reads the tree as a [`Config`]. Keys that mean nothing are warned about once and taken out.
+/// Reads the tree as a [`Config`]. Warns about each unknown key once and removes it.
 fn parse_config(
     tree: &mut ConfigNode,
     warnings: &mut Vec<Diagnostic>,
@@ -141,7 +141,7 @@ fn parse_config(
     Ok(config)
 }
 
-/// serde speaks of Rust's types; the reader of the message thinks of the file's.
+/// Translates serde's messages, which use Rust's types, to the terms of TOML.
 fn to_toml_terms(message: &str) -> String {
     const TOML_TERMS: [(&str, &str); 8] = [
         ("unknown variant", "unknown value"),
@@ -160,8 +160,8 @@ fn to_toml_terms(message: &str) -> String {
         })
 }
 
-/// Whether it is a repository's file that says which server an agent speaks to, of the agent itself or of
-/// the one that completes it.
+/// Whether a repository's file sets the server that an agent connects to, directly or through the agent that completes
+/// it.
 fn has_repository_server(tree: &ConfigNode, agent: &AgentSpec) -> bool {
     [agent.name.as_str(), agent.kind.name()].iter().any(|name| {
         let key = SettingKey::dotted("agents").name(name).name("base_url");
@@ -170,9 +170,8 @@ fn has_repository_server(tree: &ConfigNode, agent: &AgentSpec) -> bool {
     })
 }
 
-/// A repository's file comes from whoever wrote the repository. It may bring agents of its own
-/// (they are shown before they run), but what of a person's environment they see is the person's
-/// to say.
+/// Restricts the files of repositories: their authors are not trusted. They may define agents (which are shown before
+/// they run), but only the user decides which part of the user's environment these see.
 fn check_repository_rights(layer: &ConfigNode) -> Result<(), ConfigError> {
     check_sandbox_keys(layer)?;
     check_environment_keys(layer)?;
@@ -203,7 +202,7 @@ fn check_repository_rights(layer: &ConfigNode) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// What of a person's environment is shown to whom is theirs to say.
+/// Rejects environment settings in a repository's file: only the user decides who sees the user's environment.
 fn check_environment_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
     let node = layer.at(&SettingKey::dotted("environment"));
     let Some(ConfigValue::Table(keys)) = node.map(|node| &node.value) else {
@@ -345,7 +344,7 @@ impl ResolvedConfig {
         })
     }
 
-    /// The agent that `agent` names, or an error that lists those known.
+    /// Returns the agent that `agent` names, or an error that lists the known ones.
     pub fn chosen_agent(&self) -> Result<&AgentSpec, ConfigError> {
         self.find_agent(&self.agent).ok_or_else(|| {
             let place = self.tree.nearest(&SettingKey::dotted("agent")).span.clone();
@@ -360,21 +359,21 @@ impl ResolvedConfig {
         })
     }
 
-    /// An agent by name.
+    /// Finds an agent by name.
     pub fn find_agent(&self, name: &str) -> Option<&AgentSpec> {
         self.agents.get(name)
     }
 
-    /// Where a setting comes from, by its dotted path; none when nothing set it.
+    /// Returns the origin of a setting, by its dotted path; `None` if it is not set.
     pub fn origin(&self, key: &str) -> Option<Origin> {
         self.tree
             .at(&SettingKey::dotted(key))
             .map(|node| node.key_span.origin())
     }
 
-    /// What a repository's file says of an agent's program, arguments, environment and server,
-    /// itself or through the agent that completes it: to be shown before the agent runs, so that
-    /// nothing of it happens silently.
+    /// Everything that a repository's file sets about an agent's program, arguments, environment and server, directly
+    /// or through the agent that completes it. It is shown before the agent runs, so that none of it takes effect
+    /// unnoticed.
     pub fn set_by_repository(&self, agent: &str) -> Vec<Diagnostic> {
         const SHOWN: [&str; 5] = ["kind", "program", "args", "base_url", "env"];
         let completes_it = self.agents.get(agent).map(|spec| spec.kind.name());

@@ -1,11 +1,11 @@
-//! What a repository's own file may say of the walls: they stand against what the repository holds as
-//! well, so it may make them narrower and nothing else.
+//! Restricts the `[sandbox]` settings of a repository's own file: the sandbox also protects against the repository's
+//! content, so the file may tighten it but not loosen it.
 
 use super::diagnostic::{ConfigError, Diagnostic};
 use super::key::SettingKey;
 use super::tree::{ConfigNode, ConfigValue};
 
-/// What can be said in `[sandbox]`.
+/// The keys of `[sandbox]`.
 const SANDBOX_KEYS: &[&str] = &[
     "backend",
     "required",
@@ -17,7 +17,7 @@ const SANDBOX_KEYS: &[&str] = &[
     "container_args",
 ];
 
-/// Refuses what would widen them.
+/// Rejects settings that would loosen the sandbox.
 pub(super) fn check_sandbox_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
     let Some(ConfigValue::Table(keys)) = layer
         .at(&SettingKey::dotted("sandbox"))

@@ -1,5 +1,5 @@
-//! The shape of `selvedge.toml`. What the keys mean is said once, in `default.toml`; every key
-//! without a default is an `Option` here, every other one is set by `default.toml`.
+//! The structure of `selvedge.toml`. `default.toml` documents the keys. A key without a default is an `Option` here;
+//! `default.toml` sets all others.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub(super) struct Config {
     pub(super) prices: BTreeMap<String, ModelPrice>,
 }
 
-/// What a model costs, in US dollars for a million tokens.
+/// A model's price, in US dollars per million tokens.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
 pub(super) struct ModelPrice {

@@ -1,4 +1,4 @@
-//! `selvedge config show`: the values in force, each with where it comes from.
+//! `selvedge config show`: the effective values, each with its origin.
 
 use std::fmt::Write as _;
 
@@ -9,20 +9,20 @@ use super::resolve::ResolvedConfig;
 use super::source::Origin;
 use super::tree::{ConfigNode, ConfigValue};
 
-/// What stands in place of a value that looks secret.
+/// Replacement for a value that looks like a secret.
 const HIDDEN_VALUE: &str = "<hidden>";
 
-/// Words in a variable's name that make its value a secret.
+/// Words in a variable's name that mark its value as a secret.
 const SECRET_WORDS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
 
-/// A setting in force.
+/// A setting with its effective value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Setting {
     /// Its path: `verification.timeout`, `checks[0].run`.
     pub key: String,
-    /// Its value; what looks like a secret is replaced.
+    /// Its value; values that look like secrets are replaced.
     pub value: toml::Value,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
@@ -44,8 +44,8 @@ impl ResolvedConfig {
             .collect()
     }
 
-    /// The settings as TOML, each with its origin in a comment. Reading it back gives the same
-    /// values, but for hidden ones.
+    /// The settings as TOML, each with its origin in a comment. Parsing the text yields the same values, except for
+    /// hidden ones.
     pub fn to_toml(&self) -> String {
         let mut lines = Vec::new();
         let mut blocks = Vec::new();
@@ -104,7 +104,7 @@ fn is_secret(key: &SettingKey) -> bool {
     in_env && SECRET_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// One line a setting, the origins in one column unless a line is very long.
+/// Formats one setting per line, with the origins in one column unless a line is very long.
 fn align(settings: &[Setting]) -> String {
     const MAX_COLUMN: usize = 48;
     let lines: Vec<_> = settings

@@ -1,4 +1,4 @@
-//! Where a value stands: which layer, and for files which bytes of which text.
+//! The position of a value: its layer and, for files, its byte range in the text.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::DEFAULT_TOML;
 
-/// Whose file it is. A person's own file may do what a repository's may not.
+/// The owner of a file. A person's own file may set more than a repository's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileOwner {
     /// `~/.config/selvedge/config.toml`.
@@ -18,18 +18,18 @@ pub enum FileOwner {
     Repository,
 }
 
-/// What a layer was read from.
+/// The source of a layer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ConfigSource {
-    /// The embedded default.
+    /// The embedded defaults.
     BuiltIn,
     /// A file.
     File {
-        /// Whose.
+        /// Its owner.
         owner: FileOwner,
-        /// As it is shown to people.
+        /// Path as displayed.
         path: PathBuf,
-        /// What it held.
+        /// Its content.
         text: String,
     },
     /// An environment variable, by name.
@@ -39,7 +39,7 @@ pub enum ConfigSource {
 }
 
 impl ConfigSource {
-    /// The text that spans point into, where there is one.
+    /// Returns the text that spans refer to, if there is one.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::BuiltIn => Some(DEFAULT_TOML),
@@ -48,7 +48,7 @@ impl ConfigSource {
         }
     }
 
-    /// Whether it is a repository's file: written by whoever wrote the code in it.
+    /// Whether it is a repository's file: written by the author of the code, who is not trusted.
     pub fn is_repository(&self) -> bool {
         matches!(
             self,
@@ -60,7 +60,7 @@ impl ConfigSource {
     }
 }
 
-/// A stretch of a source.
+/// A byte range of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceSpan {
     /// The source.
@@ -70,7 +70,7 @@ pub struct SourceSpan {
 }
 
 impl SourceSpan {
-    /// All of a source.
+    /// Creates a span of the whole source.
     pub(super) fn whole(source: &Arc<ConfigSource>) -> Self {
         Self {
             source: Arc::clone(source),
@@ -86,7 +86,7 @@ impl SourceSpan {
         Some((line, before[line_start..].chars().count() + 1))
     }
 
-    /// Where it comes from, in the form that is shown.
+    /// Returns the origin in the form that is displayed.
     pub fn origin(&self) -> Origin {
         match &*self.source {
             ConfigSource::BuiltIn => Origin::Default,
@@ -117,15 +117,15 @@ impl fmt::Display for SourceSpan {
     }
 }
 
-/// Where a value in force comes from.
+/// The origin of an effective value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "from")]
 pub enum Origin {
-    /// Nobody set it.
+    /// The built-in default.
     Default,
     /// A file.
     File {
-        /// As it is shown to people.
+        /// Path as displayed.
         path: PathBuf,
         /// Counted from 1.
         line: usize,

@@ -1,4 +1,4 @@
-//! What an unknown key was probably meant to be.
+//! Suggestions for unknown keys.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::key::{KeySegment, SettingKey};
 use super::schema::Config;
 
-/// Below this, two words are not a slip of the same hand (Jaro-Winkler).
+/// Minimum Jaro-Winkler similarity of two words at which one may be a typo of the other.
 const MIN_SIMILARITY: f64 = 0.8;
 
-/// The JSON Schema of `selvedge.toml`, without references: for editors, and for suggestions.
+/// Returns the JSON Schema of `selvedge.toml`, without references: for editors, and for suggestions.
 pub fn json_schema() -> Value {
     let settings =
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
@@ -17,7 +17,7 @@ pub fn json_schema() -> Value {
         .into_generator()
         .into_root_schema_for::<Config>()
         .to_value();
-    // A layer may leave out every key of the tables: `default.toml` lies below all of them.
+    // A layer may omit any key of the tables: `default.toml` is below all layers.
     for part in [
         "/properties/verification",
         "/properties/limits",
@@ -31,7 +31,7 @@ pub fn json_schema() -> Value {
     schema
 }
 
-/// The word of `known` that `word` is nearest to, if it is near at all.
+/// Returns the element of `known` that is most similar to `word`, if any is similar enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
@@ -41,7 +41,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// What to write instead of an unknown key.
+/// Suggests a key to use instead of an unknown one.
 pub(super) fn suggest_key(key: &SettingKey) -> Option<String> {
     let schema = json_schema();
     let (table, name) = key.split_last();
@@ -59,7 +59,7 @@ pub(super) fn suggest_key(key: &SettingKey) -> Option<String> {
     (!known.is_empty()).then(|| format!("known here: {}", known.join(", ")))
 }
 
-/// The keys that a table may hold.
+/// The keys that a table may have.
 fn names_in(schema: &Value, table: &SettingKey) -> Vec<String> {
     let found = table
         .0
@@ -77,7 +77,7 @@ fn names_in(schema: &Value, table: &SettingKey) -> Vec<String> {
         .unwrap_or_default()
 }
 
-/// Every key that always has the same path: those of `[agents.NAME]` and `[[checks]]` do not.
+/// All keys that have a fixed path, which those of `[agents.NAME]` and `[[checks]]` do not.
 pub(super) fn all_keys(schema: &Value) -> Vec<SettingKey> {
     fn walk(schema: &Value, at: &SettingKey, found: &mut Vec<SettingKey>) {
         match schema.get("properties").and_then(Value::as_object) {

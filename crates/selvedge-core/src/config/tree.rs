@@ -1,4 +1,4 @@
-//! Values that know where they come from, and how one layer is laid over another.
+//! Values that know their origin, and how one layer is overlaid on another.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::diagnostic::{ConfigError, Diagnostic};
 use super::key::{KeySegment, SettingKey};
 use super::source::{ConfigSource, SourceSpan};
 
-/// A value, where it stands, and where its key stands.
+/// A value, its position, and the position of its key.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ConfigNode {
     pub(super) span: SourceSpan,
@@ -19,19 +19,19 @@ pub(super) struct ConfigNode {
     pub(super) value: ConfigValue,
 }
 
-/// The three shapes that layering tells apart.
+/// The three kinds of values that layering distinguishes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ConfigValue {
-    /// Text, number, truth value or date.
+    /// Text, number, boolean or date.
     Scalar(toml::Value),
-    /// Replaced whole by a later layer.
+    /// Replaced as a whole by a later layer.
     List(Vec<ConfigNode>),
     /// Overlaid key by key.
     Table(BTreeMap<String, ConfigNode>),
 }
 
 impl ConfigNode {
-    /// A value without a text of its own (environment, flags).
+    /// Creates a node for a value that has no source text (environment, flags).
     pub(super) fn new(source: &Arc<ConfigSource>, value: ConfigValue) -> Self {
         Self {
             span: SourceSpan::whole(source),
@@ -40,12 +40,12 @@ impl ConfigNode {
         }
     }
 
-    /// An empty table.
+    /// Creates an empty table.
     pub(super) fn empty(source: &Arc<ConfigSource>) -> Self {
         Self::new(source, ConfigValue::Table(BTreeMap::new()))
     }
 
-    /// Reads a TOML text; what it may hold is not looked at yet.
+    /// Parses TOML text without checking its keys.
     pub(super) fn parse(source: &Arc<ConfigSource>) -> Result<Self, ConfigError> {
         let failed = |error: &toml::de::Error| {
             let place = SourceSpan {
@@ -102,7 +102,7 @@ impl ConfigNode {
         })
     }
 
-    /// Lays `over` on top: tables key by key, anything else replaced.
+    /// Overlays `over`: tables key by key, other values replaced.
     pub(super) fn overlay(self, over: Self) -> Self {
         match (self.value, over.value) {
             (ConfigValue::Table(mut entries), ConfigValue::Table(later)) => {
@@ -122,7 +122,7 @@ impl ConfigNode {
         }
     }
 
-    /// Puts a value at a dotted path of plain names, with tables on the way.
+    /// Sets the value at a dotted path of plain names, creating tables as needed.
     pub(super) fn set(&mut self, key: &SettingKey, node: Self) {
         let source = Arc::clone(&node.span.source);
         let mut node = node;
@@ -147,7 +147,7 @@ impl ConfigNode {
             })
     }
 
-    /// The node at a path, or the nearest one above it: something can always be pointed at.
+    /// The node at a path, or its nearest existing ancestor, so that a message always has a position.
     pub(super) fn nearest(&self, key: &SettingKey) -> &Self {
         (0..=key.0.len())
             .rev()
@@ -155,7 +155,7 @@ impl ConfigNode {
             .unwrap_or(self)
     }
 
-    /// Takes a node out.
+    /// Removes a node.
     pub(super) fn remove(&mut self, key: &SettingKey) -> Option<Self> {
         let (last, parents) = key.0.split_last()?;
         let parent =
@@ -174,7 +174,7 @@ impl ConfigNode {
         }
     }
 
-    /// Every value below a path that is not a table, with its path; lists are values here.
+    /// All values below a path that are not tables, with their paths; a list counts as a value.
     pub(super) fn leaves(&self, at: &SettingKey) -> Vec<(SettingKey, &Self)> {
         match &self.value {
             ConfigValue::Table(entries) => entries
@@ -185,7 +185,7 @@ impl ConfigNode {
         }
     }
 
-    /// The bare value.
+    /// Returns the plain value.
     pub(super) fn to_toml(&self) -> toml::Value {
         match &self.value {
             ConfigValue::Scalar(value) => value.clone(),

@@ -1,4 +1,4 @@
-//! The kinds of value that settings have, each refusing nonsense with words of its own.
+//! The types of setting values, each with its own error messages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::diagnostic::with_hint;
 use crate::model::{MicroUsd, RunSpec};
 
-/// A length of time, in milliseconds, more than none: `"30m"`, `"1h30m"`, `"500ms"`.
+/// A duration in milliseconds, greater than 0: `"30m"`, `"1h30m"`, `"500ms"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "String")]
 pub struct HumanDuration(pub u64);
 
-/// Why a text is no duration; a hint follows in the second line.
+/// Why a text is not a duration; the second line is a hint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DurationError(String);
@@ -73,7 +73,7 @@ impl<'de> Deserialize<'de> for HumanDuration {
     }
 }
 
-/// A whole number between bounds.
+/// An integer within bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "u64")]
 pub(super) struct BoundedInteger<const MIN: u64, const MAX: u64>(pub(super) u64);
@@ -140,7 +140,7 @@ impl<'de> Deserialize<'de> for UsdAmount {
     }
 }
 
-/// A price in US dollars for a million tokens, which may be nothing; in millionths of a micro-dollar for one.
+/// A price in US dollars per million tokens, which may be 0; stored in millionths of a micro-dollar per token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "f64")]
 pub(super) struct PricePerMillion(pub(super) u64);
@@ -148,7 +148,7 @@ pub(super) struct PricePerMillion(pub(super) u64);
 impl<'de> Deserialize<'de> for PricePerMillion {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
-        // The same number counts dollars for a million tokens and micro-dollars for one.
+        // Dollars per million tokens and micro-dollars per token are the same number.
         MicroUsd::from_usd(dollars)
             .map(|units| Self(units.0))
             .ok_or_else(|| {
@@ -160,7 +160,7 @@ impl<'de> Deserialize<'de> for PricePerMillion {
     }
 }
 
-/// A share, 0 to 1.
+/// A fraction, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema)]
 #[schemars(with = "f64")]
 pub(super) struct UnitFraction(pub(super) f64);
@@ -223,7 +223,7 @@ impl<'de> Deserialize<'de> for CommandLine {
     }
 }
 
-/// Command lines, each run by itself: one, or a list of them.
+/// Command lines, each run separately: a single one, or a list.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "StringOrList")]
 pub(super) struct CommandLines(pub(super) Vec<String>);
@@ -254,15 +254,15 @@ impl<'de> Deserialize<'de> for CommandLines {
     }
 }
 
-/// The value of an agent's environment variable.
+/// The value of an environment variable of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum EnvValue {
-    /// This text.
+    /// A literal text.
     Text(String),
-    /// What our own environment holds under another (or the same) name.
+    /// The value of a variable of our own environment, with the same or a different name.
     From {
-        /// That name.
+        /// The name of that variable.
         from: String,
     },
 }

@@ -1,20 +1,21 @@
-//! Aliases of folders in the configuration of TypeScript: a new one is the attempt's, the rest of the file the base's.
+//! Aliases of folders in TypeScript configuration: new aliases are taken from the attempt, the rest of the file from
+//! the base.
 
 use serde_json::{Map, Value};
 
 use super::references::join;
 use crate::guard::Pattern;
 
-/// Configuration in which aliases are defined.
+/// Configuration files that define aliases.
 static CONFIG: Pattern = Pattern::new(r"^(?:ts|js)config[^/]*\.json$");
-/// Beginnings of names that no package can have, so that an alias leads no import of one elsewhere.
+/// Prefixes that no package name can have, so an alias with one cannot redirect the import of a package.
 const NO_PACKAGE: [&str; 4] = ["@/", "~", "#", "$"];
 
 pub(super) fn has_aliases(name: &str) -> bool {
     CONFIG.is_match(name)
 }
 
-/// The configuration of the base, with the aliases that are new and that no original source uses.
+/// Returns the configuration of the base with those new aliases that no original source uses.
 pub(super) fn merge_aliases(
     before: &Value,
     after: &Value,
@@ -36,7 +37,7 @@ pub(super) fn merge_aliases(
         .into_iter()
         .filter(|(name, _)| is_new(name))
         .filter_map(|(name, targets)| {
-            // A new `baseUrl` would let files of the project stand for packages.
+            // A new `baseUrl` could make files of the project shadow packages.
             let targets = match (&base_url, &new_url) {
                 (None, Some(url)) => relative_to(url.as_str()?, &targets)?,
                 (old, new) if old == new => targets,
@@ -57,14 +58,14 @@ pub(super) fn merge_aliases(
     merged
 }
 
-/// The table by this name, which is made where there is none.
+/// Returns the table with this name, creating it if it does not exist.
 fn table<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Value> {
     let empty = || Value::Object(Map::new());
     let table = value.as_object_mut()?.entry(name).or_insert_with(empty);
     table.is_object().then_some(table)
 }
 
-/// The targets of an alias as paths from the folder of the configuration.
+/// The targets of an alias as paths relative to the folder of the configuration.
 fn relative_to(base_url: &str, targets: &Value) -> Option<Value> {
     let targets = targets.as_array()?.iter().map(|target| {
         let path = join("", &format!("{base_url}/{}", target.as_str()?))?;

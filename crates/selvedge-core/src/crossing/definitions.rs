@@ -1,5 +1,5 @@
-//! The names that a source defines, by its language. No language is parsed: a line that defines a name looks alike
-//! everywhere.
+//! The names that a source defines, by language. Sources are not parsed: lines that define a name look similar in all
+//! languages.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ static ELIXIR: Pattern = Pattern::new(r"(?m)\bdef(?:p|module|macro|struct)?[ \t]
 static SHELL: Pattern =
     Pattern::new(r"(?m)^[ \t]*(?:function[ \t]+)?(\w+)[ \t]*\(\)|^[ \t]*function[ \t]+(\w+)");
 
-/// The code of a source without its comments and the insides of strings; characters are where they were.
+/// Returns the code of a source without comments and contents of strings; columns are preserved.
 pub(super) fn code_lines(language: SourceLanguage, text: &str) -> Vec<String> {
     SourceViews::of(language, text).code
 }
@@ -74,14 +74,14 @@ fn is_keyword(name: &str) -> bool {
     KEYWORDS.contains(&name)
 }
 
-/// The words of a line: identifiers, and what is between them.
+/// Splits a line into tokens: identifiers, and the text between them.
 pub(super) fn tokens(language: SourceLanguage, line: &str) -> Vec<&str> {
     let has_marks = matches!(language, SourceLanguage::Ruby | SourceLanguage::Elixir);
     let mut tokens = Vec::new();
     let mut start = 0;
     let mut was_word = None;
     for (at, letter) in line.char_indices() {
-        // `empty?` and `save!` are names; `a!=b` holds none.
+        // `empty?` and `save!` are names; `a!=b` contains neither.
         let is_mark = has_marks
             && was_word == Some(true)
             && matches!(letter, '?' | '!')

@@ -1,4 +1,4 @@
-//! Changes of tests that the task says are to be expected.
+//! Test changes that a task declares as expected.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use crate::model::{CheckReport, CheckStatus, CrossedReport};
 
 use super::sides::CrossedFile;
 
-/// Files and tests whose changes count, because the task declares them. Nothing else is excused.
+/// Files and tests whose changes are accepted because the task declares them. Nothing else is excused.
 #[derive(Debug, Clone, Default)]
 pub struct ExpectedChanges<'a> {
-    /// Globs of files, and ids of tests: one of the two fits.
+    /// Globs of files and ids of tests; each entry matches as either.
     entries: &'a [String],
 }
 
 impl<'a> ExpectedChanges<'a> {
-    /// Reads what a task declares.
+    /// Creates it from a task's declaration.
     pub fn new(entries: &'a [String]) -> Self {
         Self { entries }
     }
 
-    /// Rejects an entry that can be neither a glob nor the id of a test: it would excuse nothing.
+    /// Rejects an entry that can be neither a glob nor the id of a test, because it would excuse nothing.
     pub fn check(entries: &[String]) -> Result<(), GlobError> {
         for entry in entries {
             if entry.trim().is_empty() {
@@ -36,9 +36,9 @@ impl<'a> ExpectedChanges<'a> {
         Ok(())
     }
 
-    /// The entries that excuse nothing in work that passed its checks. `crossed` is what the original tests say of it;
-    /// none where nothing on the test side differs. Ids may have excused tests that then were not run: with a report they
-    /// are not named.
+    /// The entries that excuse nothing in work that passed its checks. `crossed` is the result of the original tests;
+    /// `None` if nothing on the test side differs. Ids may have excused tests that were then not run, so ids are not
+    /// returned if there is a report.
     pub fn unmatched(&self, crossed: Option<&CrossedReport>) -> Vec<&'a str> {
         let is_matched = |entry: &String| {
             let Some(crossed) = crossed else {
@@ -61,7 +61,7 @@ impl<'a> ExpectedChanges<'a> {
         unmatched.map(String::as_str).collect()
     }
 
-    /// Takes the files out that the task expects to change; gives back their paths.
+    /// Removes the files that the task expects to change, and returns their paths.
     pub fn extract_files(&self, files: &mut Vec<CrossedFile>) -> Vec<String> {
         // An id of a test need not parse as a glob.
         let globs: Vec<Globs> = self
@@ -75,7 +75,7 @@ impl<'a> ExpectedChanges<'a> {
         taken.map(|file| file.path).collect()
     }
 
-    /// Whether a test is one of those, or a case of one.
+    /// Whether the task declares this test, or a test of which it is a case.
     pub fn has_test(&self, id: &str) -> bool {
         let ends = |rest: &str| {
             rest.is_empty()
@@ -87,7 +87,7 @@ impl<'a> ExpectedChanges<'a> {
         entries.any(|entry| id.strip_prefix(entry.as_str()).is_some_and(ends))
     }
 
-    /// Lets a check pass that fails by nothing but tests that the task expects to change.
+    /// Lets a check pass if all of its failures are tests that the task expects to change.
     pub fn excuse(&self, check: &mut CheckReport) {
         let Some(failed) = named_failures(check).filter(|_| check.status == CheckStatus::Fail)
         else {
@@ -102,12 +102,12 @@ impl<'a> ExpectedChanges<'a> {
     }
 }
 
-/// Whether an entry has the form of a test's id in some runner, which need not parse as a glob.
+/// Whether an entry looks like a test id of some runner, which need not parse as a glob.
 fn is_id(entry: &str) -> bool {
     entry.contains(char::is_whitespace) || ["::", "#", "›"].iter().any(|it| entry.contains(it))
 }
 
-/// The ids of the tests that failed, where the check names all of them and fails by nothing else.
+/// The ids of the failed tests, if the check names all of them and has no other failure.
 pub(super) fn named_failures(check: &CheckReport) -> Option<BTreeSet<String>> {
     let tests = check.tests.as_ref()?;
     let fails_by_tests = tests.failed > 0 && tests.complete && tests.names_failed();

@@ -1,17 +1,17 @@
-//! Packages of Go that an attempt moved to another folder, in the original tests that import them or belong to them.
+//! Go packages that an attempt moved to another folder, in the original tests that import them or belong to them.
 
 use super::references::folder_of;
 use super::renames::{MovedSource, as_text};
 use crate::guard::{ChangedFile, Pattern, SourceLanguage};
 
-/// A package in its old and its new folder.
+/// A package with its old and new folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MovedPackage<'a> {
     folders: (&'a str, &'a str),
     names: (String, String),
 }
 
-/// Finds the packages of those folders that moved as a whole.
+/// Finds the packages in these folders that moved as a whole.
 pub(super) fn find_moved_packages<'a>(
     sources: &[&ChangedFile<'a>],
     moves: &[MovedSource<'a>],
@@ -40,8 +40,8 @@ pub(super) fn find_moved_packages<'a>(
 }
 
 impl MovedPackage<'_> {
-    /// The line of a file, whose old and new path are given: its package, or an import. What is imported keeps its
-    /// old name.
+    /// Renames the package in a line (a package clause or an import) of the file with the given old and new path. The
+    /// imported package keeps its old name in the file.
     pub(super) fn rename_in(&self, line: &str, (path, new_path): (&str, &str)) -> String {
         static IMPORT: Pattern =
             Pattern::new(r#"^([ \t]*(?:import[ \t]+)?)([\w.]+[ \t]+)?"([\w./~-]+)"[ \t]*$"#);

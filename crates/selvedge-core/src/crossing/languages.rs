@@ -1,14 +1,14 @@
-//! What shows that a source is a test, or helps tests, by its language.
+//! Signs that a source is a test or a test helper, by language.
 
 use crate::guard::{Pattern, SourceLanguage, language};
 
 impl SourceLanguage {
-    /// By the file's name; `None` for data, to which configuration in YAML belongs.
+    /// Determines the language from the file's name; `None` for data, which includes YAML configuration.
     pub(super) fn from_path(path: &str) -> Option<Self> {
         language(path).filter(|language| *language != Self::Yaml)
     }
 
-    /// Whether the source uses a test framework: it holds tests, or helps them.
+    /// Whether the source uses a test framework: it contains tests or supports them.
     pub(super) fn uses_test_framework(self, text: &str) -> bool {
         let frameworks = match self {
             Self::Python => &PYTHON_FRAMEWORKS,
@@ -25,7 +25,7 @@ impl SourceLanguage {
         frameworks.is_match(text)
     }
 
-    /// Whether the source states expectations, as a helper of tests does.
+    /// Whether the source contains assertions, as test helpers do.
     pub(super) fn has_assertions(self, text: &str) -> bool {
         let assertions = match self {
             Self::Python => &PYTHON_ASSERTIONS,
@@ -34,7 +34,7 @@ impl SourceLanguage {
         assertions.is_match(text)
     }
 
-    /// Whether the source holds nothing but values: no function, class or other definition.
+    /// Whether the source contains only values: no function, class or other definition.
     pub(super) fn is_only_data(self, text: &str) -> bool {
         let definitions = match self {
             Self::Python => &PYTHON_DEFINITIONS,

@@ -1,5 +1,5 @@
-//! Manifests hold both sides: what the project is made of, and how it is checked. The attempt decides about the
-//! first, the base about the second.
+//! Manifests have parts on both sides: the project's composition and the configuration of its checks. The attempt
+//! decides the first, the base the second.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use super::aliases;
 use super::references::name_of;
 use crate::guard::ChangedFile;
 
-/// A file of the attempt with the parts of the test side as they were before.
+/// An attempt's file merged with the original parts of the test side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeResult {
-    /// Those parts are the same.
+    /// Those parts are unchanged.
     Same,
     /// The attempt's file with the original parts.
     Merged(Vec<u8>),
@@ -18,11 +18,11 @@ pub enum MergeResult {
     Unreadable,
 }
 
-/// Whether an original dependency is on the test side.
+/// Decides whether an original dependency is on the test side.
 type IsHelper<'a> = &'a dyn Fn(&Value) -> bool;
 
-/// Merges a changed manifest; `None` for a file that is not a manifest. `is_imported` says whether an original source
-/// imports a name that begins so.
+/// Merges a changed manifest; `None` for a file that is not a manifest. `is_imported` reports whether an original
+/// source imports a name with the given prefix.
 pub(super) fn merge(
     change: &ChangedFile<'_>,
     is_helper: IsHelper<'_>,
@@ -105,7 +105,7 @@ impl ManifestFormat {
             Self::PackageJson | Self::ComposerJson | Self::TsConfig => {
                 serde_json::to_vec_pretty(value).ok()
             }
-            // A value that TOML cannot hold (a null) cannot come from it.
+            // A value that TOML cannot represent (null) cannot come from TOML.
             Self::Pyproject | Self::Cargo => {
                 let table = toml::Table::try_from(value).ok()?;
                 toml::to_string(&table).ok().map(String::into_bytes)
@@ -130,7 +130,7 @@ impl ManifestFormat {
         self.merge_table("", before, after, is_helper)
     }
 
-    /// Goes down to the keys that one side decides about as a whole.
+    /// Descends to the keys that one side owns as a whole.
     fn merge_table(
         self,
         at: &str,
@@ -196,16 +196,16 @@ impl ManifestFormat {
     }
 }
 
-/// Who decides about a key of a manifest.
+/// The side that owns a key of a manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeyOwner {
     Base,
     Attempt,
-    /// The attempt, as long as a dependency does not move away from a registry.
+    /// The attempt, unless a dependency moves away from a registry.
     Dependencies,
     /// The attempt, as long as a dependency comes from a registry.
     TestDependencies,
-    /// Each of its keys by itself.
+    /// Each of its keys separately.
     Mixed,
 }
 
@@ -273,7 +273,7 @@ fn pyproject(path: &str) -> KeyOwner {
         | "tool.uv"
         | "tool.pdm"
         | "tool.hatch" => KeyOwner::Mixed,
-        // Plugins that pytest loads by themselves.
+        // Plugins that pytest loads automatically.
         "project.entry-points.pytest11"
         | "tool.uv.sources"
         | "tool.poetry.plugins"
@@ -343,8 +343,8 @@ fn setup_cfg(path: &str) -> KeyOwner {
     }
 }
 
-/// The attempt's dependencies, but those that it moved to a path, a repository or another name: what a test imports
-/// then comes from elsewhere than before. Those that are on the test side themselves are as they were.
+/// The attempt's dependencies, except those that it moved to a path, a repository or another name, because a test's
+/// imports would then resolve elsewhere. Dependencies on the test side are restored to the base's.
 fn merge_dependencies(
     before: &Value,
     after: &Value,
@@ -389,7 +389,7 @@ fn has_foreign_source(wanted: &Value) -> bool {
     }
 }
 
-/// The attempt's lines, with the replacements of the base: `replace` redirects a module to another source.
+/// The attempt's lines with the base's `replace` directives, which redirect a module to another source.
 fn go_mod(before: &[Value], after: &[Value]) -> Vec<Value> {
     let replacements = |lines: &[Value]| {
         let mut inside = false;
@@ -424,7 +424,7 @@ fn go_mod(before: &[Value], after: &[Value]) -> Vec<Value> {
     merged
 }
 
-/// INI files by their sections, each as the text that follows its head.
+/// INI files by section; each section is the text after its header.
 mod ini {
     use serde_json::{Map, Value};
 

@@ -1,9 +1,10 @@
-//! Cross-verification: the work of an attempt is checked with the tests that were there before it.
+//! Cross-verification: an attempt's work is checked with the tests that existed before it.
 //!
-//! After an attempt there are two trees, the one it began from and the one it left. Where it changed anything on the
-//! *test side*, the checks run once more, with the test side as it was before: whatever was done to the tests can
-//! then make no difference. `sides` decides which changed files are on that side, `packages`
-//! knows packages of helpers, `products` what only looks like one, `manifest` separates the two sides within a manifest, `renames` follows what the attempt renamed, and `outcome` draws the conclusion from the second run.
+//! There are two trees, one before and one after the attempt. If the attempt changed anything on the *test side*, the
+//! checks run once more with the original test side, so that changes of tests cannot affect the result. `sides` decides
+//! which changed files are on that side, `packages` recognizes packages of helpers, `project_files` recognizes files
+//! that only look like test files, `manifest` separates the two sides within a manifest, `renames` follows the
+//! attempt's renames, and `outcome` evaluates the second run.
 
 mod aliases;
 mod config_files;

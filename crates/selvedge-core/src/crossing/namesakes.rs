@@ -1,4 +1,4 @@
-//! Modules by the same name: an added file that a test may import instead of what it imported before.
+//! Modules with the same name: an added file that a test may import instead of the original one.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use super::references::{ReferenceTarget, folder_of, join, name_of, stem_of};
 use super::sides::{BaseFiles, BaseProject, VENDORED};
 use crate::guard::{ChangedFile, HELPER_NAME, SourceLanguage, is_test_path};
 
-/// Endings that an import of JavaScript or TypeScript leaves out.
+/// Extensions that a JavaScript or TypeScript import omits.
 const SCRIPT_ENDINGS: [&str; 8] = ["js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "cts"];
-/// Folders whose content is imported as if it were next to them.
+/// Folders whose content is imported as if it were in their parent folder.
 const SOURCE_FOLDERS: [&str; 3] = ["src", "lib", "python"];
 
-/// Files by the last part of the name that they are imported by.
+/// Indexes files by the last part of the name that imports use.
 pub(super) fn index_modules(base: &BaseFiles) -> BTreeMap<&str, Vec<&str>> {
     let mut modules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for path in base.keys().filter(|path| has_modules(path)) {
@@ -22,7 +22,7 @@ pub(super) fn index_modules(base: &BaseFiles) -> BTreeMap<&str, Vec<&str>> {
 }
 
 impl<'a> BaseProject<'a> {
-    /// Modules of the base whose names added files take.
+    /// Modules of the base whose names are taken by added files.
     pub(super) fn find_namesakes(&self, changes: &[ChangedFile<'_>]) -> Vec<ReferenceTarget<'a>> {
         let added = changes.iter().filter(|change| change.before.is_none());
         let others = added.flat_map(|change| self.namesakes(change.path));
@@ -40,8 +40,8 @@ impl<'a> BaseProject<'a> {
             .any(|ending| path.ends_with(ending))
     }
 
-    /// Whether an import that found a source of the base finds this file from now on, while that source is still
-    /// there: a compiled `x.js` next to `x.ts`, a package next to a module, a package next to its `src` folder.
+    /// Whether an import that resolved to a source of the base now resolves to this file although that source still
+    /// exists: a compiled `x.js` next to `x.ts`, a package next to a module, a package next to its `src` folder.
     pub(super) fn shadows_source(&self, path: &str) -> bool {
         let is_kept = |other: &str| {
             other != path && self.base.contains_key(other) && !self.removed.contains(other)
@@ -52,7 +52,7 @@ impl<'a> BaseProject<'a> {
             let module = path.strip_suffix(ending).unwrap_or(path);
             let folder = module.trim_end_matches('.');
             return SCRIPT_ENDINGS.iter().any(|other| {
-                // Data is found by its whole name, unless nothing but a folder has the name without an ending.
+                // Data is found by its full name, unless only a folder has the name without an extension.
                 (SCRIPT_ENDINGS.contains(&ending) && is_kept(&format!("{module}{other}")))
                     || is_kept(&format!("{folder}/index.{other}"))
             });
@@ -90,8 +90,8 @@ impl<'a> BaseProject<'a> {
         }
     }
 
-    /// Whether a module of this name is on the test side, or another project's, so that a test may now import this one
-    /// instead.
+    /// Whether a module with this name is on the test side or belongs to another project, so that a test may now import
+    /// this file instead.
     pub(super) fn shadows_test_module(&self, path: &str) -> bool {
         let is_helper_name = HELPER_NAME.is_match(ReferenceTarget::new(path).needle());
         self.namesakes(path).any(|other| {
@@ -100,7 +100,7 @@ impl<'a> BaseProject<'a> {
         })
     }
 
-    /// Files that are modules by the same name, as far as that does not depend on who imports them.
+    /// Files that are modules with the same name, as far as that does not depend on the importing file.
     fn namesakes<'s>(&'s self, path: &'s str) -> impl Iterator<Item = &'a str> + 's {
         let language = SourceLanguage::from_path(path);
         let named = self.modules.get(ReferenceTarget::new(path).needle());
@@ -112,7 +112,7 @@ impl<'a> BaseProject<'a> {
         })
     }
 
-    /// The package that a module of Python is in: the folders above it that are packages.
+    /// The package of a Python module: the enclosing folders that are packages.
     fn python_package<'p>(&self, path: &'p str) -> Vec<&'p str> {
         let mut folder = folder_of(path);
         if stem_of(path) == "__init__" {
@@ -127,7 +127,7 @@ impl<'a> BaseProject<'a> {
     }
 }
 
-/// Whether files of this language are modules that are found by a search path.
+/// Whether files of this language are modules that are found through a search path.
 fn has_modules(path: &str) -> bool {
     matches!(
         SourceLanguage::from_path(path),

@@ -1,4 +1,4 @@
-//! Conclusions from running the checks with the original tests, compared with the baseline.
+//! Evaluates the checks with the original tests, compared with the baseline.
 
 use std::collections::BTreeSet;
 
@@ -12,34 +12,34 @@ use crate::machine::test_regression;
 use crate::model::{CheckReport, CheckStatus, CrossedReport, CrossedResult};
 use selvedge_digest::{Failure, FailureKind, TestSummary};
 
-/// The runs of the checks that were made so far with the original tests. Each list has one report for each step.
+/// The runs of the checks with the original tests so far. Each list has one report per step.
 #[derive(Debug, Default)]
 pub struct CrossedRuns {
-    /// With the originals of all files that are not on the work side alone.
+    /// With the originals of all files that are not only on the work side.
     pub original: Vec<CheckReport>,
-    /// With the originals that have the attempt's new names, where the first run failed; and these names.
+    /// With the originals after applying the attempt's renames, if the first run failed; and the new names.
     pub renamed: Option<(NewNames, Vec<CheckReport>)>,
-    /// With the attempt's versions of the shared files, where the first run failed.
+    /// With the attempt's versions of the shared files, if the first run failed.
     pub with_attempts_shared: Option<Vec<CheckReport>>,
-    /// Without the original files that do not build or cannot be collected; and these files.
+    /// Without the original files that do not build or cannot be collected; and those files.
     pub without_unfit: Option<(BTreeSet<String>, Vec<CheckReport>)>,
 }
 
-/// Which run of the checks decides more.
+/// The next run of the checks that is needed to decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextRun {
-    /// None.
+    /// No further run.
     Done,
-    /// One with the new names in the originals.
+    /// A run with the new names in the originals.
     WithNewNames,
-    /// One with the attempt's versions of the shared files.
+    /// A run with the attempt's versions of the shared files.
     WithAttemptsShared,
-    /// One with the attempt's versions of these files, because their originals do not fit the attempt's work.
+    /// A run with the attempt's versions of these files, because their originals do not fit the attempt's work.
     WithoutUnfit(BTreeSet<String>),
 }
 
 impl CrossedRuns {
-    /// The run that decides most: the one with the attempt's shared files, if only that one executes tests.
+    /// The most decisive run: the one with the attempt's shared files, if only that one executes tests.
     fn decisive_run(&self) -> &[CheckReport] {
         if let Some((_, checks)) = self.passed_with_new_names() {
             return checks;
@@ -63,7 +63,7 @@ impl CrossedRuns {
     }
 }
 
-/// Decides which run to make next. `has_new_names` says whether the attempt renamed what the originals use.
+/// Decides which run to make next. `has_new_names`: whether the attempt renamed anything that the originals use.
 pub fn next_run(files: &[CrossedFile], has_new_names: bool, runs: &CrossedRuns) -> NextRun {
     if is_passed(runs.decisive_run()) {
         return NextRun::Done;
@@ -86,7 +86,7 @@ pub fn next_run(files: &[CrossedFile], has_new_names: bool, runs: &CrossedRuns) 
     }
 }
 
-/// The report where the attempt changed nothing on the test side but what the task expects it to change.
+/// The report if the attempt changed nothing on the test side except what the task expects.
 pub fn report_all_expected(expected_files: Vec<String>) -> CrossedReport {
     CrossedReport {
         result: CrossedResult::Passed,
@@ -105,8 +105,8 @@ pub fn report_all_expected(expected_files: Vec<String>) -> CrossedReport {
     }
 }
 
-/// Draws the conclusion from the runs. `baseline` has the report of each step before the attempt, where it is known;
-/// `expected_files` were left as the attempt made them.
+/// Evaluates the runs. `baseline` has the report of each step before the attempt, if known; `expected_files` keep the
+/// attempt's content.
 pub fn conclude(
     files: &[CrossedFile],
     baseline: &[Option<&CheckReport>],
@@ -118,7 +118,7 @@ pub fn conclude(
     let has_moved = |names: &NewNames| names.iter().any(|(_, to)| to.contains('.'));
     let mut sum = CrossedSummary {
         expected: expected.clone(),
-        // With other files in their place, other tests are executed.
+        // With other files in their place, different tests are executed.
         compares_tests: runs.without_unfit.is_none()
             && expected_files.is_empty()
             && !new_names.as_ref().is_some_and(has_moved),
@@ -193,7 +193,7 @@ fn describe_passed(new_names: Option<&[(String, String)]>) -> String {
     }
 }
 
-/// What the checks of the decisive run add up to.
+/// Summary of the checks of the decisive run.
 #[derive(Debug, Default)]
 struct CrossedSummary<'a> {
     expected: ExpectedChanges<'a>,
@@ -202,7 +202,7 @@ struct CrossedSummary<'a> {
     is_undecided: bool,
     still_failing: BTreeSet<String>,
     undecided: BTreeSet<String>,
-    /// Checks that decide without naming tests, and why.
+    /// Checks that decide without naming tests, with the reasons.
     reasons: Vec<String>,
 }
 
@@ -219,7 +219,7 @@ impl CrossedSummary<'_> {
         }
     }
 
-    /// The tests are the same as before, so each of them must have been executed again.
+    /// The tests are the same as before, so every one of them must have been executed again.
     fn add_passed(&mut self, before: Option<&CheckReport>, check: &CheckReport) {
         let before = before.filter(|_| self.compares_tests);
         let Some(tests) = before.and_then(|before| before.tests.as_ref()) else {
@@ -309,7 +309,7 @@ impl CrossedSummary<'_> {
     }
 }
 
-/// Whether a test that failed before fails now for another kind of reason: it does not fit the work.
+/// Whether a test that failed before now fails for a different kind of reason: it does not fit the work.
 fn has_become_unfit(before: &CheckReport, now: &CheckReport, id: &str) -> bool {
     let messages = |check: &CheckReport| {
         let failures = check.failures.iter();
@@ -323,7 +323,7 @@ fn has_become_unfit(before: &CheckReport, now: &CheckReport, id: &str) -> bool {
     IS_UNFIT.is_match(&messages(now)) && !IS_UNFIT.is_match(&messages(before))
 }
 
-/// A name that a test uses is not there, or takes other arguments.
+/// Messages about a name that does not exist or takes different arguments.
 static IS_UNFIT: Pattern = Pattern::new(concat!(
     r"ImportError|ModuleNotFoundError|AttributeError|NameError|NoMethodError|NameError|uninitialized constant",
     r"|is not a function|is not a constructor|is not defined|does not provide an export|Cannot find module|ERR_MODULE_NOT_FOUND",
@@ -332,7 +332,7 @@ static IS_UNFIT: Pattern = Pattern::new(concat!(
     r"|Call to undefined|Class .{1,80} not found|fixture .{1,80} not found",
 ));
 
-/// Replacement files of tests, among the changed ones, that do not build or cannot be collected.
+/// Original test files, among the changed ones, that do not build or cannot be collected.
 fn find_unfit(files: &[CrossedFile], checks: &[CheckReport]) -> BTreeSet<String> {
     let failing = checks.iter().filter(|check| check.status.is_failure());
     let failures = failing.flat_map(|check| {
@@ -354,7 +354,7 @@ fn find_unfit(files: &[CrossedFile], checks: &[CheckReport]) -> BTreeSet<String>
         .collect()
 }
 
-/// A failure of a whole file: it does not build, or no test of it could be collected.
+/// Whether a whole file fails: it does not build, or none of its tests could be collected.
 fn is_file_failure(failure: &Failure) -> bool {
     let is_whole = failure
         .id
@@ -363,7 +363,8 @@ fn is_file_failure(failure: &Failure) -> bool {
     is_whole || matches!(failure.kind, FailureKind::Compile | FailureKind::Type)
 }
 
-/// `/home/me/app/tests/a.py` and `tests/a.py` name `tests/a.py`, and so does `tests.a` as a module.
+/// Whether a name refers to a file: `/home/me/app/tests/a.py`, `tests/a.py` and the module `tests.a` all name
+/// `tests/a.py`.
 fn names_file(name: &str, path: &str) -> bool {
     let is_end = |end: &str| {
         name.strip_suffix(end)
@@ -388,7 +389,7 @@ fn ran_tests(checks: &[CheckReport]) -> bool {
         .any(|check| check.tests.as_ref().is_some_and(ran))
 }
 
-/// The first few, and how many more there are.
+/// The first few names, and the number of further ones.
 fn join_names(names: &[String]) -> String {
     const MAX_NAMED: usize = 5;
     let named = names

@@ -1,5 +1,5 @@
-//! Packages of Cargo that only tests use. Helpers of tests may be a package of their own: then all of its files are
-//! on the test side.
+//! Cargo packages that only tests use. A package may consist of test helpers: all of its files are then on the test
+//! side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::references::{folder_of, join, name_of, stem_of};
 use super::sides::{BaseFiles, is_test_by_name};
 use crate::guard::{Pattern, SourceLanguage};
 
-/// How the names of packages of helpers are made.
+/// Typical names of helper packages.
 static HELPER_PACKAGE: Pattern = Pattern::new(concat!(
     r"(?i)(?:^|[_-])(?:tests?|testing|support|fixtures?|mocks?|fakes?|stubs?|helpers?|harness|goldens?|assert(?:ions?)?)(?:[_-]|$)",
     r"|test[_-]?(?:utils?|kit|support|lib|helpers?)",
@@ -20,7 +20,7 @@ pub(super) fn is_package_manifest(path: &str) -> bool {
     name_of(path) == "Cargo.toml"
 }
 
-/// Expectations in code: `expect` is also how code unwraps.
+/// Assertions in code. `expect` is not included, because code also unwraps with it.
 static ASSERTIONS: Pattern = Pattern::new(r"\bassert(?:_\w+)?!");
 
 /// The folders of packages that are on the test side as a whole.
@@ -30,17 +30,17 @@ pub(super) struct TestPackages(BTreeSet<String>);
 /// A package of the base.
 struct CargoPackage {
     is_named_helper: bool,
-    /// Whether its code states expectations.
+    /// Whether its code contains assertions.
     asserts: bool,
     /// Folders of the packages that its code depends on.
     dependencies: BTreeSet<String>,
-    /// Folders of those that only its tests depend on.
+    /// Folders of packages that only its tests depend on.
     dev_dependencies: BTreeSet<String>,
 }
 
 impl TestPackages {
-    /// A package is one if other packages depend on it for their tests alone, and it is named like a helper or
-    /// states expectations. The package under test of an otherwise empty package of tests is none.
+    /// Finds the helper packages: other packages depend on them only for tests, and they are named like a helper or
+    /// contain assertions. The package under test of an otherwise empty test package is not one.
     pub(super) fn find(base: &BaseFiles) -> Self {
         let packages = read_packages(base);
         let mut found = Self::default();
@@ -84,7 +84,7 @@ impl TestPackages {
         !is_used_by_work && !testers.is_empty() && helps()
     }
 
-    /// Whether the file belongs to such a package.
+    /// Whether the file belongs to a helper package.
     pub(super) fn contains(&self, path: &str) -> bool {
         std::iter::successors(Some(folder_of(path)), |folder| {
             (!folder.is_empty()).then(|| folder_of(folder))
@@ -92,7 +92,7 @@ impl TestPackages {
         .any(|folder| self.0.contains(folder))
     }
 
-    /// Whether a dependency in the manifest at `path` is such a package.
+    /// Whether a dependency in the manifest at `path` is a helper package.
     pub(super) fn contains_dependency(&self, path: &str, wanted: &serde_json::Value) -> bool {
         let target = wanted.get("path").and_then(serde_json::Value::as_str);
         let target = target.and_then(|target| join(folder_of(path), target));
@@ -111,7 +111,7 @@ fn read_packages(base: &BaseFiles) -> BTreeMap<String, CargoPackage> {
         .collect();
     let packages = manifests.iter().filter_map(|(folder, manifest)| {
         let name = manifest.get("package")?.get("name")?.as_str()?;
-        // A program is a product, and so is the package at the root.
+        // A program is part of the product, and so is the root package.
         let is_product = folder.is_empty() || base.contains_key(&format!("{folder}/src/main.rs"));
         let package = CargoPackage {
             is_named_helper: !is_product && HELPER_PACKAGE.is_match(name),
@@ -128,7 +128,7 @@ fn read_packages(base: &BaseFiles) -> BTreeMap<String, CargoPackage> {
     packages.collect()
 }
 
-/// Folders of the packages that these tables of a manifest name.
+/// Folders of the packages that these tables of a manifest refer to.
 fn dependency_folders(
     manifests: &BTreeMap<&str, Table>,
     folder: &str,
@@ -163,7 +163,7 @@ fn dependency_folders(
         .collect()
 }
 
-/// Whether the sources of a package assert anything outside of their own tests.
+/// Whether the sources of a package contain assertions outside of their own tests.
 fn has_assertions(base: &BaseFiles, folder: &str) -> bool {
     let sources = format!("{folder}/src/");
     let sources = base

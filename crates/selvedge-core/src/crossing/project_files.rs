@@ -1,13 +1,13 @@
-//! What a project itself is made of, although it looks like what tests are made of.
+//! Files of the project itself that look like test files.
 
 use super::config_files::side_of_config;
 use super::references::{folder_of, name_of};
 use super::sides::BaseProject;
 use crate::guard::{Pattern, SourceLanguage};
 
-/// Modules of runners, which these load from whatever folder comes first.
+/// Modules of test runners, which are loaded from the first folder that has them.
 static RUNNERS: Pattern = Pattern::new(r"(?:^|/)_?(pluggy|pytest)(?:\.py|/)");
-/// Where a Python project has its name, apart from `setup.py`.
+/// Files that have the name of a Python project, apart from `setup.py`.
 const MANIFESTS: [&str; 2] = ["pyproject.toml", "setup.cfg"];
 /// Code that builds, describes or measures a project.
 static PROJECT_TOOLING: Pattern = Pattern::new(
@@ -20,14 +20,14 @@ pub(super) fn is_project_manifest(path: &str) -> bool {
 }
 
 impl BaseProject<'_> {
-    /// Whether a file is found as a module of the test runner, but in the project that makes this module.
+    /// Whether a file would be loaded as a module of the test runner, except in the project that develops this module.
     pub(super) fn is_runner_module(&self, path: &str) -> bool {
         let found = RUNNERS.regex().and_then(|regex| regex.captures(path));
         let runner = found.as_ref().and_then(|found| found.get(1));
         runner.is_some_and(|runner| !self.is_named(path, runner.as_str()))
     }
 
-    /// Whether a manifest in a file's folder or above it gives the project this name.
+    /// Whether a manifest in the file's folder or a parent folder gives the project this name.
     fn is_named(&self, path: &str, name: &str) -> bool {
         let is_above = |manifest: &str| {
             let rest = path.strip_prefix(folder_of(manifest));
@@ -46,8 +46,8 @@ impl BaseProject<'_> {
         })
     }
 
-    /// Whether there is other code of the work side in a module's folder. One that is alone is what the tests test, and no
-    /// helper of theirs, whatever it asserts.
+    /// Whether a module's folder has other code of the work side. A module that is alone is the subject of the tests,
+    /// not one of their helpers, even if it contains assertions.
     pub(super) fn has_other_code(&self, path: &str) -> bool {
         self.base.keys().any(|other| {
             other != path

@@ -1,7 +1,7 @@
-//! Which files of a project a source refers to: by imports, includes, and paths in its strings.
+//! The files of a project that a source refers to: by imports, includes, and paths in strings.
 //!
-//! No language is parsed. Tokens that may name a file are compared with the paths in question, so a reference is
-//! rather found once too often than missed. What that means for a file is decided in [`super::sides`].
+//! Sources are not parsed. Tokens that may name a file are compared with the candidate paths, so false positives are
+//! more likely than misses. [`super::sides`] decides what a reference implies.
 
 use std::collections::BTreeSet;
 
@@ -20,34 +20,34 @@ static QUALIFIED: Pattern = Pattern::new(
 );
 static RUST_MODULE: Pattern =
     Pattern::new(r"(?m)^[ \t]*(?:pub(?:\([^)\n]*\))?[ \t]+)?mod[ \t]+(\w+)[ \t]*;");
-/// What a script or a makefile reads into itself.
+/// Inclusions in a script or a makefile.
 static SOURCED: Pattern = Pattern::new(
     r"(?m)(?:^|[;&|({]|then|do|else)[ \t]*(?:\.|source)[ \t]+([^\s;&|]+)|^[ \t]*-?s?include[ \t]+([^\n#]+)|^[ \t]*(?:import|mod)\??[ \t]+([^\n#]+)",
 );
 static WORD: Pattern = Pattern::new(r"[\w./@{}$*+-]+");
 static IDENTIFIER: Pattern = Pattern::new(r"\b[A-Z]\w+");
 
-/// Endings that an import leaves out, or that stand for another one.
+/// Extensions that an import omits or replaces by another one.
 const CODE_ENDINGS: [&str; 30] = [
     "py", "pyi", "js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "json", "vue", "svelte",
     "rb", "php", "java", "kt", "scala", "groovy", "cs", "swift", "go", "rs", "ex", "exs", "sh",
     "bash", "h", "hpp", "mk",
 ];
-/// Files that stand for their folder.
+/// Files that represent their folder.
 const FOLDER_FILES: [&str; 4] = ["index", "__init__", "mod", "__main__"];
 
 /// How a token names a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum ReferenceToken {
-    /// From the folder of the file that holds it.
+    /// Relative to the folder of the file that contains it.
     Relative(String),
-    /// The last parts of a path, with or without its ending.
+    /// The last parts of a path, with or without its extension.
     Suffix(String),
-    /// The name of a type, which languages that need no import know by its file.
+    /// The name of a type, which is also its file's name in languages that need no import.
     Name(String),
 }
 
-/// Everything in a source that may name a file.
+/// All tokens of a source that may name a file.
 #[derive(Debug, Default)]
 pub(super) struct References(BTreeSet<ReferenceToken>);
 
@@ -76,7 +76,7 @@ impl References {
         references
     }
 
-    /// Reads a script of the shell, whatever its name.
+    /// Reads a shell script, whatever its name.
     pub(super) fn of_script(text: &str) -> Self {
         let mut references = Self::default();
         references.add_words(text);
@@ -86,7 +86,7 @@ impl References {
         references
     }
 
-    /// What a script or a makefile reads into itself.
+    /// Reads the inclusions of a script or a makefile.
     pub(super) fn sourced_by(text: &str) -> Self {
         let mut references = Self::default();
         for sourced in captures(&SOURCED, text) {
@@ -150,14 +150,14 @@ impl References {
     /// Adds the words of a script, or of a line of one.
     pub(super) fn add_words(&mut self, text: &str) {
         for word in matches(&WORD, text) {
-            // `./cases/$case`, `cases/*.sh`: any file of that folder.
+            // `./cases/$case`, `cases/*.sh`: any file in that folder.
             let folder = word
                 .find(['$', '*'])
                 .and_then(|at| word.get(..at)?.rsplit_once('/'));
             if let Some((folder, _)) = folder.filter(|(folder, _)| !folder.is_empty()) {
                 self.add_suffix(&format!("{}/*", folder.trim_start_matches("./")));
             }
-            // `$(dirname "$0")/lib.sh`, `${ROOT}/lib.sh`: the variable is not known, the rest of the path is.
+            // `$(dirname "$0")/lib.sh`, `${ROOT}/lib.sh`: the variable is unknown, the rest of the path is known.
             let word = word.rsplit_once(['$', '}']).map_or(word, |(_, rest)| rest);
             let word = word.trim_start_matches(['/', '{']);
             if word.contains(['.', '/']) {
@@ -170,7 +170,7 @@ impl References {
         let path = path.trim();
         if path.starts_with("./") || path.starts_with("../") || path == "." || path == ".." {
             self.0.insert(ReferenceToken::Relative(path.to_owned()));
-            // Data is read from the directory that the program runs in, not from the source's.
+            // Data is read relative to the program's working directory, not the source's.
             if SourceLanguage::from_path(path) != Some(SourceLanguage::JavaScript)
                 && name_of(path).contains('.')
             {
@@ -191,7 +191,7 @@ impl References {
         }
     }
 
-    /// Whether a token names the file `target`, which the file at `path` refers to.
+    /// Whether a token names the file `target`, from the file at `path`.
     pub(super) fn contains(&self, path: &str, target: &ReferenceTarget<'_>) -> bool {
         self.0.iter().any(|token| match token {
             ReferenceToken::Relative(relative) => {
@@ -204,7 +204,7 @@ impl References {
         })
     }
 
-    /// Whether a token names one of the folders above a data file, from which it may be read by listing.
+    /// Whether a token names an ancestor folder of a data file, which may be read by listing the folder.
     pub(super) fn contains_folder_of(&self, path: &str, target: &ReferenceTarget<'_>) -> bool {
         let folders = || {
             let above = std::iter::successors(Some(target.path), |path| Some(folder_of(path)));
@@ -244,7 +244,7 @@ impl<'a> ReferenceTarget<'a> {
         }
     }
 
-    /// A word that every source that refers to it holds.
+    /// A word that every source that refers to the file contains.
     pub(super) fn needle(&self) -> &'a str {
         let is_in_package = SourceLanguage::from_path(self.path) == Some(SourceLanguage::Go);
         if FOLDER_FILES.contains(&self.stem) || is_in_package {
@@ -253,7 +253,7 @@ impl<'a> ReferenceTarget<'a> {
         self.stem
     }
 
-    /// The paths by which it can be imported: its own, without its ending, and its folder's.
+    /// The paths by which it can be imported: its own, the one without its extension, and its folder's.
     fn names(&self) -> impl Iterator<Item = &'a str> {
         let ending = self
             .path
@@ -278,7 +278,7 @@ impl<'a> ReferenceTarget<'a> {
             .any(|name| name == path || (name == without && name != self.path))
     }
 
-    /// Whether it belongs to a package of Go, by the path that imports it: the name of the module, and the folder.
+    /// Whether it belongs to the Go package with this import path: the module's name and the folder.
     fn is_in_package(&self, import: &str) -> bool {
         let folder = folder_of(self.path);
         SourceLanguage::from_path(self.path) == Some(SourceLanguage::Go)
@@ -294,7 +294,7 @@ impl<'a> ReferenceTarget<'a> {
     }
 }
 
-/// `import './cases.js'` is how TypeScript names `cases.ts`.
+/// Removes the extension of code: TypeScript refers to `cases.ts` by `import './cases.js'`.
 fn strip_code_ending(path: &str) -> &str {
     match path.rsplit_once('.') {
         Some((without, ending)) if CODE_ENDINGS.contains(&ending) => without,
@@ -315,7 +315,7 @@ pub(super) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The name up to its last dot; a leading dot belongs to it.
+/// The name up to its last dot; a leading dot is part of it.
 pub(super) fn stem_of(path: &str) -> &str {
     let name = name_of(path);
     match name.rsplit_once('.') {
@@ -324,7 +324,7 @@ pub(super) fn stem_of(path: &str) -> &str {
     }
 }
 
-/// `None` for a path that leaves the workspace.
+/// Joins a folder and a relative path; `None` for a path that leaves the workspace.
 pub(super) fn join(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
@@ -339,7 +339,7 @@ pub(super) fn join(folder: &str, relative: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// The path of a file as one in `folder` writes it.
+/// The path of a file relative to `folder`.
 pub(super) fn relative_path(folder: &str, path: &str) -> String {
     let from: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     let to: Vec<&str> = path.split('/').collect();

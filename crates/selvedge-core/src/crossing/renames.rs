@@ -1,8 +1,8 @@
-//! Names and modules that an attempt renamed, and the original tests with their new names.
+//! Names and modules that an attempt renamed, and the original tests with the new names.
 //!
-//! A name counts as renamed only if the sources of the base defined it, those of the attempt define it nowhere, and
-//! define the new one instead, on lines that are otherwise the same. The tests that are run are those of the base:
-//! no test of the attempt is looked at, but to leave alone what it left alone, too.
+//! A name counts as renamed only if the sources of the base defined it, those of the attempt no longer define it
+//! anywhere and define the new one instead, on lines that are otherwise the same. The tests that run are those of the
+//! base: the attempt's tests are used only to leave unchanged what the attempt left unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,16 +15,16 @@ use crate::guard::{ChangedFile, Pattern, SourceLanguage, is_test_path};
 /// Old and new names of definitions and paths.
 pub type NewNames = Vec<(String, String)>;
 
-/// The original files as [`CrossedFile`]s, with new names.
+/// The original files as [`CrossedFile`]s, with the new names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RenamedOriginals {
-    /// What was renamed.
+    /// The renamed names.
     pub names: NewNames,
-    /// Instead of the original files.
+    /// Replacements for the original files.
     pub files: Vec<CrossedFile>,
 }
 
-/// Renames in the original files what the attempt renamed in its sources; `None` if nothing is to be renamed.
+/// Applies the attempt's renames to the original files; `None` if there is nothing to rename.
 pub fn rename_originals(
     base: &BaseFiles,
     changes: &[ChangedFile<'_>],
@@ -61,7 +61,7 @@ pub fn rename_originals(
             continue;
         };
         let now = change.after.and_then(as_text);
-        // Data goes with the sources of its folder.
+        // Data moves with the sources of its folder.
         let data = change.before.filter(|_| {
             file.replacement == Replacement::Base
                 && change.after.is_none()
@@ -82,7 +82,7 @@ pub fn rename_originals(
             _ => None,
         };
         let renamed = text.and_then(|text| {
-            // What the attempt left where it was stays there.
+            // A file that the attempt did not move stays in its place.
             let path = match now {
                 Some(_) => change.path.to_owned(),
                 None => new_path,
@@ -124,7 +124,7 @@ pub fn rename_originals(
     })
 }
 
-/// A source that got another path.
+/// A source that has a new path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MovedSource<'a> {
     pub(super) from: &'a str,
@@ -135,9 +135,9 @@ pub(super) struct MovedSource<'a> {
 struct Renames<'a> {
     names: BTreeMap<String, String>,
     moves: Vec<MovedSource<'a>>,
-    /// Folders all of whose sources moved to another one.
+    /// Folders of which all sources moved to another folder.
     folders: Vec<(&'a str, &'a str)>,
-    /// Packages of Go in these folders.
+    /// Go packages in these folders.
     packages: Vec<MovedPackage<'a>>,
 }
 
@@ -176,7 +176,7 @@ impl<'a> Renames<'a> {
         self.names.is_empty() && self.moves.is_empty()
     }
 
-    /// Where an original is put: it goes with the sources of its folder.
+    /// The new path of an original: it moves with the sources of its folder.
     fn path_of(&self, path: &str) -> String {
         let moved = self.folders.iter().find_map(|(from, to)| {
             let rest = path.strip_prefix(from)?.strip_prefix('/')?;
@@ -185,13 +185,13 @@ impl<'a> Renames<'a> {
         moved.unwrap_or_else(|| path.to_owned())
     }
 
-    /// The original at `path` with the new names, for `new_path`; `None` if that changes nothing, or a new name is one
-    /// of its own. `now` is what the attempt made of it.
+    /// The original at `path` with the new names, for `new_path`; `None` if nothing changes, or if a new name is one
+    /// that it defines itself. `now` is the attempt's version of it.
     fn apply(&self, path: &str, new_path: &str, text: &str, now: Option<&str>) -> Option<String> {
         let language = SourceLanguage::from_path(path)?;
         let kept: BTreeSet<&str> = now.unwrap_or_default().lines().collect();
         let code = code_lines(language, text);
-        // Beside the original tests, a source holds the attempt's code, which has the new names.
+        // Besides the original tests, a source contains the attempt's code, which uses the new names.
         let is_source = !is_test_path(path) && now.is_some();
         let own = code.iter().zip(text.lines());
         let mut own = own.filter(|(_, line)| !is_source || !kept.contains(line));
@@ -206,7 +206,7 @@ impl<'a> Renames<'a> {
             let new = if kept.contains(bare) && path == new_path {
                 bare.to_owned()
             } else {
-                // A module may have the name of what it holds.
+                // A module may have the same name as one of its items.
                 let (module, rest) = bare.split_at(module_end(language, bare));
                 let code: String = code.chars().skip(module.chars().count()).collect();
                 module.to_owned() + &rename_tokens(language, rest, &code, &self.names)
@@ -247,7 +247,7 @@ impl<'a> Renames<'a> {
         replaced.into_owned()
     }
 
-    /// A relative path, as it is from the new place to where the file is now.
+    /// Converts a relative path so that it leads from the new place to the file's current place.
     fn relative(&self, path: &str, new_path: &str, quoted: &str) -> Option<String> {
         let joined = join(folder_of(path), quoted)?;
         let moved = self.moves.iter().find_map(|moved| {
@@ -267,7 +267,7 @@ impl<'a> Renames<'a> {
 }
 
 impl MovedSource<'_> {
-    /// The last parts of the old path, as the last parts of the new one.
+    /// Replaces the last parts of the old path by the last parts of the new one.
     fn suffix(self, quoted: &str) -> Option<String> {
         let (from, to) = (self.from, self.to);
         let ending = [from, from.rsplit_once('.').map_or(from, |(path, _)| path)];
@@ -284,7 +284,7 @@ impl MovedSource<'_> {
     }
 }
 
-/// The part of `to` that stands for the part `suffix` of `from`.
+/// The part of `to` that corresponds to the part `suffix` of `from`.
 fn last_parts(from: &str, to: &str, suffix: &str) -> String {
     let root = from.strip_suffix(suffix).unwrap_or_default();
     if let Some(rest) = to.strip_prefix(root) {
@@ -342,7 +342,7 @@ fn rename_python_module(line: &str, moved: MovedSource<'_>) -> String {
     };
     let replaced = regex.replace_all(line, |found: &regex::Captures<'_>| {
         let dotted = &found[0];
-        // The module itself, or something in it: `shop.invoice.net`.
+        // The module itself, or an item in it: `shop.invoice.net`.
         let mut end = dotted.len();
         loop {
             let name = &dotted[..end];
@@ -365,7 +365,7 @@ fn rename_python_module(line: &str, moved: MovedSource<'_>) -> String {
     replaced.into_owned()
 }
 
-/// Where the names of modules end that a line of Python imports from.
+/// The end of the module names in a Python line that imports from a module.
 fn module_end(language: SourceLanguage, line: &str) -> usize {
     let statement = line.trim_start();
     match language {
@@ -377,7 +377,7 @@ fn module_end(language: SourceLanguage, line: &str) -> usize {
     }
 }
 
-/// The line with the new names; `code` is the line without what strings and comments hold.
+/// The line with the new names; `code` is the line without contents of strings and comments.
 fn rename_tokens(
     language: SourceLanguage,
     line: &str,
@@ -399,7 +399,7 @@ fn rename_tokens(
     renamed
 }
 
-/// Sources that were removed, with those that were added instead: the ones that have most lines in common.
+/// Pairs removed sources with the added ones with which they have the most lines in common.
 fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<MovedSource<'a>> {
     let removed = sources.iter().filter(|change| change.after.is_none());
     let mut found = Vec::new();
@@ -434,7 +434,7 @@ fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<MovedSource<'a>> {
     found
 }
 
-/// Folders that no source is left in, and where their sources are now.
+/// Folders that no longer contain a source, with the folders that their sources moved to.
 fn moved_folders<'a>(
     base: &BaseFiles,
     sources: &[&ChangedFile<'_>],
@@ -467,7 +467,7 @@ fn moved_folders<'a>(
     to_one
 }
 
-/// Definitions that got other names.
+/// Finds definitions that were renamed.
 fn find_names(
     base: &BaseFiles,
     sources: &[&ChangedFile<'_>],
@@ -512,7 +512,8 @@ fn find_names(
         );
         for (shape, lines) in &old {
             let others = now.get(shape).map_or(&[][..], Vec::as_slice);
-            // Lines of one shape stay in their order, unless there are more or fewer of them: then any may be any.
+            // Lines of the same shape keep their order, unless their number changes: then any of them may match any
+            // other.
             let in_order = lines.len() == others.len();
             for (index, names) in lines.iter().enumerate() {
                 let others = others.iter().enumerate();
@@ -547,7 +548,7 @@ fn merged_at(path: &str, original: &CrossedFile, bytes: Vec<u8>) -> CrossedFile 
     }
 }
 
-/// The lines that hold some of these names: the names of each, by the rest of the line.
+/// The lines that contain some of these names: the names of each, keyed by the rest of the line.
 fn by_shape<'n>(
     language: SourceLanguage,
     lines: &[String],
@@ -563,7 +564,7 @@ fn by_shape<'n>(
     shapes
 }
 
-/// A line with these names blanked out, and the names.
+/// A line with these names replaced by a placeholder, and the names.
 fn shape_of<'n>(
     language: SourceLanguage,
     line: &str,

@@ -1,4 +1,4 @@
-//! What the command lines of the checks name: scripts, what these read into themselves, and recorded outputs.
+//! Files that the command lines of the checks refer to: scripts, their inclusions, and recorded outputs.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::guard::{HELPER_NAME, Pattern, SourceLanguage, words_of};
 use crate::model::Step;
 
 impl BaseProject<'_> {
-    /// The scripts of the checks, and what they source or include in turn.
+    /// Finds the scripts of the checks, and the files that they source or include.
     pub(super) fn find_scripts(&mut self, steps: &[Step]) {
         let Some(globs) = script_globs(steps) else {
             return;
@@ -27,7 +27,7 @@ impl BaseProject<'_> {
             let judges = self.find_comparators(path, text);
             let sourced = self.base.keys().filter(|other| {
                 let target = ReferenceTarget::new(other);
-                // A program that a script only runs may well be what the task is about.
+                // A program that a script merely runs may be the subject of the task.
                 let is_check = SourceLanguage::from_path(other).is_some()
                     && HELPER_NAME.is_match(stem_of(other));
                 sourced.contains(path, &target)
@@ -39,8 +39,8 @@ impl BaseProject<'_> {
         }
     }
 
-    /// Programs at the end of pipes of a script that are given the output of another program of the project, and a file
-    /// to hold it against.
+    /// Programs at the end of a script's pipes that receive the output of another program of the project and a file to
+    /// compare it with.
     fn find_comparators(&self, script: &str, text: &str) -> BTreeSet<&str> {
         let mut judges = BTreeSet::new();
         let named_in = |part: &str| {
@@ -66,7 +66,8 @@ impl BaseProject<'_> {
         judges
     }
 
-    /// Data that the command lines of the checks name: what an output is compared with, and files named like tests.
+    /// Finds data that the command lines of the checks refer to: the expected output of a comparison, and files named
+    /// like tests.
     pub(super) fn find_named_data(&mut self, steps: &[Step]) {
         for word in words_of(steps) {
             let named = self.base.keys().filter(|path| {
@@ -80,7 +81,7 @@ impl BaseProject<'_> {
         }
     }
 
-    /// Code that runners load first, because their configuration says so.
+    /// Finds code that runners load first, according to their configuration.
     pub(super) fn find_setup_files(&mut self) {
         static NAMED: Pattern = Pattern::new(
             r#"\bbootstrap=["']([^"'\n]+)|\b(?:setupFiles(?:AfterEnv)?|global(?:Setup|Teardown)|testEnvironment|testRunner)["']?[ \t]*:[ \t\n]*\[?[ \t\n]*["']([^"'\n]+)"#,
@@ -104,7 +105,7 @@ impl BaseProject<'_> {
         }
     }
 
-    /// Whether a check's script looks for this file, and does without it if it is not there.
+    /// Whether a check's script tests for this file and works without it.
     pub(super) fn is_optional_in_script(&self, path: &str) -> bool {
         static OPTIONAL_SOURCE: Pattern =
             Pattern::new(r"(?:\[|\btest)[ \t]+-[efrsx][ \t]|^[ \t]*-s?include\b|2>[ \t]*/dev/null");
@@ -122,7 +123,7 @@ impl BaseProject<'_> {
     }
 }
 
-/// By its ending, or by its first line.
+/// Whether a file is a shell script, by its extension or its first line.
 fn is_shell(path: &str, text: &str) -> bool {
     static FIRST_LINE: Pattern = Pattern::new(r"^#![^\n]*\b(?:ba|da|k|z)?sh\b");
     match SourceLanguage::from_path(path) {

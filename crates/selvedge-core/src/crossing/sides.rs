@@ -1,7 +1,7 @@
-//! Which side of the project a changed file is on.
+//! Decides which side of the project a changed file is on.
 //!
-//! Decided from the files as they were **before** the attempt, so that nothing the attempt writes can move a file
-//! to another side. Names decide for what runners find by name; imports decide for the rest.
+//! The files **before** the attempt decide, so that nothing that the attempt writes can move a file to another side.
+//! Names decide for files that runners find by name; imports decide for the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,38 +21,38 @@ use crate::model::Step;
 /// The side of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProjectSide {
-    /// Tests, what they reach, and what decides how the checks run.
+    /// Tests, the files that they depend on, and the configuration of the checks.
     Test,
     /// Tests and sources both depend on it.
     Shared,
-    /// The rest: what the task is about.
+    /// The rest: the subject of the task.
     Work,
 }
 
-/// What a changed file of the test side, or a shared one, is replaced by.
+/// The replacement for a changed file of the test side, or a shared one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replacement {
     /// The file as it was before the attempt; absent if it was not there.
     Base,
-    /// The attempt's file with those parts as before that decide how the checks run.
+    /// The attempt's file, with the parts that control how the checks run as they were before.
     Merged(Vec<u8>),
-    /// Nothing: the file was added before this run, and counts as little as if the attempt had added it.
+    /// The file is removed: it was added before this run, and is treated as if the attempt had added it.
     Removed,
 }
 
-/// A changed file that is not on the work side alone.
+/// A changed file that is not only on the work side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossedFile {
     /// Relative to the workspace.
     pub path: String,
     /// [`ProjectSide::Test`] or [`ProjectSide::Shared`].
     pub side: ProjectSide,
-    /// What replaces it.
+    /// Its replacement.
     pub replacement: Replacement,
 }
 
 impl CrossedFile {
-    /// A file of the test side that has to be absent.
+    /// A file of the test side that must not exist.
     pub fn removed(path: String) -> Self {
         Self {
             path,
@@ -62,13 +62,13 @@ impl CrossedFile {
     }
 }
 
-/// Which of the files are scripts of the checks, and not among those that may be changed.
+/// The files that are scripts of the checks and may not be changed.
 pub fn scripts_among(
     files: impl Iterator<Item = String>,
     steps: &[Step],
     allow: &[String],
 ) -> Vec<String> {
-    // What does not parse was refused before the run was created.
+    // Globs that do not parse were rejected before the run was created.
     let (Some(scripts), Ok(allow)) = (script_globs(steps), Globs::new(allow)) else {
         return Vec::new();
     };
@@ -77,10 +77,10 @@ pub fn scripts_among(
         .collect()
 }
 
-/// The project before the attempt: all its paths, with the bytes of those files that may refer to others.
+/// The project before the attempt: all its paths, with the content of those files that may refer to others.
 pub type BaseFiles = BTreeMap<String, Option<Vec<u8>>>;
 
-/// Tells the files whose bytes are needed to find the files that they refer to.
+/// Returns a filter for the files whose content is needed to find references.
 pub fn content_filter(steps: &[Step]) -> impl Fn(&str) -> bool {
     let scripts = script_globs(steps);
     move |path| {
@@ -94,18 +94,18 @@ pub fn content_filter(steps: &[Step]) -> impl Fn(&str) -> bool {
     }
 }
 
-/// Fits the scripts of the checks.
+/// Globs that match the scripts of the checks.
 pub(super) fn script_globs(steps: &[Step]) -> Option<Globs> {
     let rules = scripts_of(steps).into_iter();
     let globs: Vec<String> = rules.map(|rule| rule.glob).collect();
     Globs::new(&globs).ok()
 }
 
-/// What is known of the surroundings of a project, and of the insides of its sources.
+/// Knowledge about the environment of a project, and about the structure of its sources.
 pub struct CrossingContext<'a> {
-    /// Whether the module that an added file defines is there already: installed, or part of its language.
+    /// Whether the module that an added file defines already exists: installed, or part of the language.
     pub is_installed: &'a dyn Fn(&str) -> bool,
-    /// The attempt's source with the original tests in it, where the language keeps tests inside of sources.
+    /// The attempt's source with the original tests in it, for languages that have tests inside sources.
     pub split: &'a dyn Fn(&ChangedFile<'_>) -> MergeResult,
 }
 
@@ -117,7 +117,7 @@ impl std::fmt::Debug for CrossingContext<'_> {
     }
 }
 
-/// The changed files that are not on the work side alone, in the order of the paths.
+/// Finds the changed files that are not only on the work side, ordered by path.
 pub fn find_crossed_files(
     base: &BaseFiles,
     changes: &[ChangedFile<'_>],
@@ -134,8 +134,8 @@ pub fn find_crossed_files(
     crossed
 }
 
-/// The files of the test side among those that were written while checks ran. Of new ones, which tests write into
-/// their own folders, it is those that runners load by their names, and snapshots.
+/// The files of the test side among those that were written while checks ran. Tests write into their own folders, so of
+/// new files only those that runners load by name count, and snapshots.
 pub fn find_written_tests(base: &BaseFiles, paths: &[String], steps: &[Step]) -> Vec<String> {
     let changes: Vec<ChangedFile<'_>> = paths
         .iter()
@@ -159,18 +159,18 @@ pub fn find_written_tests(base: &BaseFiles, paths: &[String], steps: &[Step]) ->
     written.map(|change| change.path.to_owned()).collect()
 }
 
-/// Snapshots, and modules that Python loads by itself.
+/// Snapshots, and modules that Python loads automatically.
 static LOADED_WHEN_NEW: Pattern = Pattern::new(
     r"(?:^|/)__snapshots__/|\.(?:snap|ambr)$|(?:^|/)(?:sitecustomize|usercustomize)\.py$",
 );
 
-/// Folders whose files belong to tests, beside those that hold tests.
+/// Folders with test data, besides those that contain tests.
 static TEST_DATA: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:fixtures?|__fixtures__|testdata|test[-_]data|__snapshots__|__mocks__|cassettes|goldens?|testing",
     r"|test[-_]?(?:utils?|helpers?|support|lib|fixtures?|resources)|spec[-_](?:helpers?|support)|src/test|cypress|features)/",
     r"|\.(?:snap|golden|approved|verified|ambr)(?:\.\w+)?$",
 ));
-/// Files that an interpreter, a build tool or a runner loads by itself.
+/// Files that an interpreter, a build tool or a runner loads automatically.
 static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:sitecustomize|usercustomize)(?:\.py|/)|\.(?:pth|pyc|egg-link)$|\.(?:egg|dist)-info(?:/|$)",
     r"|(?:^|/)(?:node_modules|site-packages|dist-packages|__pycache__)/|(?:^|/)\.env(?:\.[\w.-]+)?$|(?:^|/)\.envrc$",
@@ -179,35 +179,35 @@ static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"|(?:^|/)config/environments/test\.rb$|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
 ));
 
-/// Which files tools of the next pattern leave out.
+/// Files that list what the tools of the next pattern skip.
 static IGNORE_FILE: Pattern = Pattern::new(r"(?:^|/)\.(?:git|rg|)ignore$");
-/// Tools that leave out what git ignores, and wrappers that run such tools.
+/// Tools that skip the files that git ignores, and wrappers that run such tools.
 static OBEYS_IGNORE_FILES: Pattern = Pattern::new(
     r"(?:^|/)(?:ruff|black|eslint|prettier|biome|oxlint|knip|rg|ag|git|pre-commit|npm|pnpm|yarn|npx|make|just|tox|nox)$",
 );
 
-/// How many unchanged helpers may be between a test and a changed file.
+/// The maximum number of unchanged helpers between a test and a changed file.
 const MAX_INDIRECTIONS: usize = 3;
 
-/// Copies of other projects, the test tools among them.
+/// Copies of other projects, including test tools.
 pub(super) static VENDORED: Pattern =
     Pattern::new(r"(?:^|/)(?:vendor|third_party|third-party|\.yarn|\.mvn|gradle/wrapper)/");
 
-/// What decides the sides of the files that no name decides.
+/// The facts that decide the sides of files that names do not decide.
 pub(super) struct BaseProject<'a> {
     pub(super) base: &'a BaseFiles,
-    /// Files on the test side, by their names or by what they are.
+    /// Files on the test side, by name or kind.
     pub(super) tests: BTreeSet<&'a str>,
-    /// For each changed file: who refers to it.
+    /// The referrers of each changed file.
     referrers: BTreeMap<&'a str, Referrers>,
     pub(super) scripts: BTreeSet<&'a str>,
     /// Set-up code that the configuration of a runner names.
     pub(super) setup_files: BTreeSet<&'a str>,
     /// Packages that only tests use.
     packages: TestPackages,
-    /// Whether a check looks at all files but ignored ones.
+    /// Whether a check reads all files except ignored ones.
     obeys_ignore_files: bool,
-    /// Files by the last part of the name that they are imported by.
+    /// Files, keyed by the last part of the name that imports use.
     pub(super) modules: BTreeMap<&'a str, Vec<&'a str>>,
     /// Files that the attempt removed.
     pub(super) removed: BTreeSet<&'a str>,
@@ -216,7 +216,7 @@ pub(super) struct BaseProject<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Referrers {
     tests: bool,
-    /// Tests that refer to code of the work side, too.
+    /// Tests that also refer to code of the work side.
     tests_of_code: bool,
     work: bool,
 }
@@ -272,7 +272,7 @@ impl<'a> BaseProject<'a> {
         self.find_test_modules();
     }
 
-    /// Modules of Rust that are compiled for tests only.
+    /// Finds Rust modules that are compiled only for tests.
     fn find_test_modules(&mut self) {
         static TEST_MODULE: Pattern = Pattern::new(
             r"#\[cfg\((?:test|all\(test[^)]*\)|any\(test[^)]*\))\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;",
@@ -310,8 +310,8 @@ impl<'a> BaseProject<'a> {
         );
     }
 
-    /// Finds out who refers to the changed files, and with that which of them help tests only; those then refer
-    /// to others as tests do. So do helpers that were not changed themselves.
+    /// Finds the referrers of the changed files, and thus which of those only help tests; they then refer to other
+    /// files as tests do. The same applies to helpers that did not change.
     fn find_referrers(&mut self, changes: &'a [ChangedFile<'_>]) {
         let there = changes
             .iter()
@@ -362,7 +362,7 @@ impl<'a> BaseProject<'a> {
         }
     }
 
-    /// Whether a package of Go may help this test: it has no tests of its own, and the test is of another package.
+    /// Whether a Go package may help this test: it has no tests of its own, and the test is in another package.
     fn is_go_helper(&self, path: &str, test: &str) -> bool {
         let has = |folder: &str, tests: bool| {
             let mut files = self.base.keys().filter(|other| folder_of(other) == folder);
@@ -380,7 +380,7 @@ impl<'a> BaseProject<'a> {
         work.any(|other| references.contains(path, &ReferenceTarget::new(other)))
     }
 
-    /// What the sources of the base refer to, as far as they hold the name of a changed file at all.
+    /// Reads the references of those sources of the base that contain the name of a changed file.
     fn read_references(&self, changed: &[ReferenceTarget<'a>]) -> Vec<(&'a str, References)> {
         let mut needles: BTreeSet<&str> = changed.iter().map(ReferenceTarget::needle).collect();
         // Data may be found by listing its folder.
@@ -408,14 +408,14 @@ impl<'a> BaseProject<'a> {
             .collect()
     }
 
-    /// Whether a file that no test framework marks helps tests and nothing else.
+    /// Whether a file that no test framework marks only helps tests.
     fn is_helper(&self, path: &str) -> bool {
         let users = self.referrers.get(path).copied().unwrap_or_default();
         let is_named = || HELPER_NAME.is_match(path) || self.has_other_code(path);
         users.tests && !users.work && self.looks_like_helper(path) && is_named()
     }
 
-    /// By its name and its content.
+    /// By its name and content.
     fn looks_like_helper(&self, path: &str) -> bool {
         let text = || self.text(path).unwrap_or_default();
         let is_helper = |language: SourceLanguage| {
@@ -446,7 +446,7 @@ impl<'a> BaseProject<'a> {
                 _ if change.before.is_none() && is_test_by_name(change.path) => {
                     crossed(ProjectSide::Test, Replacement::Base)
                 }
-                // A new manifest in a new folder cannot affect files that were there before.
+                // A new manifest in a new folder cannot affect files that existed before.
                 _ if change.before.is_none() && !self.has_folder_of(change.path) => None,
                 _ if change.before.is_none() => crossed(ProjectSide::Shared, Replacement::Base),
                 MergeResult::Same => None,
@@ -468,7 +468,7 @@ impl<'a> BaseProject<'a> {
         }
     }
 
-    /// Whether a source in JavaScript or TypeScript imports a name that begins so.
+    /// Whether a JavaScript or TypeScript source imports a name with this prefix.
     fn imports_name(&self, name: &str) -> bool {
         let quoted = ['"', '\'', '`'].map(|quote| format!("{quote}{name}"));
         let sources = self
@@ -511,7 +511,7 @@ impl<'a> BaseProject<'a> {
             () if is_test && users.work && !self.scripts.contains(path) => ProjectSide::Shared,
             () if is_test => ProjectSide::Test,
             () if self.setup_files.contains(path) => ProjectSide::Shared,
-            // Data may be what tests expect, or, where they reach no code at all, what the task is about.
+            // Data may be the tests' expectations or, if the tests use no code at all, the subject of the task.
             () if SourceLanguage::from_path(path).is_none()
                 && users.tests
                 && (users.work || users.tests_of_code) =>
@@ -522,7 +522,7 @@ impl<'a> BaseProject<'a> {
         }
     }
 
-    /// An added file cannot be referred to by what was there before, unless it takes a name from something else.
+    /// Existing files cannot refer to an added file, unless it takes over the name of something else.
     fn side_of_added(
         &self,
         change: &ChangedFile<'_>,
@@ -554,7 +554,7 @@ fn is_go(path: &str) -> bool {
     SourceLanguage::from_path(path) == Some(SourceLanguage::Go)
 }
 
-/// A makefile names tests in order to build and run them.
+/// Whether it is a makefile, which names tests in order to build and run them.
 fn is_build_config(path: &str) -> bool {
     side_of_config(path) == Some(ProjectSide::Shared)
 }

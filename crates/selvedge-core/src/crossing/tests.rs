@@ -1,4 +1,4 @@
-//! Which changed files are on the test side, and what becomes of originals when names change.
+//! Which changed files are on the test side, and how renames are applied to originals.
 
 use super::*;
 use crate::guard::ChangedFile;
@@ -11,7 +11,7 @@ fn base_of(texts: Texts<'_>) -> BaseFiles {
     texts.iter().map(file).collect()
 }
 
-/// What an attempt changed: an empty text stands for no file.
+/// The changes of an attempt; an empty text represents a missing file.
 fn changes_of<'a>(base: Texts<'a>, after: Texts<'a>) -> Vec<ChangedFile<'a>> {
     let change = |(path, text): &(&'a str, &'a str)| {
         let before = base.iter().find(|(other, _)| other == path);
@@ -213,7 +213,7 @@ fn files_that_commands_and_scripts_name_are_on_the_test_side() {
         ("bin/verify", "verify.local"),
     ] {
         let found = sides(command, &base, &[(path, "x\n")]);
-        // `check.sh` may be another program that uses the cases.
+        // `check.sh` may be a different program that uses the cases.
         let has_side =
             |(of, side): &(String, ProjectSide)| of == path && *side != ProjectSide::Work;
         assert!(
@@ -221,7 +221,7 @@ fn files_that_commands_and_scripts_name_are_on_the_test_side() {
             "{command}: {found:?}"
         );
         let work = sides(command, &base, &[("total.sh", "x\n")]);
-        // What a command line runs as a script is its own.
+        // A file that a command line runs as a script is on the test side.
         assert!(work.is_empty() || command.contains("total.sh"), "{command}");
     }
 }
@@ -267,7 +267,7 @@ fn a_package_of_go_that_only_tests_import_is_on_the_test_side() {
         "package main\n\nimport \"example.com/a/internal/oracle\"\n",
     );
     assert!(side(&[library, importer]).is_empty());
-    // What has tests of its own, and what a folder of tests is about, is the work.
+    // A file that has its own tests, and the subject of a test folder, are on the work side.
     let own = (
         "internal/oracle/read_test.go",
         "package oracle\n\nimport \"testing\"\n",
@@ -350,7 +350,7 @@ fn a_package_of_helpers_is_on_the_test_side() {
 fn a_package_that_only_tests_use_may_be_the_work() {
     let user = "[package]\nname = 'NAME'\n[dev-dependencies]\nchecks = { path = '../checks' }\n";
     for (manifest, other) in [
-        // All tests are in a package of their own.
+        // All tests are in a separate package.
         (
             "[package]\nname = 'checks'\n",
             user.replace("NAME", "report-tests"),
@@ -360,7 +360,7 @@ fn a_package_that_only_tests_use_may_be_the_work() {
             "[package]\nname = 'checks'\n[dependencies]\nreport = { path = '../report' }\n",
             user.replace("NAME", "report"),
         ),
-        // A program uses it, too.
+        // A program also uses it.
         (
             "[package]\nname = 'checks'\n",
             user.replace("NAME", "report")
@@ -377,7 +377,7 @@ fn a_package_that_only_tests_use_may_be_the_work() {
     }
 }
 
-/// The originals with new names, as paths and texts; `-` stands for no file.
+/// The originals with new names, as paths and texts; `-` represents a missing file.
 fn renamed(base: Texts<'_>, after: Texts<'_>) -> Vec<(String, String)> {
     let files = crossed("pytest", base, after);
     let found = rename_originals(&base_of(base), &changes_of(base, after), &files);

@@ -1,5 +1,5 @@
-//! What is worth pointing at, as a list: failures with their places, what the guard noticed, what
-//! judges found. SARIF and the annotations of code hosts are views of it.
+//! Annotations: failures with their positions, findings of the guard, and issues of judges. SARIF and the annotations
+//! of code hosts are rendered from them.
 
 use super::input::{ReportInput, ResultCategory};
 use super::location::{FileLocation, LocationResolver};
@@ -8,39 +8,39 @@ use crate::guard::{Finding, FindingSeverity};
 use crate::model::{CheckReport, CheckStatus, Failure, GateReport, Step};
 use crate::prompt::{clean, one_line};
 
-/// How much a remark weighs.
+/// Severity of an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AnnotationLevel {
-    /// It stands in the way of the verdict.
+    /// It prevents a passing verdict.
     Error,
-    /// Somebody should look.
+    /// A person should look at it.
     Warning,
-    /// For the record.
+    /// Information only.
     Note,
 }
 
-/// One thing worth pointing at. Its texts are clean of control characters, and foreign all the same.
+/// A single annotation. Its texts have no control characters, but are still untrusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Annotation {
-    /// How much it weighs.
+    /// Severity.
     pub level: AnnotationLevel,
-    /// What sort of thing, as a stable word: `rustc/E0308`, `test`, `guard/skip_marker`, `tier-2`.
+    /// Stable identifier of its kind: `rustc/E0308`, `test`, `guard/skip_marker`, `tier-2`.
     pub rule: String,
-    /// One line that says who remarks it: the check's name, the failing test.
+    /// Its source in one line: the check's name, the failing test.
     pub title: String,
-    /// What is the matter.
+    /// Description of the problem.
     pub text: String,
-    /// Where, if that is in the repository.
+    /// Position, if it is in the repository.
     pub location: Option<FileLocation>,
-    /// It fails, and the task excuses it.
+    /// It fails, but the task excuses it.
     pub is_known: bool,
 }
 
-/// Longest title, in characters.
+/// Maximum length of a title, in characters.
 const MAX_TITLE_CHARS: usize = 120;
 
-/// All that is worth pointing at in what stands in the workspace. When something
-/// keeps the work from being verified and no failure says what, the verdict itself is a remark.
+/// All annotations of the current attempts. If the work is not verified and no failure explains why, the verdict itself
+/// becomes an annotation.
 pub fn annotations(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> Vec<Annotation> {
     let mut remarks = Vec::new();
     for (told, report) in account.current_attempts() {
@@ -76,7 +76,7 @@ pub fn annotations(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> 
     remarks
 }
 
-/// The verdict itself.
+/// The verdict as an annotation.
 pub(super) fn verdict_annotation(account: &ReportInput<'_>) -> Annotation {
     let verdict = &account.verdict;
     let level = match verdict.category {
@@ -98,7 +98,7 @@ fn is_report_of(check: &CheckReport, step: &Step) -> bool {
     check.kind == step.kind && check.target == step.target && check.name == step.name
 }
 
-/// What a check found; `name` says how a file is called in the repository.
+/// The annotations of a check; `name` maps a file to its path in the repository.
 fn check_annotations(
     check: &CheckReport,
     name: &dyn Fn(&str) -> Option<String>,
@@ -111,8 +111,7 @@ fn check_annotations(
         CheckStatus::Pass if check.marks.flaky => AnnotationLevel::Warning,
         CheckStatus::Pass | CheckStatus::Skip => return Vec::new(),
     };
-    // What failed in a check that did not run is no failure of the work, and what failed in a flaky
-    // one also passed.
+    // A failure in a check that did not run is not a failure of the work, and one in a flaky check also passed.
     let speaks = check.status.is_failure() || is_known;
     let failures = if speaks { &check.failures[..] } else { &[] };
     let remark = |failure: &Failure, place: Option<FileLocation>| Annotation {
@@ -143,7 +142,7 @@ fn check_annotations(
     remarks
 }
 
-/// Why a check does not hold, where no single failure is known.
+/// The reason why a check failed, if no single failure is known.
 fn failure_reason(check: &CheckReport) -> String {
     let reason = check.reason.as_deref().unwrap_or(check.status.label());
     let digest = check.digest.iter().map(|digest| format!("\n{digest}"));
@@ -175,7 +174,7 @@ fn title(check: &CheckReport, failure: &Failure) -> String {
     }
 }
 
-/// The failure in its tool's words, with what its place would leave out.
+/// The failure's original message, with the details that its position does not show.
 fn text(failure: &Failure) -> String {
     let code = failure.code.iter().map(|code| format!(" [{code}]"));
     let mut text = failure.summary.clone() + &code.collect::<String>();

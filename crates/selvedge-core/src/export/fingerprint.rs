@@ -1,4 +1,4 @@
-//! A name for a remark that stays the same while lines move, so that a code host knows it again.
+//! Identifiers of annotations that stay the same when lines move, so that a code host recognizes them.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use super::annotation::Annotation;
 use crate::format::hex;
 
-/// One fingerprint for each remark, all of them different.
+/// One fingerprint for each annotation; all are different.
 pub(super) fn fingerprints(remarks: &[Annotation]) -> Vec<String> {
     let mut seen: HashMap<[u8; 32], u32> = HashMap::new();
     let one = |remark: &Annotation| {

@@ -1,18 +1,17 @@
-//! GitHub's workflow commands: lines that a job prints to annotate files of a pull request.
+//! GitHub workflow commands: lines that a job prints to annotate files of a pull request.
 //!
-//! GitHub shows ten errors and ten warnings of a step, so the verdict comes first and the number of
-//! lines is bounded.
+//! GitHub shows ten errors and ten warnings per step, so the verdict comes first and the number of lines is bounded.
 
 use super::annotation::{Annotation, AnnotationLevel, annotations, verdict_annotation};
 use super::input::ReportInput;
 use super::location::LocationResolver;
 
-/// Annotations that are printed, the verdict not counted.
+/// Maximum number of annotations, not counting the verdict.
 const MAX_ANNOTATIONS: usize = 50;
-/// Longest message, in characters: an annotation is no log.
+/// Maximum length of a message, in characters: an annotation is not a log.
 const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// The lines, each a workflow command. Nothing that a tool said can begin a command of its own.
+/// The lines, each a workflow command. Tool output cannot start a command of its own.
 pub fn github(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> String {
     let mut all = annotations(account, places);
     all.retain(|remark| remark.rule != "verdict");
@@ -60,16 +59,16 @@ fn line(remark: &Annotation) -> String {
     )
 }
 
-/// Text as a command's data: what would end the line is escaped, and the sign of escapes itself.
+/// Escapes text as a command's data: line breaks and the escape character itself.
 fn escape_data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
-        // The older form of commands is looked for anywhere in a line.
+        // GitHub recognizes the older form of commands anywhere in a line.
         .replace("##[", "## [")
 }
 
-/// Text as a property's value, which commas and colons would end.
+/// Escapes text as a property's value, which commas and colons would end.
 fn escape_property(text: &str) -> String {
     escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,5 +1,5 @@
-//! GitLab's code quality report: a JSON list of issues, shown in a merge request's diff. Every issue
-//! needs a place and a fingerprint.
+//! GitLab's code quality report: a JSON list of issues, shown in a merge request's diff. Every issue needs a location
+//! and a fingerprint.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! An account of what was verified: of a run with all its attempts, or of one verification by itself.
+//! Input for reports: a run or a plan with all its attempts, or a single verification.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,81 +10,81 @@ use crate::model::{
     ReviewRecord, RunId, SessionOutcome, Step, Timestamp, Usage,
 };
 
-/// What is told, whoever wants to read it.
+/// The content of a report, independent of its format.
 #[derive(Debug, Clone)]
 pub struct ReportInput<'a> {
     /// `run 4f2a9c1e`, `plan 4f2a9c1e`, or `verification`.
     pub title: String,
-    /// What was to be done.
+    /// The task.
     pub task: Option<&'a str>,
-    /// Who did it.
+    /// The agent.
     pub agent: Option<&'a str>,
-    /// How it ended.
+    /// The result.
     pub verdict: ReportVerdict,
-    /// All attempts in order, those of a plan's subtasks one after the other; one for a verification.
+    /// All attempts in order, those of a plan's subtasks one after the other; a single one for a verification.
     pub attempts: Vec<AttemptSummary<'a>>,
-    /// What it cost, where an agent was at work.
+    /// Cost and usage, if an agent was involved.
     pub cost: Option<(Cost, Usage)>,
-    /// What could not be done or known.
+    /// Problems that did not prevent a result, such as missing information.
     pub warnings: Vec<String>,
-    /// Files that were deleted and that nothing can restore, a line for each run.
+    /// Deleted files that cannot be restored, one line per run.
     pub unrestorable_files: Vec<String>,
-    /// Whether the agent changed no files, where that is known.
+    /// Whether the agent changed no files, if known.
     pub unchanged: Option<bool>,
 }
 
-/// One attempt, or the one verification.
+/// One attempt, or the single verification.
 #[derive(Debug, Clone, Copy)]
 pub struct AttemptSummary<'a> {
-    /// The subtask of a plan that it was made for.
+    /// The subtask of a plan that it belongs to.
     pub subtask: Option<&'a str>,
-    /// 1, 2, 3 … in a run; nothing for a verification by itself.
+    /// 1, 2, 3 … in a run; `None` for a single verification.
     pub number: Option<u32>,
-    /// When it began.
+    /// Start time.
     pub began_at: Timestamp,
-    /// The session's account, where an agent was at work and its session has ended.
+    /// The outcome of the session, if an agent was involved and its session has ended.
     pub session: Option<&'a SessionOutcome>,
-    /// How it was closed.
+    /// How it ended.
     pub end: Option<AttemptEnd>,
-    /// What the checks and the tiers above them said.
+    /// The results of the checks and of the tiers above them.
     pub report: Option<&'a Report>,
-    /// The decision of the person who accepted it, where one did.
+    /// The decision of the person who accepted it, if any.
     pub accepted: Option<&'a ReviewRecord>,
-    /// What the checks of the report are.
+    /// The checks of the report.
     pub steps: &'a [Step],
-    /// The directory of its run, which may be a copy of the workspace, or a clone at a worker.
+    /// The directory of its run, which may be a copy of the workspace, or a clone on a worker.
     pub workspace: Option<&'a Path>,
-    /// Whether its report is about what stands in the workspace: of its run, it is the attempt that was
-    /// delivered, or else the last that was verified.
+    /// Whether its report describes the current content of the workspace: the attempt of its run that was delivered, or
+    /// else the last verified one.
     pub is_current: bool,
 }
 
-/// How it ended, in the four ways that matter to whoever acts on it.
+/// The result in four categories, for readers that act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultCategory {
-    /// All that was asked for holds.
+    /// All requirements are met.
     Verified,
-    /// Nothing was looked at.
+    /// Nothing was checked.
     Unchecked,
-    /// Something does not hold, or a person has to decide.
+    /// A requirement is not met, or a person has to decide.
     NotVerified,
-    /// It did not come to a judgement: the agent or the machinery failed, or it was stopped.
+    /// There is no verdict: the agent or the infrastructure failed, or the run was stopped.
     NotJudged,
 }
 
-/// How it ended, and why.
+/// The result, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportVerdict {
-    /// In one of four ways.
+    /// One of four categories.
     pub category: ResultCategory,
-    /// The outcome's own words: "max retries exhausted".
+    /// The label of the outcome: "max retries exhausted".
     pub label: String,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
 }
 
 impl<'a> ReportInput<'a> {
-    /// Of a run, as it ended or stands.
+    /// Creates the input for a run, finished or not.
     pub fn of_run(run: &'a Run) -> Self {
         let (outcome, reason) = run.conclusion();
         Self {
@@ -104,7 +104,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// Of a plan, wherever it was carried through, with the runs of its subtasks as far as they have begun.
+    /// Creates the input for a plan, with the runs of its subtasks that have begun.
     pub fn of_plan(
         plan: &'a PlanResult,
         description: &'a str,
@@ -140,7 +140,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// Of a verification by itself.
+    /// Creates the input for a single verification.
     pub fn of_verification(report: &'a Report, steps: &'a [Step]) -> Self {
         let told = AttemptSummary {
             subtask: None,
@@ -167,7 +167,7 @@ impl<'a> ReportInput<'a> {
         }
     }
 
-    /// What whoever looks at the workspace has before them: of each run the attempt that stands.
+    /// The attempts that the workspace currently contains: the current one of each run.
     pub fn current_attempts(
         &self,
     ) -> impl DoubleEndedIterator<Item = (&AttemptSummary<'a>, &'a Report)> {
@@ -203,7 +203,7 @@ fn summarize_attempts<'a>(run: &'a Run, subtask: Option<&'a str>) -> Vec<Attempt
 }
 
 impl AttemptSummary<'_> {
-    /// What people call it.
+    /// Display name.
     pub fn name(&self) -> String {
         let name = match self.number {
             Some(number) => format!("attempt {number}"),
@@ -215,7 +215,7 @@ impl AttemptSummary<'_> {
         }
     }
 
-    /// Wall time of session, checks and judges, in milliseconds.
+    /// Elapsed time of session, checks and judges, in milliseconds.
     pub fn duration_ms(&self) -> u64 {
         let session = self.session.map_or(0, |session| session.duration_ms);
         let checked = self.report.map_or(0, |report| report.duration_ms);
@@ -227,7 +227,7 @@ impl AttemptSummary<'_> {
 }
 
 impl ReportVerdict {
-    /// What a report says by itself, where there is no run that draws conclusions from it.
+    /// The verdict of a report without a run that draws conclusions from it.
     pub fn of_report(report: &Report) -> Self {
         let summary = report.summary;
         let of_total = |count: u32, what: &str| {
@@ -300,13 +300,13 @@ fn category_of(outcome: Outcome) -> ResultCategory {
     }
 }
 
-/// What those who judged cost; nothing where nobody did.
+/// The cost of judging; `None` if nobody judged.
 fn judging_cost(gates: &[GateReport]) -> Option<(Cost, Usage)> {
     let spent = gates.iter().map(|gate| (gate.cost(), gate.usage()));
     spent.reduce(|sum, next| (sum.0 + next.0, sum.1 + next.1))
 }
 
-/// What a tier above the checks holds back.
+/// The verdict of a tier above the checks that did not pass.
 fn gate_verdict(gate: &GateReport) -> (ResultCategory, &'static str, String) {
     let tier = gate.tier;
     match (gate.passed, &gate.error) {

@@ -1,6 +1,5 @@
-//! JUnit XML: a suite for each attempt, a case for each check in it, for each tier above, and for a person
-//! who accepted it. What
-//! keeps the work from being verified and is no check's failure is a case `outcome` in the last suite.
+//! JUnit XML: a suite for each attempt, with a case for each check, for each higher tier, and for a person who accepted
+//! it. A reason against verification that is not a check's failure is the case `outcome` in the last suite.
 
 use std::io;
 
@@ -12,10 +11,10 @@ use crate::format::{gate_result, marks};
 use crate::model::{AttemptEnd, CheckReport, CheckStatus, GateReport, ReviewRecord, SessionStatus};
 use crate::prompt::{clean, one_line};
 
-/// Longest attribute, in characters.
+/// Maximum length of an attribute, in characters.
 const MAX_ATTRIBUTE_CHARS: usize = 300;
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CaseResult {
     Pass,
@@ -29,7 +28,7 @@ struct TestCase {
     name: String,
     millis: u64,
     result: CaseResult,
-    /// A word for what sort of failure it is.
+    /// The kind of failure, as a word.
     kind: &'static str,
     message: String,
     body: String,
@@ -62,7 +61,7 @@ pub fn junit(account: &ReportInput<'_>) -> String {
             last.cases.push(case);
         }
     }
-    // Writing to memory does not fail; what cannot be told is then not told as a pass.
+    // Writing to memory does not fail; if it did, the empty document would not count as a pass.
     write(&account.title, &suites).unwrap_or_default()
 }
 
@@ -95,7 +94,7 @@ fn build_suite(told: &AttemptSummary<'_>) -> TestSuite {
     }
 }
 
-/// The agent's session, where it did not succeed.
+/// The agent's session, if it did not succeed.
 fn session_case(told: &AttemptSummary<'_>) -> Option<TestCase> {
     told.number?;
     let (kind, message) = match (told.session, told.end) {
@@ -199,7 +198,7 @@ fn review_case(review: &ReviewRecord) -> TestCase {
     }
 }
 
-/// Invariant: what is not verified is not green.
+/// Invariant: work that is not verified is never green.
 fn verdict_case(account: &ReportInput<'_>, notes: &str) -> Option<TestCase> {
     let verdict = &account.verdict;
     let (came, kind) = match verdict.category {
@@ -221,7 +220,7 @@ fn verdict_case(account: &ReportInput<'_>, notes: &str) -> Option<TestCase> {
     })
 }
 
-/// Remarks beside the verdict: unchanged work, and deleted files that cannot be restored.
+/// Notes besides the verdict: unchanged work, and deleted files that cannot be restored.
 fn notes(account: &ReportInput<'_>) -> String {
     let unchanged = account.unchanged == Some(true);
     let reason = &account.verdict.reason;
@@ -320,12 +319,12 @@ fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &TestCase) -> io:
     Ok(())
 }
 
-/// Foreign text as an attribute's value: one line, for a parser would make one of it.
+/// Untrusted text as an attribute's value: a single line, because a parser would normalize line breaks anyway.
 fn attribute(value: &str) -> String {
     text(&one_line(value, MAX_ATTRIBUTE_CHARS))
 }
 
-/// Foreign text of characters that XML allows. Escaping its signs is the writer's.
+/// Untrusted text reduced to the characters that XML allows. The writer escapes markup.
 fn text(value: &str) -> String {
     let allowed = |c: &char| !matches!(c, '\u{fffe}' | '\u{ffff}');
     clean(value).chars().filter(allowed).collect()

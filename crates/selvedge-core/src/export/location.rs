@@ -1,29 +1,29 @@
-//! Where a failure lies, as whoever looks at the repository names it: a path from the repository's
-//! root, whatever directory the tool ran in and however it wrote the file down.
+//! Location of a failure in the repository: a path from the repository's root, whatever directory the tool ran in and
+//! however it printed the file.
 
 use std::fmt::{self, Debug};
 use std::path::{Component, Path, PathBuf};
 
 use crate::model::Step;
 
-/// A place in a file of the repository.
+/// A position in a file of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileLocation {
-    /// From the repository's root, with `/`.
+    /// Path from the repository's root, with `/`.
     pub path: String,
-    /// From 1.
+    /// Counted from 1.
     pub line: Option<u32>,
-    /// From 1, counted as the tool counts.
+    /// Counted from 1, in the tool's unit.
     pub column: Option<u32>,
 }
 
-/// What it takes to name places.
+/// The context that is needed to resolve locations.
 pub struct LocationResolver<'a> {
     /// The repository's root; the workspace itself where there is no repository.
     pub repository: &'a Path,
     /// The directory that the checks ran in, at or below the repository's root.
     pub workspace: &'a Path,
-    /// Whether there is such a file: asked of absolute paths below the repository's root only.
+    /// Whether a file exists: only called with absolute paths below the repository's root.
     pub exists: &'a dyn Fn(&Path) -> bool,
 }
 
@@ -36,13 +36,13 @@ impl Debug for LocationResolver<'_> {
     }
 }
 
-/// Where a person looks for what was to hold.
+/// The file in which the checks are configured.
 const SETTINGS_FILE: &str = "selvedge.toml";
 
 impl LocationResolver<'_> {
-    /// A file as a tool wrote it, from the repository's root; nothing where it lies outside. `step`
-    /// is the check whose tool it was. A file that is not there is told from the directory that the
-    /// check ran in. What lies in `own`, the directory of the run, is told as of the workspace.
+    /// Converts a file as printed by the tool of the check `step` to a path from the repository's root; `None` if it is
+    /// outside. A file that does not exist is resolved from the directory that the check ran in. Paths in `own`, the
+    /// directory of the run, are mapped to the workspace.
     pub fn repository_path(
         &self,
         file: &str,
@@ -54,7 +54,7 @@ impl LocationResolver<'_> {
         let file = moved.as_deref().unwrap_or(Path::new(file));
         let directory = step.and_then(|step| step.directory.as_deref());
         let ran_in = self.workspace.join(directory.unwrap_or_default());
-        // Joining an absolute path gives that path.
+        // Joining an absolute path yields that path.
         let bases = [ran_in.as_path(), self.workspace, self.repository];
         let inside = bases.map(|base| self.relative_to_repository(&base.join(file)));
         let known = inside.iter().flatten().find(|path| {
@@ -65,7 +65,7 @@ impl LocationResolver<'_> {
         Some(chosen.to_string_lossy().into_owned())
     }
 
-    /// Where to point for what lies in no file: the settings, if there are any, or the root.
+    /// Location for annotations without a file: the settings file, if it exists, or the root.
     pub fn fallback_location(&self) -> FileLocation {
         let settings = self.relative_to_repository(&self.workspace.join(SETTINGS_FILE));
         let settings = settings.filter(|path| (self.exists)(&self.repository.join(path)));
@@ -80,7 +80,7 @@ impl LocationResolver<'_> {
         }
     }
 
-    /// An absolute path from the repository's root, if it is a file below it by its words alone.
+    /// An absolute path relative to the repository's root, if it is lexically below it.
     fn relative_to_repository(&self, path: &Path) -> Option<PathBuf> {
         let mut plain = PathBuf::new();
         for component in path.components() {

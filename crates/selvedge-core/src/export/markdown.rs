@@ -1,7 +1,7 @@
-//! A summary in Markdown, for the page of a CI job or a comment on a change.
+//! Markdown summary, for the page of a CI job or a comment on a change.
 //!
-//! Foreign text stands only in code spans and fenced blocks whose fence is longer than any run of
-//! backticks in it: there nothing of Markdown or HTML means anything. It never stands in a table.
+//! Untrusted text only appears in code spans and in fenced blocks with a fence longer than any run of backticks in it,
+//! so that none of it is interpreted as Markdown or HTML. It never appears in a table.
 
 use askama::Template;
 
@@ -11,9 +11,9 @@ use crate::guard::{Finding, FindingSeverity};
 use crate::model::{CheckReport, CheckStatus, GateReport, SessionStatus};
 use crate::prompt::{clean, one_line};
 
-/// Digests that are shown in full: a job's summary may have 1 MiB.
+/// Maximum number of digests that are shown in full: the summary of a job is limited to 1 MiB.
 const MAX_DIGESTS: usize = 40;
-/// Longest code span, in characters.
+/// Maximum length of a code span, in characters.
 const MAX_SPAN_CHARS: usize = 300;
 
 #[derive(Template)]
@@ -203,14 +203,14 @@ fn longest_run(text: &str) -> usize {
     runs.map(str::len).max().unwrap_or(0)
 }
 
-/// One line of foreign text as a code span that it cannot end.
+/// One line of untrusted text as a code span that the text cannot end.
 fn code(text: &str) -> String {
     let line = one_line(text, MAX_SPAN_CHARS);
     if line.is_empty() {
         return String::new();
     }
     let fence = "`".repeat(longest_run(&line) + 1);
-    // A space on both sides is taken off again by every reader, and keeps backticks apart.
+    // Renderers remove one space on both sides; it separates backticks.
     let room = if line.starts_with('`') || line.ends_with('`') {
         " "
     } else {
@@ -219,7 +219,7 @@ fn code(text: &str) -> String {
     format!("{fence}{room}{line}{room}{fence}")
 }
 
-/// Foreign text as a block that it cannot end.
+/// Untrusted text as a block that the text cannot end.
 fn fenced(text: &str) -> String {
     let text = clean(text);
     let fence = "`".repeat(longest_run(&text).max(2) + 1);

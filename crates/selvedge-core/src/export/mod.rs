@@ -1,13 +1,12 @@
-//! What was verified, in the forms that others read: JUnit XML, SARIF, Markdown, and the annotations
-//! of code hosts.
+//! Reports in the formats of other tools: JUnit XML, SARIF, Markdown, and the annotations of code hosts.
 //!
-//! Every form is rendered from one [`ReportInput`] of a run or of a single verification, so that none of
-//! them can say more than another. All text in it is foreign (of tools, agents, repositories) and is
-//! made harmless for the form that it goes into. Nothing here reads or writes a file.
+//! Every format is rendered from one [`ReportInput`] of a run or of a single verification, so that all have the same
+//! content. All text in it is untrusted (from tools, agents, repositories) and is escaped for the format. This module
+//! does not read or write files.
 //!
-//! Invariant: what is not verified is never green. It has a failure or an error in JUnit, and a
-//! result of level `error` (`warning` when nothing was checked) in every list of remarks. A failure
-//! that is known and excused is no pass: it is skipped in JUnit and suppressed in SARIF.
+//! Invariant: work that is not verified is never green. It has a failure or an error in JUnit, and a result of level
+//! `error` (`warning` if nothing was checked) in every list of annotations. A known, excused failure is not a pass: it
+//! is skipped in JUnit and suppressed in SARIF.
 
 mod annotation;
 mod fingerprint;

@@ -1,5 +1,5 @@
-//! SARIF 2.1.0: one run with a result for each remark, in the subset that code hosts read. Only the
-//! attempt whose tree stands in the workspace is told, for results annotate that tree.
+//! SARIF 2.1.0: one run with a result for each annotation, in the subset that code hosts read. Only attempts whose tree
+//! is in the workspace are included, because results annotate that tree.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::input::{ReportInput, ResultCategory};
 use super::location::{FileLocation, LocationResolver};
 use crate::format::report_result;
 
-/// The schema that the log claims to keep.
+/// The schema of the log.
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
@@ -67,7 +67,7 @@ pub fn sarif(account: &ReportInput<'_>, places: &LocationResolver<'_>, version: 
             },
             "columnKind": "unicodeCodePoints",
             "invocations": [{
-                // Whether it came to a judgement, whatever that judgement is.
+                // Whether there was a verdict, whatever it is.
                 "executionSuccessful": verdict.category != ResultCategory::NotJudged,
                 "toolExecutionNotifications": [{
                     "level": if verdict.category == ResultCategory::Verified { "note" } else { "error" },
@@ -118,7 +118,7 @@ fn location(place: &FileLocation) -> Value {
     location
 }
 
-/// A path as a relative reference: what is not plain is percent-encoded, byte by byte.
+/// A path as a relative reference: characters that are not plain are percent-encoded, byte by byte.
 fn uri(path: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(byte);
     let mut uri = String::with_capacity(path.len());

@@ -1,4 +1,4 @@
-//! The forms of one rich account, as snapshots, and what must hold of every form.
+//! Snapshots of all formats for one rich report, and properties of every format.
 
 mod hostile;
 
@@ -69,7 +69,7 @@ fn failing() -> Report {
     with(vec![broken, slow, missing], ReportStatus::Fail)
 }
 
-/// A second one that passes, though not spotlessly.
+/// A second attempt that passes, with remarks.
 fn passing() -> Report {
     let known = CheckReport {
         failures: vec![Failure {
@@ -174,7 +174,7 @@ fn only<'a>(session: &'a SessionOutcome, report: Option<&'a Report>) -> AttemptS
     }
 }
 
-/// All five forms.
+/// All five formats.
 fn forms(account: &ReportInput<'_>) -> [(&'static str, String); 5] {
     let places = places(&|path| path.ends_with("app/selvedge.toml"));
     [
@@ -267,7 +267,7 @@ fn what_is_not_verified_is_never_green() {
             assert!(gitlab.contains("fingerprint"), "{gitlab}");
         }
     }
-    // And what is verified is green.
+    // Verified work is green.
     let account = account(ResultCategory::Verified, vec![only(&session, Some(&good))]);
     let [(_, junit), (_, sarif), _, (_, github), (_, gitlab)] = forms(&account);
     assert_eq!(junit_counts(&junit), [1, 0, 0, 0]);
@@ -336,13 +336,13 @@ fn places_are_told_from_the_repositorys_root() {
         ("./src/../src/lib.rs", None, Some("app/src/lib.rs")),
         ("/repo/app/src/lib.rs", None, Some("app/src/lib.rs")),
         ("main.go", Some(&step), Some("app/pkg/main.go")),
-        // A tool that names files from elsewhere than it runs.
+        // A tool that prints files relative to a directory other than its own.
         ("src/lib.rs", Some(&step), Some("app/src/lib.rs")),
         ("lib.py", Some(&step), Some("lib.py")),
         ("../lib.py", None, Some("lib.py")),
-        // Not there: told from where the check ran.
+        // It does not exist: resolved from the directory of the check.
         ("gone.go", Some(&step), Some("app/pkg/gone.go")),
-        // In the clone that the check ran in.
+        // In the clone in which the check ran.
         ("/w/tree/src/lib.rs", Some(&step), Some("app/src/lib.rs")),
         ("/w/tree/../lib.py", None, Some("lib.py")),
         ("/w/tree/../../../etc/passwd", None, None),

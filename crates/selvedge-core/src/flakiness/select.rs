@@ -1,15 +1,15 @@
-//! From a test runner's command and the ids of failed tests to a command that runs these alone.
+//! Builds the command that runs only the failed tests, from a test runner's command and their ids.
 //!
-//! Ids are foreign text: each becomes one word of the command, or part of a pattern in which everything special is
-//! escaped, and one that a runner could read as an option selects nothing. A selecting command only ever shows that
-//! tests fail again; where it does not, the whole check is run.
+//! Ids are untrusted text: each becomes one word of the command, or part of a pattern in which special characters are
+//! escaped, and an id that a runner could parse as an option selects nothing. The resulting command can only show that
+//! tests fail again; if they do not, the whole check is run.
 
-/// Tests that are selected at most: a check fails again if one of them does.
+/// Maximum number of selected tests: a check fails again if one of them does.
 const MAX_SELECTED: usize = 20;
-/// The longest list of them, in bytes.
+/// Maximum total length of the selected ids, in bytes.
 const MAX_SELECTED_BYTES: usize = 8 << 10;
 
-/// A runner that can be told which tests to run.
+/// A runner that can run selected tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestRunner {
     /// `pytest`
@@ -36,8 +36,8 @@ pub enum TestRunner {
     Phpunit,
 }
 
-/// The words that run the first of these tests alone, where all that is known of the runner allows it. `options_at`
-/// says where in the command the runner's own options begin.
+/// The command that runs only the first of these tests, if everything known about the runner permits it. `options_at`
+/// is the position in the command where the runner's own options begin.
 pub fn select_tests(
     runner: TestRunner,
     argv: &[String],
@@ -73,10 +73,10 @@ pub fn select_tests(
     }
 }
 
-/// A command in two parts.
+/// A command split in two parts.
 #[derive(Debug, Clone, Copy)]
 struct RunnerCommand<'a> {
-    /// The words that call the runner.
+    /// The words that invoke the runner.
     call: &'a [String],
     options: &'a [String],
 }
@@ -93,7 +93,7 @@ impl RunnerCommand<'_> {
         })
     }
 
-    /// Ids in place of the folders and files that they are in.
+    /// Replaces folders and files by the ids of tests in them.
     fn pytest(self, ids: &[&str]) -> Option<Vec<String>> {
         let is_id = |id: &&str| id.contains("::") || id.rsplit('.').next() == Some("py");
         if !ids.iter().all(is_id) || self.has(&["--", "--pyargs"]) {
@@ -121,7 +121,7 @@ impl RunnerCommand<'_> {
     fn unittest(self, ids: &[&str]) -> Option<Vec<String>> {
         let mut words = Vec::new();
         for id in ids {
-            // Parameters of a part of a test follow its name.
+            // Parameters of a subtest follow its name.
             let name = id.split(' ').next().unwrap_or(id);
             if name.contains(['*', '?', '[']) {
                 return None;
@@ -145,7 +145,7 @@ impl RunnerCommand<'_> {
         if self.has(&["-E", "--filterset", "--filter-expr"]) {
             return None;
         }
-        // The test's binary goes before its name.
+        // The test's binary precedes its name.
         let names = ids.iter().map(|id| id.rsplit(' ').next().unwrap_or(id));
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':');
         let filters: Option<Vec<String>> = names
@@ -154,7 +154,7 @@ impl RunnerCommand<'_> {
         Some(self.build(&["-E".to_owned(), filters?.join(" | ")], &[]))
     }
 
-    /// Files, and a pattern of the tests' whole names.
+    /// Files, and a pattern of the tests' full names.
     fn by_script_names(
         self,
         ids: &[&str],
@@ -181,7 +181,7 @@ impl RunnerCommand<'_> {
         Some(self.build(&["--grep".to_owned(), pattern], &[]))
     }
 
-    /// The name alone: whether those of its suites belong to it depends on the version.
+    /// Only the name: whether it includes the names of suites depends on the version.
     fn node_test(self, ids: &[&str]) -> Option<Vec<String>> {
         if self.has(&["--test-name-pattern", "--test-skip-pattern"]) {
             return None;
@@ -206,7 +206,7 @@ impl RunnerCommand<'_> {
         Some(self.build(&["-run".to_owned(), pattern], &[]))
     }
 
-    /// The whole description of each; its file may go before it.
+    /// The full description of each; its file may precede it.
     fn rspec(self, ids: &[&str]) -> Option<Vec<String>> {
         if self.has(&["-e", "--example", "-E", "--example-matches"]) {
             return None;
@@ -240,7 +240,7 @@ impl RunnerCommand<'_> {
     }
 }
 
-/// `a.test.js > cart > adds`: the file, where it goes first, and the names of suites and test.
+/// `a.test.js > cart > adds`: the file, if it comes first, and the names of suites and test.
 fn script_and_names(id: &str) -> (Option<&str>, Vec<&str>) {
     const SCRIPTS: [&str; 8] = [".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"];
     let parts = id.split(" > ").flat_map(|part| part.split(" › "));
@@ -254,7 +254,7 @@ fn script_and_names(id: &str) -> (Option<&str>, Vec<&str>) {
     (Some(first), parts)
 }
 
-/// A pattern that the whole names of tests match; none where an id is a file's.
+/// A pattern that matches the full names of tests; `None` if an id is that of a file.
 fn whole_names(ids: &[&str]) -> Option<String> {
     let names: Option<Vec<String>> = ids
         .iter()
@@ -266,7 +266,7 @@ fn whole_names(ids: &[&str]) -> Option<String> {
     Some(format!("^({})$", names?.join("|")))
 }
 
-/// Literal text in a regular expression.
+/// Escapes literal text for a regular expression.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn failed_tests_are_selected_as_each_runner_wants() {
-        /// Runner, command, where its options begin, failed tests, and the command for these.
+        /// Runner, command, position of its options, failed tests, and the command for these.
         type Row<'a> = (TestRunner, &'a str, usize, &'a [&'a str], &'a [&'a str]);
         let cart = "test/cart.test.js > cart > adds (all)";
         let rows: [Row<'_>; 13] = [

@@ -1,33 +1,33 @@
-//! A judge's answer, read strictly: one JSON object with four fields. Whatever else comes is no
-//! answer, and above all no pass.
+//! Strict parser of a judge's answer: one JSON object with four fields. Anything else is not an answer, and never a
+//! pass.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 use thiserror::Error;
 
-/// Bytes of an answer that are read at all.
+/// Maximum length of an answer, in bytes.
 pub const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// Issues that are kept; who finds more has made the point.
+/// Maximum number of issues that are kept; further ones add nothing.
 const MAX_ISSUES: usize = 20;
 
-/// What a judge says.
+/// The answer of a judge.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeAnswer {
     /// Whether the task is done.
     pub passed: bool,
-    /// What is wrong, one by one.
+    /// The issues.
     pub issues: Vec<String>,
-    /// How sure the judge is, 0 to 1.
+    /// Confidence of the judge, 0 to 1.
     pub confidence: f64,
-    /// What to do next.
+    /// Suggested next step.
     #[serde(default)]
     pub suggestion: Option<String>,
 }
 
-/// The form of an answer, as JSON Schema: where a provider has it, the model is held to it. What comes
-/// back is read as strictly as if nobody had.
+/// JSON Schema of an answer, for providers that can constrain the model to it. The answer is parsed strictly in any
+/// case.
 pub fn schema() -> Value {
     json!({
         "type": "object",
@@ -45,27 +45,27 @@ pub fn schema() -> Value {
 /// Why an answer cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseAnswerError {
-    /// There is none.
+    /// It is empty.
     #[error("the answer is empty")]
     Empty,
-    /// It is far longer than any answer need be.
+    /// It is much longer than any answer needs to be.
     #[error("the answer is {0} bytes long, of at most {MAX_ANSWER_BYTES}")]
     TooLong(usize),
-    /// It is not the JSON object that was asked for, alone.
+    /// It is not just the requested JSON object.
     #[error("the answer is not the JSON object that was asked for: {0}")]
     NotTheObject(String),
-    /// The confidence is no share.
+    /// The confidence is not between 0 and 1.
     #[error("`confidence` is not between 0 and 1")]
     Confidence,
-    /// Work is refused without a word about what is wrong.
+    /// It rejects the work without a reason.
     #[error("`passed` is false and `issues` is empty")]
     Unexplained,
-    /// Work is accepted, and something is wrong with it.
+    /// It accepts the work, but lists issues.
     #[error("`passed` is true and `issues` is not empty")]
     Contradiction,
 }
 
-/// Reads an answer: the object alone, or alone in a fenced block.
+/// Parses an answer: only the object, optionally in a fenced block.
 ///
 /// # Errors
 /// See [`ParseAnswerError`].
@@ -94,7 +94,7 @@ pub fn parse(text: &str) -> Result<JudgeAnswer, ParseAnswerError> {
     Ok(answer)
 }
 
-/// What stands in a block that is fenced by backticks and is the whole text; else the text.
+/// The content of a block that is fenced by backticks and is the whole text; otherwise the text itself.
 fn strip_fence(text: &str) -> &str {
     let inside = || {
         let rest = text.strip_prefix("```")?.strip_suffix("```")?;

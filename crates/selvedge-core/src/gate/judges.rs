@@ -1,28 +1,28 @@
-//! Who judges: the agents that were named, or by default a model that is not the one that works.
+//! Selects the judges: the named agents, or by default a model that is not the one that does the work.
 
 use std::collections::BTreeMap;
 
 use crate::model::{AgentKind, AgentSpec};
 use crate::route::{RouteError, find, unknown_agent_error};
 
-/// The built-in agent that judges unless others are named.
+/// The built-in agent that judges by default.
 const DEFAULT_JUDGE: &str = "claude";
-/// The models of it that judge one another, in its own words.
+/// Its models that judge each other's work, by its own names.
 const DEFAULT_MODELS: [&str; 2] = ["opus", "sonnet"];
 
-/// Why nobody can judge.
+/// Why no judge is available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeConfigError {
     /// There is no such agent.
     #[error(transparent)]
     Unknown(#[from] RouteError),
-    /// It does nothing but run commands.
+    /// It can only run commands.
     #[error("agent `{0}` runs commands: it cannot judge")]
     Shell(String),
 }
 
-/// The judges, in the order in which they are asked. Without a name it is Claude Code, and where that
-/// works itself, another of its models.
+/// The judges, in the order in which they are asked. The default is Claude Code; if that also does the work, a
+/// different one of its models.
 ///
 /// # Errors
 /// See [`JudgeConfigError`].

@@ -1,5 +1,5 @@
-//! Judgement by others than the one that did the work: what a judge's answer is, and what the
-//! answers of one or of several come to. Asking them is the engine's.
+//! Judging by models other than the one that did the work: the format of an answer, and how the answers of one or
+//! several judges are combined. The engine asks the judges.
 
 mod answer;
 mod judges;

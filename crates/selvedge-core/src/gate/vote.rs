@@ -1,10 +1,10 @@
-//! What judges' answers come to. More than half of the votes passes; a rejection that all agree on
-//! fails; anything between, and anything unsure, is for a person.
+//! Combines judges' answers. A majority of votes passes; a unanimous rejection fails; any other or uncertain result
+//! needs a person.
 
 use crate::model::{GateReport, Judgement};
 
-/// Sums up the answers of a tier for which `votes` judges were asked. An answer that cannot be used is no vote,
-/// and lowers the confidence.
+/// Combines the answers of a tier for which `votes` judges were asked. An invalid answer does not count as a vote, and
+/// lowers the confidence.
 pub fn summarize_votes(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: f64) -> GateReport {
     let count = VoteCount::of(&judgements);
     let mut report = GateReport {
@@ -85,7 +85,7 @@ fn fraction(part: u32, whole: u32) -> f64 {
     f64::from(part) / f64::from(whole.max(1))
 }
 
-/// The issues of all who reject the work, each once, and what they suggest.
+/// The issues of all judges that reject the work, without duplicates, and their suggestions.
 fn feedback<'a>(rejections: impl Iterator<Item = &'a Judgement> + Clone) -> String {
     let mut lines: Vec<String> = Vec::new();
     let issues = rejections.clone().flat_map(|it| &it.issues);

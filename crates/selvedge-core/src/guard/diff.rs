@@ -1,8 +1,8 @@
-//! Which lines of two texts differ, in time that is bounded for every input.
+//! Compares the lines of two texts, in time that is bounded for every input.
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// Indices of added and removed lines; a change of indentation is none.
+/// Indices of added and removed lines; a change of indentation only does not count.
 pub(super) fn diff(before: &[&str], after: &[&str]) -> (Vec<usize>, Vec<usize>) {
     let mut input: InternedInput<&str> = InternedInput::default();
     input.update_before(before.iter().map(|line| line.trim()));

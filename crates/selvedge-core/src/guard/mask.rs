@@ -1,8 +1,8 @@
-//! A source text seen three ways, line by line: its code without comments and what strings hold,
-//! its code with strings (but without those of many lines, which are prose or data), its comments.
+//! Three views of a source text, line by line: code without comments and string contents; code with strings (except
+//! multi-line ones, which are prose or data); comments.
 //!
-//! No parser: enough of each language to tell a trick from a text about the trick. It is total and
-//! linear; a string or a comment that is never closed ends with the text.
+//! This is not a parser: it knows just enough of each language to distinguish a trick from a text about the trick. It
+//! is total and linear; an unclosed string or comment ends with the text.
 
 use super::text::SourceLanguage;
 
@@ -13,7 +13,7 @@ pub(crate) struct SourceViews {
     pub(crate) code: Vec<String>,
     /// Comments and the insides of strings of many lines are blanks.
     pub(super) text: Vec<String>,
-    /// All but comments is blank.
+    /// Everything except comments is blank.
     pub(super) comments: Vec<String>,
 }
 
@@ -170,7 +170,7 @@ impl SourceViews {
         }
     }
 
-    /// Reads one line and gives the state in which the next one begins.
+    /// Reads one line and returns the state at the start of the next one.
     fn read_line(
         &mut self,
         line: &str,
@@ -223,9 +223,9 @@ impl SourceViews {
     }
 }
 
-/// What begins here, in the midst of code.
+/// Determines what begins at this position in code.
 fn open(rest: &str, before: char, syntax: &LanguageSyntax) -> (usize, CharVisibility, LexerState) {
-    // `$#` and `a#b` of a shell, `x//y` of nobody: a hash begins a comment after a blank only.
+    // `$#` and `a#b` in a shell are not comments: `#` begins one only after a blank.
     let after_blank = before.is_whitespace() || before == ';';
     for mark in syntax.line {
         if rest.starts_with(mark) && (*mark != "#" || after_blank || !syntax.quotes.is_empty()) {

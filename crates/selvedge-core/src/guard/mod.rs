@@ -1,11 +1,11 @@
 //! The guard: files that a person protects, and flags on sources that attack the test runner.
 //!
-//! What an attempt does to tests and to the configuration of checks makes no difference, because the checks run again
-//! with the original ones (see [`crate::crossing`]). Two things are left. A person may protect files by globs. And a
-//! source may attack what judges it: end the process early, replace an assertion, ask whether a test is running. Such
-//! lines, where they are new, are flags for a person to weigh.
+//! An attempt's changes of tests and of the configuration of checks have no effect, because the checks run again with
+//! the original ones (see [`crate::crossing`]). Two cases remain. A person may protect files by globs. And a source may
+//! attack the checks: end the process early, replace an assertion, or detect whether a test is running. New lines of
+//! this kind are flagged for a person to assess.
 //!
-//! No bytes make this panic, and its work is linear in their number.
+//! The guard does not panic on any input, and its running time is linear.
 
 mod diff;
 mod finding;
@@ -33,16 +33,16 @@ pub use text::is_scanned;
 pub struct ChangedFile<'a> {
     /// Relative to the workspace, with `/` between its parts.
     pub path: &'a str,
-    /// Its bytes at the start; `None` when it was not there.
+    /// Its content at the start; `None` if it did not exist.
     pub before: Option<&'a [u8]>,
-    /// Its bytes now; `None` when it is gone.
+    /// Its current content; `None` if it no longer exists.
     pub after: Option<&'a [u8]>,
 }
 
-/// Judges the changes of an attempt together: findings in the order of the paths, then the lines. `diagnostics` are
-/// what linters and type checkers reported before the attempt.
+/// Inspects all changes of an attempt: returns findings ordered by path and line. `diagnostics` are those that linters
+/// and type checkers reported before the attempt.
 ///
-/// All changes are to be handed in at once, because a line that moved from one file to another is not a new line.
+/// All changes must be passed in one call, because a line that moved from one file to another is not new.
 pub fn inspect(
     protection: &Protection,
     changes: &[ChangedFile<'_>],

@@ -1,14 +1,13 @@
-//! A regular expression that is written in the code: compiled at its first use, once.
+//! A regular expression in the code, compiled once on first use.
 //!
-//! Two thirds of what compiling one costs is Unicode's tables of letters, and an attempt waits for it.
-//! Whether a line matches is code's business and asked without them; what a group holds may be a name
-//! in any language.
+//! Unicode's tables of letters take two thirds of the time to compile an expression, and an attempt waits for it.
+//! Matching lines of code does not use them; captured groups may contain names in any language.
 
 use std::sync::OnceLock;
 
 use regex::{Regex, bytes};
 
-/// Matches nothing if it does not compile, which a debug build (and so every test) refuses.
+/// Matches nothing if it does not compile, which panics in debug builds (and thus in every test).
 #[derive(Debug)]
 pub(crate) struct Pattern {
     source: &'static str,
@@ -34,7 +33,7 @@ impl Pattern {
         self.regex.get_or_init(compile).as_ref()
     }
 
-    /// Letters, spaces and digits are those of ASCII, and case is ASCII's.
+    /// Matches with ASCII letters, spaces, digits and case folding.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         let compile = || {
             let regex = bytes::RegexBuilder::new(self.source).unicode(false).build();

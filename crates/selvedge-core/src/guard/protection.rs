@@ -12,13 +12,13 @@ use super::finding::{
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{glob}` is not a glob: {why}")]
 pub struct GlobError {
-    /// As it was written.
+    /// The glob as written.
     pub glob: String,
-    /// What is wrong with it.
+    /// The problem.
     pub why: String,
 }
 
-/// The globs that a person protects, each with its policy, and those that the task allows to change all the same.
+/// Protected globs with their policies, and globs of files that the task permits to change.
 #[derive(Debug, Clone)]
 pub struct Protection {
     globs: GlobSet,
@@ -27,7 +27,7 @@ pub struct Protection {
 }
 
 impl Protection {
-    /// The last rule that fits a path holds.
+    /// The last rule that matches a path applies.
     ///
     /// # Errors
     /// A glob does not parse.
@@ -42,7 +42,7 @@ impl Protection {
         })
     }
 
-    /// Whether a changed file at this path fails the attempt, or is reverted.
+    /// Whether a changed file at this path makes the attempt fail, or is reverted.
     pub fn protects(&self, path: &str) -> bool {
         self.policy(path).is_some()
     }
@@ -59,7 +59,7 @@ impl Protection {
         policy.filter(|policy| *policy != ProtectionPolicy::Allow)
     }
 
-    /// What becomes of a changed file, if it is protected.
+    /// The finding for a changed file, if it is protected.
     pub(super) fn inspect(&self, change: &ChangedFile<'_>) -> Option<Finding> {
         let policy = self.policy(change.path)?;
         let (kind, what) = match (change.before, change.after) {
@@ -92,34 +92,34 @@ impl Protection {
     }
 }
 
-/// Globs by themselves, read as those of a [`Protection`] are, and taken to the letter.
+/// Globs with the syntax of [`Protection`], matched case-sensitively.
 #[derive(Debug, Clone)]
 pub struct Globs(GlobSet);
 
 impl Globs {
-    /// Refuses the first one that does not parse.
+    /// Fails at the first glob that does not parse.
     pub fn new(globs: &[String]) -> Result<Self, GlobError> {
         build_glob_set(globs.iter().map(String::as_str), GlobCase::Sensitive).map(Self)
     }
 
-    /// Whether one of them fits a path, which has `/` between its parts.
+    /// Whether one of them matches a path, which has `/` between its parts.
     pub fn is_match(&self, path: &str) -> bool {
         self.0.is_match(path)
     }
 }
 
-/// Whether a set of globs tells `Makefile` from `makefile`.
+/// Whether globs distinguish `Makefile` from `makefile`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum GlobCase {
     Sensitive,
-    /// The globs are held in lower case, and so must be the paths. The library's own way makes a
-    /// regular expression of each glob, twenty times as slow to compile.
+    /// Globs and paths are converted to lower case. The library's own option turns each glob into a regular expression,
+    /// which is twenty times slower to compile.
     Insensitive,
 }
 
-/// A glob without a `/` holds in every directory, any other one from the workspace's root; one that
-/// ends with `/` means all that is in that directory. Protection ignores case, as the file systems
-/// of some machines do; what a task allows is taken to the letter.
+/// A glob without a `/` applies in every directory, others from the workspace's root; one that ends with `/` matches
+/// everything in that directory. Protection ignores case, as some file systems do; the task's permissions are
+/// case-sensitive.
 fn build_glob_set<'a>(
     globs: impl IntoIterator<Item = &'a str>,
     case: GlobCase,

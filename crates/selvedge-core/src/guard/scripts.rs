@@ -1,5 +1,5 @@
-//! The scripts that a check's command line runs: they decide what the check means. Test files named on a command line are not: writing tests
-//! there is the work.
+//! The scripts that a check's command line runs: they define the check. Test files on a command line are not included:
+//! writing tests there is the work.
 
 use super::finding::{ProtectionPolicy, ProtectionRule};
 use super::text::{HELPER_NAME, is_test_path};
@@ -17,7 +17,7 @@ pub(crate) fn scripts_of(steps: &[Step]) -> Vec<ProtectionRule> {
         let directory = step.directory.as_deref().unwrap_or_default();
         let directory = directory.trim_start_matches("./").trim_end_matches('/');
         let within = move |rule: ProtectionRule| {
-            // A glob without a `/` holds in every directory as it is.
+            // A glob without a `/` applies in every directory anyway.
             let is_path = rule.glob.contains('/') && !matches!(directory, "" | ".");
             let glob = if is_path {
                 format!("{}/{}", globset::escape(directory), rule.glob)
@@ -36,7 +36,7 @@ pub(crate) fn scripts_of(steps: &[Step]) -> Vec<ProtectionRule> {
 pub(crate) struct CommandWord {
     /// Without quotes, and relative to the workspace.
     pub(crate) text: String,
-    /// Whether a program that compares files is given it.
+    /// Whether it is an argument of a program that compares files.
     pub(crate) is_compared: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn words_of(steps: &[Step]) -> Vec<CommandWord> {
     words.collect()
 }
 
-/// None for a command line that is no list of plain words.
+/// Empty for a command line that is not a list of plain words.
 fn scripts_of_command(command: &str) -> Vec<ProtectionRule> {
     let words = shell_words::split(command).unwrap_or_default();
     let commands: Vec<&[String]> = words.split_inclusive(|word| is_separator(word)).collect();
@@ -76,7 +76,7 @@ fn scripts_of_command(command: &str) -> Vec<ProtectionRule> {
     for (index, command) in commands.iter().enumerate() {
         let mut found = scripts_of_plain_command(command);
         if is_compared_later(command, commands.get(index + 1..).unwrap_or_default()) {
-            // Its output is what is checked, unless it is a check itself.
+            // Its output is checked, so it is excluded unless it is a check itself.
             found.retain(|rule| HELPER_NAME.is_match(&rule.glob));
         }
         rules.append(&mut found);
@@ -88,7 +88,7 @@ fn is_separator(word: &str) -> bool {
     matches!(word, "&&" | "||" | ";" | "|")
 }
 
-/// Whether the output of a command is given to a program that compares, by a pipe or in a file.
+/// Whether a program that compares receives the output of a command, by a pipe or in a file.
 fn is_compared_later(command: &[String], rest: &[&[String]]) -> bool {
     let compares = |command: &&[String]| {
         let program = command.first().map(String::as_str);
@@ -117,7 +117,7 @@ fn is_compared_later(command: &[String], rest: &[&[String]]) -> bool {
     redirected.any(|target| compared.iter().any(|word| word.as_str() == target))
 }
 
-/// Of a command without `&&`, `|` and the like, but for the one that ends it.
+/// Scripts of a command without `&&`, `|` and the like, except a final one.
 fn scripts_of_plain_command(words: &[String]) -> Vec<ProtectionRule> {
     let mut rules = Vec::new();
     let mut at_start = true;

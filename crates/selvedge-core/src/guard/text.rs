@@ -1,5 +1,4 @@
-//! What a path says of its file: which language it holds, whether it is a test, whether the flags
-//! read it at all.
+//! Information from a file's path: its language, whether it is a test, and whether the flags read it.
 
 use super::pattern::Pattern;
 
@@ -76,7 +75,7 @@ pub(crate) fn is_test_path(path: &str) -> bool {
     TEST_PATH.is_match(path) && language(path) != Some(SourceLanguage::Yaml)
 }
 
-/// Data of tests, code of others, and what tools write: read for nothing.
+/// Test data, third-party code, and generated files: never read.
 pub(super) fn is_fixture(path: &str) -> bool {
     FIXTURE_PATH.is_match(path)
 }

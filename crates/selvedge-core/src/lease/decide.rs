@@ -1,8 +1,7 @@
-//! The transition table of a lease: every input, what it leads to, and why it may be refused.
+//! The transition table of a lease: every input, its effects, and the reasons to reject it.
 //!
-//! Invariants kept here: an epoch only goes up; a write of an earlier epoch changes nothing; a
-//! terminal state stays; run numbers have no gaps and at most one run is open; a task that is to be
-//! cancelled begins no run.
+//! Invariants: an epoch only increases; a write of an earlier epoch changes nothing; a terminal state is final; run
+//! numbers have no gaps and at most one run is open; a task with a pending cancellation begins no run.
 
 use super::event::{LeaseEvent, LossReason, evolve};
 use super::input::{InputDisposition, LeaseDecision, LeaseError, LeaseInput, ReviewAction};
@@ -10,7 +9,7 @@ use super::state::{LeaseCredential, LeaseRules, LeaseState};
 use crate::model::{AttemptEnd, Outcome, ReviewRecord};
 use crate::protocol::TaskState;
 
-/// Says what follows. `now` is in milliseconds since 1970, by the one clock that the store trusts.
+/// Decides the effects of an input. `now` is in milliseconds since 1970, from the only clock that the store trusts.
 pub fn decide(
     lease: &LeaseState,
     input: LeaseInput,
@@ -118,7 +117,7 @@ impl<'a> LeaseTransition<'a> {
 
     fn renew(&mut self, fence: &LeaseCredential) -> Result<(), LeaseError> {
         self.check_holder(fence)?;
-        // An offer is taken by `accept` or by a first run: a renewal alone starts nothing.
+        // An offer is accepted by `accept` or by a first run: a renewal alone starts nothing.
         if self.lease.state != TaskState::Offered {
             self.extend();
         }
@@ -138,7 +137,7 @@ impl<'a> LeaseTransition<'a> {
             None => {}
         }
         if self.lease.cancel.is_some() {
-            // Whoever asks has nothing at work for this task: it can be over at once.
+            // The sender has nothing running for this task: it can end immediately.
             self.end(TaskState::Cancelled, Outcome::Cancelled);
             self.accepted = InputDisposition::TaskOver;
             return Ok(());
@@ -156,7 +155,7 @@ impl<'a> LeaseTransition<'a> {
         closing: AttemptEnd,
         stored: Option<bool>,
     ) -> Result<(), LeaseError> {
-        // What was stored under another epoch of the same holder's past is still what was stored.
+        // A report that the same holder stored under an earlier epoch is still stored.
         if stored == Some(true)
             && self.lease.open_attempt != Some(run_number)
             && self.check_holder(fence).is_ok()
@@ -174,8 +173,8 @@ impl<'a> LeaseTransition<'a> {
                 self.extend();
                 Ok(())
             }
-            // It was closed as interrupted between its checks and its judges, and whoever goes on has
-            // come to its report all the same.
+            // It was closed as interrupted between its checks and its judges, and the next holder has its report
+            // nevertheless.
             None if run_number == self.lease.last_attempt
                 && closing == AttemptEnd::Report
                 && stored.is_none() =>
@@ -235,7 +234,7 @@ impl<'a> LeaseTransition<'a> {
         self.add(LeaseEvent::Ended { state, outcome });
     }
 
-    /// The holder is gone. What it had begun is closed, and the task goes on without it.
+    /// The lease is lost. An open attempt is closed, and the task continues without the holder.
     fn lose_lease(&mut self, reason: LossReason) {
         let charged = matches!(reason, LossReason::Expired | LossReason::Infrastructure);
         if let Some(run_number) = self.lease.open_attempt {
@@ -285,7 +284,7 @@ impl<'a> LeaseTransition<'a> {
             return Err(LeaseError::WrongState(self.lease.state));
         }
         self.add(LeaseEvent::CancelRequested { by, reason });
-        // Only who has begun something has something to end.
+        // Only a holder that has begun something has something to end.
         if self.lease.state != TaskState::Cancelling {
             self.end(TaskState::Cancelled, Outcome::Cancelled);
         }
@@ -301,7 +300,7 @@ impl<'a> LeaseTransition<'a> {
         if self.lease.state != TaskState::NeedsReview {
             return Err(LeaseError::NotAwaitingReview(self.lease.state));
         }
-        // Invariant: a decision counts for the very work that the reviewer decided on.
+        // Invariant: a decision applies only to the exact work that the reviewer decided on.
         let current = self.lease.last_attempt;
         if epoch != self.lease.epoch || record.target.attempt != Some(current) {
             return Err(LeaseError::OtherAttempt { current });

@@ -1,5 +1,5 @@
-//! The hub's own log of a task, and folding it. An event that was written is never reinterpreted:
-//! [`evolve`] does the same with it in every later release.
+//! The hub's own log of a task, and how it is folded. A written event is never reinterpreted: [`evolve`] treats it the
+//! same in every later release.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,82 +8,82 @@ use super::state::LeaseState;
 use crate::model::{AttemptEnd, Outcome, ReviewRecord, ReviewTarget};
 use crate::protocol::TaskState;
 
-/// Why a worker no longer holds a task that it had not finished.
+/// Why a worker lost a task that it had not finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LossReason {
     /// It was not renewed in time.
     Expired,
-    /// The worker's machinery failed.
+    /// The worker's infrastructure failed.
     Infrastructure,
-    /// The worker is about to stop and hands it back.
+    /// The worker is shutting down and releases it.
     Drained,
-    /// The worker cannot take it: its agent or its files are not there.
+    /// The worker cannot run it: its agent or its files are missing.
     Declined,
-    /// The worker was started anew and knows nothing of it.
+    /// The worker was restarted and has no record of it.
     Forgotten,
 }
 
-/// What happened to a task on the hub.
+/// An event of a task on the hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum LeaseEvent {
-    /// It was taken in.
+    /// It was submitted.
     Submitted,
-    /// It was given to a worker.
+    /// It was assigned to a worker.
     Granted {
-        /// The grant's number.
+        /// The number of the assignment.
         epoch: u64,
-        /// Whom to.
+        /// The worker.
         worker: String,
     },
-    /// The worker did not take it in time.
+    /// The worker did not accept it in time.
     OfferExpired,
-    /// The worker took it.
+    /// The worker accepted it.
     Accepted,
     /// An attempt is about to begin.
     RunBegun {
         /// Its number.
         run_number: u32,
     },
-    /// An attempt came to its end.
+    /// An attempt ended.
     RunClosed {
         /// Its number.
         run_number: u32,
-        /// How.
+        /// How it ended.
         closing: AttemptEnd,
     },
-    /// The holder is the holder no more.
+    /// The holder lost the lease.
     LeaseLost {
-        /// Why.
+        /// The reason.
         reason: LossReason,
-        /// Whether it counts against the budget for broken machinery.
+        /// Whether it counts against the limit of infrastructure failures.
         charged: bool,
     },
-    /// It waits before it may be given out again.
+    /// It is delayed before it can be assigned again.
     BackedOff {
-        /// How long, in milliseconds.
+        /// The delay, in milliseconds.
         pause_ms: i64,
     },
-    /// It waits for a worker again.
+    /// It is in the queue again.
     Requeued,
-    /// A person asked for its end.
+    /// A person requested its cancellation.
     CancelRequested {
-        /// Who.
+        /// That person.
         by: String,
-        /// Why, in their words.
+        /// The reason that they gave.
         reason: String,
     },
-    /// A worker's result counted.
+    /// A worker's result was accepted.
     Completed {
         /// The worker's own id of the completion.
         completion_id: String,
-        /// What the worker says of the run.
+        /// The outcome that the worker reports.
         outcome: Outcome,
     },
-    /// A person judged the work.
+    /// A person reviewed the work.
     Reviewed {
-        /// Who: the name of their token.
+        /// The reviewer: the name of their token.
         by: String,
         /// The name that the request gave; not verified.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,23 +91,23 @@ pub enum LeaseEvent {
         /// The work that was decided on.
         #[serde(flatten)]
         target: ReviewTarget,
-        /// Whether the work is right.
+        /// Whether the work is accepted.
         accepted: bool,
         /// Whether another attempt follows.
         retry: bool,
-        /// Why, in their words.
+        /// The reason that they gave.
         reason: String,
     },
-    /// It is over.
+    /// The task ended.
     Ended {
-        /// As what.
+        /// Its final state.
         state: TaskState,
-        /// How.
+        /// Its outcome.
         outcome: Outcome,
     },
 }
 
-/// Folds one event into what is known.
+/// Folds one event into the state.
 #[must_use]
 pub fn evolve(mut lease: LeaseState, event: &LeaseEvent) -> LeaseState {
     match event {

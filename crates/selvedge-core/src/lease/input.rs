@@ -1,95 +1,95 @@
-//! What a lease is asked, and what it answers: inputs, decisions, refusals.
+//! Inputs of a lease, decisions and errors.
 
 use super::event::{LeaseEvent, LossReason};
 use super::state::{LeaseCredential, LeaseState};
 use crate::model::{AttemptEnd, Outcome, ReviewRecord};
 use crate::protocol::TaskState;
 
-/// What a person says of work that waits for one.
+/// A person's decision about work that awaits review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewAction {
-    /// The work is right.
+    /// Accept the work.
     Accept,
-    /// It is not.
+    /// Reject it.
     Reject,
-    /// It is not, and another attempt is to be made with the reason as feedback.
+    /// Reject it and make another attempt, with the reason as feedback.
     Retry,
 }
 
-/// What arrives: from workers (with a fence), from people, from the clock.
+/// Inputs from workers (with a credential), from people, and from the clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseInput {
-    /// The hub gives it to a worker.
+    /// The hub assigns it to a worker.
     Grant {
         /// The worker's name.
         worker: String,
         /// Fresh and random.
         token: String,
     },
-    /// The worker takes it.
+    /// The worker accepts it.
     Accept(LeaseCredential),
-    /// The worker is alive and at it.
+    /// The worker is alive and working on it.
     Renew(LeaseCredential),
     /// An attempt is about to begin.
     BeginAttempt(LeaseCredential, u32),
-    /// An attempt came to a report, or to another end.
+    /// An attempt has a report, or ended in another way.
     CloseAttempt {
-        /// Who says so.
+        /// The sender's credential.
         fence: LeaseCredential,
         /// The attempt.
         run_number: u32,
         /// How it ended.
         end: AttemptEnd,
-        /// Whether exactly this was stored before (`Some(true)`), or something else (`Some(false)`). A run
-        /// that was closed as interrupted has nothing that a report could contradict: `None`.
+        /// Whether exactly this was stored before (`Some(true)`), or something different (`Some(false)`). `None` for a
+        /// run that was closed as interrupted: there is nothing that a report could contradict.
         stored: Option<bool>,
     },
     /// The run ended.
     Complete {
-        /// Who says so.
+        /// The sender's credential.
         fence: LeaseCredential,
-        /// The worker's own id of this completion: the same one again gets the same answer.
+        /// The worker's own id of this completion: a repetition gets the same response.
         completion_id: String,
-        /// How.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// The worker hands it back.
+    /// The worker releases it.
     Release(LeaseCredential, LossReason),
     /// Time passed.
     Tick,
-    /// A person asks for its end.
+    /// A person requests its cancellation.
     Cancel {
-        /// Who.
+        /// That person.
         by: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A person judges the work.
+    /// A person reviews the work.
     Review {
-        /// What they decide.
+        /// Their decision.
         review: ReviewAction,
-        /// Under which grant the work was handed in that they decided on.
+        /// The epoch under which the reviewed work was submitted.
         epoch: u64,
-        /// Who they are, why, and the work that they decided on.
+        /// The reviewer, the reason, and the reviewed work.
         record: ReviewRecord,
     },
 }
 
-/// What an accepted input did.
+/// The effect of an accepted input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputDisposition {
-    /// It counts, for the first time.
+    /// It was applied, for the first time.
     Applied,
-    /// It counted before; nothing changed.
+    /// It was applied before; nothing changed.
     Duplicate,
-    /// It does not count: the task was to be cancelled, and is over now.
+    /// It is not applied: the task had a pending cancellation, and has now ended.
     TaskOver,
 }
 
-/// Why an input does not count.
+/// Why an input is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
-    /// The fence is not the holder's: another grant was made, or the task is over.
+    /// The credential is not the holder's: the task was assigned again, or has ended.
     #[error("the lease is no longer held: epoch {epoch} counts")]
     Stale {
         /// The latest epoch.
@@ -98,19 +98,19 @@ pub enum LeaseError {
     /// Not the next run number.
     #[error("not the next run number, which is {expected}")]
     OutOfOrder {
-        /// The next one, or the open one.
+        /// The next number, or the open one.
         expected: u32,
     },
-    /// It was told before, with other content.
+    /// It was reported before, with different content.
     #[error("run {run_number} is closed, with other content")]
     Conflict {
-        /// Which run.
+        /// The run.
         run_number: u32,
     },
     /// Nothing of the task is awaiting review.
     #[error("the task is not awaiting review: it is {}", .0.as_str())]
     NotAwaitingReview(TaskState),
-    /// Other work is awaiting review than what was decided on.
+    /// Different work awaits review than the reviewed one.
     #[error(
         "the task went on while it was being reviewed: attempt {current} is awaiting review now"
     )]
@@ -118,19 +118,19 @@ pub enum LeaseError {
         /// The attempt that is awaiting review.
         current: u32,
     },
-    /// The task is not in a state in which this can be asked.
+    /// The task's state does not permit this input.
     #[error("not while the task is {}", .0.as_str())]
     WrongState(TaskState),
 }
 
-/// What follows from an input.
+/// The result of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct LeaseDecision {
-    /// For the log, in order; none when nothing changes but the time that the lease lasts.
+    /// Events for the log, in order; empty if only the lease's expiry changes.
     pub events: Vec<LeaseEvent>,
     /// The state after them.
     pub lease: LeaseState,
-    /// For whoever asked.
+    /// The answer to the sender.
     pub disposition: InputDisposition,
 }

@@ -1,13 +1,13 @@
-//! The lease of a task: who may work on it now, and which of a worker's words still count.
+//! The lease of a task: who may work on it now, and which of a worker's messages are still valid.
 //!
-//! Two pure, total functions, as in [`crate::machine`]: [`decide`] says what follows from an input, or
-//! why it is refused; [`evolve`] folds one [`LeaseEvent`] into the state. The hub stores what was
-//! decided in the transaction that answers, so replaying the hub's log gives the table of tasks anew.
+//! Two pure, total functions, as in [`crate::machine`]: [`decide`] returns the effects of an input or rejects it;
+//! [`evolve`] folds one [`LeaseEvent`] into the state. The hub stores the decision in the transaction that responds, so
+//! replaying the hub's log reproduces the table of tasks.
 //!
-//! Three numbers are never merged: the *epoch* goes up with every grant and, with a random token, is
-//! the fence on every write of a worker; *run numbers* count attempts, without gaps; *losses* count
-//! leases lost and broken machinery, so that a crash neither spends nor refunds a verification retry.
-//! Nothing in here reads a clock or makes a token.
+//! Three numbers are kept separate: the *epoch* increases with every assignment and, with a random token, is the
+//! credential for every write of a worker; *run numbers* count attempts, without gaps; *losses* count lost leases and
+//! infrastructure failures, so that a crash neither uses nor refunds a verification retry. This module does not read a
+//! clock or create tokens.
 
 mod decide;
 mod event;

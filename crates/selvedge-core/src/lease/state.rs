@@ -1,29 +1,29 @@
-//! What is known of a task's lease, and the periods and limits that hold for all of them.
+//! The state of a task's lease, and the periods and limits that apply to all leases.
 
 use crate::model::{Outcome, ReviewRecord};
 use crate::protocol::TaskState;
 
-/// What a worker shows with every write: which grant it speaks for.
+/// The credential of a worker's write: identifies the assignment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseCredential {
-    /// Which grant of the task: up by one at every grant, never reset.
+    /// Number of the assignment: increases by 1 with each, never reset.
     pub epoch: u64,
-    /// Random, told to the holder alone.
+    /// Random, known only to the holder.
     pub token: String,
 }
 
 /// Periods in milliseconds, and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseRules {
-    /// How long a lease lasts after a renewal, as the worker counts.
+    /// Duration of a lease after a renewal, by the worker's clock.
     pub ttl_ms: i64,
-    /// How much longer the hub waits before it gives the task away.
+    /// Additional time before the hub reassigns the task.
     pub grace_ms: i64,
-    /// How long an offer stands before it is taken back.
+    /// Time to accept an offer.
     pub offer_ms: i64,
-    /// The pause after the first loss; doubled with every further one, at most 64 times.
+    /// Delay after the first loss; doubled with each further one, up to a factor of 64.
     pub backoff_ms: i64,
-    /// Losses that a task survives.
+    /// Maximum number of losses before the task fails.
     pub max_losses: u32,
 }
 
@@ -39,32 +39,32 @@ impl Default for LeaseRules {
     }
 }
 
-/// Everything about one task that decides which input is legal.
+/// The state of one task that decides which inputs are legal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseState {
-    /// Where it stands.
+    /// State of the task.
     pub state: TaskState,
-    /// Grants so far.
+    /// Number of assignments so far.
     pub epoch: u64,
-    /// The token of the last grant.
+    /// The token of the last assignment.
     pub token: Option<String>,
-    /// The holder's name; the last holder's once nobody holds it.
+    /// The holder's name; the last holder's if the task is not held.
     pub worker: Option<String>,
-    /// When the hub takes it back, or ends a pause: milliseconds since 1970.
+    /// When the hub revokes the lease, or ends a delay: milliseconds since 1970.
     pub due_at: Option<i64>,
-    /// The highest run number given out.
+    /// The highest run number so far.
     pub last_attempt: u32,
     /// The run that has begun and not ended.
     pub open_attempt: Option<u32>,
-    /// Verification runs that came to a report.
+    /// Number of verifications with a report.
     pub reports: u32,
     /// Leases lost and infrastructure errors.
     pub losses: u32,
-    /// A person asked for its end, for this reason.
+    /// Reason of a person's cancellation request.
     pub cancel: Option<String>,
-    /// The worker's own id of the completion that counted.
+    /// The worker's own id of the accepted completion.
     pub completion: Option<String>,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Option<Outcome>,
     /// A person's last decision, until the next run begins.
     pub review: Option<ReviewRecord>,
@@ -99,12 +99,12 @@ impl LeaseState {
         )
     }
 
-    /// Whether this fence was given out with the latest grant, which may be over.
+    /// Whether this credential belongs to the latest assignment, which may have ended.
     pub fn is_latest(&self, fence: &LeaseCredential) -> bool {
         self.epoch == fence.epoch && self.token.as_ref() == Some(&fence.token)
     }
 
-    /// Whether this fence is the holder's.
+    /// Whether this credential is the holder's.
     pub fn is_held_by(&self, fence: &LeaseCredential) -> bool {
         self.is_held() && self.is_latest(fence)
     }

@@ -1,5 +1,4 @@
-//! A model test: any inputs in any order, from workers of the present and of the past, keep what
-//! the protocol promises.
+//! A model test: any inputs in any order, from current and former workers, preserve the protocol's guarantees.
 
 use proptest::prelude::*;
 
@@ -18,7 +17,7 @@ const RULES: LeaseRules = LeaseRules {
 #[derive(Debug, Clone)]
 enum LeaseStep {
     Grant,
-    /// A worker's word, by the grant it believes in: 0 is the latest, 1 the one before.
+    /// A worker's message, by the assignment that it assumes: 0 is the latest, 1 the one before.
     Worker(usize, WorkerWord),
     Wait(i64),
     Cancel,
@@ -64,7 +63,7 @@ fn step() -> impl Strategy<Value = LeaseStep> {
     ]
 }
 
-/// What the world around a lease remembers: the fences given out, and what was told.
+/// The environment of a lease: the issued credentials, and what was reported.
 #[derive(Default)]
 struct LeaseWorld {
     lease: LeaseState,
@@ -180,7 +179,7 @@ impl LeaseWorld {
             let harmless = decided.as_ref().map_or(true, |decision| {
                 decision.events.is_empty() && decision.lease == before
             });
-            // What was told before may be told again by anyone: nothing changes.
+            // A repeated report is accepted from any credential: nothing changes.
             prop_assert!(harmless, "{fence:?} is fenced off, and {input:?} counted");
         }
         let Ok(decision) = decided else {
@@ -236,7 +235,7 @@ impl LeaseWorld {
         Ok(())
     }
 
-    /// The table of tasks is the log, folded; tokens and deadlines are no history.
+    /// The table of tasks equals the folded log; tokens and deadlines are not in the log.
     fn replays(&self) -> Result<(), TestCaseError> {
         let mut folded = self.log.iter().fold(LeaseState::default(), evolve);
         folded.token = self.lease.token.clone();

@@ -1,7 +1,6 @@
-//! A report completed with what only the run knows: what the baseline and the attempts before said
-//! of the same checks. What was observed is never improved on, but in two cases that the report then
-//! states: a check that passed on the same bytes when run again is flaky, and tests that failed
-//! before may be known failures, which are excused.
+//! Completes a report with what only the run knows: the results of the same checks in the baseline and in earlier
+//! attempts. Results are never improved, with two exceptions that the report then states: a check that passed when run
+//! again on the same bytes is flaky, and tests that failed before may be known failures, which are excused.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ use crate::model::{
     ReportSummary, StepKind,
 };
 
-/// Tests that a report names as fixed or as failing before; enough for people.
+/// Maximum number of tests that a report names as fixed or as failing before.
 const MAX_NAMED_TESTS: usize = 50;
 
 /// Completes a report, before it is journalled.
@@ -41,7 +40,7 @@ pub(super) fn complete_report(run: &Run, report: &mut Report) {
     }
 }
 
-/// A project that is a runner itself loads its modules from the workspace, whoever works on it.
+/// A project that is a test runner itself loads its own modules from the workspace in any case.
 fn ignore_own_modules<'a>(
     report: &mut Report,
     before: impl Fn(usize, &CheckReport) -> Option<&'a CheckReport>,
@@ -56,7 +55,7 @@ fn ignore_own_modules<'a>(
     }
 }
 
-/// A test that passes with the attempt's version of it only is not fixed.
+/// A test that only passes with the attempt's version of it is not fixed.
 fn discard_unproven_fixes(report: &mut Report) {
     let Some(crossed) = report
         .crossed
@@ -76,7 +75,7 @@ fn discard_unproven_fixes(report: &mut Report) {
     }
 }
 
-/// Completes a report by comparing it with the baseline, where there is one.
+/// Completes a report by comparing it with the baseline, if there is one.
 pub fn compare(
     baseline: &[Option<&CheckReport>],
     known_failures: &KnownFailures,
@@ -119,7 +118,7 @@ fn compare_check(
         && check.known_tests.is_empty();
 }
 
-/// Gives a failed check the status that its reruns show: what passed on the same bytes is flaky.
+/// Gives a failed check the status that its reruns show: a check that passed on the same bytes is flaky.
 pub fn apply_reruns(baseline: Option<bool>, check: &mut CheckReport) {
     if !check.status.is_failure() || check.reruns.is_empty() {
         return;
@@ -149,7 +148,7 @@ pub fn apply_reruns(baseline: Option<bool>, check: &mut CheckReport) {
                  before the work began"
             ));
         }
-        // Not seen to the end: what is not known to be a flake is no flake.
+        // Reruns are incomplete: a check that is not known to be flaky is not flaky.
         RerunDecision::Done(FailureClass::Broken)
         | RerunDecision::RerunOnAttempt
         | RerunDecision::RerunOnBase => {}
@@ -165,7 +164,7 @@ fn check_test_regression(before: &CheckReport, check: &mut CheckReport) {
         return;
     };
     let now = check.tests.as_ref();
-    // What passed with failed tests in its output has printed those of another runner.
+    // If a passing check has failed tests in its output, they are those of another runner.
     let is_misread = before.status == CheckStatus::Pass && tests.failed > 0;
     let found = (!is_misread).then(|| test_regression::find_contradiction(tests, now));
     let found = found.flatten();
@@ -177,7 +176,7 @@ fn check_test_regression(before: &CheckReport, check: &mut CheckReport) {
     }
 }
 
-/// Names the tests that a check no longer executes, though nothing on the test side changed: a person decides.
+/// Names the tests that a check no longer executes although nothing on the test side changed: a person decides.
 fn record_missing_tests(before: &CheckReport, check: &mut CheckReport) {
     let Some(tests) = before
         .tests
@@ -195,8 +194,8 @@ fn record_missing_tests(before: &CheckReport, check: &mut CheckReport) {
     }
 }
 
-/// A runner that wrote a report before the work began must still write one: what it prints for
-/// people is easier to forge.
+/// A runner that wrote a report before the work began must still write one: its human-readable output is easier to
+/// forge.
 fn find_missing_report(before: &CheckReport, now: &CheckReport) -> Option<TestRegression> {
     let reports = |check: &CheckReport| check.evidence == Some(Evidence::MachineReport);
     let told = reports(before) && !reports(now);
@@ -214,7 +213,7 @@ pub(super) fn has_comparable_failures(before: &CheckReport, check: &CheckReport)
     then.has_same_readers(now) && then.names_failed() && now.names_failed()
 }
 
-/// Which tests failed before and pass now, and which fail still.
+/// Finds the tests that failed before and pass now, and those that still fail.
 fn compare_tests(before: &CheckReport, check: &mut CheckReport) {
     let (Some(then), Some(now)) = (&before.tests, &check.tests) else {
         return;
@@ -225,7 +224,7 @@ fn compare_tests(before: &CheckReport, check: &mut CheckReport) {
     let failed_before: BTreeSet<String> = test_regression::ids(&then.failed_ids).collect();
     let failed_now: BTreeSet<String> = test_regression::ids(&now.failed_ids).collect();
     let passed_now: BTreeSet<String> = test_regression::ids(&now.passed_ids).collect();
-    // Where the runner does not name what passed, a check that passes as a whole says it.
+    // If the runner does not name passed tests, a check that passes as a whole shows it.
     let is_fixed = |id: &&String| match test_regression::executed_ids(now) {
         Some(_) => passed_now.contains(*id),
         None => check.status == CheckStatus::Pass && !check.marks.missing,
@@ -244,7 +243,7 @@ fn mark_preexisting(before: &CheckReport, check: &mut CheckReport) {
         && fails_as_before(before, check);
 }
 
-/// Whether a check fails by nothing that did not fail before, with the same kind of message.
+/// Whether all failures of a check also occurred before, with the same kind of message.
 pub(super) fn fails_as_before(before: &CheckReport, check: &CheckReport) -> bool {
     let has_new_failure = match (&before.tests, &check.tests) {
         (Some(then), Some(now)) if has_comparable_failures(before, check) => {
@@ -288,7 +287,7 @@ fn mark_regression<'a>(
     check.marks.regression = has_passed || !check.regressed_tests.is_empty();
 }
 
-/// The report as a whole, after its checks were judged.
+/// Summarizes the report after its checks were evaluated.
 fn summarize_report(report: &mut Report) {
     report.summary = ReportSummary::of(&report.checks);
     let refused = report.guard.as_ref().is_some_and(|guard| {
@@ -301,21 +300,21 @@ fn summarize_report(report: &mut Report) {
         (ReportStatus::Timeout, ReportSummary { failed: 1.., .. }) => ReportStatus::Timeout,
         (_, ReportSummary { failed: 1.., .. }) => ReportStatus::Fail,
         (_, ReportSummary { errors: 1.., .. }) => ReportStatus::Error,
-        // A plan of which nothing was looked at has proved nothing.
+        // A plan of which nothing was checked has proved nothing.
         (_, ReportSummary { passed: 0, .. }) => ReportStatus::AutoPass,
         _ => ReportStatus::Pass,
     };
 }
 
 impl Run {
-    /// What the baseline said of the step at a place of the plan.
+    /// The baseline's report of the step at an index of the plan.
     pub fn baseline_of(&self, index: usize, kind: StepKind, target: &str) -> Option<&CheckReport> {
         let before = self.baseline.as_ref()?.checks.get(index)?;
         (before.kind == kind && before.target == target).then_some(before)
     }
 
-    /// Whether that step passed before the agent began, where it can be looked at again on the tree
-    /// of that time: for telling a new flake from an old one.
+    /// Whether that step passed before the agent began, if it can run again on that tree: distinguishes a new flake
+    /// from an old one.
     pub fn baseline_passed(&self, index: usize, kind: StepKind, target: &str) -> Option<bool> {
         let before = self.baseline_of(index, kind, target)?;
         let judged = before.status == CheckStatus::Pass || before.status.is_failure();

@@ -1,9 +1,9 @@
-//! Caps on cost, tokens and time, held against what was spent and what an attempt may cost.
+//! Limits on cost, tokens and time, compared with what was spent and what an attempt may cost.
 
 use super::state::Run;
 use crate::model::{Cost, MicroUsd, Usage};
 
-/// What a session may still use; nothing said of what has no cap.
+/// The remaining budget of a session; `None` for what is not limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RemainingBudget {
     /// Money.
@@ -26,7 +26,7 @@ impl RemainingBudget {
         }
     }
 
-    /// After work that cost so much, as far as that is known, and took so long.
+    /// Subtracts spent cost (as far as it is known), tokens and time.
     #[must_use]
     pub fn subtract_spent(self, cost: Cost, usage: Usage, worked_ms: u64) -> Self {
         let less = |left: u64, spent: u64| left.saturating_sub(spent);
@@ -40,7 +40,7 @@ impl RemainingBudget {
     }
 }
 
-/// What is left of the run's caps; for the session of an attempt its own caps hold besides.
+/// The rest of the run's budget; an attempt's session also has limits of its own.
 pub(super) fn remaining_budget(run: &Run, for_attempt: bool) -> RemainingBudget {
     let budget = &run.spec.budget;
     let own = |cap: Option<u64>| cap.filter(|_| for_attempt);
@@ -59,7 +59,7 @@ pub(super) fn remaining_budget(run: &Run, for_attempt: bool) -> RemainingBudget 
     }
 }
 
-/// Which cap is used up, if one is.
+/// The limit that is exhausted, if any.
 pub(super) fn exhausted_cap(run: &Run) -> Option<String> {
     let budget = &run.spec.budget;
     let (cost, tokens, wall) = (run.cost().at_least(), run.usage().total(), run.active_ms());
@@ -81,8 +81,8 @@ pub(super) fn exhausted_cap(run: &Run) -> Option<String> {
     ))
 }
 
-/// Why no further attempt fits the budget, if none does: a cap is used up, or what was spent plus the dearest
-/// attempt so far would exceed it.
+/// Why no further attempt fits the budget: a limit is exhausted, or the spent amount plus the most expensive attempt so
+/// far would exceed it.
 pub(super) fn budget_exceeded_reason(run: &Run) -> Option<String> {
     let budget = &run.spec.budget;
     if let Some(cap) = budget.cost_micro_usd {

@@ -1,5 +1,4 @@
-//! Policy: the one transition table. A pair of state and input that is not in it is an error, and
-//! then nothing is appended.
+//! Policy: the transition table. A pair of state and input that is not in it is an error, and nothing is appended.
 
 use super::event_batch::EventBatch;
 use super::input::{IllegalInputError, Input};
@@ -10,7 +9,7 @@ use crate::model::{
     TreeId,
 };
 
-/// Says what is appended to the journal, given what is known and what was just observed.
+/// Decides which events are appended to the journal, from the state and the new input.
 pub fn decide(state: &JournalState, input: Input) -> Result<Vec<Event>, IllegalInputError> {
     if !state.unknown.is_empty() {
         return Err(IllegalInputError::UnknownEvents(state.unknown.join(", ")));
@@ -130,7 +129,7 @@ fn transition(run: &Run, input: Input, draft: &mut EventBatch) -> Result<(), Ill
             })?;
             transitions::after_failure(effect, error, draft);
         }
-        // Where a person has to decide, nothing runs that could be suspended or resumed.
+        // While a person has to decide, nothing runs that could be suspended or resumed.
         (
             Running,
             Phase::AwaitingReview,
@@ -192,7 +191,7 @@ fn pending_as(
     input: &'static str,
 ) -> Result<(), IllegalInputError> {
     let pending = run.effect(effect).filter(|it| it.kind == *kind);
-    // Invariant: nothing that costs money ends without having been started durably.
+    // Invariant: nothing that costs money ends without a durable start event.
     let started =
         pending.filter(|it| it.started || it.kind.retry_policy() == RetryPolicy::Idempotent);
     started
@@ -224,7 +223,7 @@ fn pending_restore(run: &Run, effect: EffectId) -> Result<TreeId, IllegalInputEr
 pub(crate) const UNCHANGED_REASON: &str = "the agent changed no files";
 
 impl Run {
-    /// The outcome and the reason as one pair, for whoever stops here.
+    /// The outcome and its reason, if the run stops here.
     pub fn conclusion(&self) -> (Outcome, String) {
         let outcome = self.outcome();
         let reason = match (&self.conclusion, &self.review) {
@@ -238,7 +237,7 @@ impl Run {
         (outcome, reason)
     }
 
-    /// Why no files are changed, where none are.
+    /// Explains why no files are changed.
     pub(crate) fn describe_unchanged(&self) -> &'static str {
         let last = self.verified_attempts().next_back();
         let mut guards = last.iter().filter_map(|(_, report)| report.guard.as_ref());

@@ -1,6 +1,6 @@
-//! A decision being drawn up: events, and the run as it will be once they are appended.
+//! A decision in progress: events, and the run after appending them.
 //!
-//! Policy is written against the run *after* what was observed, so every rule reads one state.
+//! Policy is written against the run *after* the input, so every rule reads one state.
 
 use super::evolve::fold;
 use super::state::Run;
@@ -22,7 +22,7 @@ impl EventBatch {
         }
     }
 
-    /// The run as it will be.
+    /// The run after the events.
     pub(super) fn run(&self) -> &Run {
         &self.run
     }
@@ -41,12 +41,12 @@ impl EventBatch {
         self.events.push(envelope.event);
     }
 
-    /// Asks for something to be done.
+    /// Requests an effect.
     pub(super) fn request(&mut self, effect: EffectKind) {
         self.push(Event::EffectRequested { effect });
     }
 
-    /// What is to be appended.
+    /// The events to append.
     pub(super) fn into_events(self) -> Vec<Event> {
         self.events
     }

@@ -1,5 +1,4 @@
-//! History: one event folded into the state. Total, and without policy: whatever the journal says
-//! happened, happened.
+//! History: folds one event into the state. Total, and without policy: the journal is authoritative.
 
 use std::sync::Arc;
 
@@ -55,7 +54,7 @@ fn create_run(envelope: &Envelope, spec: &RunSpec) -> Run {
     }
 }
 
-/// Remembers a tree that nobody would otherwise know of.
+/// Records a tree that nothing else refers to.
 fn record_backup_tree(run: &mut Run, tree: Option<&TreeId>) {
     let of_attempts = run.attempts.iter().filter_map(|it| it.tree.as_ref());
     let mut known = of_attempts.chain(&run.start_tree).chain(&run.backup_trees);
@@ -68,7 +67,7 @@ fn record_backup_tree(run: &mut Run, tree: Option<&TreeId>) {
 pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
     run.updated_at = envelope.at;
     match &envelope.event {
-        // A plan's journal is another one than a run's.
+        // A plan's journal is separate from a run's.
         Event::RunCreated { .. }
         | Event::PlanCreated { .. }
         | Event::SubtaskBegan { .. }
@@ -76,7 +75,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         | Event::SubtaskChosen { .. }
         | Event::Unknown { .. } => {}
         Event::EffectRequested { effect } => {
-            // What puts the workspace right goes before what waits for that.
+            // Restoring the workspace comes before the effects that wait for it.
             let first = matches!(
                 effect,
                 EffectKind::Snapshot { .. } | EffectKind::Restore { .. }
@@ -152,7 +151,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         Event::Reported { effect, report } => {
             end_effect(run, *effect);
             if let Some(attempt) = run.attempts.last_mut() {
-                // What was judged is what the attempt came to, once the guard had put back its own.
+                // The judged tree is the attempt's result, after the guard reverted protected files.
                 if let Some(tree) = &report.tree {
                     attempt.tree = Some(tree.clone());
                     run.current_tree = Some(tree.clone());
@@ -177,7 +176,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         Event::Suspended => run.control = RunControl::Suspended,
         Event::Resumed { .. } => {
             discard_lost_judgements(run);
-            // Invariant: a cancellation, once asked for, is never forgotten.
+            // Invariant: a cancellation request is never lost.
             if run.control != RunControl::Cancelling {
                 run.control = RunControl::Running;
             }
@@ -253,7 +252,7 @@ fn apply_snapshot(
     run.current_tree = Some(tree.clone());
 }
 
-/// A judgement that was begun and has not ended when a run is taken up again is begun anew.
+/// Discards judgements that had begun but not ended when a run is resumed, so that they start again.
 fn discard_lost_judgements(run: &mut Run) {
     let lost = |pending: &&mut PendingEffect| {
         pending.started && pending.kind.retry_policy() == RetryPolicy::Billable
@@ -265,11 +264,11 @@ fn discard_lost_judgements(run: &mut Run) {
 }
 
 fn close_attempt(run: &mut Run, closing: AttemptEnd) {
-    // Invariant: a stop that a person asked for is no crash, and never uses up the run's patience.
+    // Invariant: a stop that a person requested is not a crash, and does not count against the limit of crashes.
     if closing == AttemptEnd::Interrupted && run.control == RunControl::Running {
         run.crashes += 1;
     }
-    // An attempt that is closed has nothing left to do.
+    // A closed attempt has nothing left to do.
     run.pending.retain(|pending| {
         !matches!(
             pending.kind,

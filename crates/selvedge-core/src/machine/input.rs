@@ -1,105 +1,105 @@
-//! What the driver may tell the machine, and what it answers when that cannot be.
+//! Inputs of the state machine, and the errors for inputs that are not allowed.
 
 use crate::model::{
     Baseline, EffectId, ExcludedContent, GateReport, Report, ReviewTarget, RunId, RunSpec,
     SessionOutcome, StaleReviewError, ToolFolderChanges, TreeId,
 };
 
-/// Something that was observed, or asked for.
+/// An observation or a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
-    /// A run is to be made.
+    /// Create a run.
     Create {
-        /// Everything that it depends on.
+        /// Its specification.
         spec: Box<RunSpec>,
     },
-    /// A once-only effect is about to be carried out.
+    /// An at-most-once effect is about to start.
     Start {
-        /// Which.
+        /// The effect.
         effect: EffectId,
     },
-    /// A tree was kept.
+    /// A snapshot was taken.
     Snapshotted {
         /// The effect that this answers.
         effect: EffectId,
-        /// Its name.
+        /// The tree's id.
         tree: TreeId,
         /// Files that the snapshot's rules left out.
         left_out: u64,
-        /// At the start of a run: what is too large to be kept.
+        /// At the start of a run: content that is too large for snapshots.
         unkept: Option<Box<ExcludedContent>>,
-        /// After a session: what is not as it was in folders of installed tools.
+        /// After a session: changes in tool folders.
         changed_tools: Option<Box<ToolFolderChanges>>,
     },
-    /// The workspace is equal to a kept tree.
+    /// The workspace was restored to a snapshot.
     Restored {
         /// The effect that this answers.
         effect: EffectId,
-        /// What stood there before.
+        /// The snapshot of the previous content.
         replaced: Option<TreeId>,
     },
-    /// The checks have spoken of the tree that the run begins from.
+    /// The baseline is complete.
     BaselineTaken {
         /// The effect that this answers.
         effect: EffectId,
-        /// What they said.
+        /// The baseline.
         baseline: Box<Baseline>,
     },
-    /// The agent's session is over.
+    /// The agent's session ended.
     SessionEnded {
         /// The effect that this answers.
         effect: EffectId,
-        /// Its account.
+        /// Its outcome.
         outcome: Box<SessionOutcome>,
     },
-    /// The checks have spoken.
+    /// The verification is complete.
     Verified {
         /// The effect that this answers.
         effect: EffectId,
-        /// All that they found.
+        /// Its report.
         report: Box<Report>,
     },
-    /// A tier above the checks has spoken.
+    /// A tier above the checks is complete.
     Judged {
         /// The effect that this answers.
         effect: EffectId,
-        /// What it said.
+        /// Its report.
         gate: Box<GateReport>,
     },
-    /// An effect could not be carried out: infrastructure.
+    /// An effect could not be carried out: an infrastructure failure.
     Failed {
         /// The effect that this answers.
         effect: EffectId,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// Stop for now.
+    /// Pause the run.
     Suspend {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Stop for good.
+    /// Cancel the run.
     Cancel {
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Nothing runs any more: a stop that was asked for can take place.
+    /// Nothing is running anymore: a requested stop can take effect.
     Settled,
-    /// Take the run up again. The driver has proved that nothing of the old process tree lives.
+    /// Resume the run. The driver has verified that no process of the old process tree is alive.
     Resume,
     /// A person decided.
     Review {
-        /// The work that they looked at, as far as they named it.
+        /// The reviewed work, as far as the reviewer named it.
         named: ReviewTarget,
         /// Whether the work is accepted.
         accepted: bool,
         /// Whether a rejection starts another attempt.
         retry: bool,
-        /// Who.
+        /// The reviewer.
         by: String,
         /// The name that the request gave; not verified.
         stated_by: Option<String>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -126,56 +126,56 @@ impl Input {
     }
 }
 
-/// An input that the state of the run does not allow. Nothing is appended.
+/// An input that the run's state does not allow. Nothing is appended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IllegalInputError {
     /// There is no run yet.
     #[error("`{0}` before the run was created")]
     NoRun(&'static str),
-    /// There is one already.
+    /// There already is a run.
     #[error("the run exists already")]
     AlreadyExists,
-    /// It is over.
+    /// The run has ended.
     #[error("run {} is finished", .run_id.short())]
     Finished {
-        /// Which.
+        /// The run.
         run_id: RunId,
-        /// What was said.
+        /// The input.
         input: &'static str,
     },
     /// The effect is not pending, or is of another kind.
     #[error("`{input}` answers effect {effect}, which is not pending as such", effect = .effect.0)]
     NotPending {
-        /// What was said.
+        /// The input.
         input: &'static str,
-        /// Of which effect.
+        /// The effect.
         effect: EffectId,
     },
-    /// It does not fit where the run stands.
+    /// The input is not allowed in the run's phase.
     #[error("`{input}` does not fit a run that is {phase}")]
     WrongPhase {
-        /// What was said.
+        /// The input.
         input: &'static str,
-        /// Where the run stands.
+        /// The phase.
         phase: String,
     },
     /// A report of another attempt.
     #[error("the report is of attempt {got}, the open attempt is {open}")]
     OtherAttempt {
-        /// The report's.
+        /// The report's attempt number.
         got: u32,
-        /// The open one's.
+        /// The open attempt's number.
         open: u32,
     },
-    /// No attempt is left for a rejected review.
+    /// No attempt is left after a rejected review.
     #[error("no attempt is left: {used} of {max} are used up")]
     NoAttemptLeft {
-        /// Charged so far.
+        /// Attempts used so far.
         used: u32,
-        /// Allowed.
+        /// Attempts allowed.
         max: u32,
     },
-    /// Other work is awaiting review than the reviewer named.
+    /// Different work awaits review than the reviewer named.
     #[error(transparent)]
     StaleReview(#[from] StaleReviewError),
     /// The journal holds events of a later release.

@@ -1,4 +1,4 @@
-//! What is known to fail, and excused.
+//! Known failures, which are excused.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::test_regression;
 use crate::format::counted;
 use crate::model::{CheckReport, CheckStatus, KnownFailures};
 
-/// The listed failures of a check whose test, or whose place, is in one of these files: not excused.
+/// The known failures of a check whose test or location is in one of these files: they are not excused.
 pub fn find_touched(known: &KnownFailures, changed: &[String], check: &CheckReport) -> Vec<String> {
     if !check.status.is_failure() || known.ids().is_empty() {
         return Vec::new();
@@ -30,7 +30,7 @@ pub fn find_touched(known: &KnownFailures, changed: &[String], check: &CheckRepo
     is_touched.then(|| label.to_owned()).into_iter().collect()
 }
 
-/// Lists the known failures of a check, and passes it if it fails by nothing else.
+/// Lists the known failures of a check, and lets it pass if it has no other failures.
 pub fn excuse_known_failures(
     known: &KnownFailures,
     before: Option<&CheckReport>,
@@ -93,15 +93,15 @@ fn has_same_message(one: &Failure, other: &Failure) -> bool {
         == (&other.id, &other.file, &other.code, &other.summary)
 }
 
-/// The tests that failed, where the check names all of them.
+/// The failed tests, if the check names all of them.
 fn failed_ids(check: &CheckReport) -> Option<BTreeSet<String>> {
     let tests = check.tests.as_ref()?;
     (tests.failed > 0 && tests.names_failed())
         .then(|| test_regression::ids(&tests.failed_ids).collect())
 }
 
-/// Whether an id or a path says that it is in a file: `tests/a.py::test`, `./tests/a.py`, `tests.a.Test.test` and
-/// `a::tests::test` are in `tests/a.py`, `a.rs` and the like.
+/// Whether an id or a path refers to a file: `tests/a.py::test`, `./tests/a.py`, `tests.a.Test.test` and
+/// `a::tests::test` refer to `tests/a.py`, `a.rs` and the like.
 fn names_file(place: &str, path: &str) -> bool {
     let place = place.strip_prefix("./").unwrap_or(place);
     let follows =

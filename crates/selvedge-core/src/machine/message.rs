@@ -1,4 +1,4 @@
-//! The kind of a failure: what its message says, without values that change from run to run.
+//! The kind of a failure: its message without values that change between runs.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,13 @@ use selvedge_digest::Failure;
 use super::test_regression::stable_id;
 use crate::model::CheckReport;
 
-/// Whether a test that failed before fails now in the same way. Where no message is known of one of the runs,
-/// nothing says otherwise.
+/// Whether a test that failed before fails now in the same way. True if the message of one of the runs is unknown.
 pub(crate) fn fails_alike(before: &CheckReport, now: &CheckReport, id: &str) -> bool {
     let (then, now) = (kinds_of(before, id), kinds_of(now, id));
     then.is_empty() || now.is_subset(&then)
 }
 
-/// Whether a record is about a test, whose id may be told with or without what goes before its name.
+/// Whether a failure belongs to a test, whose id may lack the prefix of its name.
 pub(crate) fn is_about(failure: &Failure, id: &str) -> bool {
     let ends = |long: &str, short: &str| {
         let before = long
@@ -37,7 +36,8 @@ fn kinds_of(check: &CheckReport, id: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// All assertions are of one kind, whatever they compare; an error is known by its name and text, without numbers.
+/// All assertion failures are of one kind, whatever they compare; other errors are identified by name and text, without
+/// numbers.
 pub(crate) fn message_kind(failure: &Failure) -> String {
     let summary = failure.summary.trim();
     let first_word: String = summary
@@ -58,7 +58,7 @@ pub(crate) fn message_kind(failure: &Failure) -> String {
     without_numbers(summary)
 }
 
-/// A text with `#` in place of everything that begins with a digit.
+/// The text with `#` in place of everything that begins with a digit.
 pub(super) fn without_numbers(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut in_number = false;

@@ -1,11 +1,11 @@
 //! The loop as a state machine: two pure, total functions.
 //!
-//! [`decide`] is policy: from what is known and what was just observed, it says what is appended to
-//! the journal. [`evolve`] is history: it folds one appended event into the state. Replaying a
-//! journal only evolves, so a later change of policy never rewrites an old verdict.
+//! [`decide`] is policy: it decides, from the state and a new input, which events are appended to the journal.
+//! [`evolve`] is history: it folds one appended event into the state. Replaying a journal only evolves, so a later
+//! change of policy never changes an old verdict.
 //!
-//! Effects are data: [`Run::pending`] says what is to be done, the driver in `selvedge-engine` does
-//! it and answers with an [`Input`]. Nothing in here reads a clock or makes an id.
+//! Effects are data: [`Run::pending`] lists them, the driver in `selvedge-engine` carries them out and answers each
+//! with an [`Input`]. This module does not read a clock or create ids.
 
 mod baseline_comparison;
 mod budget;

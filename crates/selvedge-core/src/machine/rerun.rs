@@ -1,4 +1,4 @@
-//! Which failures are worth a run again, and what a run of the failed tests alone shows.
+//! Decides which failures are worth a rerun, and what a run of only the failed tests shows.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use super::message::{fails_alike, without_numbers};
 use super::test_regression::{self, stable_id};
 use crate::model::{CheckReport, CheckStatus};
 
-/// Whether a check fails as it did before the work began, and says so in the same way: that is no flake. A check
-/// that prints nothing says nothing.
+/// Whether a check fails as it did before the work began, with the same messages: it is then not flaky. A check without
+/// output does not count.
 pub fn is_old_failure(before: &CheckReport, check: &CheckReport) -> bool {
     let says_the_same = || {
         let output = without_numbers(check.output.trim());
@@ -37,8 +37,8 @@ pub fn new_failures(before: Option<&CheckReport>, check: &CheckReport) -> Vec<St
     ids.filter(|id| !is_old(&stable_id(id))).cloned().collect()
 }
 
-/// Whether a run of these tests alone shows that the check fails again: one of them fails in the same way. Anything
-/// else, even a pass, may be due to the selection.
+/// Whether a run of only these tests shows that the check fails again: one of them fails in the same way. Any other
+/// result, even a pass, may be caused by the selection.
 pub fn fails_again(check: &CheckReport, again: &CheckReport, tests: &[String]) -> bool {
     let Some(found) = &again.tests else {
         return false;

@@ -1,11 +1,11 @@
-//! The result object, folded from a run's state.
+//! The result object, built from a run's state.
 
 use super::state::Run;
 use crate::crossing::ExpectedChanges;
 use crate::model::{Cost, CostSource, MicroUsd, Outcome, ReportStatus, RunResult};
 
 impl Run {
-    /// One object that says how the run ended, or stands.
+    /// Summarizes the run's outcome or current state.
     pub fn result(&self) -> RunResult {
         let (outcome, reason) = self.conclusion();
         let history: Vec<_> = self
@@ -46,7 +46,7 @@ impl Run {
         }
     }
 
-    /// Names files that were deleted and that nothing can restore.
+    /// Names deleted files that cannot be restored.
     pub fn deletion_warning(&self) -> Option<String> {
         let deleted = self.deleted_excluded()?.describe();
         Some(format!(
@@ -54,7 +54,7 @@ impl Run {
         ))
     }
 
-    /// What could not be done or known, for whoever reads the result.
+    /// Warnings about missing or incomplete results.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         warnings.extend(self.deletion_warning());
@@ -91,8 +91,8 @@ impl Run {
         warnings
     }
 
-    /// Names declared changes of tests that work with passing checks does not have. Subtasks share what the whole plan
-    /// declares.
+    /// Names declared test changes that work with passing checks does not contain. Subtasks share the declaration of
+    /// the whole plan.
     fn unmatched_expectations(&self) -> Option<String> {
         let (_, report) = self.verified_attempts().next_back()?;
         let has_passed = report.status == ReportStatus::Pass;

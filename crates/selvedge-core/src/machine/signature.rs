@@ -1,5 +1,4 @@
-//! Whether two reports say the same: by what fails, never by where a line number moved to or how
-//! long it took.
+//! Compares two reports by what fails, ignoring changed line numbers and durations.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,7 +8,7 @@ use super::state::{Attempt, Run};
 use crate::model::{CheckReport, Report, StepKind};
 use selvedge_digest::Failure;
 
-/// One thing that fails, without what changes from run to run.
+/// One failure, without what changes between runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Symptom<'a> {
     check: (&'static str, &'a str),
@@ -19,19 +18,20 @@ struct Symptom<'a> {
     summary: Cow<'a, str>,
 }
 
-/// The failing set of a report.
+/// The set of failures of a report.
 fn signature(report: &Report) -> BTreeSet<Symptom<'_>> {
     let failing = report
         .checks
         .iter()
         .filter(|check| check.status.is_failure());
-    // A test is known by its id, whatever it says this time.
+    // A test is identified by its id, whatever its message.
     failing
         .flat_map(|check| symptoms(check, |_| Cow::Borrowed("")))
         .collect()
 }
 
-/// What fails in one check: that it does, and each record of it. `of_test` is what a record of a test says.
+/// The failures of one check: the check itself, and each of its records. `of_test` gives the message of a test's
+/// record.
 fn symptoms<'a>(
     check: &'a CheckReport,
     of_test: impl Fn(&'a Failure) -> Cow<'a, str> + 'a,
@@ -57,15 +57,15 @@ fn symptoms<'a>(
     std::iter::once(bare).chain(records)
 }
 
-/// Whether a check fails by nothing that did not fail before, each test with the same kind of message.
+/// Whether all failures of a check also occurred before, each test with the same kind of message.
 pub(crate) fn is_within(check: &CheckReport, before: &CheckReport) -> bool {
     let kind = |failure: &Failure| Cow::Owned(message_kind(failure));
     let then: BTreeSet<Symptom<'_>> = symptoms(before, kind).collect();
     symptoms(check, kind).all(|symptom| then.contains(&symptom))
 }
 
-/// Whether the last two reports show the same failures on the same tree. Without snapshots the
-/// trees are not known, and nothing is called stuck; nor is work that somebody else takes over.
+/// Whether the last two reports show the same failures on the same tree. Always false without snapshots, as the trees
+/// are unknown, and when a different agent takes over.
 pub(super) fn is_stuck(run: &Run) -> bool {
     let mut latest = run.verified_attempts().rev();
     let (Some((one, last)), Some((two, before))) = (latest.next(), latest.next()) else {
@@ -77,8 +77,7 @@ pub(super) fn is_stuck(run: &Run) -> bool {
     is_same && !passes_on && signature(last) == signature(before)
 }
 
-/// The latest earlier attempt after which exactly the same failed as now, with other failures in
-/// between: the work goes in a circle.
+/// The latest earlier attempt with exactly the same failures as now and other failures in between: the work oscillates.
 pub(crate) fn oscillates_with(run: &Run) -> Option<&Attempt> {
     let mut latest = run.verified_attempts().rev();
     let (_, last) = latest.next()?;

@@ -1,4 +1,4 @@
-//! What is known of a run: nothing but the fold of its events.
+//! The state of a run: the fold of its events and nothing else.
 
 use super::budget::{self, RemainingBudget};
 use std::sync::Arc;
@@ -10,112 +10,112 @@ use crate::model::{
 };
 use crate::plan::Plan;
 
-/// The fold of a journal, from the empty one on.
+/// The fold of a journal, starting from an empty one.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JournalState {
     /// The run, once it has been created.
     pub run: Option<Run>,
-    /// The plan, if it is one: then there is no run here, but one for each subtask elsewhere.
+    /// The plan, if it is one: it has no run of its own; each subtask has one, in a separate journal.
     pub plan: Option<Plan>,
-    /// Sequence number of the last event; 0 for none.
+    /// Sequence number of the last event; 0 if there is none.
     pub seq: u64,
-    /// Types of events that this program does not know. A run that has any can be shown, not resumed.
+    /// Types of events that this version does not know. A run with any of them can be shown, but not resumed.
     pub unknown: Vec<String>,
 }
 
 /// One task carried through to one outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its name.
+    /// Its id.
     pub run_id: RunId,
-    /// Everything that it depends on, frozen.
+    /// Its immutable specification.
     pub spec: Arc<RunSpec>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When the last event was appended.
     pub updated_at: Timestamp,
-    /// What is to be done in the world.
+    /// Effects that have not ended.
     pub pending: Vec<PendingEffect>,
     /// All attempts, in order; the last may be open.
     pub attempts: Vec<Attempt>,
-    /// Whether somebody asked it to stop.
+    /// Whether a stop was requested.
     pub control: RunControl,
-    /// The tree that it began from.
+    /// The tree from which it began.
     pub start_tree: Option<TreeId>,
-    /// What is too large for that tree.
+    /// Content that is too large for that tree.
     pub excluded: Option<Box<ExcludedContent>>,
-    /// How the checks stood before the agent began.
+    /// The results of the checks before the agent began.
     pub baseline: Option<Arc<Baseline>>,
-    /// The tree that stands in the workspace, as far as is known.
+    /// The tree in the workspace, as far as is known.
     pub current_tree: Option<TreeId>,
-    /// Trees that stood in the workspace, were put aside, and are no attempt's: what a session that
-    /// was cut off had done, or a person meanwhile.
+    /// Backups of the workspace that do not belong to an attempt: the work of an interrupted session, or a person's
+    /// changes in the meantime.
     pub backup_trees: Vec<TreeId>,
-    /// Attempts that a crash cut off.
+    /// Number of attempts that were interrupted by a crash.
     pub crashes: u32,
-    /// Verification runs of the open attempt that could not be carried out.
+    /// Verifications of the open attempt that could not be carried out.
     pub verification_retries: u32,
-    /// Judgements that were cut off, and whose cost is not known.
+    /// Number of judgements that were interrupted, whose cost is unknown.
     pub lost_judgements: u32,
-    /// Why a person has to decide, while one has to.
+    /// Why a person has to decide, while the run awaits review.
     pub review: Option<String>,
-    /// A person's last decision, until another attempt begins.
+    /// The last review, until another attempt begins.
     pub reviewed: Option<ReviewRecord>,
-    /// A reviewer's reason, for the next correction.
+    /// A reviewer's reason, for the next corrective prompt.
     pub feedback: Option<String>,
-    /// How it will end, once that is decided.
+    /// How it will end, once decided.
     pub conclusion: Option<Conclusion>,
-    /// Whether it is over.
+    /// Whether it has ended.
     pub finished: bool,
 }
 
 /// An effect that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingEffect {
-    /// Its name.
+    /// Its id.
     pub id: EffectId,
-    /// What is to be done.
+    /// The action.
     pub kind: EffectKind,
-    /// Whether a once-only effect was started. Started and not ended after a crash means
-    /// interrupted: it is never silently repeated.
+    /// Whether an at-most-once effect was started. If it had not ended at a crash, it counts as interrupted: it is
+    /// never silently repeated.
     pub started: bool,
 }
 
-/// One agent session, then one verification run.
+/// One agent session, then one verification.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
     /// 1, 2, 3 …
     pub run_number: u32,
-    /// Which verification retry it is; 0 for the first try.
+    /// Number of the verification retry; 0 for the first attempt.
     pub retry: u32,
-    /// What the agent was told.
+    /// The prompt of the agent.
     pub prompt: Prompt,
-    /// The tree that it began from.
+    /// The tree from which it began.
     pub from_tree: Option<TreeId>,
-    /// The tree that it left behind.
+    /// The tree after it.
     pub tree: Option<TreeId>,
-    /// What it left in folders of installed tools that is not as it was before the run.
+    /// Its changes in tool folders, compared with the start of the run.
     pub changed_tools: Option<ToolFolderChanges>,
     /// When it began.
     pub began_at: Timestamp,
-    /// The session's account.
+    /// The session's outcome.
     pub session: Option<SessionOutcome>,
-    /// What the checks found.
+    /// The report of the checks.
     pub report: Option<Report>,
-    /// How it was closed.
+    /// How it ended.
     pub end: Option<AttemptEnd>,
 }
 
-/// Whether somebody asked the run to stop.
+/// Whether the run was asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunControl {
-    /// It goes on.
+    /// It continues.
     Running,
-    /// It stops for now, as soon as nothing runs any more.
+    /// It pauses as soon as nothing is running anymore.
     Suspending,
-    /// It stands still and can be resumed.
+    /// It is paused and can be resumed.
     Suspended,
-    /// It stops for good, as soon as nothing runs any more.
+    /// It ends as soon as nothing is running anymore.
     Cancelling,
 }
 
@@ -124,41 +124,41 @@ pub enum RunControl {
 pub struct Conclusion {
     /// The outcome.
     pub outcome: Outcome,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
-    /// The attempt whose tree was chosen to stay.
+    /// The attempt whose tree was selected to remain.
     pub final_attempt: Option<u32>,
 }
 
-/// Where a run stands. Derived from what is pending, never stored.
+/// The phase of a run. Derived from pending effects, never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// The starting tree is being kept.
+    /// The snapshot of the start is taken.
     Preparing,
-    /// The checks are at work on the starting tree.
+    /// The checks are running on the starting tree.
     Baseline,
-    /// The agent is at work.
+    /// The agent is running.
     Executing(u32),
-    /// The attempt's tree is being kept.
+    /// The snapshot of the attempt is taken.
     Sealing,
-    /// The checks are at work.
+    /// The checks are running.
     Verifying(u32),
-    /// A tier above the checks is asked.
+    /// A tier above the checks is running.
     Judging(u32),
-    /// The tree for the next attempt is being put in place.
+    /// The tree for the next attempt is being restored.
     Restoring,
-    /// The tree that stays is being put in place.
+    /// The final tree is being restored.
     Delivering,
     /// A person has to decide.
     AwaitingReview,
-    /// Between two attempts with nothing to do: only while suspended or stopping.
+    /// Between two attempts without a pending effect: only while suspended or stopping.
     Between,
-    /// Over.
+    /// The run has ended.
     Finished,
 }
 
 impl Run {
-    /// Where it stands.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         if self.finished {
             return Phase::Finished;
@@ -188,14 +188,14 @@ impl Run {
         }
     }
 
-    /// The attempt whose tree stands in the workspace; the last one that has a tree where that is none's.
+    /// The attempt whose tree is in the workspace; if there is none, the last one that has a tree.
     pub fn current_attempt(&self) -> Option<&Attempt> {
         let sealed = || self.attempts.iter().rev().filter(|it| it.tree.is_some());
         let standing = sealed().find(|it| it.tree == self.current_tree);
         standing.or_else(|| sealed().next())
     }
 
-    /// The work that a person has to decide on, while one has to: the last attempt that was verified.
+    /// The work that awaits review: the last verified attempt. `None` if no review is pending.
     pub fn review_target(&self) -> Option<ReviewTarget> {
         self.review.as_ref()?;
         let (attempt, _) = self.verified_attempts().next_back()?;
@@ -205,7 +205,7 @@ impl Run {
         })
     }
 
-    /// How it ended, or stands when its program stops here.
+    /// Its outcome, or the outcome if its program stopped now.
     pub fn outcome(&self) -> Outcome {
         match (&self.conclusion, self.finished) {
             (Some(decided), true) => decided.outcome,
@@ -214,9 +214,8 @@ impl Run {
         }
     }
 
-    /// Whether the agent changed no files: the tree that was verified last is the one that the run began from,
-    /// and nothing is gone that no tree holds. `None` where that is not known, and for shell tasks, which are
-    /// not expected to change files.
+    /// Whether the agent changed no files: the last verified tree is the one from which the run began, and no excluded
+    /// content was deleted. `None` if that is unknown, and for shell tasks, which are not expected to change files.
     pub fn is_unchanged(&self) -> Option<bool> {
         if self
             .spec
@@ -231,31 +230,31 @@ impl Run {
         Some(start == tree && is_same_beside)
     }
 
-    /// Whether no work was done at all. A later subtask of a plan may find that its work was done by those before it.
+    /// Whether no work was done at all. Later subtasks of a plan are exempt: earlier ones may have done their work.
     pub(crate) fn has_no_work(&self) -> bool {
         let base = self.spec.test_base.as_ref();
         self.is_unchanged() == Some(true)
             && base.is_none_or(|it| Some(it) == self.start_tree.as_ref())
     }
 
-    /// What no tree holds and is gone since the run began, as of the last session.
+    /// Content excluded from snapshots that was deleted since the run began, as of the last session.
     pub fn deleted_excluded(&self) -> Option<&ExcludedContent> {
         self.sessions().next_back()?.deleted_unkept.as_deref()
     }
 
-    /// The attempt that has begun and is not closed.
+    /// The attempt that has begun and not ended.
     pub fn open_attempt(&self) -> Option<&Attempt> {
         self.attempts.last().filter(|attempt| attempt.end.is_none())
     }
 
-    /// The attempt of that number.
+    /// The attempt with this number.
     pub fn attempt(&self, run_number: u32) -> Option<&Attempt> {
         self.attempts
             .iter()
             .find(|attempt| attempt.run_number == run_number)
     }
 
-    /// Attempts that were verified, in order: the only ones that are charged.
+    /// Verified attempts, in order: only these count against the retry limit.
     pub fn verified_attempts(&self) -> impl DoubleEndedIterator<Item = (&Attempt, &Report)> {
         self.attempts
             .iter()
@@ -263,13 +262,13 @@ impl Run {
             .filter_map(|attempt| attempt.report.as_ref().map(|report| (attempt, report)))
     }
 
-    /// How many attempts were charged.
+    /// Number of attempts that count against the retry limit.
     pub fn used_attempts(&self) -> u32 {
         u32::try_from(self.verified_attempts().count()).unwrap_or(u32::MAX)
     }
 
-    /// What all sessions and judgements together cost, interrupted ones included. One that was cut
-    /// off before it could tell makes the sum `unknown`: at least so much.
+    /// The cost of all sessions and judgements, including interrupted ones. If one was interrupted before it reported
+    /// its cost, the sum is `unknown`: a lower bound.
     pub fn cost(&self) -> Cost {
         let lost = (self.lost_judgements > 0).then_some(Cost::UNKNOWN);
         self.attempts
@@ -279,7 +278,7 @@ impl Run {
             .fold(Cost::ZERO, |sum, cost| sum + cost)
     }
 
-    /// What the dearest attempt cost, as far as is known.
+    /// The cost of the most expensive attempt, as far as is known.
     pub fn max_attempt_cost(&self) -> MicroUsd {
         self.attempts
             .iter()
@@ -288,17 +287,17 @@ impl Run {
             .unwrap_or_default()
     }
 
-    /// What the session of the next attempt may use.
+    /// The budget of the next attempt's session.
     pub fn remaining_for_attempt(&self) -> RemainingBudget {
         budget::remaining_budget(self, true)
     }
 
-    /// What a judge may use.
+    /// The budget of a judge.
     pub fn remaining_budget(&self) -> RemainingBudget {
         budget::remaining_budget(self, false)
     }
 
-    /// The tokens of all sessions and judgements together.
+    /// The tokens of all sessions and judgements.
     pub fn usage(&self) -> Usage {
         let judged = self.attempts.iter().flat_map(Attempt::gates);
         self.sessions()
@@ -307,14 +306,14 @@ impl Run {
             .fold(Usage::default(), |sum, usage| sum + usage)
     }
 
-    /// Milliseconds in agents' sessions.
+    /// Total duration of agents' sessions, in milliseconds.
     pub fn execution_ms(&self) -> u64 {
         self.sessions()
             .map(|session| session.duration_ms)
             .fold(0, u64::saturating_add)
     }
 
-    /// Milliseconds in sessions, verification runs and judgements.
+    /// Total duration of sessions, verifications and judgements, in milliseconds.
     pub fn active_ms(&self) -> u64 {
         let verification = self
             .attempts
@@ -334,12 +333,12 @@ impl Run {
             .filter_map(|attempt| attempt.session.as_ref())
     }
 
-    /// The pending effect of that name.
+    /// The pending effect with this id.
     pub fn effect(&self, id: EffectId) -> Option<&PendingEffect> {
         self.pending.iter().find(|pending| pending.id == id)
     }
 
-    /// A once-only effect that was started and has not ended.
+    /// An at-most-once effect that was started and has not ended.
     pub fn started_irreversible(&self) -> Option<&PendingEffect> {
         self.pending.iter().find(|pending| {
             pending.started && pending.kind.retry_policy() == RetryPolicy::AtMostOnce
@@ -348,7 +347,7 @@ impl Run {
 }
 
 impl Attempt {
-    /// What its session and its judges cost. A session that has not ended cost an unknown amount.
+    /// The cost of its session and its judges; unknown if the session has not ended.
     pub fn cost(&self) -> Cost {
         let session = match (&self.session, self.end) {
             (Some(session), _) => session.cost,
@@ -359,7 +358,7 @@ impl Attempt {
         judged.fold(session, |sum, cost| sum + cost)
     }
 
-    /// What the tiers above the checks said of it.
+    /// The reports of the tiers above the checks.
     pub fn gates(&self) -> &[GateReport] {
         self.report.as_ref().map_or(&[], |report| &report.gates)
     }

@@ -1,11 +1,11 @@
 //! Compares the tests of a command that exited with 0 with those of the baseline.
 //!
-//! Two findings come of it. Evidence that an exit code of 0 contradicts (failed tests, a summary that is cut
-//! short) means that the check does not pass. Tests that are gone or skipped can be honest maintenance as well as
-//! a trick: the check passes, and a person decides.
+//! There are two kinds of findings. Evidence that contradicts an exit code of 0 (failed tests, a truncated summary)
+//! makes the check fail. Missing or skipped tests may be honest maintenance or a trick: the check passes, and a person
+//! decides.
 //!
-//! Names that were read from text only say which tests these are: whether there are fewer is decided by the
-//! numbers of the runner's closing line.
+//! Names that were parsed from text only identify the tests: the numbers in the runner's closing line decide whether
+//! there are fewer.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use selvedge_digest::{TestIds, TestSummary};
 
 use crate::model::Evidence;
 
-/// Ids that are named; the rest are counted.
+/// Maximum number of ids that are named; the rest are counted.
 const MAX_NAMED: usize = 20;
 
 /// How the tests of a check compare unfavourably with the baseline's.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TestRegression {
-    /// One line in Selvedge's own words, without text of a tool.
+    /// One line in Selvedge's own words, without text from a tool.
     pub(crate) reason: String,
-    /// The ids of the tests in question, as the runner writes them.
+    /// The ids of the affected tests, as the runner prints them.
     pub(crate) tests: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl From<String> for TestRegression {
     }
 }
 
-/// Finds what contradicts an exit code of 0: failed tests, or a missing closing summary.
+/// Finds evidence that contradicts an exit code of 0: failed tests, or a missing closing summary.
 pub(super) fn find_contradiction(
     before: &TestSummary,
     now: Option<&TestSummary>,
@@ -52,8 +52,8 @@ pub(super) fn find_contradiction(
     None
 }
 
-/// Finds the tests that were executed before and are gone. One that moved to another file, module or class is not
-/// gone.
+/// Finds the tests that were executed before and are missing. A test that moved to another file, module or class is not
+/// missing.
 fn missing_tests(
     before: &TestSummary,
     now: Option<&TestSummary>,
@@ -80,8 +80,7 @@ fn missing_tests(
     }
 }
 
-/// Finds the tests that were executed before and were not executed again, though they are the same: gone or
-/// skipped.
+/// Finds the tests that were executed before and, although unchanged, were not executed again: missing or skipped.
 pub(crate) fn find_unexecuted(
     before: &TestSummary,
     now: Option<&TestSummary>,
@@ -113,9 +112,8 @@ struct TestDifference {
     missing: Vec<String>,
 }
 
-/// Compares by name, where the same readers in the same mode name every test of both runs; numbers decide
-/// elsewhere. A `MachineReport` as evidence names every test that was executed: then no package is named
-/// instead of its tests.
+/// Compares by name if the same parsers in the same mode name every test of both runs; otherwise by number. A
+/// `MachineReport` as evidence names every executed test, so packages do not represent their tests.
 fn compare_ids(
     before: &TestSummary,
     now: &TestSummary,
@@ -125,14 +123,14 @@ fn compare_ids(
         return None;
     }
     if are_packages(before, now, evidence) {
-        // A package that passed must pass again. One that failed had its failed tests named, which are not
-        // named when they pass.
+        // A package that passed must pass again. A package that failed had its failed tests named, which are not named
+        // when they pass.
         let whole = before.by_package && now.by_package && now.passed_ids.is_complete();
         let [then, now_ids] = [before, now].map(|tests| ids(&tests.passed_ids).collect());
         return whole.then(|| difference(&then, &now_ids, now));
     }
     if !now.names_all() {
-        // A test that is skipped cannot be told from one that is gone.
+        // A skipped test cannot be distinguished from a missing one.
         return None;
     }
     let (mut then, now_ids) = (executed_ids(before)?, executed_ids(now)?);
@@ -140,14 +138,13 @@ fn compare_ids(
     Some(difference(&then, &now_ids, now))
 }
 
-/// Whether packages are named instead of the tests that pass in them.
+/// Whether packages are named instead of their passing tests.
 fn are_packages(before: &TestSummary, now: &TestSummary, evidence: Option<Evidence>) -> bool {
     evidence != Some(Evidence::MachineReport) && (before.by_package || now.by_package)
 }
 
-/// Where a file does not load, or what goes before a group of tests fails, the file or the group is
-/// told as one test that failed; a file without tests as one that passed. Once its tests run, they
-/// are told instead.
+/// Ignores placeholder tests: if a file does not load, or the setup of a group fails, the file or group is reported as
+/// one failed test, and a file without tests as one passed test. Once their tests run, those are reported instead.
 fn ignore_collection_placeholders(
     then: &mut BTreeSet<String>,
     before: &TestSummary,
@@ -163,7 +160,7 @@ fn ignore_collection_placeholders(
         name.contains('.') && !is_within_one
     };
     let is_told_by_parts = |id: &String| {
-        // All that begins with the id stands together.
+        // Ids with the same prefix are adjacent.
         let mut parts = now_ids
             .range(id.clone()..)
             .map_while(|it| it.strip_prefix(id.as_str()));
@@ -203,7 +200,7 @@ fn describe(tests: Vec<String>, verb: &str) -> Option<TestRegression> {
     })
 }
 
-/// The ids of all tests that ran to a result, where the runner named every one of them.
+/// The ids of all tests with a result, if the runner named every one of them.
 pub(super) fn executed_ids(tests: &TestSummary) -> Option<BTreeSet<String>> {
     let lists = [&tests.passed_ids, &tests.failed_ids];
     let every = tests.names_executed();
@@ -215,7 +212,7 @@ pub(crate) fn ids(list: &TestIds) -> impl Iterator<Item = String> + '_ {
     list.ids.iter().map(|id| stable_id(id))
 }
 
-/// A doc test's id holds the line it stands on.
+/// Removes the line number from a doc test's id.
 pub(super) fn stable_id(id: &str) -> String {
     match id.split_once(" (line ") {
         Some((name, rest)) => {
@@ -226,7 +223,7 @@ pub(super) fn stable_id(id: &str) -> String {
     }
 }
 
-/// The name of the test itself, without module, class or file: what stays when a test moves.
+/// The name of the test itself, without module, class or file, which does not change when a test moves.
 fn base_name(id: &str) -> &str {
     let name = id.split('[').next().unwrap_or(id);
     let ends = ["::", " > ", " › ", "/", "."].iter();
@@ -343,7 +340,7 @@ mod tests {
         assert_eq!(find_unexecuted(&before, Some(&mended), None), None);
         let removed = by_package(&["example.com/cart"], &[]);
         assert!(find_unexecuted(&before, Some(&removed), None).is_some());
-        // A report names every test that ran: a package that names none ran none.
+        // A report names every executed test: a package without names executed none.
         let report = Some(Evidence::MachineReport);
         let (named, silent) = (
             tests(&["TestTotal"], &[]),
@@ -395,7 +392,7 @@ mod tests {
             assert!(why.tests.is_empty(), "{why:?}");
             assert!(why.reason.contains("executed 1 tests"), "{why:?}");
         }
-        // One skipped test has no name: it may be the one that is not listed any more.
+        // One skipped test has no name: it may be the one that is no longer listed.
         let mut unnamed = read("pytest", "verbose", &["t.py::a", "t.py::c"]);
         unnamed.readers[0].names_skipped = false;
         assert_eq!(missing(&unnamed), None);

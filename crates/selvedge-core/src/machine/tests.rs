@@ -1,5 +1,4 @@
-//! Properties of the loop over random worlds: whatever agents and checks do, whenever somebody
-//! stops it or it crashes.
+//! Properties of the loop in random worlds: for any behaviour of agents and checks, and any stop or crash.
 
 pub(crate) mod simulation;
 
@@ -82,7 +81,7 @@ proptest! {
         let simulation = Simulation::play(&world);
         let run = simulation.run();
 
-        // Attempts never exceed what was allowed; crashes neither consume nor refund any.
+        // Attempts never exceed the limit; crashes neither consume nor refund any.
         prop_assert!(run.used_attempts() <= world.retries + 1);
         let crashes = run.crashes;
         prop_assert!(crashes <= super::transitions::MAX_CRASHES + 1);
@@ -94,8 +93,7 @@ proptest! {
         prop_assert_eq!(closed, run.attempts.len());
         prop_assert!(run.attempts.iter().all(|it| it.end.is_some()));
 
-        // What is spent is the sum over the sessions and judgements that were journalled, counted
-        // once each.
+        // Spending is the sum over the journalled sessions and judgements, each counted once.
         let told = simulation.journal.iter().filter_map(|it| match &it.event {
             Event::SessionEnded { outcome, .. } => Some(outcome.cost.at_least()),
             Event::GateJudged { gate, .. } => Some(gate.cost().at_least()),
@@ -112,7 +110,7 @@ proptest! {
             prop_assert!(attempt.report.is_none() || succeeded);
         }
 
-        // The same command is never tried again; verified means that the last report passed.
+        // The same command is never retried; verified means that the last report passed.
         prop_assert!(!world.shell || run.used_attempts() <= 1);
         if run.outcome() == Outcome::Verified {
             let (_, last) = run.verified_attempts().next_back().unwrap();
@@ -132,7 +130,7 @@ proptest! {
         let replayed = journal.iter().fold(JournalState::default(), evolve);
         prop_assert_eq!(&replayed, &simulation.state);
 
-        // And through the wire form, as a store keeps it.
+        // The same through the wire format, as a store keeps it.
         let read = journal.iter().map(|it| {
             serde_json::from_str::<Envelope>(&serde_json::to_string(it).unwrap()).unwrap()
         });
@@ -140,7 +138,7 @@ proptest! {
         prop_assert_eq!(reread, replayed);
     }
 
-    /// What a hub has of a journal can end between a report and what was decided from it.
+    /// A hub's copy of a journal can end between a report and the decision that follows it.
     #[test]
     fn what_follows_from_a_report_stands_when_the_journal_ends_behind_it(world in worlds()) {
         let simulation = Simulation::play(&world);

@@ -1,4 +1,4 @@
-//! What follows from what was observed: the loop's own rules, one function for each.
+//! The rules of the loop, one function for each kind of input.
 
 use super::baseline_comparison;
 use super::event_batch::EventBatch;
@@ -12,12 +12,12 @@ use crate::model::{
 };
 use crate::prompt;
 
-/// Verification runs of one attempt that may fail to be carried out, before the run ends for it.
+/// Maximum number of verifications of one attempt that could not be carried out before the run ends.
 pub(super) const MAX_VERIFICATION_RERUNS: u32 = 2;
-/// Attempts that a crash may cut off, before the run ends for it.
+/// Maximum number of attempts interrupted by a crash before the run ends.
 pub(super) const MAX_CRASHES: u32 = 2;
 
-/// The first attempt of a run without snapshots, which begins in its first transaction.
+/// The first attempt of a run without snapshots, which begins in the run's first transaction.
 pub(super) fn first_attempt(spec: &RunSpec) -> Vec<Event> {
     let prompt = prompt::first_prompt(spec);
     vec![
@@ -33,7 +33,7 @@ pub(super) fn first_attempt(spec: &RunSpec) -> Vec<Event> {
     ]
 }
 
-/// Gives out the next number and asks for its session.
+/// Assigns the next attempt number and requests the session.
 pub(super) fn begin_attempt(draft: &mut EventBatch) {
     let run = draft.run();
     let run_number = run
@@ -50,8 +50,8 @@ pub(super) fn begin_attempt(draft: &mut EventBatch) {
     draft.request(EffectKind::Execute { run_number });
 }
 
-/// Begins the first attempt, unless a check could not be run: then no verdict on any work would be possible,
-/// and no agent is paid for it.
+/// Begins the first attempt, unless a check could not be run: then no verdict would be possible, and no agent is paid
+/// for the work.
 pub(super) fn after_baseline(effect: EffectId, baseline: Box<Baseline>, draft: &mut EventBatch) {
     let broken = verdict::find_unrunnable_check(&baseline.checks);
     draft.push(Event::BaselineTaken { effect, baseline });
@@ -67,7 +67,7 @@ pub(super) fn after_baseline(effect: EffectId, baseline: Box<Baseline>, draft: &
     }
 }
 
-/// Another attempt, from the tree that the plan says.
+/// Begins another attempt, from the tree that the plan selects.
 fn start_retry(draft: &mut EventBatch) {
     let run = draft.run();
     let rollback = run.spec.between_attempts == BetweenAttempts::Rollback;
@@ -81,8 +81,8 @@ fn start_retry(draft: &mut EventBatch) {
     }
 }
 
-/// An attempt that was cut off is begun anew, under the next number, from the tree that it began
-/// from. What stands in the workspace now is kept first.
+/// Restarts an interrupted attempt under the next number, from the tree from which it began. The current content of the
+/// workspace is backed up first.
 fn restart_attempt(draft: &mut EventBatch) {
     if interrupted_base_tree(draft).is_some() {
         draft.request(EffectKind::Snapshot {
@@ -93,7 +93,7 @@ fn restart_attempt(draft: &mut EventBatch) {
     }
 }
 
-/// The tree that something still waits to be done with, if anything does.
+/// The tree that a pending effect needs, if any.
 fn pending_tree(draft: &EventBatch) -> Option<TreeId> {
     let run = draft.run();
     run.pending.iter().find_map(|pending| match pending.kind {
@@ -125,7 +125,7 @@ pub(super) fn after_snapshot(moment: SnapshotReason, draft: &mut EventBatch) {
     }
 }
 
-/// What follows once the workspace is what it should be: what waited for that, or an attempt.
+/// Continues once the workspace is in the right state: with the pending effects, or an attempt.
 pub(super) fn resume_pending(draft: &mut EventBatch) {
     if draft.run().pending.is_empty() {
         begin_attempt(draft);
@@ -198,7 +198,7 @@ pub(super) fn after_report(effect: EffectId, mut report: Box<Report>, draft: &mu
     apply_verdict(draft);
 }
 
-/// What the report says now includes what that tier said.
+/// Continues after a tier above the checks; the report now includes its result.
 pub(super) fn after_judgement(
     effect: EffectId,
     run_number: u32,
@@ -261,18 +261,18 @@ pub(super) fn after_resume(draft: &mut EventBatch) {
             return decide_outcome(Outcome::InfraFailed, reason, None, draft);
         }
     }
-    // A person may have worked on meanwhile: that is kept, and what is judged is what it was.
+    // A person may have continued to work: their changes are backed up, and the original tree is judged.
     let judged = matches!(draft.run().phase(), Phase::Baseline | Phase::Verifying(_));
     if judged && pending_tree(draft).is_some() {
         draft.request(EffectKind::Snapshot {
             moment: SnapshotReason::Backup,
         });
     }
-    // Whatever else is pending may simply be done again.
+    // All other pending effects may be repeated.
     if draft.run().pending.is_empty() {
         let last = draft.run().attempts.last();
         let is_reported = last.is_some_and(|it| it.end == Some(AttemptEnd::Report));
-        // Cut off just behind a report, as what a hub has of a journal can be: what follows from it stands.
+        // Interrupted directly after a report, as a hub's copy of a journal can be: applies what follows from it.
         if is_reported && draft.run().conclusion.is_none() {
             apply_verdict(draft);
         } else {
@@ -311,7 +311,7 @@ pub(super) fn after_review(
     Ok(())
 }
 
-/// Ends a run that was asked to stop for good, once nothing runs any more.
+/// Ends a cancelled run once nothing is running anymore.
 pub(super) fn finish_cancelled(draft: &mut EventBatch) {
     if draft.run().open_attempt().is_some() {
         close_attempt(AttemptEnd::Cancelled, draft);
@@ -333,7 +333,7 @@ fn close_attempt(closing: AttemptEnd, draft: &mut EventBatch) {
     }
 }
 
-/// Ends a run that did work and did not pass: the tree that the plan says is what stays.
+/// Ends a run whose work did not pass: the plan selects the tree that remains.
 fn finish_failed(outcome: Outcome, reason: String, draft: &mut EventBatch) {
     let run = draft.run();
     let chosen = match run.spec.on_exhausted {
@@ -374,7 +374,7 @@ fn decide_outcome(
     finish(draft);
 }
 
-/// Writes the last event of a run whose outcome is decided.
+/// Appends the last event of a run whose outcome is decided.
 pub(super) fn finish(draft: &mut EventBatch) {
     if let Some(outcome) = draft
         .run()
@@ -386,7 +386,7 @@ pub(super) fn finish(draft: &mut EventBatch) {
     }
 }
 
-/// Whether the same prompt would do the same again.
+/// Whether the same prompt would have the same result.
 pub(super) fn is_deterministic(spec: &RunSpec) -> bool {
     let same_again = |agent: &AgentSpec| agent.deterministic || agent.kind == AgentKind::Shell;
     spec.agents().all(same_again)

@@ -1,4 +1,4 @@
-//! What a report means for the run: the rules of the design's section 4, in their order.
+//! Derives the verdict of a run from its last report: the rules of the design's section 4, in their order.
 
 use super::budget;
 use super::signature;
@@ -10,34 +10,34 @@ use crate::model::{
     ReportStatus,
 };
 
-/// What the loop concludes from the last report.
+/// The verdict that follows from the last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// All gates that were asked for passed.
+    /// All requested gates passed.
     Verified(String),
-    /// There was nothing that could have failed.
+    /// There was no check that could have failed.
     Unchecked(String),
     /// The checks pass, and the agent changed nothing.
     Unchanged(String),
     /// A person has to decide.
     NeedsReview(String),
-    /// The checks pass, and a tier above them is to be asked.
+    /// The checks pass, and a higher tier must be asked.
     Judge {
-        /// About this attempt.
+        /// The attempt.
         run_number: u32,
-        /// Which.
+        /// The tier.
         tier: u8,
     },
-    /// Checks could not be run, or judges not asked.
+    /// Checks could not be run, or judges could not be asked.
     Infrastructure(String),
     /// Checks fail, and another attempt would not help or is not allowed.
     Stop(Outcome, String),
-    /// Checks fail, and there is another attempt.
+    /// Checks fail, and another attempt is allowed.
     Retry,
 }
 
-/// Judges the last report of a run. Work that passes with its own tests, but not with the original ones, is for a
-/// person where no attempt is left.
+/// Evaluates the last report of a run. Work that passes with its own tests, but not with the original ones, needs
+/// review if no attempt is left.
 pub(super) fn judge_last_report(run: &Run) -> Verdict {
     let Some((attempt, report)) = run.verified_attempts().next_back() else {
         return Verdict::Infrastructure("there is no report".to_owned());
@@ -112,12 +112,12 @@ fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
     Verdict::Retry
 }
 
-/// Whether judges are still to be asked, who may confirm that the task asks for the changed tests.
+/// Whether judges are still to be asked, which may confirm that the task requires the changed tests.
 fn may_be_confirmed(run: &Run, report: &Report) -> bool {
     next_tier(run, report).is_some() && report.blocking_gate().is_none()
 }
 
-/// Checks that pass without any change do not show that the task is done. The agent is told so once.
+/// Passing checks without any change do not show that the task is done. The agent is informed once.
 fn judge_unchanged(run: &Run) -> Verdict {
     let (used, max) = (run.used_attempts(), run.spec.max_attempts());
     if used < max && budget::budget_exceeded_reason(run).is_none() && !was_warned_unchanged(run) {
@@ -137,15 +137,15 @@ fn was_warned_unchanged(run: &Run) -> bool {
     earlier.any(|(attempt, report)| report.status == ReportStatus::Pass && is_start(attempt))
 }
 
-/// The first tier that the plan wants and that has not been asked.
+/// The first tier of the plan that has not been asked.
 fn next_tier(run: &Run, report: &Report) -> Option<u8> {
     let asked = |tier: &u8| report.gates.iter().any(|gate| gate.tier == *tier);
     let judging = run.spec.judging.as_ref()?;
     judging.tiers.iter().copied().find(|tier| !asked(tier))
 }
 
-/// A tier without a verdict. Where judges were stopped because the run had used up a cap, that is
-/// the reason.
+/// The verdict after a tier without one. If judges were stopped because a limit of the run was exhausted, that is the
+/// reason.
 fn judge_undecided(run: &Run, gate: &GateReport) -> Verdict {
     let tier = gate.tier;
     let is_incomplete = gate.judgements.iter().any(|it| it.passed.is_none());
@@ -162,7 +162,7 @@ fn judge_undecided(run: &Run, gate: &GateReport) -> Verdict {
     }
 }
 
-/// What passed, and what of it is not quite as it seems.
+/// Describes what passed, with any reservations.
 fn describe_pass(report: &Report) -> String {
     let mut text = match report.summary.passed {
         1 => "1 check passed".to_owned(),
@@ -202,7 +202,7 @@ fn describe_pass(report: &Report) -> String {
     text
 }
 
-/// The tests that passed before and fail now, to be added to a reason.
+/// The tests that passed before and fail now, as a suffix of a reason.
 fn describe_regressions(report: &Report) -> String {
     let checks = report.checks.iter();
     let tests: Vec<String> = checks.flat_map(|it| it.regressed_tests.clone()).collect();
@@ -216,7 +216,7 @@ fn describe_regressions(report: &Report) -> String {
     }
 }
 
-/// Why a verification run could not be carried out, in one line.
+/// Why a verification could not be carried out, in one line.
 pub(super) fn why_not_run(report: &Report) -> String {
     find_unrunnable_check(&report.checks)
         .unwrap_or_else(|| "the checks could not be run".to_owned())
@@ -235,8 +235,7 @@ pub(super) fn find_unrunnable_check(checks: &[CheckReport]) -> Option<String> {
     Some(format!("check `{}`: {why}{more}", check.label()))
 }
 
-/// The attempt whose tree is worth most: most checks pass, then fewest failures in them; the
-/// latest of equals.
+/// The best attempt: most passing checks, then fewest failures; the latest of equal ones.
 pub(super) fn best_attempt(run: &Run) -> Option<&Attempt> {
     let worth = |report: &Report| {
         let failures: u64 = report.checks.iter().map(count_failures).sum();

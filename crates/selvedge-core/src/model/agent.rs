@@ -1,11 +1,10 @@
-//! The agents that are known: how each is spoken to, and what of it is known beforehand. What an
-//! agent is made of stands in a run's [`AgentSpec`](super::AgentSpec); how it is carried out is the
-//! engine's.
+//! The supported agents: the interface of each, and its known capabilities. A run's [`AgentSpec`](super::AgentSpec)
+//! configures an agent; the engine runs it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How an agent is spoken to.
+/// The interface of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentKind {
@@ -45,38 +44,38 @@ pub enum AgentKind {
     Shell,
 }
 
-/// What is known of an agent's cost while it works and afterwards.
+/// How reliably an agent's cost is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CostReporting {
-    /// It tells what it costs, or it costs nothing.
+    /// It reports its cost, or is free.
     Always,
-    /// It tells its tokens, and the list of prices makes an estimate of them where it has the model.
+    /// It reports its tokens; the cost is estimated from the price list if that includes the model.
     FromTokens,
-    /// It may tell nothing.
+    /// It may report nothing.
     Unreliable,
 }
 
-/// What is known of a kind beforehand.
+/// Capabilities of a kind of agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentCapabilities {
-    /// As it is written in a configuration, and what its agent is called that needs none.
+    /// Its name in a configuration, and of the agent of this kind that needs no configuration.
     pub name: &'static str,
-    /// Retries of the model's API within one attempt, where nobody says otherwise.
+    /// Default number of retries of the model's API within one attempt.
     pub api_retries: u32,
-    /// Whether a limit on turns can be kept.
+    /// Whether it supports a limit on turns.
     pub supports_turn_limit: bool,
-    /// What is known of its cost.
+    /// How reliably its cost is known.
     pub cost_reporting: CostReporting,
-    /// Whether it can be told how hard to think.
+    /// Whether its reasoning effort can be set.
     pub supports_effort: bool,
-    /// Whether it tells its tokens.
+    /// Whether it reports its tokens.
     pub reports_tokens: bool,
-    /// Whether its program was never run in our own tests: no registry has it.
+    /// Whether its program was never run in our own tests, because no registry has it.
     pub is_experimental: bool,
 }
 
 impl AgentKind {
-    /// All of them, in the order in which people are told of them.
+    /// All kinds, in the order in which they are listed.
     pub const ALL: [Self; 17] = [
         Self::Claude,
         Self::Codex,
@@ -97,7 +96,7 @@ impl AgentKind {
         Self::Shell,
     ];
 
-    /// What is known of it.
+    /// Its capabilities.
     pub const fn capabilities(self) -> AgentCapabilities {
         const AGENT: AgentCapabilities = AgentCapabilities {
             name: "",
@@ -200,7 +199,7 @@ impl AgentKind {
                 supports_effort: true,
                 ..AGENT
             },
-            // A foreign program is not run twice unasked: it may have been paid for.
+            // An unknown program is not run twice without a request: it may cost money.
             Self::Command => AgentCapabilities {
                 name: "command",
                 api_retries: 0,
@@ -219,7 +218,7 @@ impl AgentKind {
         }
     }
 
-    /// As it is written in a configuration.
+    /// Its name in a configuration.
     pub const fn name(self) -> &'static str {
         self.capabilities().name
     }

@@ -1,45 +1,45 @@
-//! Effects: what is to be done in the world, as data, and what becomes of one that was cut off.
+//! Effects: actions as data, and whether they may be repeated after a crash.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ids::TreeId;
 
-/// Names an effect: the sequence number of the event that asked for it.
+/// Id of an effect: the sequence number of the event that requested it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(transparent)]
 pub struct EffectId(pub u64);
 
-/// Which tree a snapshot keeps.
+/// Why a snapshot is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SnapshotReason {
-    /// What the run began from.
+    /// The start of the run.
     Start,
-    /// What an attempt left behind, before it is verified.
+    /// The result of an attempt, before it is verified.
     After,
-    /// What stood there when a run was taken up again.
+    /// The content of the workspace when a run was resumed.
     #[serde(rename = "rescue")]
     Backup,
 }
 
-/// Something to be done in the world.
+/// An action outside the state machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum EffectKind {
-    /// Keep the tree as it is now.
+    /// Take a snapshot of the workspace.
     Snapshot {
-        /// Which one it is.
+        /// Its reason.
         moment: SnapshotReason,
     },
-    /// Make the workspace equal to a kept tree.
+    /// Restore a snapshot.
     Restore {
         /// That tree.
         tree: TreeId,
     },
-    /// Run the checks on the tree that the run begins from.
+    /// Run the checks on the tree from which the run begins.
     Baseline,
     /// Run the agent's session of an attempt.
     Execute {
@@ -63,17 +63,16 @@ pub enum EffectKind {
 /// Whether an effect may be carried out again after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryPolicy {
-    /// It costs money or cannot be undone: never silently repeated.
+    /// It costs money or cannot be undone: it is never silently repeated.
     AtMostOnce,
-    /// It changes nothing and costs money: it may be repeated, and what the try that was cut off
-    /// cost is then not known.
+    /// It changes nothing but costs money: it may be repeated, and the cost of the interrupted call is then unknown.
     Billable,
-    /// Doing it twice is the same as doing it once.
+    /// Doing it twice has the same effect as once.
     Idempotent,
 }
 
 impl EffectKind {
-    /// Whether it may be carried out again after a crash.
+    /// Whether it may be repeated after a crash.
     pub const fn retry_policy(&self) -> RetryPolicy {
         match self {
             Self::Execute { .. } => RetryPolicy::AtMostOnce,

@@ -1,4 +1,4 @@
-//! What a run says of our own environment: names, never values.
+//! Settings about our own environment: names of variables, never values.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EnvironmentSpec {
-    /// More that checks see; a `*` at the end stands for the rest of a name.
+    /// Additional variables for checks; a `*` at the end matches the rest of a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
-    /// More whose values are redacted.
+    /// Additional variables whose values are redacted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<String>,
 }
 
 impl EnvironmentSpec {
-    /// Whether there is nothing beyond the defaults.
+    /// Whether there are only the defaults.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -1,9 +1,9 @@
 //! The journal's events: durable, sequenced, never dropped.
 //!
-//! Every effect is asked for by an [`Event::EffectRequested`] and named by that event's sequence
-//! number. What was observed and what was decided from it are appended together, so a journal is
-//! never half a decision. An event of a type that this program does not know reads as
-//! [`Event::Unknown`] with its raw data: viewers show it, resuming refuses it.
+//! Every effect is requested by an [`Event::EffectRequested`] and identified by that event's sequence number. An
+//! observation and the decision that follows are appended together, so a journal never contains half a decision. An
+//! event of an unknown type is read as [`Event::Unknown`] with its raw data: it can be shown, but the run cannot be
+//! resumed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -20,35 +20,35 @@ use super::session::SessionOutcome;
 use super::spec::RunSpec;
 use super::tools::ToolFolderChanges;
 
-/// The version of the envelope that this program writes.
+/// The version of the envelope that this version writes.
 pub const ENVELOPE_VERSION: u32 = 1;
 
-/// How a begun attempt was closed. Each is closed exactly once; only a report is charged.
+/// How an attempt ended. Each ends exactly once; only a report counts against the retry limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptEnd {
     /// It was verified.
     Report,
-    /// The agent's session did not succeed.
+    /// The agent's session failed.
     SessionFailed,
-    /// It was cut off: costs no retry.
+    /// It was interrupted: does not use a retry.
     Interrupted,
     /// The run was cancelled.
     Cancelled,
 }
 
-/// What an agent is told: the task word for word, and from the second attempt on a correction.
+/// The prompt of an agent: the task verbatim and, from the second attempt on, a correction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Prompt {
-    /// The task, with its acceptance criteria and expected outputs when it has any.
+    /// The task, with its acceptance criteria and expected outputs, if any.
     pub task: String,
-    /// What failed, what passed, what to do: under 1,000 tokens, however many attempts there were.
+    /// What failed, what passed, and what to do: less than 1,000 tokens, regardless of the number of attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correction: Option<String>,
 }
 
 impl Prompt {
-    /// The whole text, for agents that take one message.
+    /// The complete text, for agents that take a single message.
     pub fn full_text(&self) -> String {
         match &self.correction {
             None => self.task.clone(),
@@ -57,214 +57,214 @@ impl Prompt {
     }
 }
 
-/// What happened.
+/// An event of a run or a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type", content = "data")]
 pub enum Event {
-    /// The run exists; its specification is frozen.
+    /// The run was created; its specification is immutable.
     RunCreated {
-        /// Everything that the loop depends on.
+        /// The specification.
         spec: Box<RunSpec>,
     },
-    /// Something is to be done.
+    /// An effect was requested.
     EffectRequested {
-        /// What.
+        /// The effect.
         effect: EffectKind,
     },
-    /// A once-only effect is about to be carried out.
+    /// An at-most-once effect is about to start.
     EffectStarted {
-        /// Which.
+        /// The effect.
         effect: EffectId,
     },
-    /// An effect could not be carried out: infrastructure.
+    /// An effect could not be carried out: an infrastructure failure.
     EffectFailed {
-        /// Which.
+        /// The effect.
         effect: EffectId,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// A tree was kept.
+    /// A snapshot was taken.
     TreeSnapshotted {
         /// The effect that this ends.
         effect: EffectId,
-        /// Its name.
+        /// The tree's id.
         tree: TreeId,
         /// Files that the snapshot's rules left out.
         #[serde(default)]
         left_out: u64,
-        /// At the start of a run: what is too large to be kept.
+        /// At the start of a run: content that is too large for snapshots.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unkept: Option<Box<ExcludedContent>>,
-        /// After a session: what is not as it was in folders of installed tools.
+        /// After a session: changes in tool folders.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         changed_tools: Option<Box<ToolFolderChanges>>,
     },
-    /// The workspace is equal to a kept tree.
+    /// The workspace was restored to a snapshot.
     TreeRestored {
         /// The effect that this ends.
         effect: EffectId,
         /// That tree.
         tree: TreeId,
-        /// What stood there before, kept first.
+        /// The snapshot of the previous content.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaced: Option<TreeId>,
     },
-    /// How the checks stood before the agent began.
+    /// The baseline is complete.
     BaselineTaken {
         /// The effect that this ends.
         effect: EffectId,
-        /// What they said.
+        /// The baseline.
         baseline: Box<Baseline>,
     },
     /// An attempt has its number and its prompt; the agent has not started.
     AttemptBegan {
         /// 1, 2, 3 … without gaps.
         run_number: u32,
-        /// What the agent is told.
+        /// The prompt.
         prompt: Prompt,
-        /// The tree that it begins from.
+        /// The tree from which it begins.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from_tree: Option<TreeId>,
-        /// Which verification retry this is; 0 for the first try, and for one that repeats an
-        /// interrupted first try.
+        /// Number of the verification retry; 0 for the first attempt, and for one that repeats an interrupted first
+        /// attempt.
         retry: u32,
     },
-    /// The agent's session is over.
+    /// The agent's session ended.
     SessionEnded {
         /// The effect that this ends.
         effect: EffectId,
         /// The attempt.
         run_number: u32,
-        /// Its account.
+        /// Its outcome.
         outcome: Box<SessionOutcome>,
     },
-    /// The checks have spoken.
+    /// The verification is complete.
     Reported {
         /// The effect that this ends.
         effect: EffectId,
-        /// All that they found.
+        /// Its report.
         report: Box<Report>,
     },
-    /// A tier above the checks has spoken.
+    /// A tier above the checks is complete.
     GateJudged {
         /// The effect that this ends.
         effect: EffectId,
         /// The attempt.
         run_number: u32,
-        /// What it said.
+        /// Its report.
         gate: Box<GateReport>,
     },
-    /// A verification run that could not be carried out is tried again, uncharged.
+    /// A verification that could not be carried out is repeated; does not use a retry.
     VerificationRepeated {
         /// The effect that this ends.
         effect: EffectId,
         /// The attempt.
         run_number: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// An attempt is over.
+    /// An attempt ended.
     AttemptClosed {
-        /// Which.
+        /// The attempt.
         run_number: u32,
-        /// How.
+        /// How it ended.
         closing: AttemptEnd,
     },
-    /// Somebody asked to stop for good.
+    /// A cancellation was requested.
     CancelRequested {
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
-    /// Somebody asked to stop for now.
+    /// A pause was requested.
     SuspendRequested {
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
     /// All effects have ended; the run can be resumed.
     Suspended,
-    /// The run is taken up again.
+    /// The run was resumed.
     Resumed {
-        /// Whether the program that ran it before ended without saying so.
+        /// Whether the previous program ended without recording it.
         after_crash: bool,
     },
     /// A person has to decide.
     ReviewRequested {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A person decided.
     Reviewed {
         /// Whether the work is accepted.
         accepted: bool,
-        /// Who: on a hub the name of their token.
+        /// The reviewer; on a hub the name of their token.
         by: String,
         /// The name that the request gave; not verified.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stated_by: Option<String>,
-        /// Why, in their words: feedback for another attempt when there is one.
+        /// The reviewer's reason: feedback for another attempt, if there is one.
         reason: String,
     },
-    /// A plan exists: its subtasks are frozen. Its journal tells nothing else of them than what follows;
-    /// each has a run of its own.
+    /// A plan was created; its subtasks are immutable. Its journal only has the events below about them; each subtask
+    /// has a run of its own.
     PlanCreated {
-        /// All that is to be done.
+        /// The plan.
         plan: Box<PlanSpec>,
     },
-    /// A subtask begins, by a run of its own.
+    /// A subtask began, with its own run.
     SubtaskBegan {
-        /// Which subtask.
+        /// The subtask.
         id: String,
         /// Its run.
         run_id: RunId,
-        /// What stood in the workspace, kept before the work of a subtask that failed was put back.
+        /// The snapshot of the previous content, taken before the work of a failed subtask was reverted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaced: Option<TreeId>,
     },
-    /// A subtask's run is over.
+    /// The run of a subtask ended.
     SubtaskEnded {
-        /// Which subtask.
+        /// The subtask.
         id: String,
-        /// How.
+        /// How it ended.
         end: Box<SubtaskEnd>,
     },
-    /// Of a contest: the work of this execution was put into the workspace.
+    /// Best-of-N: the work of this execution was put into the workspace.
     SubtaskChosen {
-        /// Which.
+        /// The execution.
         id: String,
-        /// The share of the executions that are verified, 0 to 1.
+        /// The fraction of verified executions, 0 to 1.
         confidence: f64,
-        /// Why, in words.
+        /// The reason.
         reason: String,
-        /// What stood there before, kept first.
+        /// The snapshot of the previous content.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaced: Option<TreeId>,
     },
-    /// How the run will end; the tree to leave behind may still have to be restored.
+    /// The outcome was decided; the final tree may still have to be restored.
     OutcomeDecided {
-        /// How.
+        /// The outcome.
         outcome: Outcome,
-        /// Why, in one line.
+        /// The reason, in one line.
         reason: String,
-        /// The attempt whose tree stays, where that was chosen.
+        /// The attempt whose tree remains, if one was selected.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         delivered: Option<u32>,
     },
-    /// The run is over.
+    /// The run ended.
     RunFinished {
-        /// How.
+        /// The outcome.
         outcome: Outcome,
     },
-    /// An event that this program does not know.
+    /// An event of an unknown type.
     #[serde(skip)]
     Unknown {
         /// Its type.
         kind: String,
-        /// Its data, untouched.
+        /// Its unmodified data.
         data: Value,
     },
 }
 
-/// An event with its place in the journal.
+/// An event with its position in the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Envelope {
     /// Version of the envelope.
@@ -275,7 +275,7 @@ pub struct Envelope {
     pub seq: u64,
     /// When it was appended.
     pub at: jiff::Timestamp,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -313,7 +313,7 @@ impl<'de> Deserialize<'de> for Envelope {
 }
 
 impl Event {
-    /// Reads an event from its type and data; what is not understood is kept as it is.
+    /// Creates an event from its type and data; an unknown event is preserved.
     pub fn from_parts(kind: String, data: Value) -> Self {
         let mut tagged = serde_json::Map::new();
         tagged.insert("type".to_owned(), Value::String(kind));
@@ -327,7 +327,7 @@ impl Event {
         })
     }
 
-    /// Its type, and its data when it has any: what a store keeps.
+    /// Its type and its data, if any: the stored form.
     pub fn to_parts(&self) -> Result<(String, Value), serde_json::Error> {
         if let Self::Unknown { kind, data } = self {
             return Ok((kind.clone(), data.clone()));

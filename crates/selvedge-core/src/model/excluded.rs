@@ -1,17 +1,17 @@
-//! Files that no snapshot keeps, so that nothing can restore them.
+//! Files that are excluded from snapshots and thus cannot be restored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::format::{bytes, counted};
 
-/// Files that are too large for snapshots, and ignored folders that tools fill, which snapshots leave out
-/// whole. All of them are counted, the first of them listed.
+/// Files that are too large for snapshots, and ignored folders that tools fill, which are excluded as a whole. All are
+/// counted, the first of them listed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExcludedContent {
-    /// How many files, those inside the folders not counted.
+    /// Number of files, excluding those inside the folders.
     pub files: u64,
-    /// Their size together, in bytes.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
     /// The first of the files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -24,19 +24,19 @@ pub struct ExcludedContent {
     pub listed_folders: Vec<String>,
 }
 
-/// One of these files.
+/// An excluded file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExcludedFile {
     /// Relative to the workspace.
     pub path: String,
-    /// Its size.
+    /// Its size, in bytes.
     pub bytes: u64,
 }
 
 impl ExcludedContent {
-    /// Files and folders that are listed; the others are counted.
+    /// Maximum number of listed files and folders; further ones are counted.
     pub const MAX_LISTED: usize = 20;
-    /// Files and folders that a sentence names.
+    /// Maximum number of files and folders that a sentence names.
     const MAX_NAMED: usize = 3;
 
     /// Adds a file.
@@ -56,7 +56,7 @@ impl ExcludedContent {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.files == 0 && self.folders == 0
     }

@@ -22,18 +22,18 @@ macro_rules! uuid_id {
         pub struct $name(Uuid);
 
         impl $name {
-            /// Wraps a UUID that was made elsewhere: this crate makes none.
+            /// Wraps an existing UUID: this crate does not create any.
             pub const fn new(uuid: Uuid) -> Self {
                 Self(uuid)
             }
 
-            /// The UUID, for those who keep it as one.
+            /// The UUID.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
 
-            /// The last eight hexadecimal digits: the random end of a UUIDv7, short enough to read
-            /// aloud. Accepted wherever a run is named, as long as it names one run only.
+            /// The last eight hexadecimal digits: the random end of a UUIDv7, short enough to read aloud. Accepted
+            /// wherever a run is named, if it is unambiguous.
             pub fn short(&self) -> String {
                 let full = self.0.simple().to_string();
                 full.get(24..).unwrap_or(&full).to_owned()
@@ -57,23 +57,23 @@ macro_rules! uuid_id {
 }
 
 uuid_id! {
-    /// One task, whoever carries it out.
+    /// A task.
     TaskId
 }
 
 uuid_id! {
-    /// One run: a task carried through to one outcome.
+    /// A run: a task carried to one outcome.
     RunId
 }
 
-/// On a hub a task has one run, which bears the task's own id.
+/// On a hub a task has one run, which has the task's own id.
 impl From<TaskId> for RunId {
     fn from(task: TaskId) -> Self {
         Self(task.0)
     }
 }
 
-/// The content hash of a snapshotted tree, as the shadow git directory names it.
+/// The content hash of a snapshot's tree, as used by the shadow git directory.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -3,14 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Tests that are known to fail, by the ids that their runner prints, and checks without test ids by their labels.
-/// One is excused only if it fails as in the baseline, and neither the task nor the change is about it.
+/// Tests that are known to fail, by the ids that their runner prints; checks without test ids by their labels. A test
+/// is excused only if it fails as in the baseline, and neither the task nor the change concerns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct KnownFailures(Vec<String>);
 
 impl KnownFailures {
-    /// From ids and labels.
+    /// Creates it from ids and labels.
     pub fn new(ids: impl IntoIterator<Item = String>) -> Self {
         let mut known: Vec<String> = Vec::new();
         for id in ids {
@@ -22,7 +22,7 @@ impl KnownFailures {
         Self(known)
     }
 
-    /// From a file: one id or label a line; blank lines and those that begin with `#` are left out.
+    /// Parses a file: one id or label per line; blank lines and lines that begin with `#` are ignored.
     pub fn parse(text: &str) -> Self {
         let lines = text.lines().map(str::trim);
         Self::new(
@@ -32,7 +32,7 @@ impl KnownFailures {
         )
     }
 
-    /// The ids and labels, each once.
+    /// The ids and labels, without duplicates.
     pub fn ids(&self) -> &[String] {
         &self.0
     }
@@ -42,7 +42,8 @@ impl KnownFailures {
         self.0.iter().any(|known| known == id)
     }
 
-    /// Without those that a text names, and these: a task about a test is never verified while that test fails.
+    /// Removes the ids that a text names, and returns them separately: a task about a test is never verified while that
+    /// test fails.
     pub fn without_named_in(self, text: &str) -> (Self, Vec<String>) {
         let words = split_words(text);
         let (named, others) = self.0.into_iter().partition(|id| is_named(&words, id));
@@ -50,7 +51,7 @@ impl KnownFailures {
     }
 }
 
-/// Earlier releases wrote one of two words. A journal or a task with `tolerate` excuses nothing now.
+/// Earlier releases wrote one of two words. A journal or task with `tolerate` excuses nothing.
 impl<'de> Deserialize<'de> for KnownFailures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -74,8 +75,8 @@ impl<'de> Deserialize<'de> for KnownFailures {
     }
 }
 
-/// Whether a text has the name of a test in it: word for word, or all words of the name somewhere. The name of a
-/// file counts for all its tests.
+/// Whether a text names a test: verbatim, or by all words of its name in any place. The name of a file counts for all
+/// its tests.
 fn is_named(text: &[String], id: &str) -> bool {
     let (file, name) = file_and_name(id);
     let words = |part: &str| {
@@ -93,7 +94,7 @@ fn is_named(text: &[String], id: &str) -> bool {
     has_all(&words(name)) || file_name.is_some_and(|file| has_run(&split_words(file)))
 }
 
-/// The file that an id begins with, if it does, and the name of the test itself, without parameters.
+/// The file at the start of an id, if there is one, and the name of the test itself, without parameters.
 fn file_and_name(id: &str) -> (Option<&str>, &str) {
     const WITHIN: [&str; 3] = ["::", " > ", " › "];
     let plain = match id.find('[') {
@@ -110,7 +111,7 @@ fn file_and_name(id: &str) -> (Option<&str>, &str) {
         let is_file = head.contains(['/', '.']);
         return (Some(head).filter(|_| is_file), &plain[at..]);
     }
-    // A file that is a test by itself, or a name with what it belongs to: `example.com/shop.TestTotal`.
+    // A file that is itself a test, or a qualified name: `example.com/shop.TestTotal`.
     let is_extension = |end: &str| end.len() <= 4 && end.chars().all(|c| c.is_ascii_lowercase());
     match plain.rsplit_once('.') {
         Some((_, end)) if plain.contains('/') && is_extension(end) => (Some(plain), plain),
@@ -119,7 +120,7 @@ fn file_and_name(id: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// The words of a text in lower case: `testTotal_of` are three.
+/// The words of a text in lower case: `testTotal_of` has three.
 fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();

@@ -1,7 +1,7 @@
-//! The words of the design as types: task, check, report, result, event.
+//! The data model: task, check, report, result, event.
 //!
-//! These are the wire and journal types: snake case, unknown fields ignored on read, JSON Schema
-//! derived. They hold no policy; what a report *means* is decided in [`crate::machine`].
+//! These are the wire and journal types: snake case, unknown fields ignored on read, JSON Schema derived. They contain
+//! no policy; [`crate::machine`] decides what a report *means*.
 
 mod agent;
 mod crossed;
@@ -63,5 +63,5 @@ pub use task::{
 };
 pub use tools::ToolFolderChanges;
 
-/// What a failure is, defined once, by the digest that finds it.
+/// Failures, defined in the digest crate.
 pub use selvedge_digest::{Failure, FailureKind, FailureSource, TestSummary};

@@ -1,5 +1,5 @@
-//! Tokens and money. Money is counted in whole micro-dollars, so that sums are exact; what is not
-//! known is `unknown`, never zero.
+//! Tokens and money. Money is counted in whole micro-dollars, so that sums are exact; an unknown amount is `unknown`,
+//! never zero.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
@@ -26,10 +26,10 @@ use serde::{Deserialize, Serialize};
 pub struct MicroUsd(pub u64);
 
 impl MicroUsd {
-    /// From dollars, rounded to the nearest micro-dollar. Negative and non-finite amounts are `None`.
+    /// Converts dollars, rounded to the nearest micro-dollar. Negative and non-finite amounts are `None`.
     pub fn from_usd(usd: f64) -> Option<Self> {
         let micro = (usd * 1e6).round();
-        // 2^53 micro-dollars (nine billion dollars) is where f64 stops being exact.
+        // Above 2^53 micro-dollars (nine billion dollars), f64 is no longer exact.
         let exact = micro.is_finite() && (0.0..=9_007_199_254_740_992.0).contains(&micro);
         #[expect(
             clippy::cast_possible_truncation,
@@ -70,44 +70,44 @@ impl Sum for MicroUsd {
     }
 }
 
-/// Where a cost comes from.
+/// The source of a cost.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {
-    /// The agent said it.
+    /// The agent reported it.
     Reported,
     /// Computed from tokens and the price table.
     Estimated,
-    /// Neither the agent nor the price table knows.
+    /// Neither the agent nor the price table has it.
     Unknown,
 }
 
-/// An amount and how far it can be trusted. `usd` is absent exactly when the source is `unknown`
-/// and nothing at all is known; in a sum it may be present beside `unknown`, as a lower bound.
+/// An amount and its reliability. `usd` is absent exactly when the source is `unknown` and nothing is known; in a sum
+/// it may be present with `unknown`, as a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub micro_usd: Option<MicroUsd>,
-    /// The weakest source of all that was summed.
+    /// The weakest source of all summands.
     pub source: CostSource,
 }
 
 impl Cost {
-    /// Nothing spent, and known to be so.
+    /// No cost.
     pub const ZERO: Self = Self {
         micro_usd: Some(MicroUsd(0)),
         source: CostSource::Reported,
     };
-    /// Nothing known.
+    /// Unknown cost.
     pub const UNKNOWN: Self = Self {
         micro_usd: None,
         source: CostSource::Unknown,
     };
 
-    /// What the agent itself reported.
+    /// A cost that the agent reported.
     pub const fn reported(amount: MicroUsd) -> Self {
         Self {
             micro_usd: Some(amount),
@@ -115,7 +115,7 @@ impl Cost {
         }
     }
 
-    /// What the price table makes of the tokens.
+    /// A cost estimated from tokens and the price table.
     pub const fn estimated(amount: MicroUsd) -> Self {
         Self {
             micro_usd: Some(amount),
@@ -123,7 +123,7 @@ impl Cost {
         }
     }
 
-    /// What is known to have been spent at least.
+    /// The lower bound of the amount.
     pub fn at_least(self) -> MicroUsd {
         self.micro_usd.unwrap_or_default()
     }
@@ -138,8 +138,8 @@ impl Default for Cost {
 impl Add for Cost {
     type Output = Self;
 
-    /// The sum is as trustworthy as its weakest part. Nothing spent adds nothing, no knowledge
-    /// either: with a part of which nothing is known, nothing is known.
+    /// The sum is as reliable as its least reliable part. A zero amount changes nothing; adding an unknown amount makes
+    /// the sum unknown.
     fn add(self, other: Self) -> Self {
         if self == Self::ZERO {
             return other;
@@ -158,11 +158,11 @@ impl Add for Cost {
     }
 }
 
-/// Tokens, by the kinds that are priced apart. `input` excludes cached tokens.
+/// Tokens, by the kinds that have different prices. `input` excludes cached tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Usage {
-    /// Fresh input tokens.
+    /// Input tokens that were not cached.
     pub input: u64,
     /// Output tokens, reasoning included.
     pub output: u64,
@@ -173,19 +173,19 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// All that went in, cached or not: the wire's `tokens_in`.
+    /// All input tokens, cached or not: the wire's `tokens_in`.
     pub fn tokens_in(&self) -> u64 {
         self.input
             .saturating_add(self.cache_read)
             .saturating_add(self.cache_write)
     }
 
-    /// All that came out: the wire's `tokens_out`.
+    /// All output tokens: the wire's `tokens_out`.
     pub fn tokens_out(&self) -> u64 {
         self.output
     }
 
-    /// In and out together.
+    /// Input and output tokens together.
     pub fn total(&self) -> u64 {
         self.tokens_in().saturating_add(self.output)
     }

@@ -1,75 +1,75 @@
-//! How a run can end, and the numbers that scripts rely on.
+//! Outcomes of a run, and their exit codes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the run ended. Each value has one meaning and one exit code; none of them hides another.
+/// The outcome of a run. Each value has one meaning and one exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Every gate that was asked for passed.
+    /// Every requested gate passed.
     Verified,
     /// Nothing was checked: verification was switched off, or there was nothing to check.
     Unchecked,
-    /// The attempts are used up and checks still fail.
+    /// The attempts are exhausted and checks still fail.
     MaxRetriesExhausted,
     /// The same failure on the same tree, twice: another attempt would change nothing.
     Stuck,
     /// The agent's session failed.
     Failed,
-    /// The agent says that the task cannot be satisfied.
+    /// The agent reports that the task cannot be satisfied.
     CannotSatisfy,
-    /// The session's wall clock ran out, or it was silent for too long.
+    /// The session's time limit was reached, or it had no output for too long.
     Timeout,
     /// The agent's own turn limit was reached.
     TurnLimit,
-    /// A cap on cost, tokens or wall time was reached.
+    /// A limit on cost, tokens or time was reached.
     Budget,
     /// A person has to decide.
     NeedsReview,
-    /// The checks pass, and the agent changed nothing, also when it was told so once.
+    /// The checks pass, but the agent changed nothing, even after a reminder.
     Unchanged,
     /// It passed only by weakening the checks, twice.
     Tampered,
-    /// The machinery failed: disk full, checks that could not start, too many crashes.
+    /// The infrastructure failed: disk full, checks that could not start, too many crashes.
     InfraFailed,
-    /// Stopped in the middle; `selvedge resume` goes on.
+    /// Stopped before the end; `selvedge resume` continues it.
     Interrupted,
-    /// Stopped for good by a person or the hub.
+    /// Cancelled by a person or the hub.
     Cancelled,
 }
 
-/// The verdict in the older wire contract's words.
+/// The verdict in the terms of the older wire contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VerificationStatus {
-    /// Passed, or unchecked: look at the outcome to tell them apart.
+    /// Passed or unchecked: the outcome distinguishes them.
     Verified,
     /// Work was done and checks still fail.
     PartialPass,
-    /// The agent's session did not succeed.
+    /// The agent's session failed.
     ExecutionFailed,
     /// A person has to decide.
     NeedsReview,
-    /// The machinery failed.
+    /// The infrastructure failed.
     InfraFailed,
 }
 
 /// Exit codes of the program: part of the stable interface.
 pub mod exit_code {
-    /// All gates that were asked for passed (or nothing was to be checked, and that is said).
+    /// All requested gates passed (or nothing was to be checked, which is reported).
     pub const VERIFIED: u8 = 0;
     /// Checks still fail.
     pub const CHECKS_FAILED: u8 = 1;
     /// Usage or configuration: nothing was run.
     pub const USAGE: u8 = 2;
-    /// The agent's session failed, or it says that the task cannot be satisfied.
+    /// The agent's session failed, or it reports that the task cannot be satisfied.
     pub const AGENT_FAILED: u8 = 3;
-    /// The session's wall clock ran out, or it was silent for too long.
+    /// The session's time limit was reached, or it had no output for too long.
     pub const TIMEOUT: u8 = 4;
-    /// The agent's turn limit.
+    /// The agent's turn limit was reached.
     pub const TURN_LIMIT: u8 = 5;
-    /// The run's cap on cost, tokens or wall time.
+    /// The run's limit on cost, tokens or time was reached.
     pub const BUDGET: u8 = 6;
     /// A person has to decide.
     pub const NEEDS_REVIEW: u8 = 7;
@@ -88,13 +88,13 @@ pub mod exit_code {
 }
 
 impl Outcome {
-    /// Whether no check failed in the end; a person may still have to decide.
+    /// Whether no check failed at the end; a person may still have to decide.
     pub const fn passed_checks(self) -> bool {
         matches!(self, Self::Verified | Self::Unchecked | Self::NeedsReview)
     }
 
-    /// The process exit code. An interruption by SIGTERM exits with [`exit_code::TERMINATED`]
-    /// instead, which the program knows and the outcome does not.
+    /// The process exit code. After SIGTERM the program exits with [`exit_code::TERMINATED`] instead, which the outcome
+    /// does not distinguish.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Verified | Self::Unchecked => exit_code::VERIFIED,
@@ -112,8 +112,8 @@ impl Outcome {
         }
     }
 
-    /// The verdict in the older contract's words; `reported` says whether any attempt got as far
-    /// as a report. Interrupted runs have none yet.
+    /// The verdict in the terms of the older contract; `reported`: whether any attempt has a report. Interrupted runs
+    /// have no verdict yet.
     pub const fn verification_status(self, reported: bool) -> Option<VerificationStatus> {
         Some(match self {
             Self::Verified | Self::Unchecked => VerificationStatus::Verified,
@@ -134,7 +134,7 @@ impl Outcome {
         })
     }
 
-    /// The value as it stands on the wire.
+    /// The wire value.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Verified => "verified",

@@ -1,4 +1,4 @@
-//! A plan: a task that is made of subtasks. What of it is frozen, how a subtask ended, and the result.
+//! A plan: a task that consists of subtasks. Its immutable specification, the results of subtasks, and its result.
 
 use std::path::PathBuf;
 
@@ -12,61 +12,61 @@ use super::result::RunResult;
 use super::review::ReviewRecord;
 use super::spec::{Budget, RunSpec};
 
-/// Everything that a plan depends on. Frozen before its first subtask begins, so that no agent can
-/// write the checks of the subtasks after its own.
+/// The specification of a plan. Immutable from before the first subtask, so that no agent can write the checks of later
+/// subtasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanSpec {
     /// The whole task.
     pub task_id: TaskId,
-    /// What the whole is about.
+    /// The description of the whole task.
     pub description: String,
     /// The workspace of all subtasks, absolute and resolved.
     pub workspace: PathBuf,
-    /// In the order of the task: of those that may begin, the first does.
+    /// The subtasks in the order of the task: the first one that may begin does.
     pub subtasks: Vec<PlannedSubtask>,
-    /// Where its parts are executions of one task, each in a copy of the workspace, of which one stays: the
-    /// least share of them, 0 to 1, that must be verified. Absent for a plan of subtasks.
+    /// For best-of-N, where the parts are executions of one task, each in a copy of the workspace, and one is selected:
+    /// the minimum fraction of them, 0 to 1, that must be verified. Absent for a plan of subtasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contest: Option<f64>,
-    /// Caps of all subtasks together.
+    /// Limits for all subtasks together.
     #[serde(default)]
     pub budget: Budget,
-    /// The program that froze this.
+    /// The version of the program that created this.
     pub selvedge_version: String,
 }
 
 /// A subtask, resolved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedSubtask {
-    /// What the others call it.
+    /// Its id within the plan.
     pub id: String,
     /// Subtasks that must be verified before it begins.
     #[serde(default)]
     pub depends_on: Vec<String>,
-    /// The run that it will be. Its budget is what the plan has left by then.
+    /// The specification of its run. Its budget is what the plan has left when it begins.
     pub spec: RunSpec,
 }
 
-/// How a subtask ended, and what it took.
+/// How a subtask ended, and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubtaskEnd {
     /// How its run ended.
     pub outcome: Outcome,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
-    /// What it cost.
+    /// Cost.
     pub cost: Cost,
     /// Its tokens.
     pub usage: Usage,
-    /// Milliseconds in sessions, verification runs and judgements.
+    /// Duration of sessions, verifications and judgements, in milliseconds.
     pub worked_ms: u64,
-    /// The tree that it began from: put back before another subtask begins, if this one failed.
+    /// The tree from which it began: restored before another subtask begins, if this one failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_tree: Option<TreeId>,
-    /// The tree that it left behind.
+    /// The tree after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeId>,
-    /// What its checks showed of the work, to compare it with another execution's.
+    /// Behaviour of the work in its checks, for comparison with other executions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaviour: Option<String>,
 }
@@ -78,19 +78,19 @@ pub struct PlanResult {
     pub task_id: TaskId,
     /// The plan's run.
     pub run_id: RunId,
-    /// `completed`, `failed`, `cancelled` or `interrupted`: the older contract's coarse word.
+    /// `completed`, `failed`, `cancelled` or `interrupted`: the coarse status of the older contract.
     pub status: String,
-    /// How it ended: verified when every subtask is, else as the first that was not.
+    /// The outcome: verified if every subtask is, otherwise that of the first one that is not.
     pub outcome: Outcome,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
-    /// Of a contest, the execution whose work stays.
+    /// Best-of-N: the selected execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<String>,
-    /// Of a contest, the share of the executions that are verified, 0 to 1.
+    /// Best-of-N: the fraction of verified executions, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// Of a contest, the person's decision that ended it, if one did.
+    /// Best-of-N: the person's decision that ended it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewRecord>,
     /// All subtasks, in the order of the task.
@@ -101,22 +101,21 @@ pub struct PlanResult {
     pub tokens_out: u64,
     /// Dollars; `null` when nothing is known, a lower bound when `cost_source` is `unknown`.
     pub estimated_cost_usd: Option<f64>,
-    /// The weakest source of all that was summed.
+    /// The weakest source of all summands.
     pub cost_source: CostSource,
-    /// Milliseconds in sessions, verification runs and judgements.
+    /// Duration of sessions, verifications and judgements, in milliseconds.
     pub worked_ms: u64,
-    /// Whether no agent changed any file: of the chosen execution, or in every subtask. `null` where that is not
-    /// known.
+    /// Whether no agent changed any file: in the selected execution, or in all subtasks. `null` if unknown.
     #[serde(default)]
     pub unchanged: Option<bool>,
-    /// The verdict in the older contract's words; `null` while the plan is interrupted.
+    /// The verdict in the terms of the older contract; `null` while the plan is interrupted.
     pub verification_status: Option<VerificationStatus>,
 }
 
-/// How one subtask of a plan stands.
+/// The state of one subtask of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubtaskResult {
-    /// What the others call it.
+    /// Its id within the plan.
     pub id: String,
     /// The subtask as a task.
     pub task_id: TaskId,
@@ -126,7 +125,7 @@ pub struct SubtaskResult {
     pub run_id: Option<RunId>,
     /// How it ended; `null` while it has not.
     pub outcome: Option<Outcome>,
-    /// Why it ended so, or why it has not begun.
+    /// The reason of its outcome, or why it has not begun.
     pub reason: String,
     /// Its own result, with its reports and their history.
     pub result: Option<RunResult>,

@@ -1,6 +1,5 @@
-//! What a plug-in check is asked and what it answers: version 1 of a contract that other people's
-//! programs rely on. One JSON object on standard input, one on standard output. How an answer is read is
-//! in [`crate::plugin`].
+//! Request and report of a plug-in check: version 1 of a contract with third-party programs. One JSON object on
+//! standard input, one on standard output. [`crate::plugin`] parses the report.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,38 +13,37 @@ use super::{Failure, TestSummary};
 /// The version of the contract.
 pub const PLUGIN_VERSION: u32 = 1;
 
-/// What a plug-in is asked. A later release may add fields; a plug-in passes over those that it does not
-/// know.
+/// The request to a plug-in. Later releases may add fields; plug-ins must ignore unknown ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PluginRequest {
     /// [`PLUGIN_VERSION`].
     pub v: u32,
-    /// What the check is called.
+    /// The name of the check.
     pub check: String,
     /// The workspace, absolute.
     pub workspace: PathBuf,
-    /// The directory that the check is about, absolute; the plug-in runs in it.
+    /// The directory that is checked, absolute; the working directory of the plug-in.
     pub directory: PathBuf,
-    /// Milliseconds until it is ended.
+    /// Time until it is terminated, in milliseconds.
     pub timeout_ms: u64,
-    /// The check's own settings, as they were configured; `null` where it has none.
+    /// The check's own settings, as configured; `null` if there are none.
     pub settings: Value,
 }
 
-/// What a plug-in answers; then it exits with 0, whatever it found.
+/// The report of a plug-in, which then exits with 0, whatever the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PluginReport {
     /// [`PLUGIN_VERSION`].
     pub v: u32,
-    /// What it found.
+    /// The result.
     pub status: PluginStatus,
-    /// Why, in one line: needed where it errs, and where it fails without naming a failure.
+    /// The reason, in one line: required for errors, and for a failure without `failures`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What is wrong, one by one, with file and line where there is one: the next attempt is told.
+    /// The failures, with file and line if known; the next attempt receives them.
     #[serde(default)]
     pub failures: Vec<Failure>,
-    /// What tests it ran, if it ran any.
+    /// The tests that it ran, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestSummary>,
     /// Fields that this version of the contract does not know.
@@ -54,14 +52,14 @@ pub struct PluginReport {
     pub unknown: BTreeMap<String, Value>,
 }
 
-/// What a plug-in found.
+/// The result of a plug-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginStatus {
-    /// What it looks at holds.
+    /// The check passes.
     Pass,
-    /// It does not.
+    /// The check fails.
     Fail,
-    /// It could not be looked at.
+    /// The check could not be carried out.
     Error,
 }

@@ -1,26 +1,26 @@
-//! What became of the processes of a session or a check. How they were found is said beside it, for
-//! that is what the count is worth.
+//! Cleanup of the processes of a session or a check, with the method of finding them, which determines how reliable the
+//! counts are.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the processes of a tree are found. In falling order of what it is worth.
+/// How the processes of a tree are found, in decreasing order of reliability.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum CleanupMethod {
-    /// The supervisor adopts every orphan; the kernel says when it has no child left. Exact.
+    /// The supervisor adopts every orphan, and the kernel reports when no child is left. Exact.
     Subreaper,
-    /// The supervisor died; processes were found by the mark in their environment. One that
-    /// cleared its environment was missed.
+    /// The supervisor died; processes were found by a marker in their environment. Processes that cleared their
+    /// environment were missed.
     EnvironmentSweep,
-    /// No subreaper on this system: the process group was killed. One that left it was missed.
+    /// There is no subreaper on this system: the process group was killed. Processes that left it were missed.
     ProcessGroup,
 }
 
 impl CleanupMethod {
-    /// As people read it.
+    /// Display name.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Subreaper => "child subreaper",
@@ -30,21 +30,21 @@ impl CleanupMethod {
     }
 }
 
-/// One tree, or several of one session.
+/// The cleanup of one process tree, or of several trees of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessCleanup {
     /// How they were found.
     pub method: CleanupMethod,
-    /// Processes that outlived the program and were ended by us.
+    /// Processes that outlived the program and were terminated.
     #[serde(default)]
     pub ended: u32,
-    /// Processes that could not be ended. With any, nothing that was seen can be trusted.
+    /// Processes that could not be terminated. If there are any, the results are not reliable.
     #[serde(default)]
     pub survivors: u32,
 }
 
 impl ProcessCleanup {
-    /// Two trees as one, worth what the lesser is worth.
+    /// Combines two trees; the result has the less reliable method.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl ProcessCleanup {
         }
     }
 
-    /// Two trees, either of which may not have been.
+    /// Combines two optional trees.
     pub fn merge_options(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(one), Some(other)) => Some(one.merge(other)),

@@ -1,4 +1,4 @@
-//! All that one verification run found.
+//! The report of one verification.
 
 use schemars::JsonSchema;
 use selvedge_digest::{Failure, TestSummary};
@@ -14,7 +14,7 @@ use super::tools::ToolFolderChanges;
 use crate::format::counted;
 use crate::guard::{Finding, FindingSeverity};
 
-/// What the report as a whole says.
+/// The status of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportStatus {
@@ -26,21 +26,21 @@ pub enum ReportStatus {
     Skip,
     /// There was nothing to check.
     AutoPass,
-    /// The verification run's own time budget ran out.
+    /// The time limit of the verification was reached.
     Timeout,
     /// At least one check could not be run, and none failed.
     Error,
 }
 
-/// What one check says.
+/// The status of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckStatus {
-    /// It holds, and there is evidence that it was looked at.
+    /// It passes, with evidence that it was carried out.
     Pass,
-    /// It does not hold.
+    /// It fails.
     Fail,
-    /// It ran out of time: counts as failed.
+    /// It reached its time limit: counts as failed.
     Timeout,
     /// It could not be run at all: infrastructure, not the agent's fault.
     Error,
@@ -49,7 +49,7 @@ pub enum CheckStatus {
 }
 
 impl CheckStatus {
-    /// As prompts and people read it.
+    /// The label in prompts and output.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Pass => "PASS",
@@ -60,41 +60,41 @@ impl CheckStatus {
         }
     }
 
-    /// Whether it goes back to the agent as something to mend.
+    /// Whether it is reported to the agent to be fixed.
     pub const fn is_failure(self) -> bool {
         matches!(self, Self::Fail | Self::Timeout)
     }
 }
 
-/// Where the whole of an output is kept, and how much of it.
+/// The complete output on disk, and its size.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputRef {
     /// File name, relative to the run's own directory.
     pub file: String,
     /// Bytes that were printed.
     pub bytes: u64,
-    /// Bytes that the cap on disk left out; said, never silent.
+    /// Bytes omitted because of the limit on disk; always reported.
     #[serde(default)]
     pub left_out: u64,
 }
 
-/// What a check's verdict rests on.
+/// The evidence for a check's verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
     /// The test runner's own report in a machine format.
     MachineReport,
-    /// What the test runner printed for people.
+    /// The human-readable output of the test runner.
     Text,
-    /// Nothing but the exit code.
+    /// Only the exit code.
     ExitCode,
     /// A plug-in's report.
     Plugin,
-    /// Selvedge looked itself: a file, a repository's state.
+    /// Selvedge checked it directly: a file, a repository's state.
     Direct,
 }
 
-/// Marks beside a check's status.
+/// Marks in addition to a check's status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CheckMarks {
@@ -109,61 +109,61 @@ pub struct CheckMarks {
     /// It exited with 0, but its evidence is weaker than before (tests newly skipped, no report, no closing
     /// summary): it does not pass.
     pub weakened: bool,
-    /// It passes, but tests that were executed before are gone: a person decides.
+    /// It passes, but tests that were executed before are missing: a person decides.
     pub missing: bool,
 }
 
-/// One check's evidence.
+/// The report of one check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckReport {
-    /// What kind of check.
+    /// The kind of check.
     #[serde(rename = "type")]
     pub kind: StepKind,
-    /// What it looked at: the command line, the path.
+    /// The target: the command line or the path.
     pub target: String,
-    /// The name a person gave it.
+    /// Its configured name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it says.
+    /// Its status.
     pub status: CheckStatus,
-    /// Why, in one line: "exited with 1", "ran no test".
+    /// The reason, in one line: "exited with 1", "ran no test".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The command's exit code, where it had one.
+    /// The command's exit code, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Wall time in milliseconds.
+    /// Elapsed time in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
-    /// The end of its output (bounded; the whole is in `output_ref`).
+    /// The end of its output (bounded; `output_ref` has all of it).
     #[serde(default)]
     pub output: String,
     /// The whole output on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_ref: Option<OutputRef>,
-    /// What failed, as records.
+    /// The failures, as records.
     #[serde(default)]
     pub failures: Vec<Failure>,
-    /// What failed, as the text that the next attempt gets.
+    /// The failures, as the text for the next attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Test counts and ids, where the tool told them: of the first run that passed, else of the first.
+    /// Test counts and ids, if the tool reports them: of the first run that passed, else of the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestSummary>,
     /// `preexisting`, `flaky`, `regression`, `fixed`.
     #[serde(default, flatten)]
     pub marks: CheckMarks,
-    /// What its verdict rests on.
+    /// The evidence for its verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
-    /// What became of its processes, where it started any.
+    /// The cleanup of its processes, if it started any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<ProcessCleanup>,
-    /// Whether it passed when it was run again on the same bytes, having failed. A run of failed tests alone counts if
-    /// one of them fails again.
+    /// Results of its reruns on the same bytes, after a failure: `true` is a pass. In a run of only the failed tests,
+    /// one that fails again counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reruns: Vec<bool>,
-    /// Whether it passed when it was run again on the tree that the run began from.
+    /// Results of its reruns on the tree from which the run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline_reruns: Vec<bool>,
     /// Tests that failed before the agent began and pass now: the first of them.
@@ -175,7 +175,7 @@ pub struct CheckReport {
     /// Tests that failed before the agent began and still do, with the same kind of message: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preexisting_tests: Vec<String>,
-    /// Tests that were executed before the agent began and are gone: the first of them.
+    /// Tests that were executed before the agent began and are missing: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_tests: Vec<String>,
     /// Modules of its test runner that were loaded from the workspace, and were not before the agent began:
@@ -191,7 +191,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
-    /// A step with a status, and nothing else known.
+    /// Creates a report with a status and nothing else.
     pub fn new(step: &Step, status: CheckStatus) -> Self {
         Self {
             kind: step.kind,
@@ -221,13 +221,13 @@ impl CheckReport {
         }
     }
 
-    /// What people call it.
+    /// Display name.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.target)
     }
 }
 
-/// The checks as they stood before the agent began.
+/// The reports of the checks before the agent began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Baseline {
     /// One for each step of the plan, in its order.
@@ -238,35 +238,35 @@ pub struct Baseline {
     /// Files of tests and installed tools that the checks wrote themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written_files: Vec<String>,
-    /// Wall time in milliseconds.
+    /// Elapsed time in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
 }
 
-/// What the guard says of an attempt's changes.
+/// The guard's result for an attempt's changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GuardStatus {
-    /// Nothing that decides how the checks run was touched.
+    /// Nothing that decides how the checks run was changed.
     Clean,
-    /// Something for a person or a higher tier to weigh.
+    /// There are flags for a person or a higher tier to assess.
     Flagged,
-    /// The checks were weakened; what was protected was put back before they ran.
+    /// The checks were weakened; protected files were reverted before they ran.
     Tampered,
 }
 
-/// What the guard noticed.
+/// The report of the guard.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GuardReport {
-    /// As a whole.
+    /// The overall status.
     pub status: GuardStatus,
-    /// One by one, in the order of the files.
+    /// The findings, in the order of the files.
     #[serde(default)]
     pub findings: Vec<Finding>,
 }
 
 impl GuardReport {
-    /// Sums up findings.
+    /// Summarizes findings.
     pub fn of(findings: Vec<Finding>) -> Self {
         let worst = findings.iter().map(|finding| finding.strength).max();
         let status = match worst {
@@ -277,12 +277,12 @@ impl GuardReport {
         Self { status, findings }
     }
 
-    /// What weakened the checks.
+    /// The findings that weakened the checks.
     pub fn violations(&self) -> impl Iterator<Item = &Finding> {
         self.findings_of_severity(FindingSeverity::Violation)
     }
 
-    /// What a person has to look at before the work counts.
+    /// The findings that a person has to review before the work counts.
     pub fn strong_findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings_of_severity(FindingSeverity::Strong)
     }
@@ -299,60 +299,60 @@ impl GuardReport {
 pub struct ReportSummary {
     /// All checks.
     pub total: u32,
-    /// Those that hold.
+    /// Passed checks.
     pub passed: u32,
-    /// Those that do not, time-outs included.
+    /// Failed checks, including time-outs.
     pub failed: u32,
-    /// Those that could not be run.
+    /// Checks that could not be run.
     pub errors: u32,
-    /// Those that were not run.
+    /// Checks that were not run.
     pub skipped: u32,
 }
 
-/// All that one verification run found.
+/// The report of one verification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// The task.
     pub task_id: TaskId,
     /// The attempt that it judges.
     pub run_number: u32,
-    /// What it says as a whole.
+    /// Its status.
     pub status: ReportStatus,
     /// Counts.
     pub summary: ReportSummary,
     /// Every check with its evidence, in the order of the plan.
     pub checks: Vec<CheckReport>,
-    /// The tiers above the checks, as far as they were asked.
+    /// The reports of the tiers above the checks that were asked.
     #[serde(default)]
     pub gates: Vec<GateReport>,
-    /// What the guard noticed, where there are snapshots to compare.
+    /// The guard's report, if there are snapshots to compare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard: Option<GuardReport>,
-    /// The same checks with the original tests, where the attempt changed anything on the test side.
+    /// The same checks with the original tests, if the attempt changed anything on the test side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crossed: Option<Box<CrossedReport>>,
-    /// What the attempt changed in folders of installed tools, which the checks run with.
+    /// The attempt's changes in tool folders, which the checks use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed_tools: Option<Box<ToolFolderChanges>>,
     /// Files of tests and installed tools that were written while the checks ran, and were not before the agent began:
     /// the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub written_files: Vec<String>,
-    /// What stood around the checks.
+    /// The sandbox of the checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxReport>,
-    /// The tree that was judged, where there was a snapshot.
+    /// The judged tree, if there was a snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeId>,
     /// When it began.
     pub started_at: jiff::Timestamp,
-    /// Wall time in milliseconds.
+    /// Elapsed time in milliseconds.
     pub duration_ms: u64,
 }
 
 impl Report {
-    /// Adds the result of a tier above the checks. If the tier rejects the work, the report fails, whatever the
-    /// checks found.
+    /// Adds the result of a tier above the checks. If the tier rejects the work, the report fails, whatever the result
+    /// of the checks.
     pub fn add_gate(&mut self, gate: GateReport) {
         if gate.passed == Some(false) {
             self.status = ReportStatus::Fail;
@@ -365,12 +365,12 @@ impl Report {
         self.gates.iter().find(|gate| gate.passed == Some(false))
     }
 
-    /// The tier above the checks that does not pass it, if one was asked and does not.
+    /// The tier above the checks that was asked and did not pass, if any.
     pub fn blocking_gate(&self) -> Option<&GateReport> {
         self.gates.iter().find(|gate| gate.passed != Some(true))
     }
 
-    /// The run with the original tests, if what failed before the attempt still fails in it.
+    /// The run with the original tests, if failures from before the attempt remain in it.
     pub fn still_failing(&self) -> Option<&CrossedReport> {
         let crossed = self.crossed.as_deref();
         crossed.filter(|crossed| crossed.result == CrossedResult::StillFailing)
@@ -396,8 +396,8 @@ impl Report {
         crossed.filter(|crossed| !is_confirmed && crossed.result != CrossedResult::Passed)
     }
 
-    /// Why a person has to look before a pass counts, in one line: what the checks found with the original tests,
-    /// or what [`Self::suspicion`] says.
+    /// Why a person has to review the work before a pass counts, in one line: the result with the original tests, or
+    /// [`Self::suspicion`].
     pub fn review_reason(&self) -> Option<String> {
         match self.unconfirmed_tests() {
             Some(crossed) => Some(crossed.reason.clone()),
@@ -405,8 +405,8 @@ impl Report {
         }
     }
 
-    /// What no judge can confirm, in one line: files that were written while the checks ran, changed tools that they
-    /// run with, what the guard flagged, a replaced runner, or tests that are no longer executed.
+    /// The reason for a review that no judge can dispel, in one line: files that were written while the checks ran,
+    /// changed tools that they run with, flags of the guard, a replaced runner, or tests that are no longer executed.
     pub fn suspicion(&self) -> Option<String> {
         if !self.written_files.is_empty() {
             return Some(format!(
@@ -426,7 +426,7 @@ impl Report {
         if let Some(finding) = strong {
             return Some(format!("in {}: {}", finding.path, finding.what));
         }
-        // What was planted among the tests is absent from the run with the original ones.
+        // Files added among the tests are absent from the run with the original ones.
         let decisive = self
             .crossed
             .as_deref()

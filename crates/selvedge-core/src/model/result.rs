@@ -1,4 +1,4 @@
-//! The result: one object that says how a run ended, with the wire contract's field names.
+//! The result object of a run, with the wire contract's field names.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,27 +10,27 @@ use super::outcome::{Outcome, VerificationStatus};
 use super::report::Report;
 use super::review::ReviewRecord;
 
-/// How a run ended. Tokens and cost are cumulative over all attempts.
+/// The result of a run. Tokens and cost are cumulative over all attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// The task.
     pub task_id: TaskId,
     /// The run.
     pub run_id: RunId,
-    /// `completed`, `failed`, `cancelled` or `interrupted`: the older contract's coarse word.
+    /// `completed`, `failed`, `cancelled` or `interrupted`: the coarse status of the older contract.
     pub status: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
-    /// Whether the agent changed no files since the run began. `null` where that is not known (no snapshots, no
-    /// verified attempt), and for shell tasks.
+    /// Whether the agent changed no files since the run began. `null` if unknown (no snapshots, no verified attempt),
+    /// and for shell tasks.
     #[serde(default)]
     pub unchanged: Option<bool>,
-    /// What was too large for the snapshots when the run began.
+    /// Content that was too large for snapshots when the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unkept: Option<Box<ExcludedContent>>,
-    /// What of it is gone.
+    /// The deleted part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_unkept: Option<Box<ExcludedContent>>,
     /// The agent's last final text.
@@ -43,9 +43,9 @@ pub struct RunResult {
     pub tokens_out: u64,
     /// Dollars; `null` when nothing is known, a lower bound when `cost_source` is `unknown`.
     pub estimated_cost_usd: Option<f64>,
-    /// What the same tokens would have cost on the reference Claude model (local models only).
+    /// The cost of the same tokens on the reference Claude model (local models only).
     pub equivalent_claude_cost_usd: Option<f64>,
-    /// The weakest source of all that was summed.
+    /// The weakest source of all summands.
     pub cost_source: CostSource,
     /// Milliseconds in agents' sessions.
     pub execution_ms: u64,
@@ -56,13 +56,13 @@ pub struct RunResult {
     pub verification_report: Option<Report>,
     /// All reports, in order.
     pub verification_history: Vec<Report>,
-    /// The verdict in the older contract's words; `null` while a run is interrupted.
+    /// The verdict in the terms of the older contract; `null` while a run is interrupted.
     pub verification_status: Option<VerificationStatus>,
     /// Attempts that were verified.
     pub verification_attempts: u32,
     /// Retries that were allowed.
     pub max_verification_retries: u32,
-    /// Warnings that the reader should see: what could not be done or known.
+    /// Warnings about missing or incomplete results.
     #[serde(default)]
     pub warnings: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! A person's review: what it decides on, and what was decided.
+//! A person's review: the reviewed work, and the decision.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ids::TreeId;
 
-/// The work that a review decides on. What is absent is not known, or was not named.
+/// The work that a review decides on. Absent parts are unknown, or were not named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewTarget {
     /// The attempt, by its number.
@@ -60,12 +60,12 @@ pub struct ReviewRecord {
     /// Whether the work was accepted.
     #[serde(default)]
     pub accepted: bool,
-    /// Who decided: on a hub the name of their token, else the user of the machine.
+    /// The reviewer: on a hub the name of their token, otherwise the user of the machine.
     pub by: String,
     /// The name that the request gave; not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stated_by: Option<String>,
-    /// Why, in their words.
+    /// The reason that they gave.
     #[serde(default)]
     pub reason: String,
     /// The work that was decided on.

@@ -1,15 +1,15 @@
-//! What stands between a session and the rest of the machine: what was asked for, and what was seen
-//! to hold. What a backend cannot hold is named beside, never left out.
+//! The sandbox of sessions and checks: its configuration, and the restrictions that were seen to be enforced.
+//! Restrictions that a backend cannot enforce are listed as well.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who builds the walls.
+/// The backend of a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxBackend {
-    /// The first that works here of `bubblewrap`, `landlock`, and, where an image is named, `podman`
-    /// and `docker`; none where none does.
+    /// The first one that works here of `bubblewrap`, `landlock`, and, if an image is configured, `podman` and
+    /// `docker`; no sandbox if none works.
     #[default]
     Auto,
     /// The `bwrap` program: namespaces of its own.
@@ -20,15 +20,15 @@ pub enum SandboxBackend {
     Podman,
     /// A container for each session, by the `docker` program.
     Docker,
-    /// Nobody.
+    /// No sandbox.
     None,
 }
 
 impl SandboxBackend {
-    /// Those that build walls.
+    /// The backends that provide a sandbox.
     pub const BUILDERS: [Self; 4] = [Self::Bubblewrap, Self::Landlock, Self::Podman, Self::Docker];
 
-    /// As people read and write it.
+    /// The name in configuration and output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -40,28 +40,28 @@ impl SandboxBackend {
         }
     }
 
-    /// Whether programs run in an image, where this machine's own are not.
+    /// Whether programs run in an image, which does not have this machine's programs.
     pub const fn is_container(self) -> bool {
         matches!(self, Self::Podman | Self::Docker)
     }
 }
 
-/// How narrow the walls are.
+/// How restrictive a sandbox is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxProfile {
-    /// An ordinary build works: the workspace and the tools' caches can be written, the network is
-    /// there, secrets are not.
+    /// Permits an ordinary build: the workspace and the tools' caches are writable, the network is available, secrets
+    /// are not.
     #[default]
     Default,
-    /// Only the workspace can be written, nothing of the home is there, and there is no network.
+    /// Only the workspace is writable, the home directory is not available, and there is no network.
     Strict,
-    /// No walls.
+    /// No sandbox.
     None,
 }
 
 impl SandboxProfile {
-    /// As people read and write it.
+    /// The name in configuration and output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -71,43 +71,43 @@ impl SandboxProfile {
     }
 }
 
-/// The walls that a run asks for.
+/// The sandbox that a run requires.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SandboxSpec {
-    /// Who builds them.
+    /// The backend.
     pub backend: SandboxBackend,
-    /// Whether a run without them is refused.
+    /// Whether a run without a sandbox is rejected.
     pub required: bool,
-    /// Around agents.
+    /// Profile for agents.
     pub agents: SandboxProfile,
-    /// Around checks.
+    /// Profile for checks.
     pub checks: SandboxProfile,
-    /// More that may be written, absolute or beginning with `~/`.
+    /// Additional writable paths, absolute or beginning with `~/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
-    /// What containers are made of; empty where none is to be made.
+    /// Configuration of containers; empty if none is used.
     #[serde(skip_serializing_if = "ContainerSpec::is_empty")]
     pub container: ContainerSpec,
 }
 
 impl SandboxSpec {
-    /// Whether agents run in an image, where this machine's programs are not.
+    /// Whether agents run in an image, which does not have this machine's programs.
     pub fn agents_in_image(&self) -> bool {
         self.backend.is_container() && self.agents != SandboxProfile::None
     }
 
-    /// Whether checks do.
+    /// Whether checks run in an image.
     pub fn checks_in_image(&self) -> bool {
         self.backend.is_container() && self.checks != SandboxProfile::None
     }
 }
 
-/// What containers are made of, and how.
+/// Configuration of containers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ContainerSpec {
-    /// The image, by a name that the engine knows on this machine: it is never fetched.
+    /// The image, by a name that the engine knows on this machine: it is never pulled.
     pub image: String,
     /// Arguments of the engine itself, before `run`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -123,25 +123,25 @@ impl ContainerSpec {
     }
 }
 
-/// One thing that walls can hold.
+/// A restriction that a sandbox can enforce.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Restriction {
-    /// Nothing can be written but what may be.
+    /// Only permitted paths are writable.
     Writes,
     /// Credentials and Selvedge's own state cannot be read.
     Secrets,
-    /// Other processes cannot be seen into, nor signalled.
+    /// Other processes can be neither inspected nor signalled.
     Processes,
-    /// Sockets of programs outside cannot be reached, neither by path nor by name.
+    /// Sockets of programs outside cannot be reached, by path or by name.
     Sockets,
-    /// Temporary files are the session's own.
+    /// Temporary files are private to the session.
     Temporary,
     /// There is no network.
     Network,
-    /// Of agents: the caches of tools that checks read cannot be written.
+    /// For agents: the caches of tools that checks read are not writable.
     Caches,
 }
 
@@ -157,7 +157,7 @@ impl Restriction {
         Self::Caches,
     ];
 
-    /// As people read it.
+    /// Display name.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Writes => "writes",
@@ -171,36 +171,36 @@ impl Restriction {
     }
 }
 
-/// What walls were seen to hold: each was tried, none is assumed.
+/// The restrictions that a sandbox was seen to enforce: each was tested, none is assumed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SandboxReport {
-    /// Who built them.
+    /// The backend.
     pub backend: SandboxBackend,
-    /// How narrow.
+    /// The profile.
     pub profile: SandboxProfile,
-    /// What was tried, and held.
+    /// The restrictions that were tested and are enforced.
     pub holds: Vec<Restriction>,
-    /// What did not hold: open by design of the profile, or beyond the backend.
+    /// The restrictions that are not enforced: permitted by the profile, or beyond the backend.
     pub open: Vec<Restriction>,
     /// Whether the checks ran in a verification room: a copy of the workspace that no agent can write.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub room: bool,
-    /// What in the repository's own folder would have made git run something, and was put back.
+    /// Configuration in the repository's own folder that would have made git run something, and was reverted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
-    /// Why there are none, where they were wanted.
+    /// Why there is no sandbox, although one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_none: Option<String>,
 }
 
 impl SandboxReport {
-    /// Whether there is more to say than that nobody asked for any.
+    /// Whether there is anything to report, other than that no sandbox was requested.
     pub fn is_notable(&self) -> bool {
         self.backend != SandboxBackend::None || self.why_none.is_some() || !self.put_back.is_empty()
     }
 
-    /// In one line, for people.
+    /// Summary in one line.
     pub fn summary(&self) -> String {
         let put_back = match self.put_back.join(", ").as_str() {
             "" => String::new(),

@@ -1,4 +1,4 @@
-//! What one agent session came to.
+//! The outcome of one agent session.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,40 +9,40 @@ use super::processes::ProcessCleanup;
 use super::report::OutputRef;
 use super::sandbox::SandboxReport;
 
-/// How the session ended, as the agent's own records and our two clocks say.
+/// How the session ended, according to the agent's own records and our two timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// The agent ended its work and reports no error. Whether the work is right is not its to say.
+    /// The agent finished without an error. This does not imply that the work is correct.
     Success,
     /// The agent ended with an error.
     Failed,
-    /// The wall clock ran out, or the session was silent for too long.
+    /// The time limit was reached, or the session had no output for too long.
     Timeout,
     /// The agent's turn limit was reached.
     TurnLimit,
-    /// The session's own cap on cost was reached.
+    /// The session's own limit on cost was reached.
     Budget,
-    /// The agent says that the task cannot be satisfied.
+    /// The agent reports that the task cannot be satisfied.
     CannotSatisfy,
-    /// The machinery failed: it could not be spawned, the disk is full, the supervisor was lost.
+    /// The infrastructure failed: the agent could not be spawned, the disk is full, the supervisor was lost.
     Infra,
     /// Ended from outside: cancelled or suspended.
     Cancelled,
 }
 
-/// One use of a tool, as the agent's own records tell it.
+/// One tool call, from the agent's own records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ToolCall {
     /// The tool's name.
     pub name: String,
-    /// What it was used on, in a few words: a path, a command line.
+    /// The object of the call, in a few words: a path, a command line.
     pub subject: String,
-    /// The file that it was to write, where it is a tool that writes files.
+    /// The file to be written, if the tool writes files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes: Option<String>,
-    /// What the tool said when it failed; absent where it did not.
+    /// The tool's error message; absent on success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Whether the same file was written afterwards.
@@ -51,16 +51,16 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
-    /// How many calls of a session are kept.
+    /// Maximum number of calls that are kept per session.
     pub const MAX_KEPT: usize = 100;
 
-    /// Whether it was to write a file, did not, and was not made up for.
+    /// Whether it failed to write a file, and no later call wrote it.
     pub fn is_unresolved_write(&self) -> bool {
         self.writes.is_some() && self.error.is_some() && !self.redone
     }
 
-    /// Adds a call to those of a session. What the same file was to be written by before is redone
-    /// by one that wrote it; of too many calls the oldest go, but none that is undone.
+    /// Adds a call to those of a session. A successful write marks earlier calls for the same file as redone; if there
+    /// are too many calls, the oldest are dropped, except unresolved writes.
     pub fn add(self, calls: &mut Vec<Self>) {
         if self.error.is_none() && self.writes.is_some() {
             let before = calls.iter_mut().filter(|call| call.writes == self.writes);
@@ -76,33 +76,33 @@ impl ToolCall {
     }
 }
 
-/// One session's account of itself.
+/// The outcome of one session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOutcome {
     /// How it ended.
     pub status: SessionStatus,
-    /// The agent's final text (its claim; nothing here makes it true). Bounded by the executor.
+    /// The agent's final text: its own claim, not verified. Bounded by the executor.
     #[serde(default)]
     pub text: String,
-    /// Why it did not succeed, in one or two lines; absent on success.
+    /// Why it failed, in one or two lines; absent on success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The model that answered, as the agent names it.
+    /// The model that answered, by the agent's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Tokens over the whole session, side calls included where they are told.
+    /// Tokens of the whole session, including side calls if they are reported.
     #[serde(default)]
     pub usage: Usage,
-    /// What it cost.
+    /// Cost.
     #[serde(default)]
     pub cost: Cost,
-    /// What the same tokens would have cost on the reference Claude model (for local models).
+    /// The cost of the same tokens on the reference Claude model (for local models).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equivalent_claude_cost: Option<MicroUsd>,
-    /// The agent's own name for the session.
+    /// The agent's own id of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Model turns, where told.
+    /// Model turns, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
     /// Tool calls made.
@@ -111,8 +111,7 @@ pub struct SessionOutcome {
     /// Tool calls that failed.
     #[serde(default)]
     pub tool_errors: u32,
-    /// The calls that came back, in their order: the last [`ToolCall::MAX_KEPT`] of them, and those
-    /// before that failed to write.
+    /// The completed calls in order: the last [`ToolCall::MAX_KEPT`], and earlier ones with unresolved writes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     /// Retries of the model's API inside the executor. They are never verification retries.
@@ -121,25 +120,25 @@ pub struct SessionOutcome {
     /// Records of the agent's output that were not understood; kept in the transcript.
     #[serde(default)]
     pub unknown_records: u32,
-    /// Wall time of the session in milliseconds.
+    /// Elapsed time of the session in milliseconds.
     #[serde(default)]
     pub duration_ms: u64,
-    /// What became of its processes; absent where it started none.
+    /// The cleanup of its processes; absent if it started none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<ProcessCleanup>,
-    /// What stood around it.
+    /// Its sandbox.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxReport>,
     /// The full transcript on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transcript: Option<OutputRef>,
-    /// Files that no snapshot keeps and that are gone, or empty, since the run began.
+    /// Files excluded from snapshots that were deleted or emptied since the run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_unkept: Option<Box<ExcludedContent>>,
 }
 
 impl SessionOutcome {
-    /// An outcome with a status and nothing else known.
+    /// Creates an outcome with a status and nothing else.
     pub fn new(status: SessionStatus) -> Self {
         Self {
             status,
@@ -164,7 +163,7 @@ impl SessionOutcome {
         }
     }
 
-    /// An outcome that did not succeed, and why.
+    /// Creates an outcome of a failed session, with the reason.
     pub fn failed(status: SessionStatus, error: impl Into<String>) -> Self {
         Self {
             error: Some(error.into()),

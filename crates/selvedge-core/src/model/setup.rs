@@ -1,12 +1,11 @@
-//! What installs the dependencies that checks need, and what resets the state that they use.
+//! Commands that install the dependencies of checks, and that reset the state that they use.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::task::{Step, StepKind};
 
-/// Command lines that are run for the checks, as the settings had them when the run began. An attempt cannot change
-/// them.
+/// Command lines that prepare the checks, as configured when the run began. An attempt cannot change them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SetupSpec {
@@ -40,7 +39,7 @@ impl SetupSpec {
     }
 }
 
-/// The setup that a task brings along: what it has is run in place of that of the settings.
+/// A task's own setup, which replaces the corresponding commands of the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TaskSetup {
@@ -53,7 +52,7 @@ pub struct TaskSetup {
 }
 
 impl TaskSetup {
-    /// The setup of the settings with this one's commands.
+    /// The setup of the settings, with this one's commands.
     pub fn override_settings(&self, settings: &SetupSpec) -> SetupSpec {
         let either = |own: &Option<Vec<String>>, other: &[String]| {
             own.clone().unwrap_or_else(|| other.to_vec())

@@ -1,4 +1,4 @@
-//! A task resolved: everything that the loop depends on, frozen in the journal before it begins.
+//! A resolved task: everything that the loop depends on, immutable in the journal before it begins.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,89 +18,88 @@ use super::task::Step;
 use crate::guard::ProtectionRule;
 use crate::price::Price;
 
-/// An agent, resolved: what is run and how.
+/// A resolved agent: its program and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentSpec {
-    /// The name people use.
+    /// Its name in the configuration.
     pub name: String,
-    /// How it is spoken to.
+    /// The interface of the agent.
     pub kind: AgentKind,
     /// Program and leading arguments; for `shell` the whole argv of the task's own command.
     #[serde(default)]
     pub program: Vec<String>,
-    /// Model, where the agent takes one.
+    /// The model, if the agent supports a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How hard the model is to think, in the agent's own word, where it takes one.
+    /// The reasoning effort of the model, in the agent's terms, if it supports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Model turns of a session, before the run's own limit.
+    /// Maximum number of model turns in a session; takes precedence over the run's own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
-    /// What the model costs, where the user says so: before the list.
+    /// The user's price of the model, which takes precedence over the price list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// Base URL of the model server, where the agent takes one.
+    /// Base URL of the model server, if the agent supports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
-    /// Environment variables set for the agent, beside the allowed ones of our own environment.
+    /// Environment variables set for the agent, in addition to the permitted ones of our own environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Variables that the agent gets from our own environment, by name: what it sees on the left,
-    /// where it comes from on the right. Names only, so that no secret is frozen in the journal;
-    /// the values are looked up when a session starts.
+    /// Variables that the agent gets from our own environment: its variable's name on the left, ours on the right. Only
+    /// names, so that no secret is written to the journal; values are looked up when a session starts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env_from: BTreeMap<String, String>,
     /// Retries of the model's API inside the executor.
     #[serde(default)]
     pub api_retries: u32,
-    /// Whether the same prompt always does the same: then a retry would change nothing.
+    /// Whether the same prompt always has the same result, so that a retry would change nothing.
     #[serde(default)]
     pub deterministic: bool,
     /// Whether a `command` agent gets its prompt as the last argument instead of on stdin.
     #[serde(default)]
     pub prompt_as_argument: bool,
-    /// Whether a repository's file names the server: then no key goes there but what the user's own
-    /// settings give this agent.
+    /// Whether a repository's file sets the server: then it only receives keys that the user's own settings give to
+    /// this agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub server_by_repository: bool,
 }
 
-/// Two clocks and a turn limit for each session.
+/// Two time limits and a turn limit for each session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionLimits {
-    /// Wall time in milliseconds.
+    /// Maximum duration in milliseconds.
     pub wall_ms: u64,
-    /// Longest silence in milliseconds: no output at all.
+    /// Maximum time without output, in milliseconds.
     pub silence_ms: u64,
-    /// Model turns, where the agent has such a limit.
+    /// Maximum number of model turns, if the agent supports such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
 }
 
-/// Caps for the whole run, and for each of its attempts. An absent cap is no cap.
+/// Limits for the whole run, and for each of its attempts; absent means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Budget {
-    /// Money, over all attempts.
+    /// Cost of all attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<MicroUsd>,
-    /// Tokens in and out, over all attempts.
+    /// Input and output tokens of all attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Time spent in sessions and verification, over all attempts, in milliseconds.
+    /// Duration of the sessions and verifications of all attempts, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_ms: Option<u64>,
-    /// Money, of each attempt's session.
+    /// Cost of each attempt's session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt_cost_micro_usd: Option<MicroUsd>,
-    /// Tokens in and out, of each attempt's session.
+    /// Input and output tokens of each attempt's session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt_tokens: Option<u64>,
 }
 
 impl Budget {
-    /// These caps, and where one is absent that of `other`.
+    /// These limits; absent ones are taken from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -113,18 +112,18 @@ impl Budget {
     }
 }
 
-/// What becomes of the tree between two attempts.
+/// How the tree is treated between two attempts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BetweenAttempts {
-    /// Work builds on work.
+    /// The next attempt continues with the changes.
     #[default]
     Keep,
     /// Every attempt begins from the first one's tree.
     Rollback,
 }
 
-/// Which tree stays when the attempts are used up.
+/// The final tree if the attempts are exhausted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnExhausted {
@@ -133,41 +132,41 @@ pub enum OnExhausted {
     Best,
     /// The last attempt's.
     Last,
-    /// The tree that the run began from.
+    /// The tree from which the run began.
     Original,
 }
 
-/// Whether the checks are run once before the agent begins, as it is asked for.
+/// Whether the checks are run once before the agent begins, as configured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineMode {
-    /// Where there are snapshots, so that it is remembered, and the agent is not a shell command.
+    /// If there are snapshots, so that the result can be cached, and the agent is not a shell command.
     #[default]
     Auto,
     /// Always.
     On,
-    /// Never: what was broken before is charged to the agent, and a test that goes is not missed.
+    /// Never: earlier failures count against the agent, and missing tests are not noticed.
     Off,
 }
 
-/// What votes in tier 3.
+/// Who votes in tier 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VoteMode {
-    /// Several judges, about one work.
+    /// Several judges about one result.
     #[default]
     Judges,
-    /// Several executions of the task, of which one stays.
+    /// Several executions of the task, of which one is selected.
     Executions,
 }
 
-/// What verification consists of.
+/// The checks of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "mode")]
 pub enum VerificationPlan {
-    /// These steps must hold.
+    /// These steps must pass.
     Steps {
-        /// In this order; all of them run, always.
+        /// The steps in this order; all of them always run.
         steps: Vec<Step>,
     },
     /// Switched off by the user: the report is `skip`.
@@ -176,7 +175,7 @@ pub enum VerificationPlan {
     AutoPass,
 }
 
-/// Which part of which plan a run is.
+/// The subtask of a plan that a run belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ParentPlan {
     /// The plan's own run.
@@ -185,15 +184,15 @@ pub struct ParentPlan {
     pub subtask: String,
 }
 
-/// How the files that an attempt changed are held to parse.
+/// Rules for the syntax check of changed files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SyntaxRules {
-    /// Globs of files that need not.
+    /// Globs of files that need not parse.
     pub except: Vec<String>,
 }
 
-/// Everything that the loop depends on. Frozen: nothing of it is read again from the workspace.
+/// Everything that the loop depends on. Immutable: nothing of it is read again from the workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSpec {
     /// The task.
@@ -201,36 +200,36 @@ pub struct RunSpec {
     /// The plan that it is a subtask of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part_of: Option<ParentPlan>,
-    /// What is to be done, word for word.
+    /// The task's description, verbatim.
     pub description: String,
-    /// What "done" means, in words.
+    /// The acceptance criteria, as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acceptance_criteria: Option<String>,
     /// The workspace, absolute and resolved.
     pub workspace: PathBuf,
-    /// Who does the work.
+    /// The agent of the first attempt.
     pub agent: AgentSpec,
-    /// Who takes over at the first retry, at the second, …; the last one stays.
+    /// The agents of the first retry, the second, …; the last one is reused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub escalation: Vec<AgentSpec>,
-    /// What must hold.
+    /// The checks.
     pub verification: VerificationPlan,
-    /// Who judges the work once its checks pass; absent for tier 1.
+    /// The judging after the checks pass; absent for tier 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<JudgingSpec>,
     /// Attempts beyond the first, 0 to [`RunSpec::MAX_RETRIES`].
     pub max_verification_retries: u32,
-    /// Time for every verification run, afresh, in milliseconds.
+    /// Time limit of each verification, in milliseconds; every verification starts with the full time.
     pub verification_timeout_ms: u64,
     /// Limits of each session.
     pub limits: SessionLimits,
-    /// Caps of the whole run.
+    /// Limits for the whole run.
     #[serde(default)]
     pub budget: Budget,
-    /// Keep or roll back.
+    /// How the tree is treated between attempts.
     #[serde(default)]
     pub between_attempts: BetweenAttempts,
-    /// Which tree stays at the end.
+    /// The final tree if the attempts are exhausted.
     #[serde(default)]
     pub on_exhausted: OnExhausted,
     /// Whether the checks are run once before the agent begins.
@@ -239,54 +238,54 @@ pub struct RunSpec {
     /// Tests that may fail.
     #[serde(default)]
     pub known_failures: KnownFailures,
-    /// Whether a check that failed is run again, to tell a flake from a failure.
+    /// Whether a failed check is run again, to distinguish flaky checks from failures.
     #[serde(default)]
     pub rerun_failed: bool,
     /// Whether the files that an attempt changed must parse, and which of them need not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syntax: Option<SyntaxRules>,
-    /// Whether a file that the agent failed to write, and never wrote, fails the attempt.
+    /// Whether an unresolved write error of the agent fails the attempt.
     #[serde(default)]
     pub tool_calls: bool,
-    /// Files that the task may not change, and what happens if it does.
+    /// Files that the task may not change, with the action if it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protect: Vec<ProtectionRule>,
-    /// Globs of protected files that the task may change all the same.
+    /// Globs of protected files that the task may change nevertheless.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Changes of tests that the task asks for: globs of files, and ids of tests as reports name them. They count as the
-    /// attempt made them; all other tests are run as they were before.
+    /// Test changes that the task asks for: globs of files, and ids of tests as in reports. They keep the attempt's
+    /// content; all other tests run as they were before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expect_test_changes: Vec<String>,
-    /// The tree whose tests judge the work, where it is not the tree that the run begins from: the start of the plan
-    /// that this is a later subtask of.
+    /// The tree whose tests judge the work, if it is not the tree from which the run begins: the start of the plan, for
+    /// later subtasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_base: Option<TreeId>,
-    /// Whether trees are snapshotted: the workspace is in a git repository, and nobody said no.
+    /// Whether snapshots are taken: the workspace is in a git repository, and they are not disabled.
     pub snapshots: bool,
-    /// What stands between the sessions and the rest of the machine.
+    /// Sandbox of sessions and checks.
     #[serde(default)]
     pub sandbox: SandboxSpec,
-    /// What of our own environment checks see, and what of it is secret, beyond the defaults.
+    /// Variables of our own environment for checks, and secret ones, in addition to the defaults.
     #[serde(default, skip_serializing_if = "EnvironmentSpec::is_default")]
     pub environment: EnvironmentSpec,
-    /// What installs dependencies and resets state for the checks.
+    /// Commands that install dependencies and reset state for checks.
     #[serde(default, skip_serializing_if = "SetupSpec::is_empty")]
     pub setup: SetupSpec,
-    /// The program that froze this.
+    /// The version of the program that created this.
     pub selvedge_version: String,
 }
 
 impl RunSpec {
-    /// The hard cap on `max_verification_retries`: after five corrections, what helps is a person.
+    /// The upper limit of `max_verification_retries`: after five corrections, a person is needed.
     pub const MAX_RETRIES: u32 = 5;
 
-    /// Attempts that may be charged.
+    /// Maximum number of attempts that count against the retry limit.
     pub fn max_attempts(&self) -> u32 {
         self.max_verification_retries.min(Self::MAX_RETRIES) + 1
     }
 
-    /// Who works at a retry; 0 is the first try.
+    /// The agent of a retry; 0 is the first attempt.
     pub fn agent_of(&self, retry: u32) -> &AgentSpec {
         let retry = usize::try_from(retry).unwrap_or(usize::MAX);
         let last = self.escalation.len().min(retry);
@@ -294,7 +293,7 @@ impl RunSpec {
         taken_over.unwrap_or(&self.agent)
     }
 
-    /// All who may work, in their order.
+    /// All agents, in order.
     pub fn agents(&self) -> impl Iterator<Item = &AgentSpec> {
         std::iter::once(&self.agent).chain(&self.escalation)
     }

@@ -1,4 +1,4 @@
-//! A task as it is asked for: lenient on read, nothing resolved yet.
+//! A task as submitted: parsed leniently, not yet resolved.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::known_failures::KnownFailures;
 use super::setup::TaskSetup;
 use super::spec::Budget;
 
-/// What kind of thing must hold.
+/// The kind of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
@@ -20,22 +20,20 @@ pub enum StepKind {
     TestPasses,
     /// A file exists inside the workspace and is not empty.
     FileExists,
-    /// The user's git repository has no uncommitted change below the target.
+    /// The user's git repository has no uncommitted changes below the target.
     GitClean,
-    /// A program that is asked and reports as JSON, see [`PluginRequest`](super::PluginRequest).
+    /// A program that receives a request and reports as JSON, see [`PluginRequest`](super::PluginRequest).
     Plugin,
-    /// An output that the task expects is there, of the kind that its name tells, and not empty.
+    /// An expected output exists, is of the type that its name implies, and is not empty.
     Output,
-    /// Every file that the attempt changed parses, and none was emptied. Of its own accord only: no
-    /// plan asks for it.
+    /// Every file that the attempt changed parses, and none was emptied. Runs automatically only: no plan contains it.
     Syntax,
-    /// The agent's tools did what they were called for, or it was made up for. Of its own accord
-    /// only.
+    /// All write errors of the agent's tools were resolved. Runs automatically only.
     ToolCalls,
 }
 
 impl StepKind {
-    /// The value as it stands on the wire.
+    /// The wire value.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Command => "command",
@@ -58,25 +56,25 @@ impl StepKind {
 /// One check of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// What kind.
+    /// The kind.
     #[serde(rename = "type")]
     pub kind: StepKind,
     /// The command line (`command`, `test_passes`, `plugin`) or the path (`file_exists`, `git_clean`).
     #[serde(default)]
     pub target: String,
-    /// What people call it; the target when absent.
+    /// Display name; the target if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Directory it runs in, relative to the workspace; the workspace itself when absent.
+    /// Working directory, relative to the workspace; the workspace itself if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Its own time limit in milliseconds, within the verification run's.
+    /// Its own time limit in milliseconds, within that of the verification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Whether it may run side by side with its neighbours that say so too.
+    /// Whether it may run in parallel with adjacent steps that are also marked as parallel.
     #[serde(default)]
     pub parallel: bool,
-    /// A plug-in's own settings, passed on as they are.
+    /// A plug-in's own settings, passed on unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<serde_json::Value>,
 }
@@ -95,7 +93,7 @@ impl Step {
         }
     }
 
-    /// What people call it.
+    /// Display name.
     pub fn label(&self) -> &str {
         match (&self.name, self.kind) {
             (Some(name), _) => name,
@@ -105,7 +103,7 @@ impl Step {
     }
 }
 
-/// How hard the task is held to be; `trivial` is routed to the shell.
+/// Estimated difficulty of the task; `trivial` is routed to the shell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComplexityTier {
@@ -117,7 +115,7 @@ pub enum ComplexityTier {
     Complex,
 }
 
-/// Where an older client wants the task to go.
+/// The routing that an older client requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RoutingDecision {
     /// `claude`, `ollama`, any other configured agent, or `sidecar`: the shell, which runs the task's
@@ -125,7 +123,7 @@ pub struct RoutingDecision {
     pub target_type: String,
 }
 
-/// What becomes of the work of a task that a worker cloned a repository for.
+/// Delivery of the work of a task for which a worker cloned a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryMode {
@@ -136,18 +134,18 @@ pub enum DeliveryMode {
     Branch,
 }
 
-/// What the work of a subtask begins from: the tree that the subtasks before it left.
+/// The base of a subtask's work: the tree after the previous subtasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BaseTree {
     /// The tree.
     pub tree: TreeId,
-    /// The subtasks whose work is in it, each with the tree that it left, in the order in which they
-    /// were carried out: each tree is kept as what it adds to the one before.
+    /// The subtasks whose work it contains, each with its tree, in the order in which they ran: each tree is stored as
+    /// a difference to the previous one.
     #[serde(default)]
     pub left: Vec<SubtaskTree>,
 }
 
-/// A tree that a subtask left.
+/// The tree after a subtask.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubtaskTree {
     /// The subtask, as a task.
@@ -156,14 +154,14 @@ pub struct SubtaskTree {
     pub tree: TreeId,
 }
 
-/// On a hub: whose part a task is.
+/// On a hub: the plan that a task belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanMembership {
     /// The task that is a plan.
     pub parent_task_id: TaskId,
-    /// What the plan calls this one.
+    /// Its id within the plan.
     pub subtask: String,
-    /// What its work begins from; what stands there when absent.
+    /// The base of its work; the current content of the workspace if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begins_from: Option<BaseTree>,
     /// The tree that the plan began from, once a subtask has begun: its tests judge the work.
@@ -171,32 +169,31 @@ pub struct PlanMembership {
     pub plan_start: Option<TreeId>,
 }
 
-/// One part of a task that is a plan: a task of its own, in the same workspace. What it leaves open is
-/// as the whole task says.
+/// A subtask of a plan: a separate task in the same workspace. Absent fields are inherited from the whole task.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Subtask {
-    /// What the others call it; unique in the plan.
+    /// Its id; unique within the plan.
     pub id: String,
-    /// The task that it is, or will be; the hub says it.
+    /// The id of its own task; assigned by the hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
-    /// What is to be done, word for word as the agent gets it.
+    /// The description, which the agent receives verbatim.
     pub description: String,
     /// Subtasks that must be verified before this one begins.
     pub depends_on: Vec<String>,
     /// The agent's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What "done" means, in words.
+    /// The acceptance criteria, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acceptance_criteria: Option<String>,
     /// Files that must exist and not be empty.
     pub expected_outputs: Vec<String>,
-    /// What must hold.
+    /// The checks.
     #[serde(alias = "verification_checks", skip_serializing_if = "Option::is_none")]
     pub verification_steps: Option<Vec<Step>>,
-    /// Changes of tests that this part asks for, as in a task; those of the whole where there are none.
+    /// Test changes that this subtask asks for, as in a task; if there are none, those of the whole task apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expect_test_changes: Vec<String>,
     /// 1 to 3.
@@ -211,9 +208,9 @@ pub struct Subtask {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Task {
-    /// Given by the client, or made when the task is taken.
+    /// Assigned by the client, or when the task is accepted.
     pub task_id: Option<TaskId>,
-    /// What is to be done, word for word as the agent gets it.
+    /// The description, which the agent receives verbatim.
     pub description: String,
     /// The command of a deterministic shell task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,7 +224,7 @@ pub struct Task {
     /// On a hub: the revision of the repository that the work begins from; its default branch when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
-    /// On a hub: what becomes of the result; a patch when absent.
+    /// On a hub: how the result is delivered; a patch if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deliver: Option<DeliveryMode>,
     /// The agent's name; outranks `routing_decision`.
@@ -239,14 +236,14 @@ pub struct Task {
     /// `trivial` goes to the shell when nothing else names an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complexity_tier: Option<ComplexityTier>,
-    /// What must hold. Absent: the repository's own checks. An empty list: nothing, so the report
-    /// is `auto_pass` and the outcome `unchecked`.
+    /// The checks. Absent: the repository's own checks. An empty list: no checks, so the report is `auto_pass` and the
+    /// outcome `unchecked`.
     #[serde(alias = "verification_checks", skip_serializing_if = "Option::is_none")]
     pub verification_steps: Option<Vec<Step>>,
-    /// Files that must exist, not be empty, and parse where their names say in what language they
-    /// are; with a `/` at the end, directories that must exist and not be empty.
+    /// Files that must exist, not be empty, and parse if their names imply a known language; with a `/` at the end,
+    /// directories that must exist and not be empty.
     pub expected_outputs: Vec<String>,
-    /// What "done" means, in words, for the agent and for tiers 2 and 3.
+    /// The acceptance criteria, as text, for the agent and for tiers 2 and 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acceptance_criteria: Option<String>,
     /// 1 to 3; 1 when absent.
@@ -257,42 +254,41 @@ pub struct Task {
     pub max_verification_retries: Option<u32>,
     /// Switches verification off: the report is `skip`, the outcome `unchecked`.
     pub skip_verification: bool,
-    /// Time for every verification run, afresh, in milliseconds.
+    /// Time limit of each verification, in milliseconds; every verification starts with the full time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification_timeout_ms: Option<u64>,
-    /// Tests that may fail, by their ids, in place of those that the settings list.
+    /// Ids of tests that may fail, instead of those in the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known_failures: Option<KnownFailures>,
     /// Globs of protected files that this task may change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow: Vec<String>,
-    /// Changes of tests that the task asks for: globs of files, and ids of tests as reports name them. They count as the
-    /// attempt made them; all other tests are run as they were before.
+    /// Test changes that the task asks for: globs of files, and ids of tests as in reports. They keep the attempt's
+    /// content; all other tests run as they were before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expect_test_changes: Vec<String>,
-    /// Commands that install dependencies and reset state, in place of those of the settings.
+    /// Commands that install dependencies and reset state, instead of those in the settings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<TaskSetup>,
-    /// Caps for the whole run, all subtasks together.
+    /// Limits for the whole run, all subtasks together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
-    /// The parts of a task that is a plan, each with its own gates; nothing else is then done for the
-    /// task itself.
+    /// The subtasks of a plan, each with its own checks; the task itself then has no run of its own.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub subtasks: Vec<Subtask>,
-    /// On a hub: the plan that this is a subtask of; the hub says it.
+    /// On a hub: the plan that this is a subtask of; set by the hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_of: Option<PlanMembership>,
     /// 0 to 9, on a hub.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Which workers may take it, on a hub.
+    /// On a hub: labels that a worker must have.
     pub labels: Vec<String>,
-    /// The client's own; kept, never read.
+    /// The client's own data; stored, never interpreted.
     pub metadata: BTreeMap<String, serde_json::Value>,
 }
 impl Task {
-    /// Adds to the changes of tests that it asks for, and to those that its parts ask for by themselves.
+    /// Adds expected test changes to those of the task, and to those of its subtasks that have their own.
     pub fn add_expected_changes(&mut self, changes: &[String]) {
         self.expect_test_changes.extend_from_slice(changes);
         for part in &mut self.subtasks {

@@ -1,35 +1,34 @@
-//! Changes of installed tools and dependencies, which are in no snapshot.
+//! Changes of installed tools and dependencies, which are not in snapshots.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::format::counted;
 
-/// Files in folders of installed tools (`node_modules`, `.venv`, `vendor` …) that are not as they were before the
-/// agent began. Snapshots leave these folders out, so the checks run with the changed files.
+/// Files in tool folders (`node_modules`, `.venv`, `vendor` …) that changed since the agent began. Snapshots exclude
+/// these folders, so the checks run with the changed files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolFolderChanges {
-    /// How many files were added, removed or changed.
+    /// Number of files that were added, removed or changed.
     pub files: u64,
     /// The first of them, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listed: Vec<String>,
-    /// The folders that they are in.
+    /// The folders that contain them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
-    /// Why the setup could not install them again, where there is one.
+    /// Why the setup could not reinstall them, if it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_error: Option<String>,
 }
 
 impl ToolFolderChanges {
-    /// Files that are listed; all are counted.
+    /// Maximum number of listed files; all are counted.
     pub const MAX_LISTED: usize = 20;
-    /// Files and folders that a sentence names.
+    /// Maximum number of files and folders that a sentence names.
     const MAX_NAMED: usize = 3;
 
-    /// What of it is in some of the folders; nothing if there are none. The files that are not listed are counted with
-    /// each of them.
+    /// Reduces it to some of the folders; `None` if nothing is left. Files that are not listed are counted in any case.
     #[must_use]
     pub fn within(mut self, folders: &[String]) -> Option<Self> {
         let is_within = |path: &String| {

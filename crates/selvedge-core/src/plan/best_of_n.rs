@@ -1,37 +1,37 @@
-//! Executions of one task, compared: checks first, then how the work behaves, then what it is.
+//! Compares executions of one task: first by their checks, then by behaviour, then by content.
 //!
-//! A contest is a plan whose parts are the same task, each in a copy of the workspace. More than half of
-//! them must be verified, and those must behave alike; anything between that and none is for a person.
+//! Best-of-N is a plan whose parts are the same task, each in a copy of the workspace. More than half of them must be
+//! verified, and those must behave the same; if only some are, a person decides.
 
 use super::state::{Plan, SubtaskState};
 use crate::model::{CheckReport, Outcome, Report, SubtaskEnd, TestSummary, TreeId};
 
-/// One of them, by its name and its end.
+/// An execution, by its id and its result.
 type EndedExecution<'a> = (&'a str, &'a SubtaskEnd);
 
-/// What a contest comes to.
+/// The result of best-of-N.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Selection {
-    /// The work of this part stays.
+    /// The work of this execution is selected.
     Winner(LeadingSubtask),
-    /// A person has to decide, about the work of this part.
+    /// A person has to decide about the work of this execution.
     NeedsReview(LeadingSubtask),
     /// No execution is verified.
     NoneVerified(Outcome),
 }
 
-/// The part that stands for most, and for how many.
+/// The execution that represents the largest group, with the group's share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeadingSubtask {
-    /// Which part.
+    /// Its id.
     pub id: String,
-    /// The share of all executions that are verified, 0 to 1.
+    /// The fraction of verified executions, 0 to 1.
     pub confidence: f64,
-    /// Why, in words.
+    /// The reason.
     pub reason: String,
 }
 
-/// What can be seen of work through its checks: the same text for work that does the same.
+/// Describes the observable behaviour in the checks: the same text for work that behaves the same.
 pub fn describe_behaviour(report: &Report) -> String {
     let one = |check: &CheckReport| {
         let tests = check.tests.as_ref().map(describe_tests).unwrap_or_default();
@@ -47,7 +47,7 @@ fn describe_tests(tests: &TestSummary) -> String {
 }
 
 impl Plan {
-    /// What a contest comes to, once every execution has ended.
+    /// Selects the best execution, once all have ended.
     pub fn select_best(&self, floor: f64) -> Selection {
         let verified: Vec<EndedExecution<'_>> = self
             .subtasks()
@@ -101,7 +101,7 @@ fn verified_end(part: &SubtaskState) -> Option<&SubtaskEnd> {
     (end.outcome == Outcome::Verified).then_some(end)
 }
 
-/// Those that share the most common key; the first of equals. What has no key is like nothing else.
+/// The executions with the most common key; the first group among equals. One without a key is in no group with others.
 fn largest_group<'a>(
     ends: &[EndedExecution<'a>],
     key: impl Fn(&'a SubtaskEnd) -> Option<&'a str>,
@@ -117,7 +117,7 @@ fn largest_group<'a>(
             None => groups.push((key, vec![(id, end)])),
         }
     }
-    // `max_by_key` takes the last of equals.
+    // `max_by_key` returns the last of equal ones.
     let groups = groups.into_iter().map(|(_, group)| group);
     groups.rev().max_by_key(Vec::len)
 }

@@ -1,35 +1,35 @@
-//! Whether subtasks and what they depend on can be carried out at all.
+//! Validates subtasks and their dependencies.
 
 use std::collections::BTreeMap;
 
 use crate::model::Subtask;
 
-/// A plan that cannot be carried out.
+/// A plan that cannot be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Nobody could refer to it.
+    /// A subtask has no id.
     #[error("subtask {0} has no `id`")]
     MissingId(usize),
-    /// Two of one name.
+    /// Two subtasks have the same id.
     #[error("two subtasks are called `{0}`")]
     DuplicateId(String),
-    /// Nothing to be done.
+    /// A subtask has no description.
     #[error("subtask `{0}` has no `description`")]
     MissingDescription(String),
-    /// What it depends on is not there.
+    /// A dependency does not exist.
     #[error("subtask `{id}` depends on `{unknown}`, which is no subtask of this plan")]
     UnknownDependency {
-        /// Which.
+        /// The subtask.
         id: String,
-        /// What it names.
+        /// The unknown dependency.
         unknown: String,
     },
-    /// None of them could ever begin.
+    /// The dependencies form a cycle.
     #[error("subtasks wait for each other: {}", .0.join(" → "))]
     Cycle(Vec<String>),
 }
 
-/// Refuses what could not be carried out.
+/// Rejects plans that cannot be executed.
 pub fn check_subtasks(subtasks: &[Subtask]) -> Result<(), PlanError> {
     let mut by_id: BTreeMap<&str, &Subtask> = BTreeMap::new();
     for (index, subtask) in subtasks.iter().enumerate() {
@@ -56,7 +56,7 @@ pub fn check_subtasks(subtasks: &[Subtask]) -> Result<(), PlanError> {
     check_acyclic(subtasks, &by_id)
 }
 
-/// Takes away what could be done, again and again: what is left waits for itself.
+/// Repeatedly removes subtasks that could run: the remaining ones form a cycle.
 fn check_acyclic(subtasks: &[Subtask], by_id: &BTreeMap<&str, &Subtask>) -> Result<(), PlanError> {
     let mut waiting: Vec<&Subtask> = subtasks.iter().collect();
     loop {
@@ -76,7 +76,7 @@ fn check_acyclic(subtasks: &[Subtask], by_id: &BTreeMap<&str, &Subtask>) -> Resu
     }
 }
 
-/// One way round, from the first subtask that is met twice back to itself.
+/// A cycle, from the first subtask that is visited twice back to itself.
 fn find_cycle<'a>(
     start: &'a Subtask,
     waiting: &[&'a Subtask],
@@ -94,7 +94,7 @@ fn find_cycle<'a>(
         let next = at.depends_on.iter().find(waits);
         match next.and_then(|id| by_id.get(id.as_str())) {
             Some(next) => at = next,
-            // Everything that waits, waits for something that waits.
+            // Every waiting subtask waits for another one that waits.
             None => return way.into_iter().map(str::to_owned).collect(),
         }
     }

@@ -1,8 +1,8 @@
-//! A task that is made of subtasks: whether it makes sense, how it stands, and what comes next.
+//! Plans of several subtasks: validation, state and scheduling.
 //!
-//! Each subtask is a run of its own, with its own journal, in the same workspace, one after the other.
-//! A plan's journal says only which run a subtask became and how that ended; everything else is
-//! derived. Nothing here begins or ends anything: `selvedge-engine` does what [`Plan::next`] says.
+//! Each subtask is a separate run with its own journal, one after the other in the same workspace. A plan's journal
+//! only records the run of each subtask and its result; everything else is derived. This module has no effects:
+//! `selvedge-engine` carries out [`Plan::next`].
 
 mod best_of_n;
 mod graph;

@@ -8,7 +8,7 @@ use crate::model::{
     MicroUsd, Outcome, PlanResult, PlannedSubtask, RunId, RunResult, SubtaskResult,
 };
 
-/// Whether all of them changed nothing; `None` where one of them is not known, or there are none.
+/// Whether all of them changed nothing; `None` if one of them is unknown, or if there are none.
 pub fn all_unchanged(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> {
     parts
         .map(|part| part.ok_or(()))
@@ -17,7 +17,7 @@ pub fn all_unchanged(parts: impl Iterator<Item = Option<bool>>) -> Option<bool> 
 }
 
 impl Plan {
-    /// One object that says how the plan ended, or stands. `runs` are the results of its subtasks' runs.
+    /// Summarizes the plan's outcome or current state. `runs` are the results of its subtasks' runs.
     pub fn result(&self, runs: &BTreeMap<RunId, RunResult>) -> PlanResult {
         let subtasks: Vec<SubtaskResult> = self
             .subtasks()
@@ -46,7 +46,7 @@ impl Plan {
         }
     }
 
-    /// Whether no agent changed any file, where that is known of every run in question.
+    /// Whether no agent changed any file, if that is known of every relevant run.
     fn is_unchanged(&self, runs: &BTreeMap<RunId, RunResult>) -> Option<bool> {
         let chosen = self.chosen.as_ref().map(|chosen| chosen.id.as_str());
         if self.spec.contest.is_some() && chosen.is_none() {
@@ -80,7 +80,7 @@ impl Plan {
         }
     }
 
-    /// Why a subtask has not begun, in words.
+    /// Why a subtask has not begun.
     pub fn why_not_begun(&self, subtask: &PlannedSubtask) -> String {
         match self.blocked_by(subtask) {
             Some(id) => format!("not begun: it needs `{id}`, which is not verified"),
@@ -91,7 +91,7 @@ impl Plan {
         }
     }
 
-    /// What is to be said of a contest.
+    /// Summary of best-of-N.
     fn selection_summary(&self, runs: &BTreeMap<RunId, RunResult>) -> Option<String> {
         self.spec.contest?;
         if let Some(why) = &self.review {
@@ -122,7 +122,7 @@ impl Plan {
         ))
     }
 
-    /// How it ended or stands, and why, in one line.
+    /// Its outcome, or current state, with the reason in one line.
     pub fn conclusion(&self, runs: &BTreeMap<RunId, RunResult>) -> (Outcome, String) {
         let waits = |it: &&RunResult| it.outcome == Outcome::NeedsReview;
         let open = self.subtask_states.iter().filter(|part| part.end.is_none());

@@ -1,35 +1,35 @@
-//! Which subtask comes next: one at a time, and only when those that it depends on are verified. The
-//! same wherever a plan is carried out: by one program, or by a hub's workers.
+//! Schedules subtasks: one at a time, and only once their dependencies are verified. The same rules apply in a single
+//! program and on a hub's workers.
 
 use std::collections::BTreeSet;
 
 use crate::model::{Budget, MicroUsd, Outcome};
 
-/// A subtask, as far as the others are concerned.
+/// A subtask, as needed for scheduling.
 #[derive(Debug, Clone, Copy)]
 pub struct SubtaskNode<'a> {
-    /// What the others call it.
+    /// Its id.
     pub id: &'a str,
     /// Subtasks that must be verified before it begins.
     pub depends_on: &'a [String],
     /// Whether it has begun.
     pub has_begun: bool,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: Option<Outcome>,
 }
 
-/// What comes next; subtasks by their place in the plan.
+/// The next step; subtasks are given by their index in the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduleDecision {
-    /// This one has begun and not ended.
+    /// This subtask has begun and not ended.
     Continue(usize),
-    /// This one begins.
+    /// This subtask begins.
     Begin(usize),
-    /// Nothing is left that could begin.
+    /// No further subtask can begin.
     Finish(Outcome),
 }
 
-/// Whether what depends on a subtask that ended so may begin.
+/// Whether dependents of a subtask with this outcome may begin.
 pub const fn unblocks_dependents(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Verified | Outcome::Unchecked)
 }
@@ -38,7 +38,7 @@ fn is_successful(node: &SubtaskNode<'_>) -> bool {
     node.outcome.is_some_and(unblocks_dependents)
 }
 
-/// What comes next, as long as there is something left to spend.
+/// Decides the next step; no subtask begins if `may_spend` is false.
 pub fn decide_next(nodes: &[SubtaskNode<'_>], may_spend: bool) -> ScheduleDecision {
     let open = |node: &SubtaskNode<'_>| node.has_begun && node.outcome.is_none();
     if let Some(index) = nodes.iter().position(open) {
@@ -57,7 +57,7 @@ pub fn decide_next(nodes: &[SubtaskNode<'_>], may_spend: bool) -> ScheduleDecisi
     }
 }
 
-/// Verified when every subtask is, else as the first that was not.
+/// Verified if every subtask is, otherwise the outcome of the first one that is not.
 fn overall_outcome(nodes: &[SubtaskNode<'_>]) -> Outcome {
     let outcomes = || nodes.iter().filter_map(|node| node.outcome);
     match outcomes().find(|it| !unblocks_dependents(*it)) {
@@ -67,7 +67,7 @@ fn overall_outcome(nodes: &[SubtaskNode<'_>]) -> Outcome {
     }
 }
 
-/// What the subtask at this place waits for in vain: it failed, or can itself never begin.
+/// The dependency that blocks the subtask at this index: it failed, or can itself never begin.
 pub fn blocked_by<'a>(nodes: &[SubtaskNode<'a>], index: usize) -> Option<&'a str> {
     let mut lost: BTreeSet<&str> = nodes
         .iter()
@@ -91,7 +91,7 @@ pub fn blocked_by<'a>(nodes: &[SubtaskNode<'a>], index: usize) -> Option<&'a str
         .map(String::as_str)
 }
 
-/// What the caps leave for the next subtask; none when one of them is reached.
+/// The remaining budget for the next subtask; `None` if a limit is reached.
 pub fn remaining_plan_budget(
     whole: &Budget,
     cost: MicroUsd,

@@ -1,4 +1,4 @@
-//! How a plan stands: the fold of its journal, and what comes next.
+//! The state of a plan: the fold of its journal, and the next step.
 
 use std::sync::Arc;
 
@@ -9,60 +9,60 @@ use crate::model::{
     RunId, RunSpec, SubtaskEnd, Timestamp, TreeId, Usage,
 };
 
-/// A plan as its journal tells it.
+/// A plan, folded from its journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Its name.
+    /// Its id.
     pub run_id: RunId,
-    /// Everything that it depends on, frozen.
+    /// Its immutable specification.
     pub spec: Arc<PlanSpec>,
     /// When it was created.
     pub created_at: Timestamp,
-    /// How each subtask stands, in the order of the specification.
+    /// The state of each subtask, in the order of the specification.
     pub subtask_states: Vec<SubtaskState>,
-    /// Of a contest: what it came to, once its work was put in place, or a person has to decide.
+    /// Best-of-N: the selection, once its work is in place or a person has to decide.
     pub chosen: Option<LeadingSubtask>,
-    /// Why a person has to decide, while one has to.
+    /// Why a person has to decide, while the plan awaits review.
     pub review: Option<String>,
-    /// Of a contest: what a person decided.
+    /// Best-of-N: a person's decision.
     pub reviewed: Option<ReviewRecord>,
-    /// Whether it stands still, in order: stopped for now, or because a person has to decide.
+    /// Whether it is stopped in an orderly way: paused, or because a person has to decide.
     pub stopped: bool,
-    /// How it ended.
+    /// Its outcome.
     pub finished: Option<Outcome>,
 }
 
-/// How a subtask stands.
+/// The state of a subtask.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SubtaskState {
     /// Its run, once it has begun.
     pub run_id: Option<RunId>,
-    /// How that ended.
+    /// How the run ended.
     pub end: Option<SubtaskEnd>,
 }
 
-/// What comes next.
+/// The next step of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlanStep<'a> {
     /// The run of this subtask has begun and not ended.
     Continue {
-        /// Which.
+        /// The subtask.
         subtask: &'a PlannedSubtask,
         /// Its run.
         run_id: RunId,
     },
     /// This subtask begins.
     Begin {
-        /// Which.
+        /// The subtask.
         subtask: &'a PlannedSubtask,
-        /// The tree to put back first: the last subtask failed, and its work is none to build on.
+        /// The tree to restore first: the last subtask failed, and its work is discarded.
         restore: Option<&'a TreeId>,
     },
-    /// Nothing is left that could begin.
+    /// No further subtask can begin.
     Finish(Outcome),
 }
 
-/// The plan that this event creates.
+/// Creates the plan from its first event.
 pub(crate) fn create_plan(envelope: &Envelope, spec: &PlanSpec) -> Plan {
     Plan {
         run_id: envelope.run_id,
@@ -132,7 +132,7 @@ pub(crate) fn fold(plan: &mut Plan, event: &Event) {
 }
 
 impl SubtaskState {
-    /// Whether what depends on it may begin.
+    /// Whether dependents may begin.
     pub fn unblocks_dependents(&self) -> bool {
         self.end
             .as_ref()
@@ -146,12 +146,12 @@ impl Plan {
         self.subtask_states.get_mut(index)
     }
 
-    /// Every subtask, and how it stands.
+    /// Every subtask with its state.
     pub fn subtasks(&self) -> impl Iterator<Item = (&PlannedSubtask, &SubtaskState)> {
         self.spec.subtasks.iter().zip(&self.subtask_states)
     }
 
-    /// How the subtask of that name stands.
+    /// The state of the subtask with this id.
     pub fn subtask_state(&self, id: &str) -> Option<&SubtaskState> {
         let found = self.subtasks().find(|(subtask, _)| subtask.id == id);
         found.map(|(_, part)| part)
@@ -163,7 +163,7 @@ impl Plan {
             .filter_map(|part| part.end.as_ref())
     }
 
-    /// What all subtasks that have ended cost.
+    /// The cost of all subtasks that have ended.
     pub fn cost(&self) -> Cost {
         self.subtask_ends()
             .fold(Cost::ZERO, |sum, end| sum + end.cost)
@@ -175,13 +175,13 @@ impl Plan {
             .fold(Usage::default(), |sum, end| sum + end.usage)
     }
 
-    /// Milliseconds that all subtasks that have ended were at work.
+    /// The duration of all subtasks that have ended, in milliseconds.
     pub fn active_ms(&self) -> u64 {
         self.subtask_ends()
             .fold(0, |sum, end| sum.saturating_add(end.worked_ms))
     }
 
-    /// Of a contest: the work that a person has to decide on, while one has to.
+    /// Best-of-N: the work that awaits review, if any.
     pub fn review_target(&self) -> Option<ReviewTarget> {
         self.review.as_ref()?;
         let (Selection::Winner(candidate) | Selection::NeedsReview(candidate)) =
@@ -200,7 +200,7 @@ impl Plan {
         })
     }
 
-    /// Subtasks that hold.
+    /// Number of verified subtasks.
     pub fn verified_count(&self) -> usize {
         self.subtask_states
             .iter()
@@ -221,14 +221,14 @@ impl Plan {
         self.subtasks().map(node).collect()
     }
 
-    /// What a subtask waits for in vain: it failed, or can itself never begin.
+    /// The dependency that blocks a subtask: it failed, or can itself never begin.
     pub fn blocked_by<'a>(&'a self, subtask: &'a PlannedSubtask) -> Option<&'a str> {
         let mut all = self.spec.subtasks.iter();
         let index = all.position(|it| it.id == subtask.id)?;
         schedule::blocked_by(&self.nodes(), index)
     }
 
-    /// What comes next. Subtasks share one workspace, so there is one at a time.
+    /// The next step. Subtasks share one workspace, so they run one at a time.
     pub fn next(&self) -> PlanStep<'_> {
         let subtask = |index: usize| self.spec.subtasks.get(index);
         let run_id = |index: usize| self.subtask_states.get(index).and_then(|part| part.run_id);
@@ -248,15 +248,15 @@ impl Plan {
         }
     }
 
-    /// Invariant: what a failed subtask left behind is never what another is judged by.
+    /// Invariant: the work of a failed subtask never affects another subtask.
     fn tree_to_restore(&self) -> Option<&TreeId> {
-        // A run's id tells when it began (UUIDv7), and so which was the last.
+        // A run's id contains its start time (UUIDv7), which shows the latest one.
         let last = self.subtask_states.iter().max_by_key(|part| part.run_id)?;
         let failed = last.end.as_ref().filter(|_| !last.unblocks_dependents())?;
         failed.start_tree.as_ref()
     }
 
-    /// The tree that the plan began from, once a subtask has ended: the first one began there.
+    /// The tree from which the plan began, once a subtask has ended: the first one began there.
     pub fn start_tree(&self) -> Option<&TreeId> {
         if self.spec.contest.is_some() {
             return None;
@@ -264,13 +264,13 @@ impl Plan {
         let ended = self.subtask_states.iter().filter(|part| part.end.is_some());
         let trees =
             ended.filter_map(|part| Some((part.run_id, part.end.as_ref()?.start_tree.as_ref()?)));
-        // A run's id tells when it began (UUIDv7).
+        // A run's id contains its start time (UUIDv7).
         trees
             .min_by_key(|(run_id, _)| *run_id)
             .map(|(_, tree)| tree)
     }
 
-    /// What the caps leave for the next subtask; none when one of them is reached.
+    /// The remaining budget for the next subtask; `None` if a limit is reached.
     fn remaining_budget(&self) -> Option<Budget> {
         let spent = self.cost().at_least();
         schedule::remaining_plan_budget(
@@ -281,12 +281,12 @@ impl Plan {
         )
     }
 
-    /// The specification of a subtask's run, with what the plan has left for it.
+    /// The specification of a subtask's run, with the plan's remaining budget.
     pub fn run_spec(&self, subtask: &PlannedSubtask) -> RunSpec {
         RunSpec {
             budget: match self.spec.contest {
                 None => self.remaining_budget().unwrap_or(self.spec.budget),
-                // Executions run side by side, so each has its share from the beginning.
+                // Executions run in parallel, so each has its share from the beginning.
                 Some(_) => subtask.spec.budget,
             },
             ..subtask.spec.clone()

@@ -1,9 +1,9 @@
-//! A subtask as a task of its own, and what its run leaves to the next.
+//! Subtasks as tasks of their own, and the tree that a run passes on.
 
 use crate::machine::Run;
 use crate::model::{Subtask, Task, TreeId};
 
-/// The task that a subtask is. What it leaves open is as the whole says.
+/// Converts a subtask to a task. Absent fields are inherited from the whole task.
 pub fn subtask_as_task(whole: &Task, subtask: &Subtask) -> Task {
     let either = |own: &Option<String>, whole: &Option<String>| own.clone().or(whole.clone());
     let own = subtask.description.trim_end();
@@ -37,7 +37,7 @@ pub fn subtask_as_task(whole: &Task, subtask: &Subtask) -> Task {
     }
 }
 
-/// The tree that a run left: of the attempt that was delivered, or else of the last that was judged.
+/// The final tree of a run: of the delivered attempt, or else of the last judged one.
 pub fn final_tree(run: &Run) -> Option<TreeId> {
     let judged = run.verified_attempts().next_back();
     let delivered = run

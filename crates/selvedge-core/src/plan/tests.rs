@@ -1,4 +1,4 @@
-//! Plans that make no sense are refused, and a plan that does goes where its subtasks lead it.
+//! Invalid plans are rejected, and valid plans run their subtasks in the right order.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ fn spec() -> RunSpec {
     .unwrap()
 }
 
-/// A plan under way: what it is told, it folds as a journal does.
+/// A plan in progress: folds its events as a journal does.
 struct Walk {
     state: JournalState,
 }
@@ -120,7 +120,7 @@ impl Walk {
         self.state = evolve(std::mem::take(&mut self.state), &envelope);
     }
 
-    /// What comes next, in words.
+    /// The next step, as text.
     fn next(&self) -> String {
         match self.state.plan.as_ref().unwrap().next() {
             PlanStep::Continue { subtask, .. } => format!("go on {}", subtask.id),
@@ -252,7 +252,7 @@ fn nothing_begins_after_a_cancellation_or_beyond_the_budget() {
 #[test]
 fn of_several_executions_the_one_that_most_agree_with_stays() {
     let cases = [
-        // Behaviour and tree of each that is verified; what it comes to.
+        // Behaviour and tree of each verified execution; the expected selection.
         (
             &[Some(("12", "t1")), None, Some(("12", "t2"))][..],
             "winner a 0.67",

@@ -1,7 +1,7 @@
-//! What tokens cost: a table of list prices, and look-up by the names that agents use for models.
+//! Prices of tokens: a table of list prices, with look-up by the names that agents use for models.
 //!
-//! A price is an estimate of last resort; what an agent reports itself comes first. A model that
-//! is not in the table has no price: it must never get one by resemblance, and never zero.
+//! A price from the table is a last resort; an agent's own report takes precedence. A model that is not in the table
+//! has no price: it never gets that of a similar name, and never zero.
 
 mod name;
 
@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{AgentSpec, MicroUsd, Usage};
 
-/// Prices of one model, in millionths of a micro-dollar for one token, so that sums stay whole.
+/// Prices of one model, in millionths of a micro-dollar per token, so that sums are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Price {
-    /// Fresh input.
+    /// Input that was not cached.
     pub input: u64,
     /// Output.
     pub output: u64,
@@ -30,7 +30,7 @@ pub struct Price {
 const UNITS_PER_MICRO_USD: u128 = 1_000_000;
 
 impl Price {
-    /// What this usage costs, rounded to the nearest micro-dollar.
+    /// The cost of this usage, rounded to the nearest micro-dollar.
     pub fn of(&self, usage: &Usage) -> MicroUsd {
         let kinds = [
             (usage.input, self.input),
@@ -38,7 +38,7 @@ impl Price {
             (usage.cache_read, self.cache_read),
             (usage.cache_write, self.cache_write),
         ];
-        // Four products of two u64 overflow u128 only beyond any usage there can be.
+        // Four products of two u64 only overflow u128 for unrealistic usage.
         let units = kinds.iter().fold(0_u128, |sum, &(tokens, price)| {
             sum.saturating_add(u128::from(tokens) * u128::from(price))
         });
@@ -55,21 +55,21 @@ pub struct PriceTable {
     prices: BTreeMap<String, Price>,
 }
 
-/// What is wrong with a table of prices.
+/// Error in a price table.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceTableError {
-    /// It is no TOML of the expected shape.
+    /// It is not TOML of the expected structure.
     #[error("cannot read the price table: {0}")]
     Syntax(#[from] toml::de::Error),
-    /// A price is negative, not a number, or beyond reason.
+    /// A price is negative, not a number, or too large.
     #[error("the price of `{model}` is not a number of dollars for a million tokens: {value}")]
     Price {
         /// The model's first name.
         model: String,
-        /// What stands there.
+        /// The value.
         value: f64,
     },
-    /// A model stands there twice, or two spellings of it do.
+    /// A model occurs twice, possibly in different spellings.
     #[error("`{0}` has two prices")]
     Duplicate(String),
     /// The reference model has no price.
@@ -100,13 +100,13 @@ static BUILT_IN: LazyLock<PriceTable> =
     LazyLock::new(|| PriceTable::parse(include_str!("prices.toml")).unwrap_or_default());
 
 impl PriceTable {
-    /// The table that this program was built with.
+    /// The built-in table.
     pub fn built_in() -> &'static Self {
-        // Invariant: the table parses; a test holds it. An empty one would only price nothing.
+        // Invariant: the table parses, as a test checks. With an empty one no model would have a price.
         &BUILT_IN
     }
 
-    /// Reads a table; `prices.toml` beside this file shows the shape.
+    /// Parses a table; `prices.toml` in this folder is an example.
     pub fn parse(text: &str) -> Result<Self, PriceTableError> {
         let PriceFile {
             as_of,
@@ -133,42 +133,41 @@ impl PriceTable {
         }
     }
 
-    /// The day on which the prices were read off their sources.
+    /// The date of the prices.
     pub fn as_of(&self) -> &str {
         &self.as_of
     }
 
-    /// The price of a model, by any of the ways in which agents spell its name.
+    /// The price of a model, in any spelling that agents use.
     pub fn price(&self, model: &str) -> Option<Price> {
         self.prices.get(&name::canonical(model)).copied()
     }
 
-    /// What this usage of a model costs; absent when the table does not know the model.
+    /// The cost of this usage of a model; `None` if the table does not have the model.
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<MicroUsd> {
         Some(self.price(model)?.of(usage))
     }
 
-    /// What the same tokens would have cost on the reference Claude model.
+    /// The cost of the same tokens on the reference Claude model.
     pub fn equivalent_claude_cost(&self, usage: &Usage) -> Option<MicroUsd> {
         self.cost(&self.reference, usage)
     }
 }
 
-/// Whether two spellings mean one model.
+/// Whether two spellings refer to the same model.
 pub fn is_same(one: &str, other: &str) -> bool {
     name::canonical(one) == name::canonical(other)
 }
 
 impl AgentSpec {
-    /// The price of a model that this agent uses: the user's for the one that is configured, else the
-    /// list's.
+    /// The price of a model that this agent uses: the user's price for the configured model, otherwise the list price.
     pub fn price_of(&self, model: &str) -> Option<Price> {
         let configured = self.model.as_deref().unwrap_or_default();
         let own = self.price.filter(|_| is_same(model, configured));
         own.or_else(|| PriceTable::built_in().price(model))
     }
 
-    /// What this usage of a model costs by that.
+    /// The cost of this usage of a model at that price.
     pub fn cost_of(&self, model: &str, usage: &Usage) -> Option<MicroUsd> {
         Some(self.price_of(model)?.of(usage))
     }
@@ -187,8 +186,8 @@ impl PriceEntry {
     }
 
     fn units(&self, dollars: f64) -> Result<u64, PriceTableError> {
-        // The same number counts dollars for a million tokens and micro-dollars for one: what
-        // rounds dollars to micro-dollars rounds micro-dollars to our units.
+        // Dollars per million tokens and micro-dollars per token are the same number, so rounding dollars to
+        // micro-dollars also rounds micro-dollars to our units.
         MicroUsd::from_usd(dollars)
             .map(|units| units.0)
             .ok_or_else(|| PriceTableError::Price {

@@ -1,10 +1,10 @@
-//! One model, many spellings: what providers, gateways and agents hang on to a model's name.
+//! Normalizes the spellings of a model's name by providers, gateways and agents.
 
-/// The name without its provider in front and its date, variant and window behind.
+/// Removes the provider's prefix and the suffixes for date, variant and context window.
 pub(super) fn canonical(spelled: &str) -> String {
     let lower = spelled.trim().to_ascii_lowercase();
     let name = lower.rsplit('/').next().unwrap_or_default();
-    // Amazon Bedrock writes `us.anthropic.claude-…`; a point before a digit is a version's.
+    // Amazon Bedrock writes `us.anthropic.claude-…`; a point before a digit belongs to a version.
     let name = name
         .rfind("anthropic.")
         .map_or(name, |at| &name[at + "anthropic.".len()..]);
@@ -20,7 +20,7 @@ pub(super) fn canonical(spelled: &str) -> String {
     }
 }
 
-/// Takes off `-20251001` or `-2025-08-07`.
+/// Removes `-20251001` or `-2025-08-07`.
 fn without_date(name: &str) -> &str {
     let Some((head, last)) = name.rsplit_once('-') else {
         return name;

@@ -1,5 +1,4 @@
-//! The corrective prompt: from a run whose last report failed, the text that starts the next
-//! attempt.
+//! The corrective prompt: the text that starts the next attempt of a run whose last report failed.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,35 +14,35 @@ use crate::model::{
     StepKind,
 };
 
-/// All that is added to the task stays below this many tokens, by the digest's own estimate, which
-/// never falls below what a tokenizer counts.
+/// Maximum length of the addition to the task, in tokens as estimated by the digest, which never underestimates a
+/// tokenizer.
 pub const CORRECTION_TOKENS: usize = 1000;
-/// How much of the end of the previous output is quoted, in characters.
+/// Length of the quotation from the end of the previous output, in characters.
 pub const PREVIOUS_OUTPUT_CHARS: usize = 1000;
 
-/// Kept free, because the tokens of a whole are not quite the sum of its parts'.
+/// Reserve, because the tokens of the whole are not exactly the sum of its parts'.
 const SLACK_TOKENS: usize = 30;
-/// Longest title of a check, in characters.
+/// Maximum length of a check's title, in characters.
 const TITLE_CHARS: usize = 80;
-/// Longest reason beside a failed check, in characters.
+/// Maximum length of the reason of a failed check, in characters.
 const REASON_CHARS: usize = 80;
-/// Failed checks that have a line and their digest; the rest are named.
+/// Maximum number of failed checks with a line and a digest; further ones are only named.
 const MAX_FAILED_SHOWN: usize = 5;
-/// Tokens that the names of the rest leave to the digests.
+/// Tokens that are reserved for digests when the other checks are named.
 const DIGESTS_RESERVED: usize = 150;
-/// Passed checks that are named; the rest are counted.
+/// Maximum number of passed checks that are named; further ones are counted.
 const MAX_PASSED_NAMED: usize = 4;
-/// Earlier attempts that get a line; those before them get none.
+/// Number of previous attempts with a line; earlier ones are omitted.
 const EARLIER_LINES: usize = 3;
-/// Offences against the checks that are named.
+/// Maximum number of violations that are named.
 const MAX_VIOLATIONS_NAMED: usize = 4;
-/// Longest line about one of them, in characters.
+/// Maximum length of a violation's line, in characters.
 const VIOLATION_CHARS: usize = 160;
-/// Longest line about an earlier attempt, in characters.
+/// Maximum length of an earlier attempt's line, in characters.
 const EARLIER_CHARS: usize = 80;
 /// Tokens of the tests that are named before a digest: those that passed before, and those that failed already.
 const TESTS_NAMED_TOKENS: [usize; 2] = [80, 40];
-/// Longest quotation of a reviewer, in tokens.
+/// Maximum length of a reviewer's quotation, in tokens.
 const FEEDBACK_TOKENS: usize = 120;
 
 #[derive(Template)]
@@ -52,7 +51,7 @@ struct CorrectivePrompt {
     retry: u32,
     max_retries: u32,
     workspace_state: &'static str,
-    /// Why work whose checks pass is not accepted: nothing was changed.
+    /// Why work with passing checks is not accepted: nothing was changed.
     unchanged: Option<&'static str>,
     fence: String,
     feedback: Option<String>,
@@ -75,17 +74,17 @@ struct FailedCheck {
     title: String,
     status: &'static str,
     reason: Option<String>,
-    /// What the earlier looks at the same check make of it.
+    /// Comparison with earlier results of the same check.
     note: Option<&'static str>,
     digest: Option<String>,
 }
 
-/// The correction of the last attempt that was verified; nothing when there is none.
+/// The correction for the last verified attempt; `None` if there is none.
 pub(super) fn build_correction(run: &Run) -> Option<String> {
     let (attempt, report) = run.verified_attempts().next_back()?;
     let mut correction = build_context(run, attempt, report);
-    // The frame first, then the names, the digests and the quotation: what matters most is cut last. The
-    // frame is measured with its blocks open, because fences cost tokens too.
+    // Frame first, then names, digests and the quotation: the most important parts are truncated last. The frame is
+    // measured with empty blocks, because their delimiters also use tokens.
     let left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
     let more: Vec<_> = report.failing_checks().skip(MAX_FAILED_SHOWN).collect();
     correction.more_failed = UnlistedFailures::of(&more, left.saturating_sub(DIGESTS_RESERVED));
@@ -185,7 +184,7 @@ fn note(check: &CheckReport) -> Option<&'static str> {
     }
 }
 
-/// What was done to the checks, and does not count.
+/// Violations of the checks, which do not count.
 fn violation_lines(report: &Report) -> Vec<String> {
     let offences = report.guard.iter().flat_map(GuardReport::violations);
     offences
@@ -199,7 +198,7 @@ fn violation_lines(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// What both attempts said they did, where the work goes in a circle.
+/// The final texts of both attempts, if the work oscillates.
 fn find_oscillation(run: &Run) -> Option<Oscillation> {
     let earlier = oscillates_with(run)?;
     let (last, _) = run.verified_attempts().next_back()?;
@@ -219,14 +218,14 @@ fn title(check: &CheckReport) -> String {
     format!("{} ({target})", StepKind::as_str(check.kind))
 }
 
-/// A check that passed, and whether tests of it are gone.
+/// A passed check, with a note if tests of it are missing.
 fn passed_title(check: &CheckReport) -> String {
     let reason = check.reason.as_deref().filter(|_| check.marks.missing);
     let reason = reason.map(|reason| format!(" ({})", one_line(reason, REASON_CHARS)));
     title(check) + &reason.unwrap_or_default()
 }
 
-/// A check's digest, and before it the tests that passed before and those that failed already.
+/// A check's digest, preceded by the regressed tests and those that failed already.
 fn named_digest(check: &CheckReport) -> Option<String> {
     let lists = [
         ("passed before, fail now", &check.regressed_tests),
@@ -235,7 +234,7 @@ fn named_digest(check: &CheckReport) -> Option<String> {
     let mut text = String::new();
     for ((what, tests), tokens) in lists.into_iter().zip(TESTS_NAMED_TOKENS) {
         let (names, left_out) = first_names(tests, tokens);
-        // Where all failures are old, the note beside the check says so.
+        // If all failures are old, the note beside the check describes that.
         if names.is_empty() || check.marks.preexisting {
             continue;
         }
@@ -250,7 +249,7 @@ fn named_digest(check: &CheckReport) -> Option<String> {
     (!text.is_empty() || digest.is_some()).then_some(text)
 }
 
-/// Gives every named check its digest, in fair shares of the budget; says how much was used.
+/// Fills in the digests of the named checks, with fair shares of the budget; returns the used tokens.
 fn fill_digests(correction: &mut CorrectivePrompt, report: &Report, budget: usize) -> usize {
     let digests: Vec<Option<String>> = report
         .failing_checks()
@@ -267,7 +266,7 @@ fn fill_digests(correction: &mut CorrectivePrompt, report: &Report, budget: usiz
         let Some(digest) = digest.filter(|digest| !digest.is_empty()) else {
             continue;
         };
-        // What a short digest leaves over goes to those after it.
+        // The unused share of a short digest goes to the following ones.
         let share = (budget - used) / waiting.max(1);
         waiting = waiting.saturating_sub(1);
         let digest = head_within(&digest, share);
@@ -283,7 +282,7 @@ fn quotation(attempt: &Attempt, tokens: usize) -> Option<String> {
     (!quoted.trim().is_empty()).then_some(quoted)
 }
 
-/// One line for each attempt before the one that is corrected, the latest ones only.
+/// One line for each attempt before the corrected one, only the latest ones.
 fn earlier_lines(run: &Run, corrected: u32) -> Vec<String> {
     let before = run
         .attempts

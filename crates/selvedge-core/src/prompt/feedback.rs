@@ -1,5 +1,5 @@
-//! What an agent that had the checks run itself is told when they fail: in a hook, or as the answer
-//! of a tool. A correction without a run: no attempts, no history, the same fences.
+//! Feedback for an agent that ran the checks itself, in a hook or through a tool, when they fail. A correction without
+//! a run: no attempts or history, but with the same delimiters.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -10,11 +10,11 @@ use super::names::UnlistedFailures;
 use super::untrusted::{clean, fence, head_within, one_line};
 use crate::model::{CheckReport, CheckStatus, Report};
 
-/// Checks of each sort that have a line; of more that failed there are the names.
+/// Maximum number of checks of each kind with a line; further failed ones are named.
 const MAX_NAMED: usize = 8;
-/// Tokens of those names.
+/// Maximum length of those names, in tokens.
 const NAMES_TOKENS: usize = 250;
-/// Longest name or reason, in characters.
+/// Maximum length of a name or reason, in characters.
 const MAX_LINE_CHARS: usize = 100;
 
 #[derive(Template)]
@@ -35,8 +35,7 @@ struct FeedbackCheck {
     digest: Option<String>,
 }
 
-/// The checks of a report that do not hold, with digests that share `tokens`. Fair shares: what one
-/// does not need goes to those after it.
+/// The failed checks of a report, with digests that share `tokens`. Unused shares go to the following checks.
 pub fn feedback(report: &Report, tokens: usize) -> String {
     let stands =
         |check: &&CheckReport| check.status == CheckStatus::Error || check.status.is_failure();

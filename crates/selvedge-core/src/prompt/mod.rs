@@ -1,9 +1,9 @@
-//! What the agent is told: the task word for word, and from the second attempt on a correction;
-//! what one is told that had the checks run itself; and what a judge of its work is told.
+//! Prompts: for an agent, the task verbatim and, from the second attempt on, a correction; feedback for an agent that
+//! ran the checks itself; and the prompt of a judge.
 //!
-//! The correction is a template with one typed input. It goes into the user message, never the
-//! system prompt; it stays under [`CORRECTION_TOKENS`] however many attempts and checks there are;
-//! and whatever a tool or a session printed stands inside a fence that it cannot close.
+//! The correction is a template with one typed input. It is part of the user message, never of the system prompt; it
+//! has at most [`CORRECTION_TOKENS`] for any number of attempts and checks; and all output of tools and sessions is in
+//! a block that the text cannot close.
 
 mod correction;
 mod feedback;
@@ -22,10 +22,10 @@ pub(crate) use untrusted::{clean, one_line};
 use crate::machine::Run;
 use crate::model::{Prompt, RunSpec};
 
-/// How an agent says that the task cannot be done, at the beginning of a line.
+/// Prefix of a line with which an agent reports that the task cannot be satisfied.
 pub const CANNOT_SATISFY: &str = "CANNOT_SATISFY:";
 
-/// What the first attempt is told.
+/// The prompt of the first attempt.
 pub fn first_prompt(spec: &RunSpec) -> Prompt {
     let task = match &spec.acceptance_criteria {
         None => spec.description.clone(),
@@ -37,8 +37,8 @@ pub fn first_prompt(spec: &RunSpec) -> Prompt {
     }
 }
 
-/// What the next attempt of a run is told: a correction of the last attempt that was verified.
-/// After an interruption before any report, the first prompt again.
+/// The prompt of a run's next attempt: with a correction for the last verified attempt. After an interruption before
+/// any report, the first prompt again.
 pub fn next_prompt(run: &Run) -> Prompt {
     Prompt {
         correction: correction::build_correction(run),
@@ -46,7 +46,7 @@ pub fn next_prompt(run: &Run) -> Prompt {
     }
 }
 
-/// The reason, if a session's final text says that the task cannot be satisfied.
+/// The reason, if a session's final text reports that the task cannot be satisfied.
 pub fn parse_cannot_satisfy(text: &str) -> Option<&str> {
     let line = text
         .lines()

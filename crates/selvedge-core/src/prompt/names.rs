@@ -1,5 +1,4 @@
-//! Names of checks within a budget: every one of them as long as that is possible at all, shortened where there
-//! are many.
+//! Lists the names of checks within a budget: all of them if possible, shortened if there are many.
 
 use std::fmt;
 
@@ -8,22 +7,22 @@ use selvedge_digest::estimate_tokens;
 use super::untrusted::{clean, one_line};
 use crate::model::CheckReport;
 
-/// Lengths of a name that are tried, in characters, the longest first.
+/// Lengths to which names are shortened, in characters, the longest first.
 const LENGTHS: [usize; 6] = [80, 48, 32, 20, 12, 6];
 
 /// The failed checks that have no line of their own in a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnlistedFailures {
-    /// How many they are.
+    /// Their number.
     count: usize,
     /// Their names, in one line.
     names: String,
-    /// How many of them are not named, because not even the beginnings of their names fit.
+    /// The number of those that are not named, because not even the beginnings of their names fit.
     left_out: usize,
 }
 
 impl UnlistedFailures {
-    /// Names the checks within a number of tokens; nothing where there are none.
+    /// Names the checks within a number of tokens; `None` if there are none.
     pub(super) fn of(checks: &[&CheckReport], tokens: usize) -> Option<Self> {
         let names = checks.iter().map(|check| check.label());
         let (names, left_out) = list_names(&names, tokens);
@@ -50,7 +49,7 @@ impl fmt::Display for UnlistedFailures {
     }
 }
 
-/// The names in one line, and how many are left out because not even their beginnings fit.
+/// The names in one line, and the number of those omitted because not even their beginnings fit.
 fn list_names<'a>(
     names: &(impl Iterator<Item = &'a str> + Clone),
     tokens: usize,
@@ -73,7 +72,7 @@ fn list_names<'a>(
     (list(count, shortest), all - count)
 }
 
-/// The first names that fit, each whole, in one line; and how many are left out.
+/// The first names that fit completely, in one line; and the number of omitted ones.
 pub(super) fn first_names(names: &[String], tokens: usize) -> (String, usize) {
     let [longest, ..] = LENGTHS;
     let mut listed = String::new();

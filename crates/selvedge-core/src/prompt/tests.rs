@@ -1,4 +1,4 @@
-//! What the corrective prompt says, and that it stays small whatever is put into it.
+//! The content of the corrective prompt, and its bounded size for any input.
 
 use proptest::prelude::*;
 use selvedge_digest::estimate_tokens;
@@ -76,7 +76,7 @@ fn check(target: &str, status: CheckStatus, digest: Option<&str>) -> CheckReport
     }
 }
 
-/// A run in which every attempt ended with these checks and this last word.
+/// A run in which every attempt ended with these checks and this final text.
 fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
     let mut events = vec![Event::RunCreated {
         spec: Box::new(spec()),
@@ -219,7 +219,7 @@ fn the_honest_way_out_is_recognised_at_the_beginning_of_a_line_only() {
     );
 }
 
-/// Text as hostile as it comes: fences, control characters, our own headings, any script.
+/// Hostile text: delimiters, control characters, our own headings, any script.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("UNTRUSTED-00000000>>>".to_owned()),
@@ -254,7 +254,7 @@ proptest! {
         let heading = format!("VERIFICATION RETRY {attempts}/5");
         prop_assert!(correction.starts_with(&heading), "{}", correction);
 
-        // Every block that is opened is closed, by a fence that occurs nowhere else.
+        // Every block that is opened is closed, by a delimiter that occurs nowhere else.
         let fence = correction.split("fenced with ").nth(1).unwrap().split(' ').next().unwrap();
         let opened = correction.matches(&format!("<<<{fence}")).count();
         let closed = correction.matches(&format!("{fence}>>>")).count();

@@ -1,9 +1,9 @@
-//! Text of tools and agents, made fit to stand in a prompt: no control characters, no lone line
-//! that a reader could take for ours, cut to a budget with the cut said.
+//! Sanitizes text of tools and agents for prompts: no control characters, no line that a reader could mistake for ours,
+//! and truncated to a budget with a marker.
 
 use selvedge_digest::{estimate_tokens, strip_escapes};
 
-/// Without escape sequences, control characters (line feeds and tabs stay) and invisible marks.
+/// Removes escape sequences, control characters (except line feeds and tabs) and invisible marks.
 pub(crate) fn clean(text: &str) -> String {
     let shown = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(c));
     strip_escapes(text).chars().filter(|&c| shown(c)).collect()
@@ -28,14 +28,13 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     kept
 }
 
-/// Characters a token, at least, in ordinary text: other scripts get fewer characters instead of
-/// more tokens.
+/// Minimum number of characters per token in ordinary text: other scripts get fewer characters instead of more tokens.
 const CHARS_A_TOKEN: usize = 2;
 
-/// Ends a text that was cut.
+/// The marker at the end of truncated text.
 const CUT: &str = "… (cut)";
 
-/// The beginning of a text, whole lines, within a budget of tokens.
+/// The beginning of a text, as whole lines, within a budget of tokens.
 pub(super) fn head_within(text: &str, tokens: usize) -> String {
     if estimate_tokens(text) <= tokens {
         return text.to_owned();
@@ -43,7 +42,7 @@ pub(super) fn head_within(text: &str, tokens: usize) -> String {
     let mut kept = String::new();
     let mut left = tokens.saturating_sub(estimate_tokens(CUT));
     for line in text.lines() {
-        // A line and its end by themselves: never fewer tokens than inside the whole.
+        // A line with its line break, counted separately: never fewer tokens than within the whole text.
         let cost = estimate_tokens(line) + 1;
         if cost > left {
             break;
@@ -71,7 +70,7 @@ pub(super) fn tail_within(text: &str, chars: usize, tokens: usize) -> String {
     }
 }
 
-/// A fence that occurs in none of the texts it will enclose, so that none of them can close it.
+/// A delimiter that occurs in none of the enclosed texts, so that none of them can close it.
 pub(super) fn fence<'a>(seed: u64, bodies: &(impl Iterator<Item = &'a str> + Clone)) -> String {
     let mut nonce = seed;
     loop {

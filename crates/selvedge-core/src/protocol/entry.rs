@@ -1,7 +1,7 @@
-//! Entries: all that a worker writes about a task, in one ordered stream for each grant.
+//! Entries: everything that a worker writes about a task, in one ordered stream per assignment.
 //!
-//! An entry is applied whole or not at all, in one transaction, and only as the next of its stream. What
-//! was applied before is acknowledged again.
+//! An entry is applied as a whole or not at all, in one transaction, and only as the next one of its stream. An entry
+//! that was applied before is acknowledged again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,35 +14,34 @@ use crate::model::{
     VerificationStatus,
 };
 
-/// What every entry has in common.
+/// The common part of all entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryHeader {
-    /// Under which grant it is written.
+    /// The lease under which it is written.
     #[serde(flatten)]
     pub lease: LeaseToken,
-    /// 1, 2, 3 … within the grant, without gaps.
+    /// 1, 2, 3 … within the assignment, without gaps.
     pub seq: u64,
-    /// What happened, as it goes into the task's journal.
-    /// Kept as it came: a hub of an earlier release passes on what it does not know.
+    /// Events for the task's journal. Stored unchanged: a hub of an earlier release passes on unknown events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<Envelope>")]
     pub events: Vec<Value>,
-    /// What calls cost that have ended.
+    /// The cost of completed calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<CostEntry>,
-    /// Files whose bytes are among the hub's blobs by now.
+    /// Files whose content has been uploaded to the hub's blobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRef>,
-    /// What is going on, for people who watch; never the ground of anything.
+    /// Current activity, for display only; nothing is derived from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub activity: Vec<ProgressEvent>,
-    /// How many activities were dropped since the entry before.
+    /// Number of activities that were dropped since the previous entry.
     #[serde(default)]
     pub dropped: u64,
 }
 
 impl EntryHeader {
-    /// An entry that says nothing yet.
+    /// Creates an empty entry.
     pub const fn new(lease: LeaseToken, seq: u64) -> Self {
         Self {
             lease,
@@ -56,28 +55,28 @@ impl EntryHeader {
     }
 }
 
-/// One line of the ledger of costs. Written twice it counts once.
+/// One record of the cost ledger. A duplicate counts once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostEntry {
     /// The attempt.
     pub run_number: u32,
-    /// Which call of the attempt: `session`, `judge-2-17`, ….
+    /// Id of the call within the attempt: `session`, `judge-2-17`, ….
     pub call_id: String,
-    /// What it cost.
+    /// The cost.
     pub cost: Cost,
     /// Its tokens.
     #[serde(default)]
     pub usage: Usage,
-    /// The model, where it is known.
+    /// The model, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
 }
 
 impl CostEntry {
-    /// The call that stands for an attempt that was cut off.
+    /// The call id that represents an interrupted attempt.
     const LOST: &str = "lost";
 
-    /// The line of an attempt that was cut off: what it cost is not known.
+    /// The record of an interrupted attempt: its cost is unknown.
     pub fn lost(run_number: u32) -> Self {
         Self {
             run_number,
@@ -88,13 +87,13 @@ impl CostEntry {
         }
     }
 
-    /// Whether it is that line.
+    /// Whether it is the record of an interrupted attempt.
     pub fn is_lost(&self) -> bool {
         self.call_id == Self::LOST
     }
 }
 
-/// A file of a task, kept among the hub's blobs under the hash of its bytes.
+/// A file of a task, stored in the hub's blobs by the hash of its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileRef {
     /// As reports name it (`attempt-1/check-2.out`), or `attempt-1.patch`,
@@ -106,8 +105,8 @@ pub struct FileRef {
     pub size: u64,
 }
 
-/// How a task ended, or stands, as its last worker says it: the wire contract's result without the ids
-/// that its message bears already.
+/// The outcome or state of a task, as its last worker reports it: the wire contract's result without the ids that the
+/// message has already.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskResult {
     /// The run.
@@ -117,13 +116,13 @@ pub struct TaskResult {
     pub status: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// Why, in one line.
+    /// The reason, in one line.
     #[serde(default)]
     pub reason: String,
-    /// Whether the agent changed no files; absent or `null` where that is not known.
+    /// Whether the agent changed no files; absent or `null` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchanged: Option<bool>,
-    /// The last session's text.
+    /// The final text of the last session.
     #[serde(default)]
     pub output: String,
     /// The last session's model.
@@ -135,22 +134,22 @@ pub struct TaskResult {
     /// Over all attempts and judges.
     #[serde(default)]
     pub tokens_out: u64,
-    /// Over all attempts and judges; absent when nothing is known.
+    /// Over all attempts and judges; absent if unknown.
     #[serde(default)]
     pub estimated_cost_usd: Option<f64>,
-    /// What it would have cost with Claude.
+    /// The cost of the same tokens with Claude.
     #[serde(default)]
     pub equivalent_claude_cost_usd: Option<f64>,
-    /// How far the cost can be trusted.
+    /// The reliability of the cost.
     #[serde(default = "unknown")]
     pub cost_source: CostSource,
-    /// In sessions, in milliseconds.
+    /// Duration of sessions, in milliseconds.
     #[serde(default)]
     pub execution_ms: u64,
-    /// The person's decision that ended the task; absent where the checks and judges did.
+    /// The person's decision that ended the task; absent if the checks and judges ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewRecord>,
-    /// The last report. A lone one is the whole history.
+    /// The last report. If it is the only one, there is no separate history.
     #[serde(default)]
     #[schemars(with = "Option<Report>")]
     pub verification_report: Option<Value>,
@@ -158,22 +157,22 @@ pub struct TaskResult {
     #[serde(default)]
     #[schemars(with = "Vec<Report>")]
     pub verification_history: Vec<Value>,
-    /// The wire contract's word for it.
+    /// The verdict in the terms of the wire contract.
     #[serde(default)]
     pub verification_status: Option<VerificationStatus>,
-    /// Attempts that were charged.
+    /// Attempts that count against the retry limit.
     #[serde(default)]
     pub verification_attempts: u32,
-    /// Attempts beyond the first that were allowed.
+    /// Maximum number of attempts after the first.
     #[serde(default)]
     pub max_verification_retries: u32,
-    /// What could not be done or known.
+    /// Warnings about missing or incomplete results.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The branch that the result was pushed to.
+    /// The branch to which the result was pushed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The commit on it.
+    /// The commit on that branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
@@ -183,7 +182,7 @@ const fn unknown() -> CostSource {
 }
 
 fn to_raw_value(report: &Report) -> Value {
-    // A report is made of maps with names for keys, and of numbers: it always has a JSON form.
+    // A report consists of maps with string keys and of numbers, so it always has a JSON form.
     serde_json::to_value(report).unwrap_or_default()
 }
 
@@ -221,7 +220,7 @@ impl From<RunResult> for TaskResult {
 }
 
 impl TaskResult {
-    /// A result of something that never became a run: it was refused, or could not be set up.
+    /// The result of a task that never became a run: it was rejected, or could not be set up.
     pub fn without_run(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self {
             run_id: None,
@@ -249,7 +248,7 @@ impl TaskResult {
         }
     }
 
-    /// The same where attempts were begun before, of which nobody here knows what they cost.
+    /// The same result, if earlier attempts have a cost that is unknown here.
     #[must_use]
     pub fn with_unknown_cost(self) -> Self {
         Self {

@@ -1,34 +1,34 @@
-//! A lease as it is spoken of: who holds which task, under which epoch.
+//! Leases on the wire: which worker holds which task, under which epoch.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::TaskId;
 
-/// What fences every write: a task, the number of its grant, and the secret of that grant.
+/// The credential of every write: a task, the number of its assignment, and the secret of that assignment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseToken {
     /// The task.
     pub task_id: TaskId,
-    /// +1 at every grant of the task, never reset.
+    /// Increases by 1 with each assignment of the task, never reset.
     pub lease_epoch: u64,
-    /// Random, known to the hub and to the one worker that it was granted to.
+    /// Random, known only to the hub and to the worker that holds the lease.
     pub lease_token: String,
 }
 
-/// A lease without its secret, for answers.
+/// A lease without its secret, for responses.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct LeaseId {
     /// The task.
     pub task_id: TaskId,
-    /// The number of the grant.
+    /// The number of the assignment.
     pub lease_epoch: u64,
 }
 
 impl LeaseToken {
-    /// Without its secret.
+    /// Returns it without its secret.
     pub const fn id(&self) -> LeaseId {
         LeaseId {
             task_id: self.task_id,
@@ -37,7 +37,7 @@ impl LeaseToken {
     }
 }
 
-/// A task that a worker says it holds when it connects.
+/// A task that a worker reports as held when it connects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldLease {
     /// The lease.
@@ -46,39 +46,39 @@ pub struct HeldLease {
     /// The attempt that is open; 0 for none.
     #[serde(default)]
     pub run_number: u32,
-    /// The last entry of its stream that the worker has written down; 0 for none.
+    /// The last entry of its stream that the worker has stored; 0 for none.
     #[serde(default)]
     pub last_seq: u64,
 }
 
-/// What the hub says of a lease that a worker holds.
+/// The hub's response about a held lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum RenewalResult {
-    /// It stands.
+    /// The lease is valid.
     Keep {
-        /// From the hub's answer on, in milliseconds.
+        /// Time until it expires, from the hub's response, in milliseconds.
         expires_in_ms: u64,
-        /// The entry that the hub wants next; whatever comes before it is durable there.
+        /// The next entry that the hub expects; all earlier ones are durable.
         next_seq: u64,
-        /// Why the task is to be stopped for good, if it is.
+        /// The reason of a cancellation, if the task is to be cancelled.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cancel: Option<String>,
     },
-    /// It is over: end everything, write nothing more.
+    /// The lease has ended: stop all processes, and write nothing more.
     Abort {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// The hub's answer for one lease.
+/// The hub's response for one lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseRenewal {
     /// The lease.
     #[serde(flatten)]
     pub key: LeaseId,
-    /// What of it.
+    /// The response.
     #[serde(flatten)]
     pub verdict: RenewalResult,
 }

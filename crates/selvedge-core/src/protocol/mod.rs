@@ -1,13 +1,12 @@
-//! What hubs, workers and clients say to each other: messages over a worker's WebSocket, and bodies of
-//! the REST interface.
+//! The protocol of hubs, workers and clients: messages of a worker's WebSocket, and bodies of the REST interface.
 //!
-//! Wire types and the few pure rules that both ends must agree on; no policy of queueing, which is the
-//! hub's, and none of the loop, which is [`crate::machine`]'s. Snake case, unknown fields are ignored on
-//! read, and what a later release says beyond that reads as unknown instead of breaking the session.
+//! It consists of wire types and the few pure rules that both ends share. The hub has the policy of queueing, and
+//! [`crate::machine`] that of the loop. Names are in snake case, unknown fields are ignored, and messages of a later
+//! release are read as unknown instead of ending the session.
 //!
-//! A task on a hub has *one* journal, of [`DsseEnvelope`](crate::model::Envelope)s numbered over all its
-//! workers. Whoever holds the lease writes it; the hub keeps it as it is. So whoever reads it, a client or
-//! the next worker, folds it as if it were a journal of their own.
+//! A task on a hub has *one* journal, of [`Envelope`](crate::model::Envelope)s that are numbered across all its
+//! workers. The holder of the lease writes it; the hub stores it unchanged. Any reader, such as a client or the next
+//! worker, thus folds it like a local journal.
 
 mod assign;
 mod entry;
@@ -39,15 +38,15 @@ pub use submit::{
 };
 pub use timing::LeaseTiming;
 
-/// The version of the worker's session that this program speaks.
+/// The version of the worker session protocol.
 pub const SESSION_VERSION: u32 = 1;
-/// Where a worker's WebSocket is.
+/// The path of the workers' WebSocket.
 pub const WORKER_PATH: &str = "/api/v1/workers/session";
 /// The WebSocket subprotocol of a worker's session.
 pub const SESSION_PROTOCOL: &str = "selvedge.v1";
-/// Labels that begin so are the hub's own: no task may ask for them, and no worker has them.
+/// Prefix of labels that are reserved for the hub: no task may require them, and no worker has them.
 pub const RESERVED_LABEL_PREFIX: &str = "selvedge:";
-/// The label of a task that is a plan, which no worker is given.
+/// The label of a task that is a plan, which is not assigned to any worker.
 pub const PLAN_LABEL: &str = "selvedge:plan";
-/// Where all of the REST interface is.
+/// The path prefix of the REST interface.
 pub const API_PATH: &str = "/api/v1";

@@ -1,4 +1,4 @@
-//! What a hub shows: tasks, journals, reports, workers.
+//! Responses with tasks, journals, reports and workers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,72 +9,71 @@ use crate::model::{
     Cost, Envelope, Outcome, Report, ReviewRecord, ReviewTarget, Task, TaskId, Timestamp,
 };
 
-/// One task as a list shows it.
+/// One task in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskRow {
-    /// The task, and its run.
+    /// The id of the task and of its run.
     pub task_id: TaskId,
-    /// Where it stands.
+    /// The state.
     pub state: TaskState,
-    /// How it ended, or stands, once its worker has said so.
+    /// The outcome, or current state, once its worker has reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Why, in one line.
+    /// The reason, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// A person's last decision, until another attempt begins: work that a person accepted has one.
+    /// The last review, until another attempt begins: accepted work has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewRecord>,
-    /// The work that a person has to decide on, while the task awaits review; in the answer for one task
-    /// only.
+    /// The work that awaits review, if any; only in the response for a single task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting_review: Option<ReviewTarget>,
-    /// The first line of the description that says anything, shortened.
+    /// The first non-empty line of the description, shortened.
     #[serde(default)]
     pub description: String,
-    /// The agent's name as asked for.
+    /// The requested agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The repository, or the directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
-    /// The last number that was given out to an attempt.
+    /// The last attempt number so far.
     #[serde(default)]
     pub attempts: u32,
-    /// Attempts that may be charged.
+    /// Maximum number of attempts that count against the retry limit.
     #[serde(default)]
     pub max_attempts: u32,
     /// Leases lost and infrastructure errors.
     #[serde(default)]
     pub infra_losses: u32,
-    /// What it has cost so far: the sum of the ledger.
+    /// The cost so far: the sum of the ledger.
     #[serde(default)]
     pub cost: Cost,
     /// Tokens in and out so far.
     #[serde(default)]
     pub tokens: u64,
-    /// The number of its last grant; 0 for none.
+    /// The number of its last assignment; 0 for none.
     #[serde(default)]
     pub lease_epoch: u64,
-    /// Who holds it, or held it last.
+    /// The current or last holder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
     /// 0 to 9.
     #[serde(default)]
     pub priority: u8,
-    /// Which workers may take it.
+    /// Labels that a worker must have.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Whose it is.
+    /// The tenant that owns it.
     #[serde(default)]
     pub tenant: String,
-    /// Why no worker can take it now, if none can.
+    /// Why no worker can currently run it, if none can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaceable: Option<String>,
-    /// The task that it was made from again.
+    /// The task of which it is a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<TaskId>,
-    /// Why it is to be stopped for good, if it is.
+    /// The reason of a cancellation, if it is to be cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<String>,
     /// The last event of its journal.
@@ -82,42 +81,42 @@ pub struct TaskRow {
     pub last_event_seq: u64,
     /// When it was submitted.
     pub created_at: Timestamp,
-    /// When anything of it changed last.
+    /// When it last changed.
     pub updated_at: Timestamp,
     /// The plan that it is a subtask of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_task_id: Option<TaskId>,
-    /// Its subtasks, if it is a plan; in the answer for one task only.
+    /// Its subtasks, if it is a plan; only in the response for a single task.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subtasks: Vec<SubtaskRow>,
-    /// All that was asked for; in the answer for one task only.
+    /// The complete task; only in the response for a single task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<Task>>,
 }
 
-/// A subtask of a plan as the plan shows it.
+/// A subtask in the response for its plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubtaskRow {
-    /// What the others call it.
+    /// Its id within the plan.
     pub id: String,
-    /// The task that it is, or will be once it has begun.
+    /// The id of its task, also before it has begun.
     pub task_id: TaskId,
     /// Subtasks that must be verified before it begins.
     #[serde(default)]
     pub depends_on: Vec<String>,
-    /// Where it stands; absent until it has begun.
+    /// The state; absent until it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<TaskState>,
-    /// How it ended.
+    /// The outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Why it ended so, or why it has not begun.
+    /// The reason of its outcome, or why it has not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The last number that was given out to an attempt.
+    /// The last attempt number so far.
     #[serde(default)]
     pub attempts: u32,
-    /// What it has cost so far.
+    /// The cost so far.
     #[serde(default)]
     pub cost: Cost,
 }
@@ -125,9 +124,9 @@ pub struct SubtaskRow {
 /// A page of tasks, the newest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskPage {
-    /// These.
+    /// The tasks.
     pub tasks: Vec<TaskRow>,
-    /// What to give as `cursor` for the next page; absent on the last one.
+    /// The `cursor` of the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
@@ -135,10 +134,10 @@ pub struct TaskPage {
 /// A part of a task's journal, in order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JournalPage {
-    /// These.
+    /// The events.
     #[schemars(with = "Vec<Envelope>")]
     pub events: Vec<Value>,
-    /// What to give as `after` for the next page; absent when there is no more now.
+    /// The `after` of the next page; absent if there are no more at the moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u64>,
 }
@@ -146,7 +145,7 @@ pub struct JournalPage {
 /// All reports of a task, in order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ReportPage {
-    /// These.
+    /// The reports.
     #[schemars(with = "Vec<Report>")]
     pub reports: Vec<Value>,
 }
@@ -158,33 +157,33 @@ pub struct WorkerRow {
     pub worker: String,
     /// Whether it is connected now.
     pub connected: bool,
-    /// Whether it takes nothing more.
+    /// Whether it accepts no further tasks.
     #[serde(default)]
     pub draining: bool,
     /// The program's version.
     #[serde(default)]
     pub version: String,
-    /// What it can do.
+    /// Its labels.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// How many tasks it carries out at a time.
+    /// Maximum number of concurrent tasks.
     pub slots: u32,
-    /// What it holds.
+    /// The tasks that it holds.
     #[serde(default)]
     pub tasks: Vec<TaskId>,
-    /// How sessions and checks are kept apart from the machine, in a word.
+    /// The sandbox of sessions and checks, as a single word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// Leases that it lost.
+    /// Number of leases that it lost.
     #[serde(default)]
     pub lost_leases: u64,
-    /// When it was heard of last.
+    /// Time of its last message.
     pub last_seen_at: Timestamp,
 }
 
-/// All workers that were heard of.
+/// All known workers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerPage {
-    /// By name.
+    /// Ordered by name.
     pub workers: Vec<WorkerRow>,
 }

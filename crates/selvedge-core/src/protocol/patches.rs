@@ -1,22 +1,22 @@
-//! The names of the patches that workers hand in, and which of them shows what.
+//! The names of the patches that workers upload, and the selection of the right one.
 
 use crate::machine::Run;
 
-/// All the work of a task that was done in a clone.
+/// The complete work of a task that ran in a clone.
 pub const RESULT_PATCH: &str = "result.patch";
 
-/// What one attempt changed.
+/// The changes of one attempt.
 pub fn attempt_patch(run_number: u32) -> String {
     format!("attempt-{run_number}.patch")
 }
 
-/// What stood after an attempt, against the start of the run. There is none where the attempt began from the
-/// start: its own patch says the same.
+/// The state after an attempt, compared with the start of the run. It does not exist if the attempt began from the
+/// start: its own patch is then the same.
 pub fn since_start_patch(run_number: u32) -> String {
     format!("attempt-{run_number}-since-start.patch")
 }
 
-/// Which patch shows an attempt's work against the start of the run.
+/// The patch of an attempt's work compared with the start of the run.
 pub fn patch_since_start(run: &Run, run_number: u32) -> String {
     let attempt = run.attempt(run_number);
     let from = attempt.and_then(|attempt| attempt.from_tree.as_ref());
@@ -27,8 +27,8 @@ pub fn patch_since_start(run: &Run, run_number: u32) -> String {
     }
 }
 
-/// The patches that may show all that a run changed, the best first: a task that was not done in a clone has
-/// those of its attempts alone.
+/// The patches that may have all changes of a run, the best first: a task that did not run in a clone only has those of
+/// its attempts.
 pub fn whole_patches(run: &Run) -> Vec<String> {
     let standing = run.current_attempt();
     let standing = standing.map(|attempt| patch_since_start(run, attempt.run_number));

@@ -1,5 +1,5 @@
-//! A plan on a hub told as one that was carried out in one place: from its row, and the runs of its subtasks,
-//! each of which is a task of its own.
+//! Presents a plan on a hub like one that ran in one place: built from its row and the runs of its subtasks, each of
+//! which is a separate task.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use crate::model::{MicroUsd, Outcome, PlanResult, RunId, SubtaskResult};
 use crate::plan::all_unchanged;
 
 impl TaskRow {
-    /// Whether a person has to decide about one of the plan's subtasks before it goes on.
+    /// Whether a subtask awaits review before the plan continues.
     pub fn is_plan_awaiting_review(&self) -> bool {
         let waits = |subtask: &SubtaskRow| subtask.state == Some(TaskState::NeedsReview);
         !self.state.is_terminal() && self.subtasks.iter().any(waits)
     }
 
-    /// How the plan ended, or stands.
+    /// The outcome, or current state, of the plan.
     pub fn plan_outcome(&self) -> Outcome {
         match self.outcome {
             Some(outcome) => outcome,
@@ -26,7 +26,7 @@ impl TaskRow {
         }
     }
 
-    /// The plan's result, of the runs of those subtasks that have begun; `told` is what the hub wrote down at
+    /// The plan's result, from the runs of those subtasks that have begun; `told` is the result that the hub stored at
     /// its end.
     pub fn plan_result(&self, runs: &BTreeMap<RunId, Run>, told: Option<TaskResult>) -> PlanResult {
         let told = told.unwrap_or_else(|| TaskResult {

@@ -1,5 +1,5 @@
-//! What is going on, as the wire tells it. The `verification_*` ones are projected from events and from
-//! checks as they end; the rest is activity, which may be dropped and counted.
+//! Progress events on the wire. The `verification_*` events are projected from journal events and from completed
+//! checks; the others are activity, which may be dropped and counted.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::format::report_result;
 use crate::machine::Run;
 use crate::model::{CheckStatus, Cost, Envelope, Event, ReportStatus};
 
-/// One thing that just happened.
+/// A single progress event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "event_type")]
 pub enum ProgressEvent {
@@ -16,25 +16,25 @@ pub enum ProgressEvent {
     VerificationRetryStart {
         /// The attempt.
         attempt: u32,
-        /// Attempts beyond the first that are allowed.
+        /// Maximum number of attempts after the first.
         max_retries: u32,
-        /// In words.
+        /// As text.
         text: String,
     },
     /// A check ended.
     VerificationCheckResult {
-        /// `command`, `test_passes`, …; empty where it is not known.
+        /// `command`, `test_passes`, …; empty if unknown.
         check_type: String,
-        /// What it says.
+        /// The check's status.
         check_status: CheckStatus,
         /// The attempt; 0 for the baseline.
         attempt: u32,
         /// Its label.
         text: String,
-        /// Why, in one line.
+        /// The reason, in one line.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Wall time in milliseconds.
+        /// Elapsed time in milliseconds.
         #[serde(default)]
         duration_ms: u64,
     },
@@ -46,64 +46,64 @@ pub enum ProgressEvent {
         passed: u32,
         /// Checks that failed.
         failed: u32,
-        /// What the report says.
+        /// The report's status.
         status: ReportStatus,
-        /// In words.
+        /// As text.
         text: String,
     },
-    /// Something worth a line.
+    /// A status message.
     Status {
-        /// It.
+        /// The message.
         message: String,
     },
     /// A check begins.
     CheckStart {
         /// Its label.
         text: String,
-        /// Whether it failed before and is run again on the same bytes.
+        /// Whether it is a rerun after a failure, on the same bytes.
         #[serde(default)]
         again: bool,
     },
-    /// The agent says something.
+    /// Text from the agent.
     Token {
-        /// What.
+        /// The text.
         text: String,
     },
     /// The agent uses a tool, or has used it.
     Tool {
         /// The tool.
         name: String,
-        /// What it is used on.
+        /// The object of the call.
         #[serde(default)]
         subject: String,
-        /// How it ended, once it has.
+        /// Whether it succeeded; absent while it is running.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ok: Option<bool>,
     },
-    /// The model's API is tried again inside the executor; this is no verification retry.
+    /// The executor retries the model's API; this is not a verification retry.
     ApiRetry {
-        /// Which retry.
+        /// Number of the retry.
         attempt: u32,
-        /// How many there may be.
+        /// Maximum number of retries.
         max: u32,
-        /// How long it waits, in milliseconds.
+        /// Delay in milliseconds.
         delay_ms: u64,
-        /// Why.
+        /// The reason.
         text: String,
     },
-    /// What it has cost.
+    /// The cost.
     Cost {
-        /// The session so far.
+        /// Cost of the session so far.
         attempt: Cost,
-        /// All of the run before it, and it.
+        /// Cost of the run, including the session.
         cumulative: Cost,
     },
-    /// Something of a later release.
+    /// An event of a later release.
     #[serde(other)]
     Unknown,
 }
 
-/// What an event means for those who only watch progress. `run` is the run with it.
+/// The progress events for a journal event. `run` is the run after the event.
 pub fn project(envelope: &Envelope, run: &Run) -> Vec<ProgressEvent> {
     let max_retries = run.spec.max_verification_retries;
     match &envelope.event {

@@ -1,7 +1,6 @@
 //! The messages of a worker's session, each one text frame of JSON.
 //!
-//! What is bulk goes beside it, as blobs over HTTP. A message of a type that the reader does not know is
-//! passed over.
+//! Large content is transferred separately, as blobs over HTTP. Messages of an unknown type are ignored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,51 +16,51 @@ use crate::model::{AttemptEnd, Report, TreeId};
 pub struct Hello {
     /// [`SESSION_VERSION`](super::SESSION_VERSION).
     pub v: u32,
-    /// The worker's name, which stays the same over restarts.
+    /// The worker's name, which stays the same across restarts.
     pub worker: String,
-    /// New at every start of the worker's program.
+    /// Different at every start of the worker's program.
     pub boot_id: String,
     /// The program's version.
     #[serde(default)]
     pub version: String,
-    /// What it can do; a task's labels must be among these.
+    /// Its labels, which must include those of a task.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// How many tasks it carries out at a time.
+    /// Maximum number of concurrent tasks.
     pub slots: u32,
-    /// How sessions and checks are kept apart from the machine, in a word.
+    /// The sandbox of sessions and checks, as a single word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// What it holds from before.
+    /// Leases that it still holds.
     #[serde(default)]
     pub held: Vec<HeldLease>,
 }
 
-/// From a worker to the hub.
+/// Messages from a worker to the hub.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum WorkerMessage {
-    /// Who connects. The hub answers `welcome`.
+    /// The worker connects. The hub responds with `welcome`.
     Hello(Hello),
-    /// The offer is taken. The hub answers `ack` with seq 0 once that is durable; nothing begins before.
+    /// Accepts an offer. The hub responds with `ack` and seq 0 once that is durable; nothing begins before.
     TaskAccept {
-        /// Which.
+        /// The lease.
         #[serde(flatten)]
         lease: LeaseToken,
     },
-    /// The offer is not taken.
+    /// Declines an offer.
     TaskDecline {
-        /// Which.
+        /// The lease.
         #[serde(flatten)]
         lease: LeaseToken,
-        /// Why, in words.
+        /// The reason, as text.
         reason: String,
     },
-    /// All leases of the worker, to be renewed. The hub answers `renewed` with the same id.
+    /// Renews all leases of the worker. The hub responds with `renewed` and the same id.
     Renew {
-        /// Counts up.
+        /// Increasing number.
         id: u64,
-        /// All of them.
+        /// The leases.
         leases: Vec<LeaseToken>,
     },
     /// Events and activities.
@@ -77,134 +76,133 @@ pub enum WorkerMessage {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         from_tree: Option<TreeId>,
     },
-    /// An attempt's report is final.
+    /// An attempt has its final report.
     SubmitReport {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
         /// The attempt.
         run_number: u32,
-        /// All that was found, the higher tiers included.
-        /// Kept as it came.
+        /// The complete report, including the higher tiers. Stored unchanged.
         #[schemars(with = "Report")]
         report: Value,
     },
-    /// An attempt is over without a report.
+    /// An attempt ended without a report.
     CloseRun {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
         /// The attempt.
         run_number: u32,
-        /// How.
+        /// How it ended.
         closing: AttemptEnd,
     },
-    /// The task is over, or waits for a person; the lease ends with the acknowledgement.
+    /// The task ended, or awaits review; the lease ends with the acknowledgement.
     TaskComplete {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
-        /// The same whenever this completion is sent again.
+        /// The same id whenever this completion is sent again.
         completion_id: String,
-        /// How.
+        /// The result.
         #[serde(flatten)]
         result: Box<TaskResult>,
     },
-    /// The task is given back, to be taken by another; the lease ends with the acknowledgement.
+    /// Releases the task so that another worker can run it; the lease ends with the acknowledgement.
     TaskRelease {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
-        /// Why, in words.
+        /// The reason, as text.
         reason: String,
-        /// Whether that is a loss that the task's infrastructure budget is charged for.
+        /// Whether it counts against the task's limit of infrastructure failures.
         #[serde(default)]
         charged: bool,
     },
-    /// No more offers, please.
+    /// The worker accepts no further offers.
     Draining,
-    /// Something of a later release.
+    /// A message of a later release.
     #[serde(other)]
     Unknown,
 }
 
-/// Why an entry is refused.
+/// Why an entry is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalCode {
-    /// The grant is over: a later one was given out, or its time ran out.
+    /// The lease has ended: the task was assigned again, or the lease expired.
     Stale,
-    /// Something else stands there already.
+    /// Different content was stored before.
     Conflict,
-    /// The task is over.
+    /// The task has ended.
     Terminal,
-    /// It cannot be understood.
+    /// It is invalid.
     Invalid,
-    /// An entry before it is missing.
+    /// A previous entry is missing.
     Gap,
-    /// A blob that it names is not there.
+    /// A blob that it refers to does not exist.
     MissingBlob,
 }
 
-/// From the hub to a worker.
+/// Messages from the hub to a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum HubMessage {
-    /// The session stands.
+    /// The session is established.
     Welcome {
-        /// The hub's name for itself.
+        /// The hub's name.
         hub: String,
-        /// How long leases last, in milliseconds.
+        /// Duration of leases, in milliseconds.
         ttl_ms: u64,
-        /// An answer for each lease that the worker said it holds.
+        /// A response for each lease that the worker reported.
         #[serde(default)]
         answers: Vec<LeaseRenewal>,
     },
     /// An offer.
     TaskAssign(Box<TaskAssign>),
-    /// Everything of this grant up to and including `seq` is durable.
+    /// All entries of this lease up to and including `seq` are durable.
     Ack {
-        /// Which grant.
+        /// The lease.
         #[serde(flatten)]
         key: LeaseId,
         /// The entry; 0 for the acceptance.
         seq: u64,
     },
-    /// An entry, or an acceptance (seq 0), is refused.
+    /// An entry, or an acceptance (seq 0), is rejected.
     Refused {
-        /// Which grant.
+        /// The lease.
         #[serde(flatten)]
         key: LeaseId,
         /// The entry.
         seq: u64,
-        /// Why, for programs.
+        /// The reason, as a code.
         code: RefusalCode,
-        /// Why, in words.
+        /// The reason, as text.
         #[serde(default)]
         detail: String,
     },
-    /// The answer to `renew`.
+    /// The response to `renew`.
     Renewed {
-        /// The renewal's.
+        /// The id of the renewal.
         id: u64,
         /// One for each lease.
         answers: Vec<LeaseRenewal>,
     },
-    /// The task is to be stopped for good.
+    /// The task is to be cancelled.
     Cancel {
-        /// Which grant.
+        /// The lease.
         #[serde(flatten)]
         key: LeaseId,
-        /// Why, in words.
+        /// The reason, as text.
         reason: String,
     },
-    /// The worker is to finish what it has, and take nothing more.
+    /// The worker must finish its tasks and accept no further ones.
     Drain {
-        /// Why, in words.
+        /// The reason, as text.
         #[serde(default)]
         reason: String,
     },
-    /// Something of a later release.
+    /// A message of a later release.
     #[serde(other)]
     Unknown,
 }

@@ -1,38 +1,38 @@
-//! Where a task stands on a hub.
+//! States of a task on a hub.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Outcome;
 
-/// `queued → offered → running → {succeeded | failed | cancelled | dead}`, with waiting states beside.
+/// `queued → offered → running → {succeeded | failed | cancelled | dead}`, with additional waiting states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
     /// Waits for a worker.
     Queued,
-    /// A worker was asked, and has not accepted yet.
+    /// Offered to a worker that has not accepted yet.
     Offered,
     /// A worker holds it.
     Running,
-    /// Waits for a while after a loss, then is queued again.
+    /// Delayed after a loss, then queued again.
     Backoff,
-    /// A worker holds it and was told to stop for good.
+    /// A worker holds it and is to cancel it.
     Cancelling,
-    /// Waits for a person.
+    /// Awaits review.
     NeedsReview,
-    /// Verified, or unchecked as was wished.
+    /// Verified, or unchecked as requested.
     Succeeded,
     /// The work did not pass.
     Failed,
-    /// Stopped for good.
+    /// Cancelled.
     Cancelled,
-    /// The machinery failed too often.
+    /// The infrastructure failed too often.
     Dead,
 }
 
 impl TaskState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 10] = [
         Self::Queued,
         Self::Offered,
@@ -46,7 +46,7 @@ impl TaskState {
         Self::Dead,
     ];
 
-    /// The state that an outcome leads to; none for a run that was interrupted, which goes on.
+    /// The state that follows from an outcome; `None` for an interrupted run, which continues.
     pub const fn from_outcome(outcome: Outcome) -> Option<Self> {
         Some(match outcome {
             Outcome::Verified | Outcome::Unchecked => Self::Succeeded,
@@ -66,7 +66,7 @@ impl TaskState {
         })
     }
 
-    /// Whether it never changes again.
+    /// Whether it is final.
     pub const fn is_terminal(self) -> bool {
         matches!(
             self,
@@ -74,7 +74,7 @@ impl TaskState {
         )
     }
 
-    /// The value as it stands on the wire.
+    /// The wire value.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -90,7 +90,7 @@ impl TaskState {
         }
     }
 
-    /// The state of that word.
+    /// Parses a wire value.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }

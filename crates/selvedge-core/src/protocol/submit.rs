@@ -1,4 +1,4 @@
-//! What clients ask of a hub, beside reading: to take a task, to stop it, to decide, to make tokens.
+//! Requests of clients other than queries: submit, cancel and review tasks, and create tokens.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::state::TaskState;
 use crate::model::{TaskId, Timestamp, TreeId};
 
-/// The answer to a submitted task.
+/// The response to a submitted task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmitAnswer {
     /// The task.
     pub task_id: TaskId,
-    /// Where it stands.
+    /// The state.
     pub state: TaskState,
-    /// What was changed, or could become a disappointment: a capped number of retries, labels that no
-    /// connected worker has.
+    /// Changes and possible problems: a reduced number of retries, labels that no connected worker has.
     #[serde(default)]
     pub warnings: Vec<String>,
     /// Whether it had been submitted before, under the same idempotency key.
@@ -22,70 +21,70 @@ pub struct SubmitAnswer {
     pub repeated: bool,
 }
 
-/// Stop for good. An empty body will do.
+/// Cancels a task. The body may be empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CancelRequest {
-    /// Why, in words.
+    /// The reason.
     pub reason: String,
 }
 
-/// What a person can decide of work that waits for them.
+/// A person's decisions about work that awaits review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewDecision {
-    /// The work is right: the task is verified, by them.
+    /// Accept the work: the task is verified, by the reviewer.
     Accept,
-    /// The work is not right: the task is over.
+    /// Reject the work: the task ends.
     Reject,
-    /// The work is not right: another attempt, with the reason as feedback.
+    /// Reject the work and make another attempt, with the reason as feedback.
     Retry,
 }
 
 /// A person's decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReviewRequest {
-    /// What they decide.
+    /// The decision.
     pub decision: ReviewDecision,
-    /// With `reject`: another attempt, with the reason as feedback, as `retry` means. Refused with `accept`.
+    /// With `reject`: another attempt, with the reason as feedback, like `retry`. Rejected with `accept`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retry: bool,
-    /// The attempt that they looked at. The decision is refused (409) when another one is awaiting review.
-    /// Without it the decision applies to the attempt that is awaiting review when the request arrives.
+    /// The reviewed attempt. The request is rejected (409) if a different one awaits review. Without it, the decision
+    /// applies to the attempt that awaits review when the request arrives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
-    /// The tree that they looked at. The decision is refused (409) when another one is awaiting review.
+    /// The reviewed tree. The request is rejected (409) if a different one awaits review.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeId>,
-    /// A name to record beside the reviewer, as `stated_by`; the reviewer is always the token's name.
+    /// A name to record in addition to the reviewer, as `stated_by`; the reviewer is always the token's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why, in their words.
+    /// The reason.
     #[serde(default)]
     pub reason: String,
 }
 
-/// What a token may be used for.
+/// The permissions of a token.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// To look.
+    /// Read everything.
     Read,
     /// To submit, cancel, retry and review.
     Submit,
-    /// To carry out tasks.
+    /// Run tasks.
     Worker,
-    /// All of it, and tokens.
+    /// All permissions, and managing tokens.
     Admin,
 }
 
 impl Scope {
-    /// All of them.
+    /// All scopes.
     pub const ALL: [Self; 4] = [Self::Read, Self::Submit, Self::Worker, Self::Admin];
 
-    /// The value as it stands on the wire.
+    /// The wire value.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -95,20 +94,20 @@ impl Scope {
         }
     }
 
-    /// The scope of that word.
+    /// Parses a wire value.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.as_str() == word)
     }
 }
 
-/// A token is to be made.
+/// Creates a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenRequest {
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// What it may be used for.
+    /// Its permissions.
     pub scopes: Vec<Scope>,
-    /// When it ends by itself.
+    /// Expiry time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
 }
@@ -116,19 +115,19 @@ pub struct TokenRequest {
 /// A token, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenRow {
-    /// Its id, by which it is revoked; no secret.
+    /// Its id, which is needed to revoke it; not secret.
     pub id: String,
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// What it may be used for.
+    /// Its permissions.
     pub scopes: Vec<Scope>,
-    /// The first characters of the secret, by which a person knows it again.
+    /// The first characters of the secret, by which a person recognizes it.
     pub prefix: String,
-    /// Whose tasks it sees.
+    /// The tenant whose tasks it can access.
     pub tenant: String,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When it ends by itself.
+    /// Expiry time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
     /// When it was last used, to the minute.
@@ -139,12 +138,12 @@ pub struct TokenRow {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A token that was just made: its secret is shown this once.
+/// A new token: its secret is only shown once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IssuedToken {
     /// The secret.
     pub token: String,
-    /// All else.
+    /// The other fields.
     #[serde(flatten)]
     pub row: TokenRow,
 }
@@ -152,6 +151,6 @@ pub struct IssuedToken {
 /// All tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TokenPage {
-    /// The newest first.
+    /// The tokens, newest first.
     pub tokens: Vec<TokenRow>,
 }

@@ -1,7 +1,7 @@
-//! The arithmetic of leases, which hub and worker must agree on: all of it follows from the TTL.
+//! Durations of leases, shared by hub and worker: all are derived from the TTL.
 //!
-//! Invariant: `fence < ttl < give_away`. A worker that cannot renew has ended its processes before its
-//! hub gives the task to another, whatever the drift of two clocks within the margins.
+//! Invariant: `worker_deadline < ttl < reassign_after`. A worker that cannot renew has ended its processes before its
+//! hub assigns the task to another worker, for any drift of the two clocks within the margins.
 
 use std::time::Duration;
 
@@ -15,33 +15,33 @@ impl LeaseTiming {
     /// 30 s.
     pub const DEFAULT_TTL: Duration = Duration::from_secs(30);
 
-    /// By the TTL that a hub names.
+    /// Creates the durations for a hub's TTL.
     pub const fn of_ttl(ttl: Duration) -> Self {
         Self { ttl }
     }
 
-    /// How long a lease lasts from each renewal.
+    /// Duration of a lease after each renewal.
     pub const fn ttl(self) -> Duration {
         self.ttl
     }
 
-    /// How often a worker renews: a third of the TTL, 10 s.
+    /// Interval of renewals: a third of the TTL, 10 s.
     pub fn renew_interval(self) -> Duration {
         self.ttl / 3
     }
 
-    /// How long after the *sending* of the last renewal that was acknowledged a worker goes on, by its own
-    /// monotonic clock: the TTL less a sixth, 25 s.
+    /// Time after *sending* the last acknowledged renewal for which a worker continues, by its own monotonic clock: the
+    /// TTL minus a sixth, 25 s.
     pub fn worker_deadline(self) -> Duration {
         self.ttl.saturating_sub(self.ttl / 6)
     }
 
-    /// How long after the last renewal that it took the hub gives the task away: the TTL and a third, 40 s.
+    /// Time after the last accepted renewal at which the hub reassigns the task: the TTL plus a third, 40 s.
     pub fn reassign_after(self) -> Duration {
         self.ttl + self.ttl / 3
     }
 
-    /// How long a hub waits for a worker to take an offer: a third of the TTL, 10 s.
+    /// Time for a worker to accept an offer: a third of the TTL, 10 s.
     pub fn offer_timeout(self) -> Duration {
         self.ttl / 3
     }

@@ -1,32 +1,31 @@
-//! Well-known formats of keys: a prefix that nothing else bears, and what has to follow it. Each is
-//! decided within a bounded number of bytes, so that a stream can be redacted; how long the key then
-//! goes on does not matter. A table of our own: lists of regular expressions, as scanners of
-//! repositories have them, cannot be told to decide early.
+//! Well-known formats of keys: a unique prefix, and a rule for what follows. Each is decided within a bounded number of
+//! bytes, so that a stream can be redacted; the length of the rest of the key does not matter. This is our own table,
+//! because lists of regular expressions, as repository scanners use them, cannot be decided early.
 
 use super::MatchExtent;
 
-/// Bytes within which a format with parts of its own has to show itself.
+/// Number of bytes within which a format with several parts must be recognizable.
 const MAX_FORMAT_BYTES: usize = 512;
-/// Bytes of a user's name, and of a password, in a URL.
+/// Maximum length of a user name, and of a password, in a URL.
 const MAX_USER_BYTES: usize = 128;
 const MAX_PASSWORD_BYTES: usize = 256;
-/// A user's name of at least this length, without a password, is a token.
+/// A user name of at least this length, without a password, is a token.
 const MIN_TOKEN_USER_BYTES: usize = 20;
-/// Bytes of a private key in text.
+/// Maximum length of a private key as text, in bytes.
 const MAX_PEM_BYTES: usize = 16 << 10;
 
-/// Which bytes a key consists of.
+/// The bytes that a key consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteClass {
     /// Letters and digits.
     Alphanumeric,
-    /// Those, `-` and `_`.
+    /// Alphanumeric, `-` and `_`.
     Word,
-    /// Those and `.`.
+    /// Word and `.`.
     Dotted,
     /// Capitals and digits.
     Upper,
-    /// What a header's token may hold.
+    /// The characters of a header's token.
     Token68,
     /// Letters, digits and `/`.
     Path,
@@ -49,22 +48,22 @@ impl ByteClass {
     }
 }
 
-/// What has to follow a prefix.
+/// The rule for the bytes after a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SuffixRule {
-    /// At least so many bytes of a class.
+    /// At least this many bytes of a class.
     AtLeast(ByteClass, usize),
-    /// Likewise, and no letter or digit before the prefix.
+    /// The same, with no letter or digit before the prefix.
     AtLeastSeparated(ByteClass, usize),
-    /// Exactly so many, and no letter or digit before the prefix.
+    /// Exactly this many, with no letter or digit before the prefix.
     Exactly(ByteClass, usize),
-    /// The prefix stays; likewise, with a digit among them.
+    /// At least this many, including a digit; the prefix itself is not redacted.
     AfterPrefix(ByteClass, usize),
     /// The rest of a JSON Web Token's header, and the beginning of its claims.
     Jwt,
     /// The rest of a private key's first line.
     Pem,
-    /// A user's name and a password.
+    /// A user name and a password.
     Url,
 }
 
@@ -186,8 +185,8 @@ impl KeyFormat {
     }
 }
 
-/// No letter or digit stands before: but the end of an escape sequence, of JSON or of a terminal's
-/// colour, is none.
+/// Whether there is no letter or digit before. The end of an escape sequence, of JSON or of a terminal's colour, does
+/// not count as one.
 fn is_separated([far, near]: [u8; 2]) -> bool {
     let escape = far == b'\\' && matches!(near, b'n' | b'r' | b't' | b'b' | b'f');
     let colour = near == b'm' && (far.is_ascii_digit() || far == b'[');
@@ -320,7 +319,7 @@ fn url(rest: &[u8], start: usize, over: bool) -> MatchExtent {
         }
         Some(_) => return MatchExtent::NoMatch,
     };
-    // A variable, a gap to fill in, or what was redacted already.
+    // A variable, a placeholder, or text that was redacted already.
     if rest.first() == Some(&b'[') || matches!(rest[secret.start], b'$' | b'{' | b'*' | b'[' | b'%')
     {
         return MatchExtent::NoMatch;
@@ -332,10 +331,10 @@ fn url(rest: &[u8], start: usize, over: bool) -> MatchExtent {
     }
 }
 
-/// What goes on byte by byte, without an end that is known beforehand.
+/// A match that continues byte by byte, without an end that is known in advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OpenMatch {
-    /// For as long as the bytes are of a class.
+    /// As long as the bytes belong to a class.
     Class(ByteClass),
     /// Up to the end of the last line of a private key.
     Pem {
@@ -346,7 +345,7 @@ pub(super) enum OpenMatch {
 }
 
 impl OpenMatch {
-    /// Takes its part of a text: how many bytes that is. Less than all of them: it is over.
+    /// Consumes its part of a text and returns its length; if that is shorter than the text, the match has ended.
     pub(super) fn consume(&mut self, text: &[u8]) -> usize {
         match self {
             Self::Class(class) => text
@@ -360,7 +359,7 @@ impl OpenMatch {
             } => text
                 .iter()
                 .take_while(|byte| {
-                    // The last line's second row of dashes was its end.
+                    // The second row of dashes in the last line was its end.
                     let over = *in_end && *dashes >= 10;
                     if over || *bytes >= MAX_PEM_BYTES || !is_of_pem(**byte) {
                         return false;

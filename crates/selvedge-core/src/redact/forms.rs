@@ -1,5 +1,5 @@
-//! The forms in which a known value is met: as it is, and in the encodings that tools use. A form in
-//! base64 or hex may be broken into lines, as `base64` and `xxd` print it.
+//! The forms in which a known value may appear: unchanged, and in the encodings that tools use. Base64 or hex may be
+//! broken into lines, as `base64` and `xxd` print it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -7,14 +7,14 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use super::MatchExtent;
 use super::prefix_matcher::KEY_BYTES;
 
-/// What stands between two line breaks of an encoded text, at least, in bytes.
+/// Minimum number of bytes between two line breaks of an encoded text.
 const MIN_LINE_BYTES: usize = 16;
 
 /// One form of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EncodedForm {
     bytes: Vec<u8>,
-    /// Whether line breaks may stand in it.
+    /// Whether it may contain line breaks.
     broken: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn encoded_forms(value: &[u8]) -> Vec<EncodedForm> {
     let encoded = (0..3)
         .flat_map(|shift| [true, false].map(|standard| base64(value, shift, standard)))
         .chain([true, false].map(|upper| hex(value, upper, "")));
-    // As `od`, `hexdump` and `openssl` part it.
+    // Separators that `od`, `hexdump` and `openssl` use.
     let parted = [" ", ":"].into_iter();
     let parted = parted.flat_map(|parts| [true, false].map(|upper| hex(value, upper, parts)));
     forms.extend(parted.map(|bytes| EncodedForm {
@@ -40,7 +40,7 @@ pub(super) fn encoded_forms(value: &[u8]) -> Vec<EncodedForm> {
         broken: false,
     }));
     for bytes in encoded {
-        // Where a line breaks in the key itself, what stands behind shows the rest.
+        // If a line break is inside the key, the bytes after it identify the rest.
         if bytes.len() >= 2 * MIN_LINE_BYTES + KEY_BYTES {
             let bytes = bytes[KEY_BYTES..].to_vec();
             forms.push(EncodedForm {
@@ -57,7 +57,7 @@ pub(super) fn encoded_forms(value: &[u8]) -> Vec<EncodedForm> {
 }
 
 impl EncodedForm {
-    /// The bytes that show where it begins.
+    /// The bytes that identify its start.
     pub(super) fn key(&self) -> Option<[u8; KEY_BYTES]> {
         self.bytes.first_chunk().copied()
     }
@@ -77,7 +77,7 @@ impl EncodedForm {
         }
     }
 
-    /// Where the form that begins the text ends; nothing where the text does not begin with it.
+    /// The end of the form at the start of the text; `None` if the text does not begin with it.
     fn end_in(&self, text: &[u8]) -> Option<FormEnd> {
         if !self.broken {
             let common = self.bytes.len().min(text.len());
@@ -94,7 +94,7 @@ impl EncodedForm {
                 match line_break(&text[at..]) {
                     LineBreak::None => {}
                     LineBreak::Undecided => return Some(FormEnd::Undecided),
-                    // At the very beginning there is nothing to break.
+                    // There is no line break at the very beginning.
                     LineBreak::Length(length) if at > 0 => {
                         at += length;
                         since_break = 0;
@@ -124,7 +124,7 @@ enum LineBreak {
     Undecided,
 }
 
-/// A line break at the beginning of a text, as it is or escaped.
+/// Parses a line break at the start of a text, unescaped or escaped.
 fn line_break(text: &[u8]) -> LineBreak {
     const BREAKS: [&[u8]; 4] = [b"\r\n", b"\n", br"\r\n", br"\n"];
     for line_break in BREAKS {
@@ -138,7 +138,7 @@ fn line_break(text: &[u8]) -> LineBreak {
     LineBreak::None
 }
 
-/// As the inside of a JSON string.
+/// Encodes it as the content of a JSON string.
 fn json(value: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(value.len());
     for &byte in value {
@@ -156,8 +156,8 @@ fn json(value: &[u8]) -> Vec<u8> {
     escaped
 }
 
-/// As the inside of a JSON string by programs that escape more than they must: slashes, `<`, `>`, `&`
-/// and `'`, or all that is not ASCII.
+/// Encodes it as the content of a JSON string with optional escapes: slashes, `<`, `>`, `&` and `'`, or everything that
+/// is not ASCII.
 fn slashed(value: &[u8]) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     let text = String::from_utf8_lossy(&json(value)).into_owned();
@@ -182,8 +182,9 @@ fn slashed(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// As a part of a URL: by those who leave nothing but letters and digits, slashes, or the marks of `encodeURIComponent`, as they are,
-/// with digits of both cases, with `+` for a space, and with every byte encoded.
+/// Encodes it as a part of a URL in all variants: leaving only letters and digits, slashes, or the marks of
+/// `encodeURIComponent` unencoded; with upper-case and lower-case digits; with `+` for a space; and with every byte
+/// encoded.
 fn percent(value: &[u8]) -> Vec<Vec<u8>> {
     const KEPT: [&[u8]; 5] = [
         b"",
@@ -217,8 +218,8 @@ fn percent(value: &[u8]) -> Vec<Vec<u8>> {
     forms
 }
 
-/// The characters that stand for nothing but the value, when `shift` bytes of other text stand before
-/// it in the group of three that its first byte falls into.
+/// The characters that depend only on the value, if `shift` bytes of other text precede it in the group of three of its
+/// first byte.
 fn base64(value: &[u8], shift: usize, standard: bool) -> Vec<u8> {
     let mut shifted = vec![0; shift];
     shifted.extend_from_slice(value);
@@ -227,7 +228,7 @@ fn base64(value: &[u8], shift: usize, standard: bool) -> Vec<u8> {
     } else {
         URL_SAFE_NO_PAD.encode(&shifted)
     };
-    // A character holds six bits: those that hold some of the bytes before or after go.
+    // A character has six bits: characters with bits of the bytes before or after are removed.
     let first = (shift * 8).div_ceil(6);
     let last = shifted.len() * 8 / 6;
     encoded.into_bytes().drain(first..last).collect()

@@ -1,4 +1,4 @@
-//! Values of JSON, and events, redacted text by text. Keys stay: they are names of ours.
+//! Redaction of JSON values and events, text by text. Keys are not changed: they are our own names.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,18 +7,17 @@ use serde_json::Value;
 use super::Redactor;
 use crate::model::{Event, RunSpec};
 
-/// The command line by which a check is known, in reports as in specifications: no run begins whose
-/// commands hold a secret.
+/// The field with a check's command line, in reports and specifications. It is not redacted: no run begins if its
+/// commands contain a secret.
 const COMMAND_FIELD: &str = "target";
 
-/// An event that is none any more when a secret is taken out of it: the secret stands where a word of
-/// ours must stand.
+/// A redacted event would be invalid: a secret is in a place where the format requires a fixed value.
 #[derive(Debug, thiserror::Error)]
 #[error("a secret cannot be taken out of what is to be journalled: it is one of its own words")]
 pub struct RedactError;
 
 impl Redactor {
-    /// Redacts every text of a value, but for the command lines of checks.
+    /// Redacts all texts of a value, except the command lines of checks.
     pub fn redact_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -35,8 +34,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts an event. Of a run's specification only what it says in words: the rest is executed as it
-    /// stands.
+    /// Redacts an event. In a run's specification only prose is redacted: the rest is executed unchanged.
     ///
     /// # Errors
     ///
@@ -72,7 +70,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts anything else that reads back as it was written.
+    /// Redacts any other record that can be deserialized after serialization.
     ///
     /// # Errors
     ///
@@ -90,7 +88,7 @@ impl Redactor {
         serde_json::from_value(after).map_err(|_| RedactError)
     }
 
-    /// Redacts what a specification says in words.
+    /// Redacts the prose of a specification.
     fn redact_spec(&self, spec: &mut RunSpec) {
         spec.description = self.redact_text(&spec.description).into_owned();
         if let Some(criteria) = &mut spec.acceptance_criteria {

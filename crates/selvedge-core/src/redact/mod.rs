@@ -1,10 +1,10 @@
-//! Secrets taken out of what is kept, shown and sent: values that are known, in every encoding that
-//! they are usually met in, and whatever has the form of a well-known kind of key. Pure: who knows
-//! which values are secret, and where a flow is cleaned, is said elsewhere.
+//! Removes secrets from text that is stored, shown or sent: known values, in all common encodings, and everything that
+//! has the format of a well-known kind of key. The module is pure: its callers decide which values are secret, and
+//! which streams are redacted.
 //!
-//! Two scans look for short *keys*: the prefixes of the formats, and the first bytes of each form of a
-//! value. What stands behind a key decides. So neither depends on how long the secrets are, and text
-//! without a key costs little more than reading it.
+//! Two scans find short *keys*: the prefixes of the formats, and the first bytes of each form of a value. The text
+//! after a key decides whether it is a match. Thus neither scan depends on the length of the secrets, and text without
+//! a key costs little more than reading it.
 
 mod formats;
 mod forms;
@@ -30,20 +30,20 @@ use self::prefix_matcher::{KEY_BYTES, PrefixMatcher};
 pub use self::secret_names::{is_secret_name, is_worth_redacting};
 pub use self::stream::RedactionStream;
 
-/// Values shorter than this are never taken for secrets, in bytes: `1` would be redacted everywhere.
+/// Minimum length of a secret, in bytes: a value like `1` would be redacted everywhere.
 pub const MIN_SECRET_BYTES: usize = 8;
 
 /// A value that must not be shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
-    /// What stands in its place: `[redacted:NAME]`.
+    /// The name in its replacement: `[redacted:NAME]`.
     pub name: String,
     /// The value itself.
     pub value: Vec<u8>,
 }
 
 impl Secret {
-    /// A value, and the name that stands in its place.
+    /// Creates a secret from the name in its replacement and its value.
     pub fn new(name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
         Self {
             name: name.into(),
@@ -71,14 +71,14 @@ impl fmt::Debug for Redactor {
 }
 
 impl Default for Redactor {
-    /// Knows no value, only the well-known formats.
+    /// Creates a redactor that only knows the well-known formats.
     fn default() -> Self {
         static FORMATS_ONLY: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(&[]));
         FORMATS_ONLY.clone()
     }
 }
 
-/// A form of a value, and what it is called.
+/// A form of a value, with the value's name.
 struct Needle {
     name: Arc<str>,
     form: EncodedForm,
@@ -87,7 +87,7 @@ struct Needle {
 struct CompiledPatterns {
     matcher: PrefixMatcher,
     needles: Vec<Needle>,
-    /// For each key of the sieve, the needles that begin with it.
+    /// For each key of the prefix matcher, the needles that begin with it.
     needles_by_key: Vec<Vec<usize>>,
     /// All keys, sorted: those of values and of formats.
     keys: Vec<Vec<u8>>,
@@ -95,23 +95,22 @@ struct CompiledPatterns {
 
 /// The prefixes of the formats.
 struct FormatPrefixes {
-    /// Reads past what holds none quickly, and takes long to begin. Building it fails only where the
-    /// prefixes have no end, which they have.
+    /// Skips text without a prefix quickly, but is slow to start. `None` if it cannot be built, which does not occur.
     scanning: Option<AhoCorasick>,
-    /// The other way round.
+    /// Starts fast, but is slow to skip text.
     anchored: Option<AhoCorasick>,
-    /// Bytes of the longest.
+    /// Length of the longest prefix, in bytes.
     longest: usize,
-    /// For each format, those whose prefix begins its own, itself among them.
+    /// For each format, the formats whose prefix is a prefix of its own, including itself.
     shorter: Vec<Vec<usize>>,
 }
 
-/// How far behind a prefix the next one is looked for as if it were near.
+/// Maximum distance after a prefix within which the next one counts as near.
 const MAX_NEAR_BYTES: usize = 128;
 
 impl FormatPrefixes {
-    /// The first prefix from a place on, and whose it is. Where one stood just before, as in output full of
-    /// links, the next is seldom far.
+    /// Finds the first prefix from a position on, with its format. After a match, as in output full of links, the next
+    /// one is usually near.
     fn find(&self, text: &[u8], from: usize, is_first: bool) -> Option<(usize, usize)> {
         let mut from = from;
         if !is_first {
@@ -120,7 +119,7 @@ impl FormatPrefixes {
                 .anchored
                 .as_ref()?
                 .find(Input::new(text).range(from..end));
-            // One that begins behind may be cut off.
+            // A prefix that begins after the limit may be truncated.
             if let Some(hit) = hit.filter(|hit| hit.start() < from + MAX_NEAR_BYTES) {
                 return Some((hit.start(), hit.pattern().as_usize()));
             }
@@ -155,26 +154,26 @@ static PREFIXES: LazyLock<FormatPrefixes> = LazyLock::new(|| {
     }
 });
 
-/// What a needle makes of the text that begins at one of its keys.
+/// Result of matching a needle at one of its keys.
 enum MatchExtent {
-    /// It does not stand there.
+    /// It does not match.
     NoMatch,
-    /// More text decides.
+    /// More text is needed.
     Undecided,
-    /// It stands there.
+    /// It matches.
     Match {
         /// The first byte that is secret, counted from the key.
         from: usize,
-        /// The first byte that is not; behind it `on` goes on.
+        /// The first byte that is not; `continuation` follows it.
         to: usize,
-        /// What else belongs to it, byte by byte.
+        /// Its further bytes, byte by byte.
         continuation: Option<OpenMatch>,
     },
 }
 
 impl Redactor {
-    /// Looks for these values and for all well-known formats. Values shorter than [`MIN_SECRET_BYTES`] are
-    /// passed over.
+    /// Creates a redactor for these values and all well-known formats. Values shorter than [`MIN_SECRET_BYTES`] are
+    /// ignored.
     pub fn new(secrets: &[Secret]) -> Self {
         let mut needles = Vec::new();
         let mut seen = BTreeSet::new();
@@ -225,12 +224,12 @@ impl Redactor {
         matches!(self.redact_bytes(text.as_bytes()), Cow::Owned(_))
     }
 
-    /// The name of a known value that stands in a whole text, in any form.
+    /// The name of a known value that a text contains, in any form.
     pub fn find_known_value(&self, text: &str) -> Option<String> {
         self.stream().find_known_value(text.as_bytes())
     }
 
-    /// A stream to redact piece by piece.
+    /// Creates a stream that is redacted piece by piece.
     pub fn stream(&self) -> RedactionStream {
         RedactionStream::new(Arc::clone(&self.compiled))
     }
@@ -240,7 +239,7 @@ impl CompiledPatterns {
     fn new(needles: Vec<Needle>) -> Self {
         let mut by_key: BTreeMap<[u8; KEY_BYTES], Vec<usize>> = BTreeMap::new();
         for (index, needle) in needles.iter().enumerate() {
-            // A form is no shorter than the value.
+            // A form is at least as long as the value.
             if let Some(key) = needle.form.key() {
                 by_key.entry(key).or_default().push(index);
             }
@@ -257,7 +256,7 @@ impl CompiledPatterns {
         }
     }
 
-    /// The first place near the end of a text from which on a key may have begun.
+    /// The first position near the end of a text at which an incomplete key may begin.
     fn undecided(&self, text: &[u8]) -> usize {
         let from = text
             .len()
@@ -271,7 +270,7 @@ impl CompiledPatterns {
     }
 }
 
-/// A name that may stand anywhere: in JSON, in markup, in a log.
+/// Makes a name safe in any context: in JSON, in markup, in a log.
 fn sanitize_name(name: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let told: String = name.chars().filter(|c| harmless(*c)).take(64).collect();

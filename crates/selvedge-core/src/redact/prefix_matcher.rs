@@ -1,21 +1,21 @@
-//! Finds the first bytes of many values in one pass: a few hundred of them are more than the vectors of
-//! Aho-Corasick hold, and its automaton alone reads a third as fast as what is read here.
+//! Finds the first bytes of many values in one pass. A few hundred values are too many for the vectorized search of
+//! Aho-Corasick, and its automaton has only a third of the speed of this search.
 //!
-//! A key has eight bytes, so one of the windows of four bytes that begin at every fifth byte of a text
-//! lies whole in it. Only those windows are looked up, in a set of bits that fits the nearest cache.
+//! A key has eight bytes, so it completely contains one of the four-byte windows that begin at every fifth byte of a
+//! text. Only those windows are looked up, in a bit set that fits into the nearest cache.
 
 use std::collections::HashMap;
 
-/// Bytes of a key.
+/// Length of a key, in bytes.
 pub(super) const KEY_BYTES: usize = 8;
-/// Bytes of a window.
+/// Length of a window, in bytes.
 const WINDOW_BYTES: usize = 4;
-/// Every so many bytes a window is looked up.
+/// Distance of the windows that are looked up, in bytes.
 const STRIDE: usize = KEY_BYTES - WINDOW_BYTES + 1;
-/// Bits of a hash.
+/// Length of a hash, in bits.
 const HASH_BITS: u32 = 16;
 
-/// Where in which key a window lies.
+/// The position of a window in a key.
 #[derive(Debug, Clone, Copy)]
 struct WindowPosition {
     key: usize,
@@ -52,7 +52,7 @@ impl PrefixMatcher {
         }
     }
 
-    /// The first place from `at` on where a key stands, and which key.
+    /// The first position of a key from `at` on, and the key.
     pub(super) fn find(&self, text: &[u8], at: usize) -> Option<(usize, usize)> {
         if self.keys.is_empty() {
             return None;
@@ -78,7 +78,7 @@ impl PrefixMatcher {
         self.bits[hash >> 6] & (1 << (hash & 63)) != 0
     }
 
-    /// The first key, from `at` on, in which the window at a place lies.
+    /// The first key from `at` on that contains the window at a position.
     fn find_around(
         &self,
         text: &[u8],

@@ -2,7 +2,7 @@
 
 use super::MIN_SECRET_BYTES;
 
-/// Parts of a name, between underscores, that say what the value is.
+/// Parts of a name, between underscores, that mark its value as secret.
 const SECRET_NAME_PARTS: [&str; 22] = [
     "KEY",
     "KEYS",
@@ -28,16 +28,16 @@ const SECRET_NAME_PARTS: [&str; 22] = [
     "SIGNATURE",
 ];
 
-/// What says so wherever it stands in a name, as in `npm_config_//registry/:_authToken`.
+/// Texts that mark a value as secret anywhere in its name, as in `npm_config_//registry/:_authToken`.
 const SECRET_NAME_SUBSTRINGS: [&str; 4] = ["PASSWORD", "SECRET", "AUTHTOKEN", "APIKEY"];
 
-/// Names that only look like it.
+/// Exceptions: names that only look secret.
 const HARMLESS_NAMES: [&str; 4] = ["PWD", "OLDPWD", "PASS", "KEY"];
 
-/// A value shorter than this must not be a plain word or number, in bytes.
+/// Values shorter than this must not be plain words or numbers, in bytes.
 const MAX_PLAIN_WORD_BYTES: usize = 16;
 
-/// Whether a variable so named is to hold a secret.
+/// Whether a variable with this name is likely to contain a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     if HARMLESS_NAMES.contains(&name.as_str()) || name.contains("PUBLIC_KEY") {
@@ -48,8 +48,8 @@ pub fn is_secret_name(name: &str) -> bool {
         || SECRET_NAME_SUBSTRINGS.iter().any(|it| name.contains(it))
 }
 
-/// Whether a value can be redacted without spoiling what it is not: paths, plain words and numbers
-/// stand in too many other places.
+/// Whether a value can be redacted without damage to other text: paths, plain words and numbers occur in too many other
+/// places.
 pub fn is_worth_redacting(value: &[u8]) -> bool {
     if value.len() < MIN_SECRET_BYTES || is_path(value) {
         return false;

@@ -1,22 +1,21 @@
-//! Redacting piece by piece. However a text is cut, what comes out is the same: a place is decided
-//! only when no byte that is still to come could decide it otherwise. What is held back meanwhile is
-//! no longer than the longest thing that is looked for.
+//! Redaction piece by piece. The output does not depend on how the text is split: a position is decided only when no
+//! further byte can change the decision. The text that is held back is no longer than the longest pattern.
 
 use std::sync::Arc;
 
 use super::formats::{FORMATS, OpenMatch};
 use super::{CompiledPatterns, MatchExtent, PREFIXES};
 
-/// A text that comes piece by piece.
+/// A text that arrives piece by piece.
 pub struct RedactionStream {
     compiled: Arc<CompiledPatterns>,
-    /// What is not decided yet.
+    /// The text that is not decided yet.
     pending: Vec<u8>,
-    /// How much of that belongs to something that was redacted.
+    /// Length of its beginning that belongs to a redacted match.
     covered: usize,
-    /// What goes on behind the pieces so far, byte by byte.
+    /// Matches that continue after the pieces so far, byte by byte.
     open_matches: Vec<OpenMatch>,
-    /// The two bytes before `held`; zero where there are none.
+    /// The two bytes before `pending`; zero if there are none.
     before: [u8; 2],
 }
 
@@ -26,32 +25,32 @@ impl std::fmt::Debug for RedactionStream {
     }
 }
 
-/// Something to redact.
+/// A range to redact.
 struct RedactedRange {
-    /// Where its key stands.
+    /// The position of its key.
     key: usize,
     from: usize,
     to: usize,
     kind: RedactionKind,
-    /// What of it goes on behind the text.
+    /// The part of the match that continues after the text.
     run: Option<OpenMatch>,
 }
 
-/// What was found.
+/// The kind of match.
 #[derive(Clone, Copy)]
 enum RedactionKind {
     Value(usize),
     Format(usize),
 }
 
-/// The keys that stand at one place.
+/// The keys at one position.
 #[derive(Clone, Copy)]
 struct KeyMatches {
     value: Option<usize>,
     format: Option<usize>,
 }
 
-/// All places of a text where keys stand, in order.
+/// Iterates over the positions of keys in a text, in order.
 struct KeyScanner<'a> {
     compiled: &'a CompiledPatterns,
     text: &'a [u8],
@@ -108,8 +107,8 @@ impl RedactionStream {
         }
     }
 
-    /// Takes the next piece, and says what of the text is decided now: often the piece itself.
-    /// `room` is where anything else is put; what it held is gone.
+    /// Adds the next piece and returns the text that is decided now, often the piece itself. `room` is the buffer for
+    /// other results; its content is overwritten.
     pub fn push<'a>(&mut self, piece: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
         room.clear();
         if self.pending.is_empty() && self.open_matches.is_empty() {
@@ -130,7 +129,7 @@ impl RedactionStream {
         room
     }
 
-    /// The text is over: adds what was held back.
+    /// Ends the text: adds what was held back.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let text = std::mem::take(&mut self.pending);
         let (ranges, hold) = self.find_ranges(&text, true);
@@ -147,7 +146,7 @@ impl RedactionStream {
         })
     }
 
-    /// Lets what goes on take its part of the text behind what was seen of it.
+    /// Lets open matches consume the part of the text after the first `seen` bytes.
     fn advance_matches(&mut self, text: &[u8], seen: usize) {
         let mut covered = self.covered;
         self.open_matches.retain_mut(|run| {
@@ -158,7 +157,7 @@ impl RedactionStream {
         self.covered = covered;
     }
 
-    /// What is to be redacted, and up to where that is decided.
+    /// The ranges to redact, and the position up to which they are decided.
     fn find_ranges(&self, text: &[u8], over: bool) -> (Vec<RedactedRange>, usize) {
         let mut hold = if over {
             text.len()
@@ -179,7 +178,7 @@ impl RedactionStream {
                 hold = at;
             }
         }
-        // What is secret only behind the held place is looked at again, with all from its key on.
+        // A match whose secret part begins after the held position is searched again, from its key on.
         let is_split = |range: &&RedactedRange, hold| range.key < hold && range.from >= hold;
         while let Some(range) = ranges.iter().find(|range| is_split(range, hold)) {
             hold = range.key;
@@ -188,7 +187,7 @@ impl RedactionStream {
         (ranges, hold)
     }
 
-    /// Adds what stands behind the keys at a place; nothing where that is not decided.
+    /// Adds the matches of the keys at a position; `None` if they are not decided.
     fn add_matches(
         &self,
         text: &[u8],
@@ -228,7 +227,7 @@ impl RedactionStream {
             let reach = self.compiled.needles[needle].form.reach(rest, over);
             reached(RedactionKind::Value(needle), reach)?;
         }
-        // The longest prefix was found; a shorter one begins there as well.
+        // The longest prefix was found; shorter ones begin there as well.
         for &format in found.format.map_or(&[][..], |it| &PREFIXES.shorter[it]) {
             let reach = FORMATS[format].reach(rest, before, over);
             reached(RedactionKind::Format(format), reach)?;
@@ -236,7 +235,7 @@ impl RedactionStream {
         Some(())
     }
 
-    /// Writes what is decided, and keeps the rest.
+    /// Writes the decided text, and keeps the rest.
     fn write(
         &mut self,
         text: &[u8],
@@ -244,7 +243,7 @@ impl RedactionStream {
         hold: usize,
         out: &mut Vec<u8>,
     ) {
-        // Those that begin at the same byte: the longest gives the name.
+        // Of ranges that begin at the same byte, the longest determines the name.
         ranges.sort_by_key(|range| (range.from, std::cmp::Reverse(range.to)));
         let mut done = self.covered;
         for range in ranges {

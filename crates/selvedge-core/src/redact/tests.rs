@@ -1,5 +1,4 @@
-//! However a text is cut, the same comes out; nothing of a secret is left in any form; what holds no
-//! secret is the same byte for byte.
+//! The output does not depend on how a text is split; no form of a secret remains; text without secrets is unchanged.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -17,12 +16,12 @@ fn redactor() -> Redactor {
         Secret::new("PLAIN_TOKEN", PLAIN),
         Secret::new("LINES", lines),
         Secret::new("SHORT", "1"),
-        // Overlaps with the one before, and repeats itself.
+        // Overlaps with the previous one, and repeats itself.
         Secret::new("OVERLAP", "Kd4Xnabababab"),
     ])
 }
 
-/// What comes out of a stream that is fed these pieces.
+/// The output of a stream for these pieces.
 fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let (mut stream, mut out, mut room) = (redactor.stream(), Vec::new(), Vec::new());
     for piece in pieces {
@@ -32,7 +31,7 @@ fn streamed<'a>(redactor: &Redactor, pieces: impl IntoIterator<Item = &'a [u8]>)
     out
 }
 
-/// A value in every form that has to be found.
+/// A value in every form that must be found.
 fn forms(value: &str) -> Vec<String> {
     let json = serde_json::to_string(value).unwrap();
     let json = json.trim_matches('"').to_owned();
@@ -86,7 +85,7 @@ fn every_form_is_found_at_every_split_and_leaves_nothing() {
                 whole.contains(&format!("[redacted:{name}]")),
                 "{text} -> {whole}"
             );
-            // Of base64, the neighbours' characters stay, and those that hold bits of both.
+            // In base64, the neighbours' characters remain, and those with bits of both.
             let left = whole.replace("before ", "").replace("\nbehind", "");
             let left = left.replace(&format!("[redacted:{name}]"), "");
             assert!(left.len() <= 18, "{text} -> {whole}");
@@ -219,7 +218,7 @@ fn known_formats_are_found_and_what_only_looks_like_them_is_not() {
     }
 }
 
-/// Behind one key the next is looked for in another way, up to a certain distance.
+/// After a key, the next one is searched differently up to a certain distance.
 #[test]
 fn a_key_is_found_however_far_behind_another_it_stands() {
     let redactor = Redactor::default();
@@ -301,7 +300,7 @@ fn an_event_loses_its_secrets_and_stays_one() {
     );
 }
 
-/// Texts made of pieces that are, or nearly are, something to redact.
+/// Texts made of fragments that must be redacted, or nearly so.
 fn texts() -> impl Strategy<Value = String> {
     let mut pieces = forms(KEY);
     pieces.extend(forms(PLAIN));
@@ -342,7 +341,7 @@ fn texts() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..12).prop_map(|pieces| {
         let cut = |(text, from, to): (String, usize, usize)| -> String {
             let chars: Vec<char> = text.chars().collect();
-            // Half of them are whole.
+            // Half of them are complete.
             let place = |at: usize| (at * 2).saturating_sub(50).min(100) * chars.len() / 100;
             let (from, to) = (place(from.min(to)), place(from.max(to)));
             if to - from < 2 {

@@ -1,15 +1,15 @@
-//! `acp:PROGRAM`: an agent that needs no table of its own, for its program speaks the Agent Client
-//! Protocol. How the programs that are known are asked for that stands here; any other is started as it
-//! is. What an agent of the program's name is configured with holds for it too.
+//! `acp:PROGRAM`: an agent that needs no configuration, because its program supports the Agent Client Protocol. This
+//! module has the arguments that known programs need for it; other programs are started without arguments. The
+//! configuration of an agent with the program's name also applies.
 
 use std::collections::BTreeMap;
 
 use crate::model::{AgentKind, AgentSpec};
 
-/// What stands before the program's name.
+/// The prefix of the program's name.
 const SCHEME: &str = "acp:";
 
-/// How programs are started that speak it when asked to, by the names people use.
+/// Known programs with the command lines that start the protocol, by their usual names.
 const KNOWN_PROGRAMS: &[(&str, &[&str])] = &[
     ("claude", &["claude-agent-acp"]),
     ("codex", &["codex-acp"]),
@@ -20,8 +20,8 @@ const KNOWN_PROGRAMS: &[(&str, &[&str])] = &[
     ("qwen", &["qwen", "--acp"]),
 ];
 
-/// The agent of such a name. A program is a bare word: where it is and what else it is told is a matter
-/// of configuration.
+/// Creates the agent for such a name. The program must be a single plain word: its path and arguments require a
+/// configured agent.
 pub(super) fn find_acp_agent(
     name: &str,
     agents: &BTreeMap<String, AgentSpec>,
@@ -37,7 +37,7 @@ pub(super) fn find_acp_agent(
         None => vec![program.to_owned()],
     };
     let configured = agents.get(program);
-    // An adapter is another program than the one that it adapts.
+    // An adapter is a different program than the one that it adapts.
     let is_itself = words.first().is_some_and(|word| word == program);
     let place = configured.map(|agent| &agent.program);
     if let Some(place) = place.filter(|place| is_itself && !place.is_empty()) {

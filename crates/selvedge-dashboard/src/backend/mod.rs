@@ -1,5 +1,5 @@
-//! What the dashboard asks of whoever keeps the runs, and nothing more. The local journal and the
-//! hub's store both answer; a page can't tell them apart but by what they leave out.
+//! The data source of the dashboard. The local journal and the hub's store both implement it; their pages
+//! differ only in the data that one of them lacks.
 
 mod query;
 mod task;
@@ -22,146 +22,146 @@ use crate::stats::RunStats;
 /// Why something could not be read or done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DashboardError {
-    /// It is not there, or not for this visitor.
+    /// Not found, or not visible to this user.
     #[error("{0}")]
     NotFound(String),
-    /// It cannot be done as things stand, and why.
+    /// The action is not possible in the current state, with the reason.
     #[error("{0}")]
     Refused(String),
-    /// The machinery failed.
+    /// An internal error.
     #[error("{0}")]
     Failed(String),
 }
 
 impl DashboardError {
-    /// The machinery failed.
+    /// An internal error.
     pub fn failed(why: impl fmt::Display) -> Self {
         Self::Failed(why.to_string())
     }
 }
 
-/// An answer that takes a while.
+/// A future with the result of a query or an action.
 pub type DashboardFuture<'a, T> = BoxFuture<'a, Result<T, DashboardError>>;
 
-/// A piece of a stored output.
+/// A part of a stored output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutputSlice {
-    /// The bytes that were asked for, as far as there are any.
+    /// The requested bytes; fewer if the output is shorter.
     pub bytes: Vec<u8>,
-    /// Bytes of the whole, as it is now.
+    /// Current size of the whole output, in bytes.
     pub total: u64,
 }
 
-/// Two trees to compare.
+/// The two trees that a diff compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffRange {
-    /// What one attempt changed.
+    /// The changes of one attempt.
     Attempt(u32),
-    /// What stands after an attempt, against the start of the run.
+    /// The state after an attempt, against the start of the run.
     SinceStart(u32),
-    /// All that the run changed.
+    /// All changes of the run.
     Whole,
 }
 
 /// A unified diff.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiffContent {
-    /// What fitted.
+    /// The diff, up to the size limit.
     pub bytes: Vec<u8>,
-    /// Whether there was more.
+    /// Whether the diff was cut off.
     pub truncated: bool,
 }
 
-/// A machine that carries tasks out.
+/// A worker: a machine that carries out tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkerSummary {
     /// Its name.
     pub name: String,
     /// Whether it is connected now.
     pub connected: bool,
-    /// What it can do.
+    /// Its capabilities.
     pub labels: Vec<String>,
-    /// Tasks that it takes at once.
+    /// Maximum number of concurrent tasks.
     pub slots: u32,
-    /// What it runs: the task's name in a link, and a few words.
+    /// Its running tasks: the id for links and a short description.
     pub runs: Vec<(String, String)>,
-    /// Leases that it lost.
+    /// Number of leases that it lost.
     pub lost_leases: u64,
     /// Its version.
     pub version: String,
-    /// What its sandbox enforces, in a few words.
+    /// The restrictions of its sandbox, in a few words.
     pub sandbox: String,
-    /// When it was last heard of.
+    /// When the hub last heard from it.
     pub seen: Option<jiff::Timestamp>,
 }
 
-/// A task that nobody can take.
+/// A queued task that no worker can take.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UnschedulableTask {
-    /// The task's name in a link.
+    /// The task's id for links.
     pub id: String,
-    /// What it is about.
+    /// The task's description.
     pub description: String,
-    /// Why.
+    /// Why no worker can take it.
     pub reason: String,
 }
 
-/// All machines, and what waits for them.
+/// All workers and the queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FleetOverview {
-    /// The machines.
+    /// The workers.
     pub workers: Vec<WorkerSummary>,
-    /// Tasks that wait.
+    /// Number of queued tasks.
     pub queued: u64,
-    /// Tasks at work.
+    /// Number of running tasks.
     pub running: u64,
-    /// How long the oldest has waited, in milliseconds.
+    /// How long the oldest queued task has waited, in milliseconds.
     pub oldest_waiting_ms: Option<u64>,
-    /// How long half of those that were started lately had waited, in milliseconds.
+    /// Median wait of recently started tasks, in milliseconds.
     pub median_wait_ms: Option<u64>,
-    /// Tasks that nobody can take.
+    /// Tasks that no worker can take.
     pub unschedulable: Vec<UnschedulableTask>,
 }
 
-/// What a person decides about work that waits for one.
+/// A person's review decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewSubmission {
-    /// What they decide.
+    /// The decision.
     pub review: ReviewAction,
-    /// The work that the page showed them.
+    /// The work that the page showed to the reviewer.
     pub target: ReviewTarget,
-    /// Why, in their words.
+    /// The reviewer's reason.
     pub reason: String,
 }
 
-/// Whoever looks at the dashboard.
+/// A user of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DashboardUser {
-    /// Their name, or that of their token.
+    /// The user's name, or the name of their token.
     pub name: String,
-    /// Whether they may decide and stop things.
+    /// Whether the user may review, cancel and retry tasks.
     pub can_act: bool,
-    /// Whose tasks they see, where there are several: passed back with every question.
+    /// Tenant whose tasks the user sees, where there are several; passed to every query.
     pub tenant: Option<String>,
 }
 
-/// Whoever keeps the runs.
+/// Access to the stored runs.
 pub trait DashboardBackend: Send + Sync {
-    /// The tasks that a query asks for.
+    /// Lists the tasks that match a query.
     fn tasks<'a>(
         &'a self,
         visitor: &'a DashboardUser,
         query: &'a TaskQuery,
     ) -> DashboardFuture<'a, TaskList>;
 
-    /// One task with its whole story.
+    /// One task with its history.
     fn task<'a>(
         &'a self,
         visitor: &'a DashboardUser,
         id: &'a str,
     ) -> DashboardFuture<'a, TaskDetail>;
 
-    /// All of a plan whose story tells only how its parts stand; nobody else is asked.
+    /// All of a plan whose [`TaskHistory`] only summarises its subtasks; not called for other tasks.
     fn plan<'a>(
         &'a self,
         visitor: &'a DashboardUser,
@@ -171,7 +171,7 @@ pub trait DashboardBackend: Send + Sync {
         Box::pin(async { Err(DashboardError::NotFound("its story is whole".to_owned())) })
     }
 
-    /// At most `length` bytes of a stored output of a run, from a place on.
+    /// At most `length` bytes of a stored output of a run, from an offset on.
     fn output<'a>(
         &'a self,
         run: RunId,
@@ -180,7 +180,7 @@ pub trait DashboardBackend: Send + Sync {
         length: usize,
     ) -> DashboardFuture<'a, OutputSlice>;
 
-    /// A diff between kept trees of a task's run.
+    /// A diff between stored trees of a task's run.
     fn diff<'a>(
         &'a self,
         task: &'a TaskDetail,
@@ -188,24 +188,24 @@ pub trait DashboardBackend: Send + Sync {
         between: DiffRange,
     ) -> DashboardFuture<'a, DiffContent>;
 
-    /// What is known of every run, for the statistics.
+    /// Statistics of every run.
     fn run_stats<'a>(&'a self, visitor: &'a DashboardUser) -> DashboardFuture<'a, Vec<RunStats>>;
 
-    /// The machines, where there are any.
+    /// The workers, where there are any.
     fn fleet<'a>(
         &'a self,
         visitor: &'a DashboardUser,
     ) -> DashboardFuture<'a, Option<FleetOverview>>;
 
-    /// A word that is another one once anything on a page may have changed: of one task, or of all.
-    /// It is asked for twice a second by every open page, and must be cheap.
+    /// A token that changes whenever a page may have changed: the page of one task, or any page. Every open
+    /// page polls it twice a second, so it must be cheap.
     fn change_token<'a>(
         &'a self,
         visitor: &'a DashboardUser,
         task: Option<&'a str>,
     ) -> DashboardFuture<'a, String>;
 
-    /// Carries out a decision; gives what to tell the person.
+    /// Carries out a review decision. Returns the message for the user.
     fn review<'a>(
         &'a self,
         visitor: &'a DashboardUser,
@@ -213,10 +213,10 @@ pub trait DashboardBackend: Send + Sync {
         decision: ReviewSubmission,
     ) -> DashboardFuture<'a, String>;
 
-    /// Stops a task for good.
+    /// Cancels a task permanently.
     fn cancel<'a>(&'a self, visitor: &'a DashboardUser, id: &'a str)
     -> DashboardFuture<'a, String>;
 
-    /// Makes a new task like this one; gives its name in a link.
+    /// Creates a new task like this one. Returns its id for links.
     fn retry<'a>(&'a self, visitor: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String>;
 }

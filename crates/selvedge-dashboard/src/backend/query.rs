@@ -1,30 +1,30 @@
-//! Which tasks a list shows: the part of it that stands in the page's address, so that it survives
-//! a reload and can be sent to somebody.
+//! Filter, order and page of the task list. They are part of the URL, so that a list survives a reload and
+//! can be shared.
 
 use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-/// In which order.
+/// Order of the list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TaskQueryOrder {
-    /// The newest first.
+    /// Newest first.
     #[default]
     Newest,
-    /// The oldest first.
+    /// Oldest first.
     Oldest,
-    /// Those first where something happened lately.
+    /// Most recently updated first.
     RecentlyUpdated,
-    /// The dearest first.
+    /// Most expensive first.
     MostExpensive,
-    /// Those with the most tokens first.
+    /// Most tokens first.
     Tokens,
-    /// Those with the most attempts first.
+    /// Most attempts first.
     Attempts,
 }
 
 impl TaskQueryOrder {
-    /// All, with the word in the address and the one for people.
+    /// All orders, each with its value in the URL and its label.
     pub const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::Newest, "newest", "newest first"),
         (Self::Oldest, "oldest", "oldest first"),
@@ -39,29 +39,29 @@ impl TaskQueryOrder {
         known.map_or_else(Self::default, |(order, ..)| *order)
     }
 
-    /// As it stands in the address.
+    /// The value in the URL.
     pub fn word(self) -> &'static str {
         let known = Self::ALL.iter().find(|(order, ..)| *order == self);
         known.map_or("newest", |(_, word, _)| word)
     }
 }
 
-/// Which tasks a list shows.
+/// Filter, order and page of the task list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskQuery {
-    /// Only those that stand so; empty for all.
+    /// Only tasks in this status group; empty for all.
     pub group: String,
-    /// Only those of this agent; empty for all.
+    /// Only tasks of this agent; empty for all.
     pub agent: String,
-    /// Only those that this text is found in; empty for all.
+    /// Only tasks that contain this text; empty for all.
     pub text: String,
-    /// In which order.
+    /// Order of the tasks.
     pub order: TaskQueryOrder,
-    /// Which page, from 1.
+    /// Page number, counted from 1.
     pub page: usize,
 }
 
-/// As it stands in the address: nothing of it is needed, nothing else is refused.
+/// The query as it is in the URL: every field is optional, and invalid values fall back to defaults.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct TaskQueryParams {
@@ -86,22 +86,22 @@ impl From<TaskQueryParams> for TaskQuery {
 }
 
 impl TaskQuery {
-    /// Tasks on a page.
+    /// Number of tasks on a page.
     pub const PER_PAGE: usize = 40;
     const MAX_TEXT_CHARS: usize = 200;
     const MAX_PAGE: usize = 1_000_000;
 
-    /// How many stand on the pages before.
+    /// Number of tasks on the pages before this one.
     pub fn offset(&self) -> usize {
         self.page.saturating_sub(1).saturating_mul(Self::PER_PAGE)
     }
 
-    /// Whether it leaves anything out.
+    /// Whether the query filters anything out.
     pub fn is_filtered(&self) -> bool {
         !(self.group.is_empty() && self.agent.is_empty() && self.text.is_empty())
     }
 
-    /// The same on another page.
+    /// The same query for another page.
     #[must_use]
     pub fn with_page(&self, page: usize) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl TaskQuery {
         }
     }
 
-    /// The same for another group, from its first page.
+    /// The same query for another group, from its first page.
     #[must_use]
     pub fn with_group(&self, group: &str) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl TaskQuery {
         }
     }
 
-    /// The address of the page: `/?state=failed&q=login`.
+    /// The URL of the page: `/?state=failed&q=login`.
     pub fn address(&self) -> String {
         let page = self.page.max(1).to_string();
         let parts = [
@@ -143,7 +143,7 @@ impl TaskQuery {
     }
 }
 
-/// Percent-encodes what may not stand in a query.
+/// Percent-encodes characters that are not allowed in a query.
 fn encode(value: &str, into: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -1,4 +1,4 @@
-//! A task as a list shows it, and as its own page does.
+//! A task as a row of the list, and with the details of its own page.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use selvedge_core::protocol::ProgressEvent;
 
 use super::query::{TaskQuery, TaskQueryOrder};
 
-/// How a task stands.
+/// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DisplayStatus {
-    /// It waits for a machine.
+    /// Waiting for a worker.
     Queued,
-    /// It is at work.
+    /// Running.
     Running,
-    /// It began, and nobody is at work on it.
+    /// Started, but no process is working on it.
     Interrupted,
-    /// It was stopped for now, in order.
+    /// Suspended in an orderly way.
     Suspended,
-    /// It waits to be tried again.
+    /// Waiting for a retry.
     Backoff,
-    /// It is being stopped.
+    /// Being cancelled.
     Cancelling,
-    /// A person has to decide.
+    /// Waiting for a person's review.
     NeedsReview,
-    /// It is over.
+    /// Ended with this outcome.
     Finished(Outcome),
 }
 
 impl DisplayStatus {
-    /// As people read it.
+    /// The label for people.
     pub fn word(self) -> String {
         match self {
             Self::Queued => "queued".to_owned(),
@@ -52,7 +52,7 @@ impl DisplayStatus {
         }
     }
 
-    /// The group that filters and colours go by.
+    /// The group that filters and colours use.
     pub const fn group(self) -> &'static str {
         match self {
             Self::Queued | Self::Backoff => "waiting",
@@ -77,7 +77,7 @@ impl DisplayStatus {
         }
     }
 
-    /// All groups, with what they are called in the filter.
+    /// All groups with their labels in the filter.
     pub const GROUPS: [(&'static str, &'static str); 8] = [
         ("running", "running"),
         ("waiting", "waiting"),
@@ -90,163 +90,163 @@ impl DisplayStatus {
     ];
 }
 
-/// One task in a list.
+/// One task of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskListItem {
-    /// Its name in a link.
+    /// Id for links.
     pub id: String,
-    /// Its name for people.
+    /// Short id for people.
     pub short: String,
-    /// What is to be done, in a line.
+    /// The description, shortened to one line.
     pub description: String,
-    /// Who works.
+    /// The agent.
     pub agent: String,
-    /// Where.
+    /// The workspace.
     pub workspace: String,
-    /// How it stands.
+    /// The status.
     pub standing: DisplayStatus,
-    /// Attempts begun.
+    /// Number of attempts that were started.
     pub attempts: u32,
-    /// Attempts that may be charged.
+    /// Maximum number of attempts that count against the limit.
     pub max_attempts: u32,
-    /// What it cost so far.
+    /// Cost so far.
     pub cost: Cost,
-    /// Tokens in and out, where they are known.
+    /// Input and output tokens, where they are known.
     pub tokens: Option<(u64, u64)>,
-    /// When it was made.
+    /// When the task was created.
     pub created_at: Timestamp,
-    /// When something last happened.
+    /// When the task was last updated.
     pub updated_at: Timestamp,
-    /// The machine that has it.
+    /// The worker that has the task.
     pub worker: Option<String>,
-    /// The plan that it is a part of.
+    /// The plan that the task belongs to.
     pub part_of: Option<ParentPlan>,
 }
 
-/// A page of a list.
+/// A page of the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskList {
-    /// Those on the page.
+    /// The tasks on the page.
     pub rows: Vec<TaskListItem>,
-    /// How many there are on all pages.
+    /// Number of matching tasks on all pages.
     pub matching: usize,
-    /// How many there are at all.
+    /// Number of all tasks.
     pub all: usize,
-    /// The agents that there are, for the filter.
+    /// All agents, for the filter.
     pub agents: Vec<String>,
-    /// How many stand in each group, whatever the query says of it.
+    /// Number of tasks in each group, regardless of the query's group.
     pub groups: BTreeMap<&'static str, usize>,
 }
 
-/// What can be done with a task now, by this visitor.
+/// The actions that the user may take on a task now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AllowedActions {
-    /// Decide about it.
+    /// Review it.
     pub review: bool,
-    /// Give rejected work another attempt.
+    /// Reject its work and grant another attempt.
     pub another_attempt: bool,
-    /// Stop it.
+    /// Cancel it.
     pub cancel: bool,
-    /// Make a new one like it.
+    /// Create a new task like it.
     pub retry: bool,
 }
 
-/// Work that a person has to decide on.
+/// Work that is awaiting review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingReview {
-    /// The task that is awaiting review, by its name in a link: of a plan, the subtask.
+    /// Id of the task that is awaiting review, for links: of a plan, the subtask's.
     pub task: String,
-    /// Its work.
+    /// The work to review.
     pub target: ReviewTarget,
 }
 
-/// What happened.
+/// The history of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskHistory {
-    /// Nothing yet.
+    /// Not started.
     NotStarted,
-    /// One run.
+    /// A single run.
     Run(Box<Run>),
-    /// Several, of the parts of a plan.
+    /// A plan whose subtasks ran in one workspace.
     Plan {
         /// The plan.
         plan: Box<Plan>,
-        /// The runs of its parts, as far as they have begun.
+        /// The runs of the subtasks that were started.
         runs: BTreeMap<RunId, Run>,
     },
-    /// How the parts of a plan stand, each a task of its own that tells the rest.
+    /// A plan whose subtasks are tasks of their own, with pages of their own.
     Subtasks {
-        /// The parts.
+        /// The subtasks.
         parts: Vec<SubtaskSummary>,
-        /// Whether the work of all of them is kept as one patch.
+        /// Whether the combined changes of all subtasks are stored as one patch.
         has_patch: bool,
     },
 }
 
-/// A plan whose parts are tasks of their own, told whole.
+/// A complete plan whose subtasks are tasks of their own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanDetail {
-    /// Its result, as it ended or stands.
+    /// The final result, or the current one.
     pub result: PlanResult,
-    /// The runs of its parts, as far as they have begun.
+    /// The runs of the subtasks that were started.
     pub runs: BTreeMap<RunId, Run>,
 }
 
-/// A part of a plan.
+/// A subtask of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubtaskSummary {
-    /// What the plan calls it.
+    /// Its id in the plan.
     pub id: String,
-    /// The task that it is, once it has begun.
+    /// The id of its task, once it was started.
     pub task: Option<String>,
-    /// The parts that must be verified before.
+    /// Subtasks that must be verified before it starts.
     pub needs: Vec<String>,
-    /// How it stands.
+    /// The status.
     pub standing: DisplayStatus,
-    /// Why it stands so; may be empty.
+    /// The reason for the status; may be empty.
     pub reason: String,
-    /// What it cost, once it has begun.
+    /// Its cost, once it was started.
     pub cost: Option<Cost>,
 }
 
-/// What is known of a session that goes on. A view, never evidence.
+/// Live information about an open session. For display only, never evidence.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum LiveActivity {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Unknown,
-    /// What it printed so far can be read.
+    /// The transcript so far can be read.
     Transcript(RunId, OutputRef),
-    /// What the machine that has it told last, the oldest first.
+    /// The last events that the worker sent, oldest first.
     Activity(Vec<ProgressEvent>),
 }
 
-/// One task with its whole story.
+/// One task with its history.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskDetail {
-    /// As a list shows it.
+    /// The task as a row of the list.
     pub row: TaskListItem,
-    /// What is to be done, word for word.
+    /// The full description.
     pub description: String,
-    /// What happened.
+    /// The history.
     pub history: TaskHistory,
-    /// Types of events that this release does not know.
+    /// Event types that this release does not know.
     pub unknown: Vec<String>,
-    /// More that is known of it: what it is called, and what it is.
+    /// Further facts: label and value.
     pub facts: Vec<(String, String)>,
-    /// The work that a person has to decide on, while one has to.
+    /// The work that is awaiting review, if any.
     pub review: Option<PendingReview>,
-    /// What can be done with it now.
+    /// The actions that are allowed now.
     pub rights: AllowedActions,
-    /// What can be done with it on a command line: what that does, and the line.
+    /// Command lines for the task: label and command.
     pub commands: Vec<(&'static str, String)>,
-    /// What the agent of an open attempt does.
+    /// Live information about the agent of an open attempt.
     pub live: LiveActivity,
-    /// What is known of its sandbox beside what each attempt tells, in words; may be empty.
+    /// Description of the sandbox beyond what each attempt reports; may be empty.
     pub sandbox: String,
 }
 
-/// Applies a query to all tasks: for whoever has them all at hand.
+/// Applies a query to a list of all tasks, for backends that hold all of them in memory.
 pub fn filter_tasks(all: &[TaskListItem], query: &TaskQuery) -> TaskList {
     let needle = query.text.to_lowercase();
     let found = |row: &&TaskListItem| {

@@ -1,12 +1,12 @@
-//! Charts as SVG, made on the server: shapes only, coloured by classes of the stylesheet. What they
-//! show stands beside them in words and tables, so that nobody needs to see them.
+//! Charts as SVG, rendered on the server: shapes only, coloured by classes of the stylesheet. Every chart is
+//! accompanied by its data in text and tables, so that it is optional.
 
 use crate::text::Markup;
 
-/// A part of a bar: a class of the stylesheet, and how much.
+/// A part of a bar: class of the stylesheet, and size.
 pub type ChartSegment = (&'static str, f64);
 
-/// One bar from side to side, of parts that stand side by side. `says` is read out in its place.
+/// One horizontal bar with its parts side by side. `says` is the text alternative for screen readers.
 pub fn bar(parts: &[ChartSegment], says: &str) -> Markup {
     let whole: f64 = parts.iter().map(|(_, amount)| amount).sum();
     let mut svg = begin_svg("bar", "0 0 1000 24", says);
@@ -20,7 +20,7 @@ pub fn bar(parts: &[ChartSegment], says: &str) -> Markup {
     svg
 }
 
-/// Columns side by side, each of parts that stand one on the other. The highest fills the height.
+/// Columns side by side, each with its parts stacked. The highest column fills the height.
 pub fn columns(columns: &[Vec<ChartSegment>], says: &str) -> Markup {
     let height = |column: &Vec<ChartSegment>| column.iter().map(|(_, amount)| amount).sum::<f64>();
     let highest = columns.iter().map(height).fold(1.0, f64::max);
@@ -41,13 +41,13 @@ pub fn columns(columns: &[Vec<ChartSegment>], says: &str) -> Markup {
     svg
 }
 
-/// When each of several things took place within a whole: one line, parts at their places.
+/// A timeline in one row: each part has a class, a start and a length within `whole`.
 pub fn span(parts: &[(&'static str, f64, f64)], whole: f64, says: &str) -> Markup {
     let mut svg = begin_svg("span", "0 0 1000 16", says);
     let scale = 1000.0 / whole.max(1.0);
     push_rectangle(&mut svg, "ground", [0.0, 7.0, 1000.0, 2.0]);
     for (class, from, length) in parts {
-        // What took no time to speak of is seen all the same.
+        // A minimum width keeps very short parts visible.
         let width = (length * scale).clamp(4.0, 1000.0);
         let x = (from * scale).clamp(0.0, 1000.0 - width);
         push_rectangle(&mut svg, class, [x, 2.0, width, 12.0]);
@@ -63,7 +63,7 @@ fn begin_svg(class: &'static str, view: &'static str, says: &str) -> Markup {
     svg.push_tag("\" viewBox=\"");
     svg.push_tag(view);
     svg.push_tag("\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
-    // Within an attribute signs would be tags: what cannot be seen is made visible before.
+    // Markup inside an attribute would be shown as text, so invisible characters are made visible before.
     svg.push_text(&crate::text::make_visible(says));
     svg.push_tag("\">");
     svg

@@ -1,23 +1,23 @@
-//! A unified diff as rows: which file, which lines, what was there before. Read leniently, because a
-//! diff is foreign text: what is not understood stands there as it is.
+//! Parses a unified diff into rows: file, line numbers, and kind of change. Parsing is lenient, because a
+//! diff is untrusted text: lines that are not recognised are kept as they are.
 
-/// What a row is.
+/// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffLineKind {
-    /// Where the next lines stand.
+    /// A hunk header: the position of the next lines.
     Hunk,
-    /// A line that is in both.
+    /// A line that is in both versions.
     Context,
-    /// A line that came.
+    /// An added line.
     Added,
-    /// A line that went.
+    /// A removed line.
     Removed,
-    /// Anything else that was said of the file.
+    /// Any other line about the file.
     Note,
 }
 
 impl DiffLineKind {
-    /// A class of the stylesheet.
+    /// Class of the stylesheet.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Hunk => "place",
@@ -28,7 +28,7 @@ impl DiffLineKind {
         }
     }
 
-    /// What stands before the line.
+    /// The sign before the line.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Added => "+",
@@ -41,32 +41,32 @@ impl DiffLineKind {
 /// One line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {
-    /// What it is.
+    /// Kind of the line.
     pub kind: DiffLineKind,
-    /// Its number before.
+    /// Line number in the old version.
     pub before: Option<u32>,
-    /// Its number after.
+    /// Line number in the new version.
     pub after: Option<u32>,
-    /// Its text, without the sign, as bytes: it may be in any encoding.
+    /// Text without the sign, as bytes in any encoding.
     pub text: Vec<u8>,
 }
 
-/// One file.
+/// The diff of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileDiff {
     /// Its path.
     pub path: String,
     /// `added`, `removed`, or nothing.
     pub note: &'static str,
-    /// Lines that came.
+    /// Number of added lines.
     pub added: usize,
-    /// Lines that went.
+    /// Number of removed lines.
     pub removed: usize,
-    /// Its lines.
+    /// The rows of the diff.
     pub rows: Vec<DiffLine>,
 }
 
-/// Reads a unified diff as git writes it.
+/// Parses a unified diff as git writes it.
 pub fn parse_diff(diff: &[u8]) -> Vec<FileDiff> {
     let mut files: Vec<FileDiff> = Vec::new();
     let mut at: Option<HunkCursor> = None;
@@ -109,7 +109,7 @@ fn is_heading(raw: &[u8]) -> bool {
         .any(|heading| raw.starts_with(heading))
 }
 
-/// `a/PATH b/PATH`, both of one length, because nothing is taken for renamed.
+/// Parses `a/PATH b/PATH`. Both paths have the same length, because renames are not detected.
 fn parse_path(rest: &[u8]) -> String {
     let half = rest.len() / 2;
     let after = rest.get(half + 1..).unwrap_or(rest);
@@ -127,7 +127,7 @@ fn diff_line(kind: DiffLineKind, before: Option<u32>, after: Option<u32>, text: 
     }
 }
 
-/// Where in a file the next line stands, and how many are left of each side.
+/// Next line numbers in a hunk, and the number of lines left on each side.
 struct HunkCursor {
     before: u32,
     after: u32,
@@ -135,7 +135,7 @@ struct HunkCursor {
 }
 
 impl HunkCursor {
-    /// Reads `@@ -1,2 +3,4 @@`.
+    /// Parses `@@ -1,2 +3,4 @@`.
     fn parse(raw: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(raw.get(..raw.len().min(80))?);
         let text = text.unwrap_or_else(|error| {

@@ -1,5 +1,5 @@
-//! What an agent says and does, as its machine tells it, or read leniently from what it prints: records of
-//! JSON where it prints those, else lines. A view, never evidence: the transcript itself is a link away.
+//! Recent activity of an agent, from the events of its worker or parsed leniently from its transcript: JSON
+//! records if the agent prints them, else lines. For display only, never evidence; the transcript is linked.
 
 use selvedge_core::format::duration;
 use selvedge_core::protocol::ProgressEvent;
@@ -7,21 +7,21 @@ use serde_json::Value;
 
 use crate::text::{make_visible, single_line};
 
-/// One moment.
+/// One entry of the activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActivityItem {
     /// `said`, `tool`, `answer` or `printed`: a class of the stylesheet.
     pub(super) kind: &'static str,
-    /// In words.
+    /// Text for people.
     pub(super) text: String,
 }
 
-/// Characters of one moment.
+/// Maximum length of one entry, in characters.
 const MAX_ITEM_CHARS: usize = 600;
-/// Moments that are shown: the last ones.
+/// Maximum number of entries; the last ones are shown.
 const MAX_ITEMS: usize = 60;
 
-/// Reads the end of a transcript; its first line may be cut.
+/// Parses the end of a transcript; its first line may be incomplete.
 pub(crate) fn parse_transcript(bytes: &[u8], from_start: bool) -> Vec<ActivityItem> {
     let text = String::from_utf8_lossy(bytes);
     let lines = text.lines().skip(usize::from(!from_start));
@@ -31,7 +31,7 @@ pub(crate) fn parse_transcript(bytes: &[u8], from_start: bool) -> Vec<ActivityIt
     moments
 }
 
-/// What the machine that has a task told of it.
+/// Entries from the events of the task's worker.
 pub(crate) fn items_from_events(events: &[ProgressEvent]) -> Vec<ActivityItem> {
     let moments = events.iter().filter_map(item_from_event);
     moments.filter(|moment| !moment.text.is_empty()).collect()
@@ -101,8 +101,8 @@ fn activity_item(kind: &'static str, text: &str) -> ActivityItem {
     }
 }
 
-/// The shapes that records of agents have in common: blocks of content within a message, an item, or
-/// a text by itself. A record without any of it says nothing to people.
+/// Reads the shapes that the records of agents have in common: content blocks within a message, an item, or a
+/// plain text. A record with none of these has no entry.
 fn items_from_record(record: &Value) -> Vec<ActivityItem> {
     let inner = ["message", "item", "part"]
         .iter()
@@ -147,7 +147,7 @@ fn item_from_block(block: &Value) -> Option<ActivityItem> {
     Some(activity_item("said", text)).filter(|moment| !moment.text.is_empty())
 }
 
-/// What a tool is used on, in a line.
+/// The subject of a tool call, in one line.
 fn tool_subject(input: Option<&Value>) -> String {
     let telling = ["file_path", "path", "command", "pattern", "url", "query"];
     let found = input.and_then(|input| telling.iter().find_map(|key| input.get(key)?.as_str()));

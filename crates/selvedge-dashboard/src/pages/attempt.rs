@@ -1,4 +1,4 @@
-//! One attempt on the page of its task: the session, the checks, the tiers above them, the guard.
+//! One attempt on its task's page: session, checks, tiers above the checks, and guard.
 
 use jiff::Timestamp;
 use selvedge_core::format::{
@@ -14,13 +14,13 @@ use super::frame::TimeLabel;
 use crate::grid::{GridCell, marks};
 use crate::text::{make_visible, single_line};
 
-/// What a page shows of an attempt.
+/// View of an attempt.
 pub(super) struct AttemptView {
     pub(super) number: u32,
     pub(super) began: TimeLabel,
     pub(super) what: String,
     pub(super) class: &'static str,
-    /// Whether it is unfolded from the start.
+    /// Whether it is expanded initially.
     pub(super) open: bool,
     pub(super) agent: String,
     pub(super) session: String,
@@ -37,15 +37,15 @@ pub(super) struct AttemptView {
     pub(super) correction: Option<String>,
     pub(super) has_diff: bool,
     pub(super) is_later: bool,
-    /// How its tree is had again: from its patch against the start, where the trees are elsewhere.
+    /// How to restore its tree: from its patch against the start, if the trees are on another machine.
     pub(super) restore: Option<String>,
     pub(super) has_patch: bool,
     pub(super) processes: String,
-    /// What stood around the agent, and around the checks.
+    /// Sandboxes of the agent and of the checks.
     pub(super) walls: Vec<(&'static str, String)>,
 }
 
-/// What a page shows of a check.
+/// View of a check.
 pub(super) struct CheckView {
     pub(super) number: usize,
     pub(super) cell: GridCell,
@@ -59,7 +59,7 @@ pub(super) struct CheckView {
     pub(super) output: Option<String>,
 }
 
-/// What a page shows of a tier above the checks.
+/// View of a tier above the checks.
 pub(super) struct GateView {
     pub(super) tier: u8,
     pub(super) class: &'static str,
@@ -68,9 +68,9 @@ pub(super) struct GateView {
     pub(super) judges: Vec<String>,
 }
 
-/// How much of the last words is shown, in characters.
+/// Maximum length of the final message, in characters.
 const FINAL_MESSAGE_CHARS: usize = 1500;
-/// Tool calls that are listed.
+/// Maximum number of listed tool calls.
 const MAX_TOOL_CALLS: usize = 40;
 
 impl AttemptView {
@@ -206,7 +206,7 @@ fn process_summary(session: &SessionOutcome) -> String {
     })
 }
 
-/// What stood around the agent, and around the checks, as it was seen to hold.
+/// Sandboxes of the agent and of the checks, with the restrictions that were observed.
 fn sandbox_descriptions(attempt: &Attempt) -> Vec<(&'static str, String)> {
     let session = attempt.session.as_ref().and_then(|it| it.sandbox.as_ref());
     let report = attempt.report.as_ref().and_then(|it| it.sandbox.as_ref());

@@ -1,4 +1,4 @@
-//! What a run cost, call by call.
+//! The cost of a run, by model call.
 
 use selvedge_core::format::cost;
 use selvedge_core::machine::Run;
@@ -6,7 +6,7 @@ use selvedge_core::machine::Run;
 use super::frame::short_count;
 use crate::text::single_line;
 
-/// One call.
+/// One model call.
 pub(super) struct ModelCallCost {
     pub(super) what: String,
     pub(super) model: String,
@@ -16,7 +16,7 @@ pub(super) struct ModelCallCost {
     pub(super) cost: String,
 }
 
-/// All calls of a run, in order.
+/// All model calls of a run, in order.
 pub(super) fn model_call_costs(run: &Run) -> Vec<ModelCallCost> {
     let mut calls = Vec::new();
     for attempt in &run.attempts {

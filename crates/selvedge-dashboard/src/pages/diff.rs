@@ -1,4 +1,4 @@
-//! What changed in the files.
+//! The page with the changes of files.
 
 use askama::Template;
 
@@ -38,10 +38,10 @@ struct DiffLineView {
     text: String,
 }
 
-/// Rows of one file that are shown, and of all of them.
+/// Maximum number of rows shown, per file and in total.
 const MAX_FILE_ROWS: usize = 2000;
 const MAX_TOTAL_ROWS: usize = 6000;
-/// Files that are unfolded from the start.
+/// Maximum number of files that are expanded initially.
 const MAX_OPEN_FILES: usize = 12;
 /// Longest line that is shown, in characters.
 const MAX_LINE_CHARS: usize = 2000;

@@ -1,23 +1,23 @@
-//! The pages for whoever is not in yet, and for what went wrong.
+//! Login and error pages.
 
 use askama::Template;
 
 use super::frame::PageFrame;
 
-/// Asks for a token, or says how to come by a link.
+/// Asks for a token, or explains how to get a login link.
 #[derive(Template)]
 #[template(path = "entry.html")]
 pub(crate) struct LoginPage {
     pub(crate) frame: PageFrame,
-    /// Whether a token can be typed; else a link is printed in a terminal.
+    /// Whether a token can be entered; otherwise a login link is printed in a terminal.
     pub(crate) asks: bool,
-    /// Why the last try failed.
+    /// Why the last login failed.
     pub(crate) refused: String,
-    /// Whether the visitor is in now, and the page only leads on.
+    /// Whether the user is logged in now, and the page only leads on to the dashboard.
     pub(crate) entered: bool,
 }
 
-/// What happened, and what to do now.
+/// An error with a suggestion.
 #[derive(Template)]
 #[template(path = "trouble.html")]
 pub(crate) struct ErrorPage {

@@ -1,4 +1,4 @@
-//! The machines, and what waits for them.
+//! The workers and the queue.
 
 use askama::Template;
 use jiff::Timestamp;

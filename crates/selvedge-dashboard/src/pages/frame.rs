@@ -1,48 +1,48 @@
-//! What stands around every page, and the small values that most pages show.
+//! The frame of every page, and small values that most pages show.
 
 use jiff::Timestamp;
 use selvedge_core::model::Cost;
 
 use crate::backend::{DashboardUser, DisplayStatus};
 
-/// Which part of the dashboard a page belongs to.
+/// The section of the dashboard that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavItem {
-    /// The tasks.
+    /// Tasks.
     Tasks,
-    /// What the loop buys.
+    /// Retry statistics.
     Stats,
-    /// The machines.
+    /// Workers.
     Fleet,
-    /// None of them.
+    /// No section.
     Other,
 }
 
-/// What stands around a page.
+/// The frame of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct PageFrame {
-    /// What the page is called.
+    /// Title of the page.
     pub(crate) title: String,
-    /// Where in the dashboard it is.
+    /// Section of the page.
     pub(crate) nav_item: NavItem,
-    /// Who looks at it; nobody before they entered.
+    /// Name of the user; `None` before login.
     pub(crate) visitor: Option<String>,
-    /// What a form has to bring along.
+    /// CSRF token for the page's forms.
     pub(crate) csrf: String,
-    /// Whether there are machines to look at.
+    /// Whether there are workers to show.
     pub(crate) has_fleet: bool,
-    /// Where news of the page come from; empty where there are none.
+    /// URL of the page's update stream; empty if it has none.
     pub(crate) live: String,
-    /// The word that news are compared with.
+    /// Change token that updates are compared with.
     pub(crate) pulse: String,
-    /// Of which assets.
+    /// Version of the assets.
     pub(crate) version: &'static str,
-    /// A word on what was just done.
+    /// Message about the last action.
     pub(crate) notice: String,
 }
 
 impl PageFrame {
-    /// Around a page of this visitor.
+    /// Frame for a page of this user.
     pub(crate) fn new(
         title: impl Into<String>,
         here: NavItem,
@@ -74,10 +74,10 @@ impl PageFrame {
     }
 }
 
-/// A moment: exact for programs, and how long ago for people.
+/// A time: exact for programs, relative for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TimeLabel {
-    /// With its zone, as in the journal.
+    /// With its time zone, as in the journal.
     pub(crate) exact: String,
     /// "3 min ago".
     pub(crate) ago: String,
@@ -100,12 +100,12 @@ impl TimeLabel {
     }
 }
 
-/// How a task stands, as a word with a colour.
+/// The status of a task, as a coloured label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StatusBadge {
     /// A class of the stylesheet.
     pub(crate) group: &'static str,
-    /// For people.
+    /// Label for people.
     pub(crate) word: String,
 }
 
@@ -118,7 +118,7 @@ impl From<DisplayStatus> for StatusBadge {
     }
 }
 
-/// A cost in a column: short, with the doubt in a mark.
+/// Short cost for a table column, with a mark if it is uncertain.
 pub(crate) fn short_cost(cost: Cost) -> String {
     use selvedge_core::model::CostSource as S;
     let Some(amount) = cost.micro_usd else {
@@ -132,7 +132,7 @@ pub(crate) fn short_cost(cost: Cost) -> String {
     }
 }
 
-/// A number of tokens in a column: "812", "4.1k", "2.3M".
+/// Short number of tokens for a table column: "812", "4.1k", "2.3M".
 pub(crate) fn short_count(count: u64) -> String {
     match count {
         0..1000 => count.to_string(),

@@ -1,5 +1,5 @@
-//! The pages: what each shows, as plain values for its template. Foreign text passes through
-//! [`crate::text`] on its way into a value; the templates escape everything once more.
+//! The pages as plain values for their templates. Untrusted text passes through [`crate::text`] on its way
+//! into a value; the templates escape everything again.
 
 mod activity;
 mod attempt;

@@ -1,4 +1,4 @@
-//! What a check or an agent printed, a page at a time, however long it is.
+//! The output of a check or an agent, split into pages.
 
 use askama::Template;
 
@@ -7,9 +7,9 @@ use super::frame::PageFrame;
 use crate::backend::OutputSlice;
 use crate::text::{Markup, ansi};
 
-/// Bytes of a page, about: it ends with a line where one ends near.
+/// Approximate size of a page in bytes; it is cut at a nearby line end.
 const PAGE_BYTES: u64 = 64 * 1024;
-/// How far from a page's nominal end a line may end that it is cut there.
+/// Maximum distance between a page's nominal end and the line end where it is cut.
 const SLACK_BYTES: usize = 4 * 1024;
 
 /// The page.
@@ -17,7 +17,7 @@ const SLACK_BYTES: usize = 4 * 1024;
 #[template(path = "output.html")]
 pub(crate) struct OutputPage {
     frame: PageFrame,
-    /// Where it belongs: address and name.
+    /// Parent page: URL and label.
     back: (String, String),
     heading: String,
     size: String,
@@ -30,19 +30,19 @@ pub(crate) struct OutputPage {
     empty: bool,
 }
 
-/// Which output is shown.
+/// The output that is shown.
 pub(crate) struct OutputHeader {
-    /// The address without the page's number.
+    /// URL without the page number.
     pub(crate) base: String,
-    /// What it is.
+    /// Heading of the page.
     pub(crate) heading: String,
-    /// Where it belongs: address and name.
+    /// Parent page: URL and label.
     pub(crate) back: (String, String),
-    /// Bytes that were never kept.
+    /// Number of bytes that were not stored.
     pub(crate) left_out: u64,
 }
 
-/// Where in the output a page lies, nominally, with what stands around it.
+/// Nominal range of a page in the output, with [`SLACK_BYTES`] around it.
 pub(crate) fn page_range(number: u64) -> (u64, usize) {
     let from = number.saturating_sub(1).saturating_mul(PAGE_BYTES);
     let length = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
@@ -50,7 +50,7 @@ pub(crate) fn page_range(number: u64) -> (u64, usize) {
 }
 
 impl OutputPage {
-    /// Of the bytes of [`page_range`].
+    /// Builds the page from the bytes of [`page_range`].
     pub(crate) fn new(
         frame: PageFrame,
         which: OutputHeader,
@@ -74,8 +74,8 @@ impl OutputPage {
     }
 }
 
-/// The bytes that belong to a page: from its first whole line to the end of its last one, where lines
-/// end near enough.
+/// The bytes of a page: from its first whole line to the end of its last one, where line ends are near
+/// enough.
 fn page_bytes(slice: &[u8], number: u64) -> &[u8] {
     let page = usize::try_from(PAGE_BYTES).unwrap_or(usize::MAX);
     let from = if number > 1 {
@@ -87,8 +87,8 @@ fn page_bytes(slice: &[u8], number: u64) -> &[u8] {
     slice.get(from..to).unwrap_or_default()
 }
 
-/// Where pages part near a nominal place: the same for the page that ends there and the one that
-/// begins there.
+/// The page break near a nominal position: the same for the page that ends there and the page that begins
+/// there.
 fn find_page_break(slice: &[u8], nominal: usize) -> usize {
     let Some(after) = slice.get(nominal..) else {
         return slice.len();
@@ -104,7 +104,7 @@ fn find_page_break(slice: &[u8], nominal: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Every byte stands on exactly one page.
+    /// Every byte is on exactly one page.
     fn check(output: &[u8]) {
         let mut whole = Vec::new();
         let pages = u64::try_from(output.len()).unwrap().div_ceil(PAGE_BYTES);

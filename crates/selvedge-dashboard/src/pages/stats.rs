@@ -1,4 +1,4 @@
-//! What the loop buys.
+//! Retry statistics.
 
 use askama::Template;
 use selvedge_core::format::cost;
@@ -34,7 +34,7 @@ struct BucketView {
     each: String,
 }
 
-/// How far back, in days; nothing for all.
+/// Periods in days; `None` for all time.
 pub(crate) const PERIODS: [(Option<u32>, &str); 4] = [
     (Some(7), "7 days"),
     (Some(30), "30 days"),

@@ -1,4 +1,4 @@
-//! One task: how it stands, what its attempts came to, and what can be done about it.
+//! One task: its status, the results of its attempts, and the possible actions.
 
 use askama::Template;
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ pub(crate) struct TaskDetailPage {
     id: String,
     short: String,
     title: String,
-    /// The whole description, where it says more than the title.
+    /// The full description, if it is longer than the title.
     description: Option<String>,
     criteria: Option<String>,
     badge: StatusBadge,
@@ -50,14 +50,14 @@ pub(crate) struct TaskDetailPage {
     unknown: String,
     aside: Vec<String>,
     has_run: bool,
-    /// Whether what was verified can be had in the forms that others read.
+    /// Whether reports in other tools' formats can be downloaded.
     has_reports: bool,
     has_trees: bool,
     part_of: Option<(String, String)>,
     timeline: Vec<TimelineRow>,
 }
 
-/// A part of a plan.
+/// A subtask of a plan.
 struct SubtaskView {
     id: String,
     needs: String,
@@ -100,7 +100,7 @@ impl PendingReviewView {
     }
 }
 
-/// One line of the timeline.
+/// One row of the timeline.
 struct TimelineRow {
     label: String,
     link: String,
@@ -199,7 +199,7 @@ impl TaskDetailPage {
         self.total = format!("{} · {}", cost(run.cost()), tokens(&run.usage()));
         self.warnings = run.warnings().iter().map(|it| make_visible(it)).collect();
         let short = run.run_id.short();
-        // What was put aside on a worker's machine is out of reach.
+        // Backups on a worker's machine are not accessible.
         let aside = run.backup_trees.iter().filter(|_| !on_hub);
         self.aside = aside
             .map(|tree| format!("selvedge restore {short} --tree {tree}"))
@@ -272,7 +272,7 @@ fn phase_description(phase: Phase) -> &'static str {
     }
 }
 
-/// When agent, checks and judges were at work, an attempt a line.
+/// When agent, checks and judges were running, one row per attempt.
 fn timeline(run: &Run, now: Timestamp) -> Vec<TimelineRow> {
     let millis = |from: Timestamp, to: Timestamp| {
         let millis = to.duration_since(from).as_millis().max(0);

@@ -26,7 +26,7 @@ pub(crate) struct TaskListPage {
     next: Option<String>,
 }
 
-/// Something that can be chosen.
+/// An option of a filter.
 struct FilterOption {
     value: String,
     label: String,
@@ -52,7 +52,7 @@ struct TaskRowView {
     part_of: Option<String>,
 }
 
-/// Most pips that are drawn for attempts.
+/// Maximum number of dots drawn for attempts.
 const MAX_PIPS: u32 = 6;
 
 impl TaskListPage {

@@ -1,6 +1,6 @@
-//! What the loop buys: how many tasks were verified at the first attempt, how many were rescued by a
-//! retry, how many were not, and what each cost. [`RunStats`] is what is kept of a run,
-//! [`StatsReport`] what many of them come to; the dashboard, a terminal and JSON show the same ones.
+//! Retry statistics: how many tasks were verified at the first attempt, how many recovered by a retry, how
+//! many did not, and what each cost. [`RunStats`] holds the data of one run, [`StatsReport`] aggregates many
+//! runs. Dashboard, terminal and JSON show the same numbers.
 
 mod report;
 mod run_stats;

@@ -1,4 +1,5 @@
-//! What many runs come to. A sum with an unknown part keeps saying so; a share of nothing is no share.
+//! Aggregates many runs. A sum with an unknown part stays marked as incomplete; a share of zero runs is
+//! undefined.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +12,24 @@ use serde::{Deserialize, Serialize};
 
 use super::run_stats::{RunCategory, RunStats};
 
-/// How far back.
+/// Start of the period; `None` for all time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StatsPeriod(pub Option<Timestamp>);
 
 impl StatsPeriod {
-    /// So many days before now; all there is for none.
+    /// The last `days` days before `now`; all time for `None`.
     pub fn last_days(days: Option<u32>, now: Timestamp) -> Self {
         let ago = |days: u32| SignedDuration::from_hours(i64::from(days) * 24);
         Self(days.and_then(|days| now.checked_sub(ago(days)).ok()))
     }
 }
 
-/// Some of the runs, and what they cost.
+/// Some of the runs, and their cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsBucket {
-    /// How many.
+    /// Number of runs.
     pub runs: u64,
-    /// What they cost together.
+    /// Their total cost.
     pub cost: Cost,
 }
 
@@ -47,54 +48,54 @@ impl StatsBucket {
         self.cost = self.cost + cost;
     }
 
-    /// What one of them cost, on average.
+    /// Mean cost of a run.
     pub fn mean_cost(&self) -> Option<Cost> {
         divide_cost(self.cost, self.runs)
     }
 }
 
-/// What the loop bought.
+/// Results of the retries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RetryStats {
     /// Verified at the first attempt.
     pub first_attempt: StatsBucket,
-    /// Rescued by a retry.
+    /// Verified after at least one retry.
     pub rescued: StatsBucket,
-    /// Verification failed to the last.
+    /// Verification failed to the end.
     pub not_rescued: StatsBucket,
-    /// A person decided, or has to.
+    /// Decided by a person, or awaiting review.
     pub by_a_person: StatsBucket,
-    /// Nothing was checked.
+    /// Without checks.
     pub unchecked: StatsBucket,
-    /// The agent or the machinery failed, or somebody stopped it.
+    /// The agent or the infrastructure failed, or the run was cancelled.
     pub not_judged: StatsBucket,
-    /// Not over.
+    /// Not finished.
     pub open: StatsBucket,
     /// Attempts that were verified.
     pub attempts: u64,
-    /// What the retries cost, those that rescued nothing included.
+    /// Retries and their cost, including those that did not lead to a recovery.
     pub retries: StatsBucket,
-    /// What a rescue cost: all retries, by the runs that they rescued.
+    /// Cost per recovery: the cost of all retries, divided by the recovered runs.
     pub cost_per_rescue: Option<Cost>,
-    /// Tokens in.
+    /// Input tokens.
     pub tokens_in: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub tokens_out: u64,
 }
 
 impl RetryStats {
-    /// Runs that were judged by their checks: what the shares are of.
+    /// Runs that were judged by their checks: the denominator of the shares.
     pub fn judged_runs(&self) -> u64 {
         self.first_attempt.runs + self.rescued.runs + self.not_rescued.runs
     }
 
-    /// All runs.
+    /// Number of all runs.
     pub fn runs(&self) -> u64 {
         let rest = [self.by_a_person, self.unchecked, self.not_judged, self.open];
         self.judged_runs() + rest.iter().map(|share| share.runs).sum::<u64>()
     }
 
-    /// All that was spent.
+    /// Total cost.
     pub fn cost(&self) -> Cost {
         [
             self.first_attempt,
@@ -137,12 +138,12 @@ fn divide_cost(cost: Cost, parts: u64) -> Option<Cost> {
     })
 }
 
-/// The same of some of the runs.
+/// Statistics of a group of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsGroup {
-    /// What they have in common.
+    /// The common property of the runs, such as the agent.
     pub name: String,
-    /// What it came to.
+    /// The group's statistics.
     #[serde(flatten)]
     pub bought: RetryStats,
 }
@@ -150,50 +151,50 @@ pub struct StatsGroup {
 /// One check over all runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckTotals {
-    /// What people call it.
+    /// Label for people.
     pub name: String,
-    /// Runs that had it.
+    /// Number of runs with this check.
     pub tasks: u64,
-    /// How often it ran.
+    /// Number of executions.
     pub runs: u64,
-    /// How often it failed.
+    /// Number of failures.
     pub failures: u64,
-    /// How often it passed and failed on the same bytes.
+    /// Number of times that it both passed and failed on the same files.
     pub flaky: u64,
-    /// Runs in which it failed first and passed later.
+    /// Number of runs in which it first failed and later passed.
     pub mended: u64,
-    /// Milliseconds on average.
+    /// Mean duration in milliseconds.
     pub mean_ms: u64,
-    /// Milliseconds of the slowest.
+    /// Longest duration in milliseconds.
     pub slowest_ms: u64,
     #[serde(skip)]
     total_ms: u64,
 }
 
-/// Everything.
+/// All statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsReport {
-    /// Of all runs.
+    /// Over all runs.
     pub all: RetryStats,
-    /// By the agent that began, the one with the most runs first.
+    /// By the first agent, most runs first.
     pub by_agent: Vec<StatsGroup>,
-    /// By the model that answered last.
+    /// By the last model.
     pub by_model: Vec<StatsGroup>,
-    /// By the directory of the work.
+    /// By workspace directory.
     pub by_repository: Vec<StatsGroup>,
-    /// By day, the oldest first; by week where that would be many.
+    /// By day, oldest first; by week for long periods.
     pub over_time: Vec<StatsGroup>,
-    /// All checks, the one that failed most first.
+    /// All checks, most failures first.
     pub checks: Vec<CheckTotals>,
-    /// What the guard caught, by kind: offences, and flags for a person.
+    /// Findings of the guard by kind: number of violations, and of flags for a person.
     pub guard: BTreeMap<String, [u64; 2]>,
 }
 
-/// Days that are shown as days.
+/// Maximum number of daily groups; longer periods are grouped by week.
 const MAX_DAILY_GROUPS: usize = 35;
 
 impl StatsReport {
-    /// Of all runs since then. Days are those of a time zone.
+    /// Statistics of all runs since `since`, with days in time zone `zone`.
     pub fn from_runs(runs: &[RunStats], since: StatsPeriod, zone: &TimeZone) -> Self {
         let wanted = |run: &&RunStats| since.0.is_none_or(|since| run.created_at >= since);
         let runs: Vec<&RunStats> = runs.iter().filter(wanted).collect();
@@ -214,14 +215,14 @@ impl StatsReport {
         }
     }
 
-    /// Checks that were flaky, the flakiest first.
+    /// Flaky checks, most flaky first.
     pub fn flaky_checks(&self) -> Vec<&CheckTotals> {
         let mut flaky: Vec<_> = self.checks.iter().filter(|it| it.flaky > 0).collect();
         flaky.sort_by_key(|it| std::cmp::Reverse((it.flaky, it.name.as_str())));
         flaky
     }
 
-    /// Checks, the slowest first.
+    /// Checks, slowest first.
     pub fn slowest_checks(&self) -> Vec<&CheckTotals> {
         let mut checks: Vec<_> = self.checks.iter().collect();
         checks.sort_by_key(|it| std::cmp::Reverse(it.mean_ms));

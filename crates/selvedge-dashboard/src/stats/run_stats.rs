@@ -1,4 +1,4 @@
-//! What statistics need of one run: small, and made from nothing but the fold of its journal.
+//! The statistics of one run: small, and derived only from its journal.
 
 use std::collections::BTreeMap;
 
@@ -7,40 +7,40 @@ use selvedge_core::machine::Run;
 use selvedge_core::model::{Cost, Outcome, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// How a run ended, as far as the loop has a share in it.
+/// How a run ended, as far as retries matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunCategory {
-    /// Verified, and no attempt before had failed.
+    /// Verified, and no earlier attempt failed.
     FirstAttempt,
-    /// Verified after a verification had failed.
+    /// Verified after a failed verification.
     #[serde(rename = "rescued")]
     Recovered,
-    /// Verified or rejected by a person alone, or it waits for one.
+    /// Verified or rejected by a person alone, or awaiting review.
     ByAPerson,
-    /// Verification failed to the last.
+    /// Verification failed to the end.
     #[serde(rename = "not_rescued")]
     NotRecovered,
-    /// Nothing was checked.
+    /// Without checks.
     Unchecked,
-    /// The agent or the machinery failed, or somebody stopped it: nothing to judge.
+    /// The agent or the infrastructure failed, or the run was cancelled: there is no result to judge.
     NotJudged,
-    /// It is not over.
+    /// Not finished.
     Open,
 }
 
 /// One check over all attempts of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckStats {
-    /// How often it ran.
+    /// Number of executions.
     pub runs: u32,
-    /// How often it failed.
+    /// Number of failures.
     pub failures: u32,
-    /// How often it passed and failed on the same bytes.
+    /// Number of times that it both passed and failed on the same files.
     pub flaky: u32,
-    /// Milliseconds, over all.
+    /// Total duration in milliseconds.
     pub total_ms: u64,
-    /// Milliseconds of the slowest.
+    /// Longest duration in milliseconds.
     pub slowest_ms: u64,
     /// Whether it failed in one attempt and passed in a later one.
     pub mended: bool,
@@ -49,43 +49,43 @@ pub struct CheckStats {
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStats {
-    /// Which.
+    /// The run's id.
     pub run_id: RunId,
-    /// When it was made.
+    /// When the run was created.
     pub created_at: Timestamp,
-    /// Who began.
+    /// The first agent.
     pub agent: String,
-    /// The model that answered last.
+    /// The last model.
     pub model: Option<String>,
-    /// Where.
+    /// The workspace.
     pub workspace: String,
-    /// How it ended.
+    /// How the run ended.
     pub ending: RunCategory,
-    /// The outcome in the wire's word, where it is over.
+    /// The outcome, once the run has ended.
     pub outcome: Option<Outcome>,
-    /// Attempts that were verified.
+    /// Number of attempts that were verified.
     pub attempts: u32,
-    /// What the attempts up to the first report cost.
+    /// Cost up to the first report.
     pub first_cost: Cost,
-    /// What all that came afterwards cost.
+    /// Cost after the first report.
     pub retry_cost: Cost,
-    /// Tokens in.
+    /// Input tokens.
     pub tokens_in: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub tokens_out: u64,
-    /// By label.
+    /// Checks by label.
     pub checks: BTreeMap<String, CheckStats>,
-    /// What the guard noticed, and how much of it weighs.
+    /// Findings of the guard, with their severity.
     pub guard: Vec<(FindingKind, FindingSeverity)>,
 }
 
 impl RunStats {
-    /// All that the whole cost.
+    /// Total cost of the run.
     pub fn cost(&self) -> Cost {
         self.first_cost + self.retry_cost
     }
 
-    /// Of a run as it stands.
+    /// Statistics of a run in its current state.
     pub fn from_run(run: &Run) -> Self {
         let usage = run.usage();
         let first_report = run

@@ -1,5 +1,5 @@
-//! The figures as tables of words: what a terminal prints, and what stands beside a chart. One place
-//! says what a number is called.
+//! The statistics as text tables, for terminals and beside charts. The labels of all numbers are defined
+//! here.
 
 use selvedge_core::format::{cost, duration};
 use selvedge_core::model::Cost;
@@ -9,18 +9,18 @@ use super::report::{RetryStats, StatsBucket, StatsGroup, StatsReport};
 /// A table: its title, its columns, its rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatsTable {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// What its columns are.
+    /// Column headings.
     pub columns: Vec<&'static str>,
-    /// Its rows; the first cell of each names it.
+    /// Rows; the first cell of each is its label.
     pub rows: Vec<Vec<String>>,
 }
 
-/// Rows of a table that may be long.
+/// Maximum number of rows in a long table.
 const MAX_ROWS: usize = 12;
 
-/// All tables that have a row.
+/// All tables that have at least one row.
 pub fn tables(figures: &StatsReport) -> Vec<StatsTable> {
     let groups = |title: &str, of: &'static str, groups: &[StatsGroup]| StatsTable {
         title: title.to_owned(),
@@ -64,7 +64,7 @@ pub(crate) fn format_share(share: &StatsBucket, bought: &RetryStats) -> String {
     }
 }
 
-/// A cost that may not be.
+/// An optional cost.
 pub(crate) fn format_optional_cost(amount: Option<Cost>) -> String {
     amount.map_or_else(|| "–".to_owned(), cost)
 }

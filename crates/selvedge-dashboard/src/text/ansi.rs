@@ -1,10 +1,10 @@
-//! A program's output as markup. Colours and weights become classes of our stylesheet; a carriage
-//! return and a backspace do what they do on a terminal; every other sequence (titles, links,
-//! clipboards, cursors, screens) is shown as a small sign that it was there, and does nothing.
+//! Renders a program's output as markup. Colours and weights become classes of the stylesheet; carriage
+//! return and backspace act as on a terminal; every other sequence (titles, links, clipboard, cursor, screen)
+//! is shown as a small mark and has no effect.
 
 use super::Markup;
 
-/// What the text that follows looks like.
+/// Style of the following text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct TextStyle {
     front: Option<u8>,
@@ -17,7 +17,7 @@ struct TextStyle {
     inverse: bool,
 }
 
-/// The sixteen colours, as classes.
+/// Classes of the sixteen colours.
 const FOREGROUND_CLASSES: [&str; 16] = [
     " f0", " f1", " f2", " f3", " f4", " f5", " f6", " f7", " f8", " f9", " f10", " f11", " f12",
     " f13", " f14", " f15",
@@ -26,10 +26,10 @@ const BACKGROUND_CLASSES: [&str; 16] = [
     " b0", " b1", " b2", " b3", " b4", " b5", " b6", " b7", " b8", " b9", " b10", " b11", " b12",
     " b13", " b14", " b15",
 ];
-/// Longest sequence that is looked at as one, in characters: what goes on for longer is text.
+/// Maximum length of an escape sequence, in characters; anything longer is treated as text.
 const MAX_SEQUENCE_CHARS: usize = 4096;
 
-/// Renders output. Bytes that are no UTF-8 show as `�`.
+/// Renders output. Bytes that are not UTF-8 are shown as `�`.
 pub fn ansi(bytes: &[u8]) -> Markup {
     let text = String::from_utf8_lossy(bytes);
     let mut page = TerminalRenderer::default();
@@ -68,7 +68,7 @@ pub fn ansi(bytes: &[u8]) -> Markup {
     page.markup
 }
 
-/// One place of a line.
+/// One cell of a line.
 enum TerminalCell {
     Character(char, TextStyle),
     Sign(String),
@@ -82,7 +82,7 @@ struct TerminalRenderer {
 }
 
 impl TerminalRenderer {
-    /// After an `ESC`; gives what comes behind the sequence.
+    /// Handles what follows an `ESC`. Returns the text after the sequence.
     fn handle_escape<'a>(&mut self, rest: &'a str) -> &'a str {
         let Some(kind) = rest.chars().next() else {
             self.push_sign("ESC");
@@ -111,7 +111,7 @@ impl TerminalRenderer {
         }
     }
 
-    /// After `ESC [`: parameters, then one letter.
+    /// Handles what follows `ESC [`: parameters, then one letter.
     fn handle_control_sequence<'a>(&mut self, rest: &'a str) -> &'a str {
         let end = rest
             .char_indices()
@@ -129,7 +129,7 @@ impl TerminalRenderer {
             {
                 self.style.apply(parameters);
             }
-            // The end of a line that was just begun anew: progress bars.
+            // Erases to the end of a line that was just restarted: progress bars.
             'K' | 'm' => {}
             _ => {
                 let shown: String = parameters.chars().take(16).collect();
@@ -139,7 +139,7 @@ impl TerminalRenderer {
         rest.get(end + last.len_utf8()..).unwrap_or_default()
     }
 
-    /// After the beginning of a string of which nothing is for people: up to its end, or the line's.
+    /// Skips a string sequence that is not meant for display, up to its end or the end of the line.
     fn skip_string_sequence<'a>(&mut self, rest: &'a str, name: &str) -> &'a str {
         let mut before = ' ';
         for (at, character) in rest.char_indices().take(MAX_SEQUENCE_CHARS) {
@@ -270,7 +270,7 @@ fn standard_color(number: u16) -> Option<u8> {
     u8::try_from(number).ok().filter(|number| *number < 16)
 }
 
-/// The nearest of the sixteen colours to one of 256 or of all.
+/// The nearest of the sixteen colours to one of the 256-colour or true-colour palette.
 fn extended_color(numbers: &mut impl Iterator<Item = u16>) -> Option<u8> {
     let near = |[red, green, blue]: [u16; 3]| {
         let brightest = red.max(green).max(blue);

@@ -1,34 +1,33 @@
-//! HTML that was made here, piece by piece, from text that was escaped on its way in. The only type
-//! that a template does not escape: it can be built from fixed tags and from text, not from a string
-//! that somebody else wrote.
+//! HTML that is built piece by piece from fixed tags and escaped text. This is the only type that a template
+//! does not escape: it cannot be built from an arbitrary string.
 
 use std::fmt;
 
 use askama::filters::HtmlSafe;
 
-/// Markup that is safe to stand in a page.
+/// Markup that is safe to include in a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Markup(String);
 
 impl Markup {
-    /// Nothing yet.
+    /// Empty markup.
     pub const fn new() -> Self {
         Self(String::new())
     }
 
-    /// Adds a tag, or anything else that stands in this program's own source.
+    /// Adds a tag or another constant of this program's source.
     pub fn push_tag(&mut self, fixed: &'static str) {
         self.0.push_str(fixed);
     }
 
-    /// Adds foreign text, escaped, with what cannot be seen made visible.
+    /// Adds untrusted text, escaped, with invisible characters made visible.
     pub fn push_text(&mut self, text: &str) {
         for character in text.chars() {
             self.push_character(character);
         }
     }
 
-    /// Adds one foreign character.
+    /// Adds one untrusted character.
     pub fn push_character(&mut self, character: char) {
         match character {
             '&' => self.0.push_str("&amp;"),
@@ -43,7 +42,8 @@ impl Markup {
         }
     }
 
-    /// Adds what stands for something that is not shown as itself. No character of it needs care.
+    /// Adds a placeholder for something that is not shown as itself. Special and invisible characters of
+    /// `shape` become `·`.
     pub(super) fn push_chip(&mut self, shape: &str) {
         self.push_tag("<span class=\"ctl\">");
         for character in shape.chars() {
@@ -66,7 +66,7 @@ impl Markup {
         }
     }
 
-    /// As it stands in the page.
+    /// The HTML.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,6 @@
-//! Foreign text made harmless for a page. Escaping is the templates' work; here goes what escaping
-//! leaves in: control characters, escape sequences and the invisible characters that make a text read
-//! other than it is. They are made visible, never interpreted, but for colours.
+//! Makes untrusted text safe to show. The templates escape markup; this module handles what escaping leaves
+//! in: control characters, escape sequences, and invisible characters that change how a text reads. They are
+//! made visible and never interpreted, except colours.
 
 mod ansi;
 mod markup;
@@ -8,7 +8,7 @@ mod markup;
 pub use ansi::ansi;
 pub use markup::Markup;
 
-/// What a character is shown as, where it must not be shown as itself.
+/// The visible form of a character that must not be shown as itself.
 fn visible_form(character: char) -> Option<String> {
     let code = u32::from(character);
     match character {
@@ -20,9 +20,8 @@ fn visible_form(character: char) -> Option<String> {
     }
 }
 
-/// Characters without a shape of their own that change how others are read: the other controls,
-/// marks of direction, spaces of no width, tags, separators that are no line ends here. (The joiners
-/// stay: they shape letters and pictures.)
+/// Invisible characters that change how others are read: other controls, direction marks, zero-width spaces,
+/// tags, and separators that do not end lines here. Joiners are kept, because they shape letters and emoji.
 fn is_deceptive(character: char) -> bool {
     matches!(character,
         '\u{80}'..='\u{9f}'
@@ -34,7 +33,7 @@ fn is_deceptive(character: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Text whose every character can be seen: for whatever is foreign and is no output of a program.
+/// Makes every character visible: for untrusted text that is not the output of a program.
 pub fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -46,7 +45,7 @@ pub fn make_visible(text: &str) -> String {
     out
 }
 
-/// One line of foreign text, at most so many characters: for lists.
+/// One line of untrusted text, at most `longest` characters: for lists.
 pub fn single_line(text: &str, longest: usize) -> String {
     let mut words = text.split_whitespace();
     let mut joined = words.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! What a visitor does: every form is held to be theirs before it is read.
+//! Actions of users. Every form is checked for its token before it is read.
 
 use axum::Extension;
 use axum::extract::{Path, State};
@@ -14,7 +14,7 @@ use crate::backend::{DashboardError, ReviewSubmission};
 /// Longest reason, in characters.
 const MAX_REASON_CHARS: usize = 4000;
 
-/// The fields of a form that is the visitor's own, and theirs to send.
+/// Returns the fields of a form if it has the user's token and the user may act.
 fn validate_form(inside: &LoginSession, sent: FormResult) -> Result<FormFields, Response> {
     let fields = form_fields(sent);
     let refuse = |why: &str| render_error(Some(inside), &DashboardError::Refused(why.to_owned()));
@@ -38,7 +38,7 @@ fn action_response(
     }
 }
 
-/// Whether it can stand in an address as it is.
+/// Checks that an id can be part of a URL unchanged.
 fn validate_id(inside: &LoginSession, id: String) -> Result<String, Response> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if id.bytes().all(plain) {
@@ -48,7 +48,7 @@ fn validate_id(inside: &LoginSession, id: String) -> Result<String, Response> {
     Err(render_error(Some(inside), &error))
 }
 
-/// The decision that a form makes. It names the work that the page showed.
+/// Parses a review decision. It names the work that the page showed.
 fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str> {
     let reason: String = fields
         .reason

@@ -1,4 +1,4 @@
-//! The stylesheet, the script and the icon, from this program itself.
+//! The stylesheet, the script and the icon, embedded in the program.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ const CSS: &str = include_str!("../../assets/dashboard.css");
 const SCRIPT: &str = include_str!("../../assets/dashboard.js");
 const ICON: &str = include_str!("../../assets/icon.svg");
 
-/// What the addresses of all of them bear: another one whenever one of them is.
+/// Version in the URLs of all assets; it changes whenever an asset changes.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Sha256::new();
     for text in [CSS, SCRIPT, ICON] {
@@ -22,11 +22,11 @@ pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
     hex(hash.finalize().get(..8).unwrap_or_default())
 });
 
-/// Under an address with the version a browser need never ask again; under another it asks each time.
+/// Browsers cache a URL with the current version forever; any other URL is revalidated each time.
 const CACHE_IMMUTABLE: &str = "public, max-age=31536000, immutable";
 const CACHE_REVALIDATE: &str = "public, no-cache";
 
-/// One of them.
+/// Serves one asset.
 pub(super) async fn asset(
     Path(name): Path<String>,
     RawQuery(query): RawQuery,
@@ -45,7 +45,7 @@ pub(super) async fn asset(
     } else {
         CACHE_REVALIDATE
     };
-    // Weak: the same text goes out compressed, too.
+    // Weak, because the same asset is also sent compressed.
     let tag = format!("W/\"{version}\"");
     let about = [
         (CACHE_CONTROL, kept.to_owned()),
@@ -59,7 +59,7 @@ pub(super) async fn asset(
     (about, [(CONTENT_TYPE, kind)], text).into_response()
 }
 
-/// What browsers ask for by themselves.
+/// Serves the icon that browsers request by themselves.
 pub(super) async fn icon(headers: HeaderMap) -> Response {
     asset(Path("icon.svg".to_owned()), RawQuery(None), headers).await
 }

@@ -1,5 +1,5 @@
-//! Who is in: a cookie that no script can read and no other site makes the browser send, and a token
-//! in every form that only our own pages know.
+//! Login: a cookie that scripts cannot read and that browsers do not send for other sites' requests, and a
+//! token in every form that only our own pages know.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,23 +20,22 @@ use super::{Dashboard, LoginMethod, SharedDashboard};
 use crate::backend::DashboardUser;
 use crate::pages::{LoginPage, NavItem, PageFrame};
 
-/// Somebody who is in.
+/// The session of a logged-in user.
 #[derive(Debug, Clone)]
 pub(super) struct LoginSession {
     pub(super) user: DashboardUser,
-    /// Whether there are machines to look at.
+    /// Whether there are workers to show.
     pub(super) has_fleet: bool,
-    /// What the tokens of this visitor's forms are made from; never on a page itself.
+    /// Secret that this user's form tokens are derived from; never on a page itself.
     csrf: String,
     cookie: String,
 }
 
-/// Numbers the tokens that this program gave out: none is given twice, so none can be guessed at from
-/// many answers.
+/// Counts the issued tokens, so that each is different and none can be guessed from many responses.
 static ISSUED_TOKENS: AtomicU64 = AtomicU64::new(0);
 
 impl LoginSession {
-    /// A token for the forms of one page.
+    /// Issues a token for the forms of one page.
     pub(super) fn form_token(&self) -> String {
         let number = ISSUED_TOKENS.fetch_add(1, Ordering::Relaxed);
         let now = Timestamp::now().as_nanosecond();
@@ -48,19 +47,19 @@ impl LoginSession {
         format!("{salt}.{}", hex(&seal))
     }
 
-    /// Whether a form was made for this visitor.
+    /// Whether a form token was issued to this user.
     pub(super) fn accepts_form_token(&self, token: &str) -> bool {
         let salt = token.split_once('.').map_or("", |(salt, _)| salt);
-        // Hashes of both are compared, so that how long it takes says nothing.
+        // Compares hashes, so that the duration reveals nothing about the token.
         let ours = self.token_for_salt(salt);
         Sha256::digest(token.as_bytes()) == Sha256::digest(ours.as_bytes())
     }
 }
 
-/// Longest cookie or token that is looked at, in bytes.
+/// Maximum length of a cookie or token, in bytes.
 const MAX_SECRET_BYTES: usize = 512;
 
-/// Lets in who is in already, and sends everybody else to the door.
+/// Passes requests of logged-in users on, and answers all others with the login page (status 401).
 pub(super) async fn require_login(
     State(dashboard): State<SharedDashboard>,
     mut request: Request,
@@ -74,7 +73,7 @@ pub(super) async fn require_login(
     next.run(request).await
 }
 
-/// Where a request comes from, as far as whoever serves the pages says so.
+/// The client's address, as far as the server provides it.
 fn client_address(extensions: &Extensions) -> IpAddr {
     let info = extensions.get::<ConnectInfo<SocketAddr>>();
     info.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |info| info.0.ip())
@@ -107,7 +106,7 @@ fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     (value.len() <= MAX_SECRET_BYTES).then(|| value.to_owned())
 }
 
-/// The page at the door.
+/// The login page.
 fn login_page(dashboard: &Dashboard, status: StatusCode, refused: &str) -> Response {
     let door = LoginPage {
         frame: PageFrame::new("Come in", NavItem::Other, None),
@@ -124,7 +123,7 @@ pub(super) struct LoginLinkQuery {
     token: String,
 }
 
-/// `GET /login`: the door, or the way in by a link that works once.
+/// `GET /login`: the login page, or a login by a one-time link.
 pub(super) async fn get_login(
     State(dashboard): State<SharedDashboard>,
     extensions: Extensions,
@@ -139,7 +138,7 @@ pub(super) async fn get_login(
     }
 }
 
-/// `POST /login`: the way in by a token that is typed.
+/// `POST /login`: login with a token.
 pub(super) async fn post_login(
     State(dashboard): State<SharedDashboard>,
     extensions: Extensions,
@@ -166,7 +165,7 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
         Ok(value) => value,
         Err(why) => return login_page(dashboard, StatusCode::UNAUTHORIZED, &why),
     };
-    // A page and no redirect: the cookie is not sent along on a way that began at another site.
+    // A page instead of a redirect: the cookie is not sent in a redirect chain that began at another site.
     let entered = LoginPage {
         frame: PageFrame::new("You are in", NavItem::Other, None),
         asks: false,

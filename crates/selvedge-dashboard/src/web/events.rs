@@ -1,5 +1,5 @@
-//! News by server-sent events: a word that is another one once anything on the page may have changed.
-//! The page then fetches itself anew; nothing of it travels here.
+//! Change notifications by server-sent events: a token that changes whenever the page may have changed. The
+//! page then reloads itself; no content is sent here.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use serde::Deserialize;
 use super::SharedDashboard;
 use super::auth::LoginSession;
 
-/// How often it is looked at.
+/// How often the change token is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// After how long without news the line is shown to be alive.
+/// Interval of keep-alive messages.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Default, Deserialize)]
@@ -41,7 +41,7 @@ pub(super) async fn stream_events(
                 .backend
                 .change_token(&inside.user, task.as_deref())
                 .await;
-            // What cannot be read now may be read later; the browser keeps the line.
+            // A read error may be temporary; the connection stays open.
             let Ok(pulse) = asked else {
                 tokio::time::sleep(POLL_INTERVAL).await;
                 continue;

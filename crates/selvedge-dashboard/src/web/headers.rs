@@ -1,6 +1,6 @@
-//! What stands on every answer, and which requests are heard at all. A browser that is told by
-//! another site to ask this one (DNS rebinding, forged forms) gives itself away by `Host` and
-//! `Origin`, and is refused before anything else is looked at.
+//! Security headers of every response, and rejection of foreign requests. A request that another site caused
+//! (DNS rebinding, forged forms) is recognised by `Host` and `Origin`, and is rejected before anything else
+//! is read.
 
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -13,16 +13,16 @@ use axum::response::{IntoResponse, Response};
 
 use super::SharedDashboard;
 
-/// No script but our own file, no style but our own file, nothing from anywhere else, in no frame.
+/// Allows only our own script and stylesheet, nothing from other hosts, and no framing.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
 connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Under which names the dashboard may be addressed.
+/// Host names that the dashboard accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowedHosts {
-    /// By exactly these, with their ports: `127.0.0.1:4610`.
+    /// Exactly these, with their ports: `127.0.0.1:4610`.
     Listed(Vec<String>),
-    /// Whatever answers for this program checks them itself.
+    /// The surrounding server checks the host.
     CheckedElsewhere,
 }
 
@@ -35,7 +35,7 @@ impl AllowedHosts {
     }
 }
 
-/// Adds what every answer says to the browser.
+/// Adds the security headers to a response.
 pub(super) async fn add_security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -43,7 +43,7 @@ pub(super) async fn add_security_headers(request: Request, next: Next) -> Respon
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
-        // Without any referrer a browser says `null` for the origin of our own forms.
+        // With `no-referrer`, browsers send `null` as the origin of our own forms.
         (REFERRER_POLICY, "same-origin"),
         (
             HeaderName::from_static("cross-origin-opener-policy"),
@@ -62,7 +62,7 @@ pub(super) async fn add_security_headers(request: Request, next: Next) -> Respon
     response
 }
 
-/// Refuses what is addressed to another host, and what another site has the browser send.
+/// Rejects requests for another host, and requests that another site caused.
 pub(super) async fn reject_foreign_requests(
     State(dashboard): State<SharedDashboard>,
     request: Request,
@@ -91,7 +91,7 @@ fn check_origin(
     if method == Method::GET || method == Method::HEAD {
         return Ok(());
     }
-    // A browser sends the origin with every form that changes something.
+    // Browsers send the origin with every form that changes something.
     let origin = text(&ORIGIN).unwrap_or_default();
     let (_, from) = origin.split_once("://").unwrap_or_default();
     if host.is_empty() || !from.eq_ignore_ascii_case(host) {

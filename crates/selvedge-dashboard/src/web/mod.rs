@@ -1,9 +1,9 @@
-//! The dashboard over HTTP: which page stands at which address, who may see it, and what every answer
-//! says to the browser about what it may do. The same for `selvedge ui` and for the hub.
+//! The dashboard over HTTP: routes, authentication and security headers. The same for `selvedge ui` and for
+//! the hub.
 //!
-//! Invariants: nothing but the door, the assets and the icon is answered to a stranger; nothing is
-//! changed without the visitor's own token in the form and an origin that is ours; no answer allows a
-//! script but ours, or a request to another host.
+//! Invariants: without a login only the login page, the assets and the icon are served; nothing is changed
+//! without the user's own form token and our own origin; no response allows a foreign script, or a request to
+//! another host.
 
 #![expect(
     clippy::result_large_err,
@@ -33,76 +33,76 @@ use crate::backend::{DashboardBackend, DashboardUser};
 pub(crate) use assets::VERSION as ASSETS;
 pub use headers::AllowedHosts;
 
-/// Of this program, as reports for others name it.
+/// Version of this program, as named in exported reports.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How a visitor comes in.
+/// How users log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginMethod {
-    /// By a link with a token that works once.
+    /// By a one-time link.
     OneTimeLink,
-    /// By typing a token.
+    /// By entering a token.
     Token,
 }
 
-/// Who may come in.
+/// Decides who may log in.
 pub trait Authenticator: Send + Sync {
-    /// How a visitor comes in.
+    /// How users log in.
     fn login_method(&self) -> LoginMethod;
 
-    /// The name of the cookie: another one for every dashboard that a browser may know under one host.
+    /// Name of the cookie: different for every dashboard that a browser may know under one host.
     fn cookie_name(&self) -> &str;
 
-    /// Whether the cookie is for encrypted connections only.
+    /// Whether the cookie is sent over encrypted connections only.
     fn is_secure(&self) -> bool;
 
-    /// Lets somebody in by what they brought; gives the cookie's value. `Err` says why not.
+    /// Logs a user in by their secret. Returns the cookie's value; `Err` holds the reason of a rejection.
     fn log_in<'a>(&'a self, secret: &'a str, from: IpAddr)
     -> BoxFuture<'a, Result<String, String>>;
 
-    /// Whom a cookie's value belongs to.
+    /// The user of a cookie's value.
     fn find_user<'a>(
         &'a self,
         cookie: &'a str,
         from: IpAddr,
     ) -> BoxFuture<'a, Option<DashboardUser>>;
 
-    /// Forgets a cookie's value, where that can be done.
+    /// Invalidates a cookie's value, where that is possible.
     fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()>;
 }
 
-/// Everything that the pages need.
+/// The state that all pages share.
 pub struct Dashboard {
-    /// Whoever keeps the runs.
+    /// The data source.
     pub backend: Arc<dyn DashboardBackend>,
-    /// Who may come in.
+    /// Decides who may log in.
     pub authenticator: Arc<dyn Authenticator>,
-    /// Under which names it may be addressed.
+    /// Host names that the dashboard accepts.
     pub allowed_hosts: AllowedHosts,
-    /// Whether there are machines to look at.
+    /// Whether there are workers to show.
     pub has_fleet: bool,
 }
 
-/// A dashboard that several answers share.
+/// The dashboard, shared by all handlers.
 type SharedDashboard = Arc<Dashboard>;
 
-/// The dashboard, with an answer for every address.
+/// The dashboard as a complete server, with a response for every path.
 pub fn standalone_router(dashboard: Dashboard) -> Router {
     let dashboard = Arc::new(dashboard);
     let router = routes(&dashboard).fallback(views::not_found);
     with_middleware(router, dashboard)
 }
 
-/// The dashboard, to be merged with what else stands at the root.
+/// The dashboard, to be merged with other routes at the root.
 pub fn router(dashboard: Dashboard) -> Router {
     let dashboard = Arc::new(dashboard);
     with_middleware(routes(&dashboard), dashboard)
 }
 
-/// Answers are compressed where the client takes that; streams of events are not, so that none waits in
-/// a buffer. A page holds a secret of its visitor beside texts that others chose, and how long it is when
-/// compressed could tell of the secret (BREACH): therefore the token of its forms is another one on every
-/// page (`door::Inside::form_token`), and the cookie is not sent on requests that other sites cause.
+/// Responses are compressed if the client supports it; event streams are not, so that no event waits in a
+/// buffer. A page contains a secret of its user beside untrusted text, so its compressed length could reveal
+/// the secret (BREACH): the form token is therefore different on every page
+/// (`auth::LoginSession::form_token`), and the cookie is not sent on requests that other sites cause.
 fn with_middleware(router: Router<SharedDashboard>, dashboard: SharedDashboard) -> Router {
     router
         .layer(CompressionLayer::new())

@@ -1,4 +1,4 @@
-//! What was printed, page by page or as it is, and what others read of a task.
+//! Stored outputs, page by page or raw, and the downloads of a task.
 
 use std::path::Path as FilePath;
 
@@ -30,9 +30,9 @@ pub(super) struct OutputPageParams {
     page: String,
 }
 
-/// Pages that an address may name: a petabyte of them.
+/// Highest page number in a URL; enough for a petabyte.
 const MAX_PAGE: u64 = 1 << 34;
-/// Bytes that are read at once for whoever takes all of them.
+/// Bytes per read when a whole output is downloaded.
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// One stored output of a task.
@@ -44,7 +44,7 @@ struct StoredOutput {
     heading: String,
 }
 
-/// Which output an address means.
+/// Selects an output of a run by the URL.
 #[derive(Clone, Copy)]
 enum OutputSelector {
     Check(u32, usize),
@@ -100,7 +100,7 @@ fn select_output(run: &Run, wanted: OutputSelector) -> Option<(&OutputRef, Strin
     }
 }
 
-/// A piece of it. Of what nobody printed, nothing needs to be kept.
+/// Reads a part of the output. An output that was empty need not be stored.
 async fn read_slice(
     dashboard: &Dashboard,
     stored: &StoredOutput,
@@ -142,7 +142,7 @@ async fn output_page(
     Ok(render_page(StatusCode::OK, &shown))
 }
 
-/// All bytes as they are, for a file: never shown by the browser.
+/// Sends all bytes as a file download; the browser never displays them.
 async fn raw_output(
     dashboard: SharedDashboard,
     inside: &LoginSession,
@@ -155,7 +155,7 @@ async fn raw_output(
         stored.task.row.short,
         stored.base.rsplit('/').next().unwrap_or("output")
     );
-    // The first of it is read before anything is answered: what is not there has a page that says so.
+    // The first part is read before the response begins, so that a missing output gets an error page.
     let first = read_slice(&dashboard, &stored, 0, CHUNK_BYTES).await;
     let first = first.map_err(error_page(inside))?;
     let next = u64::try_from(first.bytes.len()).unwrap_or(0);
@@ -170,7 +170,7 @@ async fn raw_output(
             Err(error) => Some((Err(std::io::Error::other(error)), None)),
         }
     });
-    // What compresses an answer asks once more after its end.
+    // The compression layer polls once more after the end.
     let chunks = stream::once(async { Ok(first.bytes) }).chain(rest).fuse();
     Ok(attachment(
         "application/octet-stream",
@@ -179,7 +179,7 @@ async fn raw_output(
     ))
 }
 
-/// A diff as a file. Half of one would be applied as if it were whole.
+/// A diff as a file. A truncated diff is rejected, because it would be applied as if it were complete.
 pub(super) fn patch_response(inside: &LoginSession, name: &str, diff: DiffContent) -> PageResult {
     if diff.truncated {
         let error = "the patch is too long for a download; `selvedge show --diff` prints it";
@@ -350,7 +350,7 @@ fn plan_result(task: &TaskDetail, whole: Option<&PlanDetail>) -> Option<PlanResu
     whole.map(|whole| whole.result.clone())
 }
 
-/// What is told of a task, and where it took place; nothing before it has begun.
+/// The data of a task's report and its workspace; `None` before the task has started.
 fn report_input<'a>(
     task: &'a TaskDetail,
     plan: Option<&'a PlanResult>,

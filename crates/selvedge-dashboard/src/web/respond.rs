@@ -1,4 +1,4 @@
-//! From a page or a trouble to an answer.
+//! Turns pages and errors into responses.
 
 use askama::Template;
 use axum::Form;
@@ -12,7 +12,7 @@ use crate::backend::DashboardError;
 use crate::pages::{ErrorPage, NavItem, PageFrame};
 use crate::text::make_visible;
 
-/// A page that came out, or a trouble on a page of its own.
+/// A rendered page, or an error page.
 pub(super) type PageResult = Result<Response, Response>;
 
 /// Renders a page.
@@ -23,7 +23,7 @@ pub(super) fn render_page(status: StatusCode, page: &impl Template) -> Response 
     }
 }
 
-/// The frame of a page for somebody who is in.
+/// The frame of a page for a logged-in user.
 pub(super) fn page_frame(inside: &auth::LoginSession, title: &str, here: NavItem) -> PageFrame {
     PageFrame {
         csrf: inside.form_token(),
@@ -32,7 +32,7 @@ pub(super) fn page_frame(inside: &auth::LoginSession, title: &str, here: NavItem
     }
 }
 
-/// Says what happened, and what to do now.
+/// Renders an error page with a suggestion.
 pub(super) fn render_error(
     inside: Option<&auth::LoginSession>,
     trouble: &DashboardError,
@@ -65,12 +65,12 @@ pub(super) fn render_error(
     render_page(status, &trouble)
 }
 
-/// Leads a browser on after something was done.
+/// Redirects the browser after an action.
 pub(super) fn redirect_to(address: &str) -> Response {
     (StatusCode::SEE_OTHER, [(LOCATION, address.to_owned())]).into_response()
 }
 
-/// What every form brings along, and what only some do.
+/// The fields of all forms; a form sends only some of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct FormFields {
@@ -83,10 +83,10 @@ pub(super) struct FormFields {
     pub(super) tree: String,
 }
 
-/// A form that was read, whatever stands in it.
+/// The result of reading a form.
 pub(super) type FormResult = Result<Form<FormFields>, axum::extract::rejection::FormRejection>;
 
-/// The fields of a form; none where it could not be read.
+/// The fields of a form; the default ones if it could not be read.
 pub(super) fn form_fields(sent: FormResult) -> FormFields {
     sent.map(|Form(fields)| fields).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The pages to look at.
+//! The read-only pages.
 
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
@@ -25,22 +25,22 @@ use crate::pages::{
 use crate::stats::{StatsPeriod, StatsReport};
 use crate::text::single_line;
 
-/// A query that was read, whatever stands in it.
+/// The result of reading a query.
 type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
-/// How much of what an agent printed is looked at for its last moments, in bytes.
+/// How much of an agent's transcript is read for its last activity, in bytes.
 const LIVE_BYTES: u64 = 48 * 1024;
 
 fn query_or_default<T: Default>(asked: QueryResult<T>) -> T {
     asked.map(|Query(query)| query).unwrap_or_default()
 }
 
-/// A trouble on its page.
+/// Converts an error to its page.
 pub(super) fn error_page(inside: &LoginSession) -> impl Fn(DashboardError) -> Response {
     |error| render_error(Some(inside), &error)
 }
 
-/// The frame of a page that tells news.
+/// The frame of a page with live updates.
 async fn live_frame(
     dashboard: &Dashboard,
     inside: &LoginSession,
@@ -72,7 +72,7 @@ pub(super) async fn tasks(
     Ok(render_page(StatusCode::OK, &shown))
 }
 
-/// One task, as its name in the address says.
+/// Finds a task by the id in the URL.
 pub(super) async fn find_task(
     dashboard: &Dashboard,
     inside: &LoginSession,
@@ -87,7 +87,7 @@ pub(super) async fn find_task(
     task.map_err(error_page(inside))
 }
 
-/// The run of a task that is one.
+/// The run of a task that is a single run.
 pub(super) fn run_of<'a>(inside: &LoginSession, task: &'a TaskDetail) -> Result<&'a Run, Response> {
     match &task.history {
         TaskHistory::Run(run) => Ok(run),
@@ -126,7 +126,7 @@ pub(super) async fn task(
     Ok(render_page(StatusCode::OK, &shown))
 }
 
-/// What an open session did last. What cannot be read is left out: it is no evidence.
+/// The last activity of an open session. Unreadable data is skipped: it is not evidence.
 async fn live_activity(dashboard: &Dashboard, task: &TaskDetail) -> Vec<ActivityItem> {
     let (run, output) = match &task.live {
         LiveActivity::Unknown => return Vec::new(),
@@ -151,11 +151,11 @@ async fn live_activity(dashboard: &Dashboard, task: &TaskDetail) -> Vec<Activity
 #[serde(default)]
 pub(super) struct DiffQuery {
     from: String,
-    /// `patch` for a file of its bytes.
+    /// `patch` to download the diff as a file.
     r#as: String,
 }
 
-/// An address that there is not.
+/// The page for unknown URLs.
 pub(super) async fn not_found() -> Response {
     let error = DashboardError::NotFound("this address leads nowhere".to_owned());
     render_error(None, &error)
@@ -210,14 +210,14 @@ pub(super) async fn attempt_diff(
     Ok(show_diff(&inside, &task, shown, &diff))
 }
 
-/// All that a task changed.
+/// All changes of a task.
 pub(super) async fn full_diff(
     dashboard: &Dashboard,
     inside: &LoginSession,
     task: &TaskDetail,
 ) -> Result<DiffContent, Response> {
     let run = match &task.history {
-        // It is kept with the plan itself, which has no run of its own.
+        // The patch is stored with the plan itself, which has no run of its own.
         TaskHistory::Subtasks { .. } => {
             let none = |_| DashboardError::NotFound("that is no task's name".to_owned());
             let id = task.row.id.parse().map_err(none);
@@ -260,7 +260,7 @@ pub(super) async fn task_diff(
     Ok(show_diff(&inside, &task, shown, &diff))
 }
 
-/// Which diff is shown, and where the others are.
+/// The diff that is shown, and links to the others.
 struct DiffHeader {
     heading: String,
     other: Vec<(String, String)>,

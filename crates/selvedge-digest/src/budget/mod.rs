@@ -1,26 +1,26 @@
-//! What a digest may cost, and what a text costs.
+//! The token budget of a digest, and the estimate of a text's tokens.
 //!
-//! A text is counted with the head of the o200k vocabulary (see [`vocabulary`]), split into pieces
-//! as o200k splits it. The whole tokenizer would cost the binary 35 MB and 60 ms; its head costs
-//! half a megabyte, and counts too much rather than too little.
+//! Tokens are counted with the head of the o200k vocabulary (see [`vocabulary`]), split into pieces as o200k
+//! splits text. The whole tokenizer would add 35 MB to the binary and 60 ms to its start; its head adds half
+//! a megabyte, and counts too many tokens rather than too few.
 
 mod pieces;
 mod vocabulary;
 
-/// What a digest may cost when nothing else is said.
+/// Default budget of a digest, in tokens.
 pub const DEFAULT_BUDGET_TOKENS: usize = 500;
 
-/// How large a digest may be, and where its reader finds the whole output.
+/// Maximum size of a digest, and the location of the full output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DigestBudget<'a> {
-    /// The most o200k tokens that the digest may cost.
+    /// Maximum number of o200k tokens.
     pub tokens: usize,
-    /// Where the full output is (a path, a command), named in the line that states what was cut.
+    /// Location of the full output (a path or a command), named in the truncation notice.
     pub full_output: Option<&'a str>,
 }
 
 impl<'a> DigestBudget<'a> {
-    /// A budget of so many tokens.
+    /// A budget of this many tokens.
     pub fn tokens(tokens: usize) -> Self {
         Self {
             tokens,
@@ -28,7 +28,7 @@ impl<'a> DigestBudget<'a> {
         }
     }
 
-    /// Names the place of the full output in the digest.
+    /// Names the location of the full output in the digest.
     #[must_use]
     pub fn with_full_output(mut self, place: &'a str) -> Self {
         self.full_output = Some(place);
@@ -42,10 +42,10 @@ impl Default for DigestBudget<'_> {
     }
 }
 
-/// How many o200k tokens `text` costs at most.
+/// Upper bound of the o200k tokens of `text`.
 ///
-/// Never below the true count, and a few percent above it for logs. Meant for texts of a few
-/// kilobytes, not for whole logs.
+/// Never below the true count, and a few percent above it for logs. Intended for texts of a few kilobytes,
+/// not for whole logs.
 pub fn estimate_tokens(text: &str) -> usize {
     pieces::TokenPieces::new(text).map(vocabulary::count).sum()
 }

@@ -1,7 +1,7 @@
-//! Splits text into the pieces that o200k encodes one by one: words with the mark before them,
-//! up to three digits, runs of punctuation, runs of white space.
+//! Splits text into the pieces that o200k encodes separately: words with the mark before them, up to three
+//! digits, runs of punctuation, runs of white space.
 
-/// The pieces of a text, in order; together they are the text.
+/// The pieces of a text, in order; concatenated they are the text.
 pub(super) struct TokenPieces<'a> {
     rest: &'a str,
 }
@@ -28,7 +28,7 @@ impl<'a> Iterator for TokenPieces<'a> {
     }
 }
 
-/// The length of the longest head of `text` whose characters all satisfy `is`.
+/// Length of the longest prefix of `text` whose characters all satisfy `is`.
 fn run(text: &str, is: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is(c)).unwrap_or(text.len())
 }
@@ -37,7 +37,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphabetic()
 }
 
-/// Upper case, and letters without case, which may stand on both sides of the boundary in a word.
+/// Upper case letters, and letters without case, which may be on both sides of the boundary in a word.
 fn is_upper(c: char) -> bool {
     c.is_alphabetic() && !c.is_lowercase()
 }
@@ -60,7 +60,7 @@ fn word(text: &str) -> Option<usize> {
     if upper + lower == 0 {
         return None;
     }
-    // Without small letters, the word ends behind its last letter that has no case, if it has one.
+    // Without lower case letters, the word ends after its last letter without case, if it has one.
     let caseless = letters[..upper].char_indices().rfind(|(_, c)| is_lower(*c));
     let end = match caseless {
         Some((at, c)) if lower == 0 => at + c.len_utf8(),

@@ -1,8 +1,8 @@
 //! Byte-pair encoding with the head of the o200k vocabulary.
 //!
-//! Byte-pair encoding joins the pair of the lowest rank first, and a joined token only takes part
-//! in joins of a higher rank. So joining with the tokens up to some rank alone stops on the way to
-//! the true result: it never counts fewer tokens than the whole vocabulary would.
+//! Byte-pair encoding joins the pair of the lowest rank first, and a joined token only takes part in joins of
+//! a higher rank. Joining with only the tokens up to some rank therefore stops on the way to the true result:
+//! it never counts fewer tokens than the whole vocabulary would.
 //!
 //! `o200k_head.bin` holds the tokens of more than one byte in the order of their ranks, each as
 //! its length and its bytes: those of ASCII up to rank 100,000, others up to 16,384. It was made
@@ -38,7 +38,7 @@ fn ranks() -> &'static TokenRanks {
     })
 }
 
-/// How many tokens one piece costs at most.
+/// Upper bound of the tokens of one piece.
 pub(super) fn count(piece: &str) -> usize {
     piece.as_bytes().chunks(PART_BYTES).map(count_part).sum()
 }
@@ -48,7 +48,7 @@ fn count_part(part: &[u8]) -> usize {
     if part.len() <= 1 || ranks.contains_key(part) {
         return usize::from(!part.is_empty());
     }
-    // `ends[i]` is where the i-th token ends; tokens are joined by removing an end.
+    // `ends[i]` is the end of the i-th token; tokens are joined by removing an end.
     let mut ends: Vec<usize> = (1..=part.len()).collect();
     loop {
         let mut best: Option<(u32, usize)> = None;

@@ -1,27 +1,27 @@
-//! Cuts a stream of bytes into blocks of whole lines.
+//! Splits a stream of bytes into blocks of whole lines.
 //!
-//! Whatever looks at a log looks at a block at a time: scans are fastest over long stretches, and
-//! lines can be borrowed from the block instead of being copied.
+//! Logs are processed one block at a time: scans are fastest over long stretches, and lines can be borrowed
+//! from the block instead of being copied.
 //!
-//! Invariant: where a block ends depends on the stream alone, never on the chunks it came in.
+//! Invariant: block boundaries depend only on the stream, never on the chunks it arrived in.
 
 use memchr::{memchr2, memrchr};
 
 use super::long_line::LongLine;
 
-/// How much is gathered before its whole lines are passed on. A longer line is a [`LongLine`] one.
+/// How much is buffered before its whole lines are emitted. A longer line becomes a [`LongLine`].
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// What a stream is cut into.
+/// A part of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamBlock<'a> {
-    /// Whole lines, or what is kept of a long one.
+    /// Whole lines, or the kept part of a long line.
     Lines(&'a [u8]),
-    /// A part of a long line, as it is. All its parts come before what is kept of it.
+    /// A raw part of a long line. All its parts come before the kept part.
     LongLinePart(&'a [u8]),
 }
 
-/// Gathers chunks and passes on blocks.
+/// Buffers chunks and emits blocks.
 #[derive(Debug, Default)]
 pub(super) struct BlockSplitter {
     bytes: Vec<u8>,
@@ -30,7 +30,7 @@ pub(super) struct BlockSplitter {
 }
 
 impl BlockSplitter {
-    /// Passes each block that ends within `chunk` to `emit`.
+    /// Emits each block that ends within `chunk` to `emit`.
     pub(super) fn feed(&mut self, mut chunk: &[u8], emit: &mut impl FnMut(StreamBlock<'_>)) {
         while !chunk.is_empty() {
             let room = BLOCK_BYTES - self.bytes.len();
@@ -44,7 +44,7 @@ impl BlockSplitter {
         }
     }
 
-    /// Passes on what the end of the stream leaves.
+    /// Emits the rest at the end of the stream.
     pub(super) fn finish(mut self, emit: &mut impl FnMut(StreamBlock<'_>)) {
         self.emit_through(self.bytes.len(), emit);
         if let Some(long) = self.long {
@@ -52,8 +52,8 @@ impl BlockSplitter {
         }
     }
 
-    /// Passes on the bytes before `end`, which are whole lines; at 0 there is none, and all bytes
-    /// are part of a long line.
+    /// Emits the bytes before `end`, which are whole lines. If `end` is 0, there is no whole line, and all
+    /// bytes are part of a long line.
     fn emit_through(&mut self, end: usize, emit: &mut impl FnMut(StreamBlock<'_>)) {
         let mut lines = &self.bytes[..end];
         if end == 0 {
@@ -78,8 +78,8 @@ impl BlockSplitter {
     }
 }
 
-/// Where the last whole line ends; a progress bar may have carriage returns alone, and one that
-/// ends the block may yet be followed by a newline.
+/// End of the last whole line. A progress bar may have carriage returns only, and one at the end of the block
+/// may still be followed by a newline.
 fn end_of_lines(block: &[u8]) -> usize {
     let newline = memrchr(b'\n', block);
     let (_, before) = block.split_last().unwrap_or((&0, block));

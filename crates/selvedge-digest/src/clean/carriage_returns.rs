@@ -1,12 +1,12 @@
-//! What a carriage return leaves of a line on a screen.
+//! Resolves carriage returns as a screen shows them.
 //!
-//! A carriage return overwrites what stands in its line, so a progress bar is one line with
-//! thousands of frames. Of frames alike, only the last is shown; a frame that the next one does not
-//! resemble is a line of its own, for nothing that was said may be lost.
+//! A carriage return overwrites its line, so a progress bar is one line with thousands of frames. Of similar
+//! frames only the last is shown; a frame that the next one does not resemble becomes a line of its own, so
+//! that no message is lost.
 
 use super::split;
 
-/// Passes on what is shown of a line that may hold carriage returns: at least one frame.
+/// Emits the visible frames of a line that may contain carriage returns: at least one.
 pub(super) fn emit_visible_frames<'a>(line: &'a [u8], emit: &mut impl FnMut(&'a [u8])) {
     let mut last: Option<&[u8]> = None;
     for range in split(line, b'\r') {
@@ -22,7 +22,7 @@ pub(super) fn emit_visible_frames<'a>(line: &'a [u8], emit: &mut impl FnMut(&'a 
     emit(last.unwrap_or_default());
 }
 
-/// Whether `next` shows the same thing as `frame`, a step further.
+/// Whether `next` is an update of `frame`.
 fn overwrites(frame: &[u8], next: &[u8]) -> bool {
     const LETTERS: usize = 8;
     let letters = |bytes: &'_ [u8]| -> [u8; LETTERS] {
@@ -34,7 +34,7 @@ fn overwrites(frame: &[u8], next: &[u8]) -> bool {
         shape
     };
     let shape = letters(frame);
-    // A bar or a table of numbers says nothing that the next frame would not say.
+    // A progress bar or a table of numbers contains nothing that the next frame does not show.
     shape[3] == 0 || shape == letters(next)
 }
 

@@ -2,8 +2,8 @@
 
 use memchr::memchr;
 
-/// The text without terminal escape sequences and control characters: each sequence goes whole,
-/// with its parameters. Lines stay lines, tabs stay tabs.
+/// Returns the text without terminal escape sequences and control characters. Each sequence is removed whole,
+/// with its parameters. Line breaks and tabs are kept.
 ///
 /// ```
 /// assert_eq!(selvedge_digest::strip_escapes("\x1b[1;31merror\x1b[0m: x\r\n"), "error: x\n");
@@ -18,12 +18,12 @@ pub fn strip_escapes(text: &str) -> String {
     text.split('\n').map(clean).collect::<Vec<_>>().join("\n")
 }
 
-/// Appends `text` to `out` without its escape sequences and control characters. A backspace takes
-/// the character before it away, as it would on a screen.
+/// Appends `text` to `out` without its escape sequences and control characters. A backspace removes the
+/// character before it, as on a screen.
 pub(super) fn strip(text: &str, out: &mut String) {
     let start = out.len();
     let mut rest = text;
-    // Nearly always, nothing is to be removed but sequences.
+    // In most texts, there are only escape sequences to remove.
     let more = text
         .bytes()
         .fold(false, |any, byte| any | may_be_removed(byte));
@@ -61,7 +61,7 @@ fn is_removed(c: char) -> bool {
     c.is_control() && c != '\t'
 }
 
-/// Skips what follows an escape character: ECMA-48's control sequences, strings, and short forms.
+/// Skips the sequence after an escape character: ECMA-48's control sequences, strings, and short forms.
 fn skip_sequence(chars: &mut std::str::Chars<'_>) {
     match chars.next() {
         // CSI: parameters and intermediates, then one final byte.
@@ -73,7 +73,7 @@ fn skip_sequence(chars: &mut std::str::Chars<'_>) {
                 let _ = chars.next();
             }
         }
-        // Choice of a character set: one intermediate, one final byte.
+        // Selection of a character set: one intermediate, one final byte.
         Some('(' | ')' | '*' | '+' | '#' | '%') => {
             let _ = chars.next();
         }

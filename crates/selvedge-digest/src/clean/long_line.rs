@@ -1,35 +1,35 @@
-//! A line too long to be held: minified code, a document in one line, the dots of a test run.
+//! A line too long to be held in memory: minified code, a document on one line, the dots of a test run.
 //!
-//! Of such a line the head is kept and what stands around each telling word further in, up to a
-//! bound, with a mark for what lies between. The whole of it is read, once.
+//! The beginning of such a line is kept, and the surroundings of each salient word further in, up to a limit,
+//! with a mark for the omitted parts. The whole line is read once.
 
 use crate::line::LineSignals;
 use crate::scan::words;
 
-/// How much of the beginning is kept.
+/// How much of the beginning is kept, in bytes.
 const HEAD_BYTES: usize = 8 << 10;
-/// How much is kept in all.
+/// How much is kept in total, in bytes.
 const KEPT_BYTES: usize = 16 << 10;
-/// How much is kept before a telling word, and from its beginning on. No word is longer.
+/// How much is kept before a salient word, and from its beginning on, in bytes. No word is longer.
 const BEFORE: usize = 160;
 const AFTER: usize = 320;
-/// What stands for the bytes that were left out.
+/// Replaces omitted bytes.
 const MARK: &[u8] = " … ".as_bytes();
 
-/// What is kept of a long line.
+/// The kept parts of a long line.
 #[derive(Debug, Default)]
 pub(super) struct LongLine {
     kept: Vec<u8>,
-    /// What came last, for a telling word may stand across the pieces.
+    /// The last bytes, because a salient word may span pieces.
     piece: Vec<u8>,
-    /// Up to where in `piece` nothing needs to be looked at again.
+    /// End of the part of `piece` that was scanned.
     scanned: usize,
-    /// Up to where in `piece` bytes are kept.
+    /// End of the part of `piece` that was kept.
     kept_up_to: usize,
 }
 
 impl LongLine {
-    /// Takes the next part of the line.
+    /// Adds the next part of the line.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if self.kept.is_empty() {
             self.kept_up_to = boundary(bytes, HEAD_BYTES.min(bytes.len()));
@@ -43,13 +43,13 @@ impl LongLine {
         self.kept_up_to = self.kept_up_to.saturating_sub(done);
     }
 
-    /// What is kept of the whole line.
+    /// Returns the kept parts of the line.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.keep_salient_words(self.piece.len());
         self.kept
     }
 
-    /// Keeps what stands around the telling words that begin before `until`.
+    /// Keeps the surroundings of the salient words that begin before `until`.
     fn keep_salient_words(&mut self, until: usize) {
         let from = self.scanned;
         self.scanned = until.max(from);
@@ -74,7 +74,7 @@ impl LongLine {
     }
 }
 
-/// The next beginning of a character, in UTF-8.
+/// The next character boundary, in UTF-8.
 fn boundary(bytes: &[u8], from: usize) -> usize {
     let inside = bytes[from..].iter().take(3);
     from + inside.take_while(|&&byte| byte & 0xc0 == 0x80).count()

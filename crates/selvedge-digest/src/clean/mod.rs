@@ -1,10 +1,9 @@
-//! From raw bytes to lines that a person would see on a screen.
+//! Turns raw bytes into lines as a person would see them on a screen.
 //!
-//! [`BlockSplitter`] cuts the stream into blocks of whole lines, [`LogCleaner`] makes text of each block: no
-//! escape sequences, no control characters, no frames that were overwritten. Most blocks are plain
-//! text already, which two scans of the whole block tell; their lines are never copied.
-//! [`LinePrefixes`] takes away what a wrapper put before every line. All of it holds a bounded part of
-//! the log. Nothing here knows of any tool.
+//! [`BlockSplitter`] splits the stream into blocks of whole lines. [`LogCleaner`] turns each block into text
+//! without escape sequences, control characters, and overwritten frames. Most blocks are plain text already,
+//! which two scans of the block detect; their lines are never copied. [`LinePrefixes`] removes what a wrapper
+//! put before every line. All of them use bounded memory, and none depends on a tool.
 
 mod blocks;
 mod carriage_returns;
@@ -21,17 +20,17 @@ use memchr::memchr_iter;
 
 use blocks::{BlockSplitter, StreamBlock};
 
-/// What a stream of bytes is made into.
+/// A piece of the cleaned stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CleanPiece<'a> {
-    /// Clean text: whole lines, each ended by a newline but perhaps the last.
+    /// Clean text: whole lines, each ended by a newline except perhaps the last.
     Text(&'a str),
-    /// A part of a line that is too long to be held, as it is. What is kept of the line is the
-    /// first of the text that comes after its parts.
+    /// A raw part of a line that is too long to be held. The kept part of the line is the first text after
+    /// its parts.
     LongLinePart(&'a [u8]),
 }
 
-/// Makes clean text of a stream of bytes.
+/// Turns a stream of bytes into clean text.
 #[derive(Debug, Default)]
 pub(crate) struct LogCleaner {
     blocks: BlockSplitter,
@@ -39,14 +38,14 @@ pub(crate) struct LogCleaner {
 }
 
 impl LogCleaner {
-    /// Passes on the text of each block that ends within `bytes`.
+    /// Emits the text of each block that ends within `bytes`.
     pub(crate) fn feed(&mut self, bytes: &[u8], emit: &mut impl FnMut(CleanPiece<'_>)) {
         let text = &mut self.text;
         self.blocks
             .feed(bytes, &mut |block| clean(block, text, emit));
     }
 
-    /// Passes on what the end of the stream leaves.
+    /// Emits the rest at the end of the stream.
     pub(crate) fn finish(mut self, emit: &mut impl FnMut(CleanPiece<'_>)) {
         let text = &mut self.text;
         self.blocks.finish(&mut |block| clean(block, text, emit));
@@ -58,7 +57,7 @@ pub(crate) fn lines(block: &str) -> impl Iterator<Item = &str> {
     split(block.as_bytes(), b'\n').map(|range| &block[range])
 }
 
-/// Where the stretches of a block stand that `mark` ends.
+/// Ranges of the parts of a block that end with `mark`.
 fn split(block: &[u8], mark: u8) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     memchr_iter(mark, block)
@@ -90,9 +89,9 @@ fn clean(block: StreamBlock<'_>, buffer: &mut String, emit: &mut impl FnMut(Clea
     emit(CleanPiece::Text(buffer));
 }
 
-/// The bytes as they are, if they are text without control characters.
+/// Returns the bytes unchanged if they are text without control characters.
 fn as_plain_text(bytes: &[u8]) -> Option<&str> {
-    /// How much is looked at before a control character ends the search.
+    /// Number of bytes that are scanned before a control character ends the search.
     const STRIDE: usize = 4 << 10;
     let is_control = |&b: &u8| b < 0x20 && b != b'\t' && b != b'\n';
     // Folding instead of stopping at the first hit lets the compiler vectorise the scan.

@@ -1,13 +1,13 @@
-//! Removes what a wrapper puts before every line: the time, or the name of the task that speaks.
+//! Removes prefixes that a wrapper puts before every line: a time, or the name of a task.
 //!
-//! A prefix is only taken away once it has proved itself by repetition, so that a message that
-//! happens to begin with a time keeps it. The table of candidates is bounded.
+//! A prefix is removed only after it has repeated, so that a message that happens to begin with a time keeps
+//! it. The table of candidates is bounded.
 
-/// How many lines in a row begin with a time before it counts as a prefix.
+/// Number of consecutive lines that must begin with a time before it counts as a prefix.
 const PROVEN_STREAK: u32 = 4;
-/// How often a task's name must have been seen.
+/// Number of occurrences before a task's name counts as a prefix.
 const PROVEN_NAME: u32 = 3;
-/// How many task names are remembered.
+/// Maximum number of remembered task names.
 const NAMES: usize = 16;
 /// The longest name of a task, in bytes.
 const NAME_BYTES: usize = 60;
@@ -17,12 +17,12 @@ const NAME_BYTES: usize = 60;
 pub(crate) struct LinePrefixes {
     time_streaks: [u32; 2],
     names: Vec<(String, u32)>,
-    /// Whether the lines that come next have any tabs.
+    /// Whether the next lines contain any tabs.
     tabs: bool,
 }
 
 impl LinePrefixes {
-    /// Looks at the block whose lines come next.
+    /// Inspects the block that contains the next lines.
     pub(crate) fn begin_block(&mut self, block: &str) {
         self.tabs = memchr::memchr(b'\t', block.as_bytes()).is_some();
     }
@@ -33,7 +33,7 @@ impl LinePrefixes {
         let line = self.strip_name(line);
         let line = if self.tabs { strip_job(line) } else { line };
         if !matches!(line.as_bytes(), [b'0'..=b'9' | b'[', ..]) {
-            // A blank line says nothing about whether lines bear a time.
+            // A blank line does not show whether lines have a time.
             if !line.is_empty() {
                 self.time_streaks = [0; 2];
             }
@@ -52,7 +52,7 @@ impl LinePrefixes {
         }
     }
 
-    /// Whether the name of a task was seen often enough, this time included.
+    /// Whether the task's name has occurred often enough, including now.
     fn is_proven(&mut self, name: &str) -> bool {
         if let Some((_, seen)) = self.names.iter_mut().find(|(known, _)| known == name) {
             *seen = seen.saturating_add(1);
@@ -79,7 +79,7 @@ fn strip_time<'a>(streak: &mut u32, line: &'a str) -> &'a str {
         .first()
         .is_some_and(|b| b.is_ascii_digit() || *b == b'[');
     let Some((time, rest)) = starts.then(|| split_time(line)).flatten() else {
-        // A blank line says nothing about whether lines bear a time.
+        // A blank line does not show whether lines have a time.
         if !line.is_empty() {
             *streak = 0;
         }
@@ -93,7 +93,7 @@ fn strip_time<'a>(streak: &mut u32, line: &'a str) -> &'a str {
     }
 }
 
-/// `JOB<tab>STEP<tab>TIME text`, as saved logs of GitHub's runners have it.
+/// `JOB<tab>STEP<tab>TIME text`, the format of saved GitHub runner logs.
 fn strip_job(line: &str) -> &str {
     let mut fields = line.splitn(3, '\t');
     match (fields.next(), fields.next(), fields.next()) {
@@ -106,7 +106,7 @@ fn strip_job(line: &str) -> &str {
     }
 }
 
-/// `2024-05-06T07:08:09.0123456Z`: seven digits of a second are the mark of a CI runner.
+/// `2024-05-06T07:08:09.0123456Z`: seven fractional digits identify a CI runner.
 fn is_runner_time(time: &str) -> bool {
     time.len() == 28 && time.ends_with('Z')
 }
@@ -155,7 +155,7 @@ fn split_time(line: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// The length of `shape` if `text` begins with it; `d` stands for a digit, `+` for a sign.
+/// The length of `shape` if `text` begins with it; `d` matches a digit, `+` a sign.
 fn match_shape(text: &str, shape: &str) -> Option<usize> {
     let head = text.as_bytes().get(..shape.len())?;
     let fits = head
@@ -182,7 +182,7 @@ fn split_name(line: &str) -> Option<(&str, &str)> {
     let head = &bytes[..bytes.len().min(NAME_BYTES + 1)];
     let end = head.iter().position(|&byte| !is_name(byte))?;
     match bytes[end..] {
-        // Nearly every line goes on with its second word.
+        // In most lines a second word follows.
         [b' ', b' ' | b'|', ..] => split_column_prefix(&line[..end], &line[end..]),
         [b':' | b'#', ..] => split_task_prefix(line, end),
         _ => None,
@@ -227,7 +227,7 @@ fn is_name(byte: u8) -> bool {
     NAME[usize::from(byte)]
 }
 
-/// The first word of every line is looked at, byte by byte.
+/// A table, because the first word of every line is checked byte by byte.
 static NAME: [bool; 256] = {
     let mut name = [false; 256];
     let mut byte = 0_u8;

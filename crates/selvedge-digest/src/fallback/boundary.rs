@@ -1,6 +1,6 @@
-//! Lines that a shell, a build tool or a CI runner writes between commands: where a command
-//! begins, and where one ended badly. The output of the command before the first bad end is the
-//! strongest prior there is for where the failure stands.
+//! Lines that a shell, a build tool or a CI runner writes between commands: the beginning of a command, and
+//! its end with a failure. The failure most likely is in the output of the command before the first failed
+//! end.
 
 use std::sync::LazyLock;
 
@@ -9,21 +9,21 @@ use regex::Regex;
 use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 
-/// What a line says of the commands around it.
+/// The meaning of a line for the commands around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommandBoundary {
-    /// A command begins here.
+    /// A command begins.
     Begin,
-    /// The command before this line ended with a failure.
+    /// The command before this line failed.
     Failed,
-    /// The command before this line says that all went well: what it printed is not to blame.
+    /// The command before this line reports success, so its output did not cause the failure.
     Passed,
 }
 
-/// What `line` says of the commands around it.
+/// The command boundary that `line` marks, if any.
 #[inline]
 pub(crate) fn command_boundary(line: &CleanLine<'_>) -> Option<CommandBoundary> {
-    // Every line is asked, and few begin so.
+    // A fast check: this runs for every line, and few match.
     let known = match line.text.as_bytes() {
         [b'$' | b'+', b' ', ..] => Some(CommandBoundary::Begin),
         [b'=', b'=', ..]
@@ -43,7 +43,7 @@ pub(crate) fn command_boundary(line: &CleanLine<'_>) -> Option<CommandBoundary> 
     known.or_else(|| (candidate && reports_failure(line.text)).then_some(CommandBoundary::Failed))
 }
 
-/// Whether a command begins, or closes with success.
+/// Whether a command begins, or ends with success.
 fn begin_or_success(text: &str) -> Option<CommandBoundary> {
     let begins = text.starts_with("##[group]Run")
         || text.starts_with("[command]")
@@ -54,7 +54,7 @@ fn begin_or_success(text: &str) -> Option<CommandBoundary> {
     reports_success(text).then_some(CommandBoundary::Passed)
 }
 
-/// Whether a test runner or a build tool closes with success.
+/// Whether a test runner or a build tool reports success.
 fn reports_success(text: &str) -> bool {
     let all_passed = || {
         text.contains(" passed") && ![" failed", " error"].iter().any(|word| text.contains(word))
@@ -74,9 +74,9 @@ fn reports_success(text: &str) -> bool {
     }
 }
 
-/// Whether the command before this line has ended with a failure, by what the line says.
+/// Whether the line reports that the command before it failed.
 fn reports_failure(text: &str) -> bool {
-    // Nearly every line that speaks of an error begins in another way, and names no code.
+    // Most lines that mention an error begin differently, and have no exit code.
     let may = matches!(
         text.as_bytes(),
         [
@@ -91,7 +91,7 @@ fn reports_failure(text: &str) -> bool {
     may && text.len() < 400 && FAILED.is_match(text)
 }
 
-/// Whether a CI service wrote the line for itself: folds, groups and clocks that nobody reads.
+/// Whether the line is a marker of a CI service: fold, group or timestamp.
 pub(super) fn is_marker(text: &str) -> bool {
     const STARTS: [&str; 6] = [
         "travis_fold:",

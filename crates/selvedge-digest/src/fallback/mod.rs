@@ -1,8 +1,8 @@
-//! The part of a log that explains a failure, found without knowing the tool that wrote it.
+//! Finds the part of a log that explains a failure, without knowing the tool that wrote it.
 //!
-//! [`weight`] says how much a line by itself speaks of a failure; [`SalientLines`] keeps the lines that
-//! do, with those around them, in bounded memory; [`select`] weighs them against each other once
-//! the whole log is known. Unknown tools are most of the world, so this must be good on its own.
+//! [`weight`] estimates how much a single line indicates a failure; [`SalientLines`] keeps those lines and
+//! the lines around them, in bounded memory; [`select`] ranks them once the whole log is known. Most tools
+//! are unknown, so this must give good results on its own.
 
 mod boundary;
 mod salient_lines;

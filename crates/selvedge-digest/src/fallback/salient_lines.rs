@@ -1,6 +1,6 @@
-//! Keeps the lines that speak of a failure, those around them, and the last ones; forgets the rest.
+//! Keeps the lines that indicate a failure, the lines around them, and the last lines.
 //!
-//! Invariant: what is kept never exceeds [`KEPT_BYTES`] by more than one line, however long the log.
+//! Invariant: the kept text never exceeds [`KEPT_BYTES`] by more than one line, however long the log is.
 
 use std::sync::Arc;
 
@@ -11,27 +11,27 @@ use crate::line::{CleanLine, LineSignals};
 use crate::passing_output::PassingTemplates;
 use crate::scan::words;
 
-/// The most bytes of text that are kept.
+/// Maximum size of the kept text, in bytes.
 const KEPT_BYTES: usize = 3 << 20;
-/// The longest line, in bytes; the rest of it is cut.
+/// Maximum length of a kept line, in bytes; the rest is cut.
 const LINE_BYTES: usize = 1000;
-/// How much of a long line is shown before its first telling word, in bytes.
+/// How much of a long line is shown before its first salient word, in bytes.
 const LEAD_IN_BYTES: usize = 80;
-/// How many lines before the current one are remembered.
+/// Number of lines before the current one that are remembered.
 const BEFORE: usize = 80;
-/// How many lines before a telling one are kept with it.
+/// Number of lines that are kept before a salient one.
 const LEAD: usize = 6;
-/// How many lines after a telling one are kept with it.
+/// Number of lines that are kept after a salient one.
 const TRAIL: u32 = 24;
-/// How often lines alike are kept; after that they are only counted.
+/// Number of similar lines that are kept; further ones are only counted.
 const REPEATS: u32 = 40;
-/// How many templates are counted.
+/// Maximum number of counted templates.
 const TEMPLATES: usize = 50_000;
-/// A command so short that it might end any line is not looked for.
+/// Minimum length of a command that is searched for; a shorter one could end any line.
 const COMMAND_BYTES: usize = 4;
-/// From this weight on a line is counted as one that tells of trouble.
+/// Minimum weight of a line that is counted as salient.
 const SALIENT_WEIGHT: u32 = 3;
-/// Without any of these a line has no weight, and needs no close look.
+/// A line without any of these signals has no weight.
 const SIGNALS: LineSignals = LineSignals::ANY_FAILURE
     .with(LineSignals::LOCATION)
     .with(LineSignals::EXIT);
@@ -43,13 +43,13 @@ pub(crate) struct KeptLine {
     pub(crate) text: String,
     /// See [`weight`].
     pub(crate) weight: u32,
-    /// How many lines of its template came before it.
+    /// Number of earlier lines with the same template.
     pub(crate) repeat: u32,
     pub(crate) boundary: Option<CommandBoundary>,
 }
 
-/// A line that may yet be kept, in the block it stands in. There is one for each line of a log, so
-/// it owns nothing.
+/// A line of the current block that may still be kept. There is one for each line of the log, so it owns
+/// nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecentLine<'a> {
     number: u64,
@@ -57,11 +57,11 @@ pub(crate) struct RecentLine<'a> {
     weight: u32,
     repeat: u32,
     boundary: Option<CommandBoundary>,
-    /// Too long to be kept whole.
+    /// Whether it is too long to be kept whole.
     long: bool,
 }
 
-/// What is known of lines that are alike, so that only the first is looked at closely.
+/// Statistics of similar lines, so that only the first is examined closely.
 #[derive(Debug, Clone, Copy)]
 struct TemplateStats {
     weight: u32,
@@ -74,7 +74,7 @@ struct TemplateStats {
 pub(crate) struct SalientLines {
     kept: Vec<KeptLine>,
     bytes: usize,
-    /// The last lines of the blocks before.
+    /// The last lines of the previous blocks.
     last: Vec<KeptLine>,
     trail: u32,
     seen: QuickMap<u64, TemplateStats>,
@@ -85,34 +85,33 @@ pub(crate) struct SalientLines {
     salient_count: u64,
     is_xml: bool,
     passing_output: Arc<PassingTemplates>,
-    /// The command whose output this is, if it is known.
+    /// The command that wrote the log, if it is known.
     command: Option<String>,
 }
 
 impl SalientLines {
-    /// Where a line ends in this command, the command's output begins.
+    /// Sets the command: a line that ends with it marks the beginning of the command's output.
     pub(crate) fn set_command(&mut self, command: Option<String>) {
         self.command = command.filter(|command| command.len() >= COMMAND_BYTES);
     }
 
-    /// Lines that stood in the last output that passed speak of no failure.
+    /// Sets the last output that passed: its lines do not indicate a failure.
     pub(crate) fn set_passing_output(&mut self, green: Arc<PassingTemplates>) {
         self.passing_output = green;
     }
 
-    /// A block begins: the lines before it that may yet be kept.
+    /// Starts a block. Returns the lines before it that may still be kept.
     pub(crate) fn begin_block(&mut self) -> Vec<KeptLine> {
         std::mem::take(&mut self.last)
     }
 
-    /// The block has ended.
+    /// Ends the block.
     pub(crate) fn end_block(&mut self, recent: &[RecentLine<'_>]) {
         let last = recent.len().saturating_sub(BEFORE);
         self.last = recent[last..].iter().map(RecentLine::kept_line).collect();
     }
 
-    /// Looks at a line, and what the formats said of it; `recent` are those before it, and takes it
-    /// in.
+    /// Adds a line with the formats' claim on it; `recent` are the lines before it.
     #[inline]
     pub(crate) fn push_line<'a>(
         &mut self,
@@ -166,7 +165,7 @@ impl SalientLines {
         }
     }
 
-    /// The kept lines in order, the last lines of the log among them.
+    /// Returns the kept lines in order, including the last lines of the log.
     pub(crate) fn finish(mut self) -> KeptLines {
         let last = self.begin_block();
         self.keep(&RecentLine::from_kept(&last), BEFORE);
@@ -181,10 +180,10 @@ impl SalientLines {
         }
     }
 
-    /// What a line says, and how often lines like it came before.
+    /// The weight of a line, and the number of similar lines before it.
     #[inline]
     fn assess_line(&mut self, line: &CleanLine<'_>, claim: LineClaim) -> TemplateStats {
-        // Where no more failures are kept, what a format reads of one more is not weighed either.
+        // Once no more failures are kept, lines that formats claim are not weighed either.
         let read =
             claim == LineClaim::Ignore || claim == LineClaim::Evidence && !line.capture.texts;
         if read || !line.signals.intersects(SIGNALS) {
@@ -197,7 +196,7 @@ impl SalientLines {
         self.assess_signals(line)
     }
 
-    /// What a line says that bears any signal.
+    /// The weight of a line with at least one signal.
     fn assess_signals(&mut self, line: &CleanLine<'_>) -> TemplateStats {
         let key = template(line.text);
         if let Some(seen) = self.seen.get_mut(&key) {
@@ -228,7 +227,7 @@ impl SalientLines {
         command_boundary(line).or(begins.then_some(CommandBoundary::Begin))
     }
 
-    /// Keeps the last `count` of the recent lines, unless they are kept already.
+    /// Keeps the last `count` recent lines that are not kept already.
     fn keep(&mut self, recent: &[RecentLine<'_>], count: usize) {
         let last = self.kept.last().map_or(0, |kept| kept.number);
         let start = recent.len().saturating_sub(count);
@@ -242,7 +241,7 @@ impl SalientLines {
         }
     }
 
-    /// Drops the less telling half of the middle; the first and the last quarter stay.
+    /// Drops the less salient half of the middle; the first and the last quarter stay.
     fn drop_less_salient(&mut self) {
         let total = self.kept.len();
         let middle = total / 4..total - total / 4;
@@ -266,26 +265,26 @@ impl SalientLines {
     }
 }
 
-/// The lines that were kept, and what is known of the log as a whole.
+/// The kept lines, and facts about the whole log.
 #[derive(Debug, Default)]
 pub(crate) struct KeptLines {
     pub(crate) kept: Vec<KeptLine>,
-    /// Where the first command that failed was said to have failed.
+    /// Line at which the first failed command was reported.
     pub(crate) first_failed: Option<u64>,
-    /// Where that command began; 0 when unknown.
+    /// Line at which that command began; 0 if unknown.
     pub(crate) failed_command: u64,
-    /// How many lines the cleaned log has.
+    /// Number of lines of the cleaned log.
     pub(crate) total: u64,
-    /// How many of them have a weight, those that are not kept included.
+    /// Number of lines with a weight, including those that were not kept.
     pub(crate) salient_count: u64,
-    /// The log begins as an XML document does.
+    /// Whether the log begins like an XML document.
     pub(crate) is_xml: bool,
     /// The last output that passed.
     pub(crate) passing_output: Arc<PassingTemplates>,
 }
 
 impl<'a> RecentLine<'a> {
-    /// Lines of the blocks before, once more.
+    /// Copies of lines of earlier blocks.
     pub(crate) fn from_kept(kept: &'a [KeptLine]) -> Vec<Self> {
         let again = |kept: &'a KeptLine| Self {
             number: kept.number,
@@ -293,7 +292,7 @@ impl<'a> RecentLine<'a> {
             weight: kept.weight,
             repeat: kept.repeat,
             boundary: kept.boundary,
-            // It was cut when it was taken over.
+            // It was already cut when it was kept.
             long: false,
         };
         kept.iter().map(again).collect()
@@ -318,7 +317,7 @@ impl<'a> RecentLine<'a> {
     }
 }
 
-/// The beginning of a long line, or the part that tells.
+/// The beginning of a long line, or the part with the first salient word.
 fn truncate_line(text: &str, telling: bool) -> String {
     let at = if telling { first_salient_word(text) } else { 0 };
     let start = text.floor_char_boundary(at.saturating_sub(LEAD_IN_BYTES));
@@ -329,7 +328,7 @@ fn truncate_line(text: &str, telling: bool) -> String {
     }
 }
 
-/// Where the first word stands that speaks of a failure.
+/// Position of the first word that indicates a failure.
 fn first_salient_word(text: &str) -> usize {
     words(text.as_bytes())
         .find(|(_, signals)| signals.intersects(LineSignals::ANY_FAILURE))

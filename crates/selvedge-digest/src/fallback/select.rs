@@ -1,4 +1,4 @@
-//! Weighs the kept lines against each other, now that the whole log is known.
+//! Ranks the kept lines, now that the whole log is known.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use super::salient_lines::{KeptLine, KeptLines};
 use super::{CommandBoundary, is_chatter, is_marker, message, template};
 use crate::hash::QuickMap;
 
-/// A line of the log and how much it explains the failure.
+/// A line of the log, and how much it explains the failure.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RankedLine {
     /// Its number in the cleaned log.
@@ -16,17 +16,17 @@ pub(crate) struct RankedLine {
     pub(crate) value: f32,
 }
 
-/// How many lines are passed on to be rendered.
+/// Maximum number of lines that are rendered.
 const MAX_LINES: usize = 800;
-/// How far the light of a telling line falls on those after it, and before it.
+/// Number of lines after and before a salient line that gain value from it.
 const AFTER: usize = 12;
 const BEFORE: usize = 4;
 
-/// How near to a new line those are worth telling that stood in the last output that passed.
+/// Maximum distance to a new line at which lines of the last passing output are still shown.
 const NEW_LINE_DISTANCE: usize = 2;
 
-/// The most telling lines, in the order of the log, and how many lines say something of a place in
-/// a file. `claimed` are the lines that belong to failures which are recorded already, in order.
+/// Returns the most salient lines in the order of the log, and the number of lines with a message about a
+/// place in a file. `claimed` are the lines of recorded failures, in order.
 pub(crate) fn rank(lines: KeptLines, claimed: &[RangeInclusive<u64>]) -> (Vec<RankedLine>, u64) {
     let mut own: Vec<f32> = lines
         .kept
@@ -62,7 +62,7 @@ pub(crate) fn rank(lines: KeptLines, claimed: &[RangeInclusive<u64>]) -> (Vec<Ra
     (passages, placed)
 }
 
-/// A line's own weight, as its place in the log makes it more or less likely to matter.
+/// The value of a line: its weight, adjusted by its position in the log.
 fn own_value(kept: &KeptLine, lines: &KeptLines) -> f32 {
     let weight = f32::from(u16::try_from(kept.weight).unwrap_or(u16::MAX));
     let place = match lines.first_failed {
@@ -80,7 +80,7 @@ fn own_value(kept: &KeptLine, lines: &KeptLines) -> f32 {
     weight * place * repeat
 }
 
-/// What was printed by a command that closed with success explains little.
+/// Lowers the value of output of commands that reported success.
 fn discount_passed_commands(kept: &[KeptLine], values: &mut [f32]) {
     let mut passed = false;
     for (line, value) in kept.iter().zip(values).rev() {
@@ -95,8 +95,8 @@ fn discount_passed_commands(kept: &[KeptLine], values: &mut [f32]) {
     }
 }
 
-/// Lets the value of a line fall on its neighbours: more on those after it, and further where they
-/// are indented below it, as stack frames and source excerpts are.
+/// Adds a part of a line's value to its neighbours: more to the lines after it, and further if they are
+/// indented below it, as stack frames and source excerpts are.
 fn spread_value(kept: &[KeptLine], values: &mut [f32], index: usize, value: f32) {
     let mut light = value * 0.75;
     let indent = indent_of(&kept[index].text);
@@ -128,7 +128,7 @@ fn spread_value(kept: &[KeptLine], values: &mut [f32], index: usize, value: f32)
     }
 }
 
-/// The output just before a command failed explains the failure even without a telling word.
+/// Raises the output just before a command failed, which explains the failure even without a salient word.
 fn raise_final_output(lines: &KeptLines, values: &mut [f32]) {
     let end = lines.first_failed.unwrap_or(lines.total);
     let mut light = if lines.first_failed.is_some() {
@@ -148,7 +148,7 @@ fn raise_final_output(lines: &KeptLines, values: &mut [f32]) {
     }
 }
 
-/// A line like one before it says little that is new.
+/// Lowers the value of lines that resemble an earlier one.
 fn fold_repeats(kept: &[KeptLine], values: &mut [f32]) {
     let mut seen: QuickMap<u64, u16> = QuickMap::default();
     for (line, value) in kept.iter().zip(values) {
@@ -158,7 +158,7 @@ fn fold_repeats(kept: &[KeptLine], values: &mut [f32]) {
     }
 }
 
-/// Rules and frames that tools draw, and marks of CI services, explain nothing.
+/// Whether a line has content: rulers and frames of tools and markers of CI services do not.
 fn has_content(text: &str) -> bool {
     let drawn = |c: char| !c.is_alphanumeric() && c != '^';
     let said = ["[ERROR]", "[INFO]", "[WARNING]"]
@@ -167,8 +167,8 @@ fn has_content(text: &str) -> bool {
     !said.unwrap_or(text).chars().all(drawn) && !is_marker(text)
 }
 
-/// For each line whether it is new since the last output that passed, or near one that is. Where
-/// nothing is new, all of it counts.
+/// For each line, whether it is new since the last passing output, or near a new one. If nothing is new, all
+/// lines count.
 fn is_near_new_line(lines: &KeptLines) -> Vec<bool> {
     let new =
         |kept: &KeptLine| !kept.text.is_empty() && !lines.passing_output.contains_line(&kept.text);
@@ -184,8 +184,8 @@ fn is_near_new_line(lines: &KeptLines) -> Vec<bool> {
         .collect()
 }
 
-/// What a linter says of one place, and then of others, is new once. Returns how many such lines
-/// there are, without stack frames.
+/// Lowers the value of messages that repeat for further places. Returns the number of lines with a message
+/// about a place, without stack frames.
 fn fold_messages(kept: &[KeptLine], values: &mut [f32]) -> u64 {
     let mut placed = 0;
     let mut seen: QuickMap<u64, u16> = QuickMap::default();
@@ -202,7 +202,7 @@ fn fold_messages(kept: &[KeptLine], values: &mut [f32]) -> u64 {
 
 fn is_claimed(number: u64, claimed: &[RangeInclusive<u64>]) -> bool {
     let next = claimed.partition_point(|lines| *lines.start() <= number);
-    // Ranges may overlap, so the one that begins last is not always the one that holds the line.
+    // Ranges may overlap, so the one that begins last does not always contain the line.
     claimed[..next]
         .iter()
         .rev()

@@ -1,17 +1,17 @@
-//! What stays of a line when its particulars are taken away, so that repeats can be recognised.
+//! The template of a line: the line without its variable parts, so that repetitions are recognised.
 
 use std::hash::Hasher;
 
 use crate::hash::QuickHasher;
 
-/// A word of so many hexadecimal digits is an id or an address.
+/// Minimum length of a hexadecimal word that counts as an id or an address.
 const HEXADECIMAL: usize = 7;
 
-/// A hash of the line's letters and marks. Numbers, white space and long hexadecimal words differ
-/// from repeat to repeat and are left out; a nought stays, for `0 failed` is not `3 failed`.
+/// A hash of the line's letters and marks. Numbers, white space and long hexadecimal words differ between
+/// repetitions and are left out, except zero, because `0 failed` differs from `3 failed`.
 ///
-/// The line falls into runs of letters and marks, between numbers and white space; each run is
-/// hashed eight bytes at a time.
+/// The line is split into runs of letters and marks between numbers and white space; each run is hashed eight
+/// bytes at a time.
 pub(crate) fn template(text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut hash = QuickHasher::default();
@@ -37,10 +37,10 @@ pub(crate) fn template(text: &str) -> u64 {
     hash.finish()
 }
 
-/// So many bytes are looked at together.
+/// Number of bytes that are processed together.
 const EIGHT: usize = 8;
 
-/// The bytes from `at` on, the first one lowest; noughts follow the end of the line.
+/// The bytes from `at` on, the first one lowest; zero bytes follow the end of the line.
 fn load_eight_bytes(bytes: &[u8], at: usize) -> u64 {
     let rest = &bytes[at..];
     match (rest.first_chunk(), bytes.last_chunk()) {
@@ -53,21 +53,20 @@ fn load_eight_bytes(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// How many of eight bytes come before the first that is a digit or white space; the first is
-/// neither.
+/// Number of leading bytes, of eight, before the first digit or white space; the first byte is neither.
 fn leading_other_bytes(eight: u64) -> u32 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * EACH;
-    // The high bit of each byte tells whether the byte is at least so much; those above ASCII have
-    // it anyway. With it set, nothing is borrowed from the next byte.
+    // The high bit of each byte shows whether the byte is at least the limit; bytes above ASCII have it
+    // anyway. With it set, nothing is borrowed from the next byte.
     let least = |byte: u8| ((eight | HIGH) - u64::from(byte) * EACH) | eight;
     let digit = least(b'0') & !least(b'9' + 1);
     let white = !least(b' ' + 1);
     (((digit | white) & HIGH).trailing_zeros() / u8::BITS).max(1)
 }
 
-/// Where the next word begins, from white space or the beginning of the line on; words that are
-/// hexadecimal and long are passed over.
+/// Position of the next word, from white space or the beginning of the line on; long hexadecimal words are
+/// skipped.
 #[inline]
 fn next_word(bytes: &[u8], from: usize) -> usize {
     let white = |&byte: &u8| byte <= b' ';
@@ -78,10 +77,10 @@ fn next_word(bytes: &[u8], from: usize) -> usize {
     start
 }
 
-/// Where the word ends that begins here, if it is hexadecimal and long.
+/// End of the word that begins here, if it is a long hexadecimal one.
 #[inline]
 fn hexadecimal_end(bytes: &[u8], start: usize) -> Option<usize> {
-    // Nearly every word is shorter, or has another letter there.
+    // Most words are shorter, or have another letter there.
     let last = bytes.get(start + HEXADECIMAL - 1)?;
     if !last.is_ascii_hexdigit() {
         return None;
@@ -91,7 +90,7 @@ fn hexadecimal_end(bytes: &[u8], start: usize) -> Option<usize> {
     (end - start >= HEXADECIMAL && whole).then_some(end)
 }
 
-/// Where the bytes end that are so, from this place on.
+/// Position after the bytes that satisfy `is`, starting at `from`.
 #[inline]
 fn skip_while(bytes: &[u8], from: usize, is: impl Fn(&u8) -> bool) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How much a line, by itself, speaks of a failure.
+//! How much a single line indicates a failure.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use regex::Regex;
 use crate::line::{CleanLine, LineSignals};
 use crate::pattern::pattern;
 
-/// The weight of a line that names an error for sure.
+/// The weight of a line that definitely reports an error.
 pub(crate) const CERTAIN_WEIGHT: u32 = 10;
 
-/// From 0, nothing, to a little above [`CERTAIN_WEIGHT`].
+/// The weight of a line: from 0 to slightly above [`CERTAIN_WEIGHT`].
 pub(crate) fn weight(line: &CleanLine<'_>) -> u32 {
     if is_chatter(line.text) {
         return 0;
@@ -21,7 +21,7 @@ pub(crate) fn weight(line: &CleanLine<'_>) -> u32 {
         .then(|| message(line.text))
         .flatten();
     match placed {
-        // The name of a file may hold any word; what is said of the place counts.
+        // A file name may contain any word; only the message about the place counts.
         Some(message) => {
             let said = weigh_words(message, LineSignals::scan(message));
             let error = said >= 6 && !is_warning(line.text);
@@ -35,10 +35,10 @@ pub(crate) fn weight(line: &CleanLine<'_>) -> u32 {
     }
 }
 
-/// A linter's line may bear no word of trouble at all, only a place and a message.
+/// Weight of a linter's line, which may have no salient word, only a place and a message.
 const LOCATED_MESSAGE_WEIGHT: u32 = 4;
 
-/// What the words of a text weigh.
+/// The weight of a text's words.
 fn weigh_words(text: &str, signals: LineSignals) -> u32 {
     if !signals.intersects(LineSignals::ANY_FAILURE) {
         return 0;
@@ -84,15 +84,15 @@ fn weigh_words(text: &str, signals: LineSignals) -> u32 {
     }
 }
 
-/// What a line says of a place in a file, if it begins with one.
+/// The message about a place in a file, if the line begins with a place.
 pub(super) fn message(text: &str) -> Option<&str> {
     let placed = (text.len() < 500).then(|| PLACED.find(text)).flatten()?;
     let rest = &text[placed.end()..];
-    // Where the place comes last, the message stands before it.
+    // If the place comes last, the message is before it.
     Some(if rest.is_empty() { text } else { rest })
 }
 
-/// Whether the line bears a mark of a warning before anything else.
+/// Whether the line begins with a warning label.
 fn is_warning(text: &str) -> bool {
     let body = text.trim_start().trim_start_matches('[');
     ["warn", "Warn", "WARN"]
@@ -100,7 +100,7 @@ fn is_warning(text: &str) -> bool {
         .any(|start| body.starts_with(start))
 }
 
-/// A program's source names errors without meaning one.
+/// Whether the line is source code, which mentions errors without reporting one.
 fn is_code(text: &str) -> bool {
     let end = text.trim_end();
     end.ends_with([';', '{', '}']) || text.trim_start().starts_with("* ")
@@ -164,12 +164,12 @@ static STRONG: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
-/// What a harness says of a failure in words made for machines.
+/// Failure lines of test harnesses in machine-readable form.
 static DEFINITE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"\bTEST-UNEXPECTED-|\bPROCESS-CRASH\b|UNEXPECTED-(?:FAIL|ERROR|TIMEOUT|CRASH)")
 });
 
-/// A logger's line at a level that means that all is well.
+/// A logger's line at a level below warning.
 static LOGGED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE|info|debug|trace)\b\s*(?:[-:|)\]]|\s\w)")
 });
@@ -193,7 +193,7 @@ static PASSED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"(?:\.\.\.|…) ?ok$|\bPASS(?:ED)?\b|^ok |\[ +OK \]|SUCCESS\b|^--- PASS")
 });
 
-/// The word only as a part of a path, an option, an identifier.
+/// The word occurs only as part of a path, an option or an identifier.
 static IN_NAME: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?i)^(?:[^\s]*\s)*?[^\s]*(?:[\w./-](?:error|fail|exception)|(?:error|fail(?:ure)?|exception)s?(?:[/_-]|\.\w|\(|::))",
@@ -203,7 +203,7 @@ static IN_NAME: LazyLock<Regex> = LazyLock::new(|| {
 static PLACED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(concat!(
         r#"^\s*(?:\[\w+\]\s+|File "?|at |--> |in )?"?(?:[A-Za-z]:)?[\w@~./\\+-]*\.?[A-Za-z]\w*"?(?::\d+(?::\d+)?:?\s|\(\d+(?:[,:]\d+)?\)\s?:|, line \d+)"#,
-        // The sort of the problem comes first, or the place is in brackets, or it comes last.
+        // The kind of problem comes first, or the place is in brackets, or it comes last.
         r#"|^[A-Z][^,:]{0,40}: [^,]{0,200}\.\w+"?, line \d+: "#,
         r"|^\s*\[[\w@~./\\+-]+\.\w+:\d+(?::\d+)?\]\s",
         r"|^[A-Z]+\d+: .*[\w/]\.\w+:\d+$",

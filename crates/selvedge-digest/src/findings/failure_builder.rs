@@ -11,11 +11,11 @@ use crate::record::{Failure, FailureKind, FailureSource, SUMMARY_CHARS};
 /// How many lines of an excerpt are kept from its beginning, and from its end.
 const HEAD_LINES: usize = 16;
 const TAIL_LINES: usize = 32;
-/// How many lines that are not blank a summary is made of, at most.
+/// Maximum number of non-blank lines in a summary.
 const SUMMARY_LINES: usize = 2;
-/// Room for an excerpt as most are.
+/// Initial capacity of an excerpt.
 const USUAL_BYTES: usize = 256;
-/// The longest line of an excerpt, and the longest message, in bytes.
+/// Maximum length of an excerpt line, and of the message, in bytes.
 const LINE_BYTES: usize = 400;
 const MESSAGE_BYTES: usize = 4000;
 
@@ -31,23 +31,23 @@ pub(crate) struct FailureBuilder {
     head_lines: usize,
     tail: VecDeque<String>,
     cut: bool,
-    /// There is no room for its texts: only what makes the summary is gathered.
+    /// No room for texts: only the parts of the summary are collected.
     terse: bool,
 }
 
 impl FailureBuilder {
-    /// A draft that begins with this line; the line itself is not part of the excerpt yet.
+    /// Starts a failure at this line; the line itself is not part of the excerpt yet.
     pub(crate) fn new(kind: FailureKind, tool: &'static str, line: &CleanLine<'_>) -> Self {
         let mut draft = Self::structured(kind, tool, line.number);
         draft.failure.source = FailureSource::Text;
         draft.terse = !line.capture.texts;
-        // A test that fails is told even where it failed before.
+        // A failed test is reported even if it also failed before.
         let compared = line.capture.heading && draft.failure.kind != FailureKind::Test;
         draft.heading = compared.then(|| TemplateKey::of(line.text));
         draft
     }
 
-    /// A draft of what a machine format tells in line `number`.
+    /// Starts a failure that a machine format reports in line `number`.
     pub(crate) fn structured(kind: FailureKind, tool: &str, number: u64) -> Self {
         let failure = Failure {
             kind,
@@ -70,13 +70,13 @@ impl FailureBuilder {
         }
     }
 
-    /// Takes a line into the excerpt.
+    /// Adds a line to the excerpt.
     pub(crate) fn push_excerpt(&mut self, line: &CleanLine<'_>) {
         self.last = line.number;
         self.push_excerpt_text(line.text);
     }
 
-    /// Takes text that is no line of the log into the excerpt.
+    /// Adds text to the excerpt that is not a line of the log.
     pub(crate) fn push_excerpt_text(&mut self, text: &str) {
         if self.terse && (self.failure.message.is_some() || self.head_lines == SUMMARY_LINES) {
             return;
@@ -101,12 +101,12 @@ impl FailureBuilder {
         self.tail.push_back(text.to_owned());
     }
 
-    /// The lines of the log that it was read from so far.
+    /// The lines of the log that the failure was read from so far.
     pub(crate) fn lines(&self) -> RangeInclusive<u64> {
         self.first..=self.last
     }
 
-    /// Takes a line as a part of the failure that nobody needs to read.
+    /// Marks a line as part of the failure without adding it to the excerpt.
     pub(crate) fn skip_line(&mut self, line: &CleanLine<'_>) {
         self.last = line.number;
     }
@@ -126,26 +126,26 @@ impl FailureBuilder {
         }
     }
 
-    /// What it comes to in one line, where the message does not begin with that.
+    /// Sets the summary, for messages that do not begin with it.
     pub(crate) fn set_summary(&mut self, text: &str) {
         self.failure.summary = summary(text);
     }
 
-    /// Where the failure is, unless that is known already.
+    /// Sets the location, unless it is known already.
     pub(crate) fn set_location(&mut self, file: &str, line: Option<u32>, column: Option<u32>) {
         if self.failure.file.is_none() {
             self.replace_location(file, line, column);
         }
     }
 
-    /// Where the failure is, better known now.
+    /// Replaces the location by a better one.
     pub(crate) fn replace_location(&mut self, file: &str, line: Option<u32>, column: Option<u32>) {
         self.failure.file = Some(file.to_owned());
         self.failure.line = line;
         self.failure.column = column;
     }
 
-    /// The finished record.
+    /// Returns the finished record.
     pub(crate) fn build(mut self) -> LocatedFailure {
         let mut excerpt = self.head;
         if self.cut {
@@ -169,7 +169,7 @@ impl FailureBuilder {
                 .unwrap_or_default();
             failure.summary = summary(text);
         }
-        // A message that the summary holds whole would only be said twice.
+        // The summary already contains the whole message.
         failure.message = message.filter(|message| *message != failure.summary);
         LocatedFailure {
             failure: self.failure,
@@ -180,7 +180,7 @@ impl FailureBuilder {
     }
 }
 
-/// Takes away blank lines before and after the others, whose indentation stays.
+/// Removes blank lines at the beginning and the end; the indentation of the others stays.
 fn strip_blank_lines(text: &mut String) {
     text.truncate(text.trim_end().len());
     let indented = text.len() - text.trim_start().len();
@@ -188,8 +188,7 @@ fn strip_blank_lines(text: &mut String) {
     text.drain(..start);
 }
 
-/// The first line that says something, with the next one where it only announces that; cut to
-/// [`SUMMARY_CHARS`].
+/// The first line with content, and the next one if the first only announces it; cut to [`SUMMARY_CHARS`].
 fn summary(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
@@ -204,13 +203,13 @@ fn summary(text: &str) -> String {
     }
 }
 
-/// Whether a line only says that something follows; the bare class of an exception says more.
+/// Whether a line only announces the next one, such as the bare class of an exception.
 fn announces_next_line(line: &str) -> bool {
     let bare = !line.contains([' ', '.']) && !line.eq_ignore_ascii_case("expected:");
     line.ends_with(':') && !bare
 }
 
-/// Whether one line tells what was expected, and the next what came instead.
+/// Whether the first line has the expected value, and the next one the actual value.
 fn is_expected_and_actual(first: &str, next: &str) -> bool {
     let begins = |line: &str, words: &[&str]| {
         words.iter().any(|word| {

@@ -1,4 +1,4 @@
-//! Where the formats put what they found: failures and test results, bounded and without repeats.
+//! Collects the findings of the formats: failures and test results, bounded and without duplicates.
 
 mod failure_builder;
 mod test_runs;
@@ -15,16 +15,16 @@ use crate::line::CaptureOptions;
 use crate::passing_output::{PassingTemplates, TemplateKey};
 use crate::record::{Failure, FailureKind};
 
-/// How many failures are kept; more are counted.
+/// Maximum number of kept failures; further ones are counted.
 const FAILURES: usize = 400;
-/// The most bytes of text in the kept failures; beyond that only their headings are kept.
+/// Maximum size of the texts of kept failures; beyond that only their headings are kept.
 const FAILURE_BYTES: usize = 1 << 20;
-/// How many distinct failures are told apart.
+/// Maximum number of failures that are distinguished.
 const DISTINCT: usize = 100_000;
-/// After so many reports, failures of one line each are no longer read.
+/// After this many reports, one-line failures are no longer read.
 const MAX_REPORTS: u64 = 20_000;
 
-/// How many notes are kept.
+/// Maximum number of notes.
 const NOTES: usize = 8;
 
 /// Whether a finding fails a build by itself.
@@ -35,46 +35,46 @@ pub(crate) enum FailureSeverity {
     Error,
 }
 
-/// A failure and the lines of the log that it was read from.
+/// A failure, and the lines of the log that it was read from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LocatedFailure {
     pub(crate) failure: Failure,
     pub(crate) severity: FailureSeverity,
     pub(crate) lines: RangeInclusive<u64>,
-    /// What the first of these lines shares with others, if it is a text for people.
+    /// Template of the first of these lines, if it is text for people.
     pub(crate) heading: Option<TemplateKey>,
 }
 
-/// What the formats found so far.
+/// The findings of the formats so far.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     passing_output: Arc<PassingTemplates>,
-    /// How many reports stood in the last output that passed.
+    /// Number of reports that are also in the last passing output.
     suppressed: u64,
     failures: Vec<LocatedFailure>,
-    /// Where the failure with this hash stands in `found`, if there was room for it.
+    /// Index in `found` of the failure with this hash, if there was room for it.
     index: QuickMap<u64, Option<usize>>,
     bytes: usize,
     errors: u64,
     warnings: u64,
-    /// How often anything was reported, repeats included.
+    /// Number of reports, including repetitions.
     reports: u64,
     tools: Vec<&'static str>,
     notes: Vec<String>,
-    /// Lines that are told by other words, or are made for machines.
+    /// Lines that are already reported in other words, or are machine-readable.
     reported_lines: Vec<RangeInclusive<u64>>,
     pub(crate) runs: TestRuns,
 }
 
 impl Findings {
-    /// Nobody needs to read these lines: what they say is recorded.
+    /// Marks lines as reported: their content is recorded, so they are not shown.
     pub(crate) fn mark_reported(&mut self, lines: RangeInclusive<u64>) {
         if self.reported_lines.len() < DISTINCT {
             self.reported_lines.push(lines);
         }
     }
 
-    /// Says something that does not add up, once.
+    /// Adds a note about an inconsistency, once.
     pub(crate) fn add_note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if self.notes.len() < NOTES && !self.notes.contains(&note) {
@@ -82,12 +82,12 @@ impl Findings {
         }
     }
 
-    /// Reports that stood in the last output that passed are no failures.
+    /// Sets the last passing output: reports that are also there do not count as failures.
     pub(crate) fn set_passing_output(&mut self, green: Arc<PassingTemplates>) {
         self.passing_output = green;
     }
 
-    /// What is asked of a failure that begins now.
+    /// The texts that must be captured of a failure that begins now.
     pub(crate) fn capture_options(&self) -> CaptureOptions {
         CaptureOptions {
             texts: self.failures.len() < FAILURES,
@@ -95,7 +95,7 @@ impl Findings {
         }
     }
 
-    /// Names a tool whose output was recognised.
+    /// Records a tool whose output was recognised.
     pub(crate) fn add_tool(&mut self, name: &'static str) {
         let is = |known: &&'static str| std::ptr::eq(*known, name) || *known == name;
         if !self.tools.iter().any(is) {
@@ -103,7 +103,7 @@ impl Findings {
         }
     }
 
-    /// What was found since this line was another tool's, as its closing line tells.
+    /// Renames the tool of findings since a line, when a closing line identifies another tool.
     pub(crate) fn rename_tool(&mut self, since: u64, from: &'static str, to: &'static str) {
         let is = |found: &&mut LocatedFailure| found.failure.tool.as_deref() == Some(from);
         let later = |found: &&mut LocatedFailure| *found.lines.start() >= since;
@@ -116,12 +116,12 @@ impl Findings {
         self.add_tool(to);
     }
 
-    /// So much was reported that one more failure would say nothing.
+    /// Whether so much was reported that further failures add no information.
     pub(crate) fn is_flooded(&self) -> bool {
         self.reports >= MAX_REPORTS
     }
 
-    /// Whether a failure was found in this line, of a file that may be written in another way.
+    /// Whether a failure was found at this line of a file, whose path may be written differently.
     pub(crate) fn has_failure_at(&self, file: &str, line: u32) -> bool {
         self.failures.iter().any(|found| {
             let known = found.failure.file.as_deref().unwrap_or_default();
@@ -130,7 +130,8 @@ impl Findings {
         })
     }
 
-    /// Whether the failure of a test was found, whatever group its id names before it.
+    /// Whether a failure of the test, or of a test within it, was found. The recorded id may begin with
+    /// further groups.
     pub(crate) fn has_test_failure(&self, id: &str) -> bool {
         self.failures.iter().any(|found| {
             let known = found.failure.id.as_deref();
@@ -148,7 +149,7 @@ impl Findings {
         self.tools.contains(&name)
     }
 
-    /// Records a failure; one that was reported before, word for word, is only counted.
+    /// Records a failure; an identical one is only counted.
     pub(crate) fn add(&mut self, mut found: LocatedFailure) {
         self.reports += 1;
         let is_test = found.failure.kind == FailureKind::Test;
@@ -185,28 +186,28 @@ impl Findings {
         }
     }
 
-    /// Records what was read so far, if anything was.
+    /// Records the failure that was read so far, if any.
     pub(crate) fn add_draft(&mut self, draft: &mut Option<FailureBuilder>) {
         if let Some(draft) = draft.take() {
             self.add(draft.build());
         }
     }
 
-    /// Records a test that failed, among the runner's results, too.
+    /// Records a failed test, also in the runner's results.
     pub(crate) fn add_test(&mut self, tool: &'static str, draft: FailureBuilder) {
         let id = draft.failure.id.as_deref();
         self.runs.record_test(tool, TestOutcome::Failed, id);
         self.add(draft.build());
     }
 
-    /// Counts tests that failed and were not read further.
+    /// Counts failed tests whose details were not read.
     pub(crate) fn count_unread_failures(&mut self, tool: &'static str, failed: u64) {
         self.errors += failed;
         self.runs.count_unread_failures(tool, failed);
     }
 
-    /// The failures in the order of the log, and how many there were. Warnings are failures only
-    /// where nothing worse was found.
+    /// Returns the failures in the order of the log, and their number. Warnings count as failures only if
+    /// nothing worse was found.
     pub(crate) fn finish(self) -> LogFindings {
         let flooded = self.is_flooded();
         let least = if self.errors > 0 {
@@ -243,21 +244,21 @@ impl Findings {
     }
 }
 
-/// What was found in a whole log.
+/// The findings of a whole log.
 #[derive(Debug)]
 pub(crate) struct LogFindings {
     pub(crate) failures: Vec<Failure>,
     pub(crate) total: u64,
-    /// Nothing worse than warnings was found, so they may not be what failed.
+    /// Only warnings were found, so the actual failure may be elsewhere.
     pub(crate) warnings_only: bool,
-    /// The lines that belong to failures, in order.
+    /// Lines that belong to failures, in order.
     pub(crate) claimed: Vec<RangeInclusive<u64>>,
     pub(crate) tools: Vec<String>,
     /// There were more failures than were read.
     pub(crate) flooded: bool,
-    /// What does not add up.
+    /// Inconsistencies.
     pub(crate) notes: Vec<String>,
-    /// How many reports stood in the last output that passed, and are left out.
+    /// Number of reports that are also in the last passing output, and are left out.
     pub(crate) suppressed: u64,
     pub(crate) runs: TestRuns,
 }

@@ -1,4 +1,4 @@
-//! What test runners said of their tests: results one by one, and their closing totals.
+//! The results of test runners: individual tests, and closing totals.
 
 use crate::record::{TestIds, TestReader, TestSummary};
 
@@ -19,7 +19,7 @@ pub(crate) struct TestTotals {
 }
 
 impl TestTotals {
-    /// Of so many tests, those that neither failed nor were skipped have passed.
+    /// Totals from the number of all tests: those that neither failed nor were skipped have passed.
     pub(crate) fn from_total(all: u64, failed: u64, skipped: u64) -> Self {
         Self {
             passed: all.saturating_sub(failed.saturating_add(skipped)),
@@ -44,7 +44,7 @@ impl TestTotals {
     }
 }
 
-/// The runs of one runner: `cargo test` runs a binary after another.
+/// The totals of one runner over several runs: `cargo test` runs one binary after another.
 #[derive(Debug)]
 struct RunnerTotals {
     tool: &'static str,
@@ -52,21 +52,21 @@ struct RunnerTotals {
     closed: TestTotals,
     /// Results seen since the last closing totals.
     seen: TestTotals,
-    /// How many failed by all closing totals, and how many failures were seen in the whole log: a
-    /// runner may print them after its totals.
+    /// Number of failures by all closing totals, and number of failures in the whole log: a runner may print
+    /// them after its totals.
     claimed: u64,
     failures: u64,
     /// How many tests were named.
     named: TestTotals,
-    /// The forms of output that the names were read from, sorted.
+    /// The output modes that the names were read from, sorted.
     modes: Vec<&'static str>,
     open: bool,
     ever_closed: bool,
 }
 
 impl RunnerTotals {
-    /// What it counts beyond the failures that were read. One of which none was prints totals only,
-    /// as some reporters do.
+    /// A note about failures that the totals count but that were not read; none if no failure was read,
+    /// because some reporters print totals only.
     fn mismatch(&self) -> Option<String> {
         let Self {
             tool,
@@ -82,7 +82,7 @@ impl RunnerTotals {
         self.ever_closed && !self.open
     }
 
-    /// How far its tests are named, by its closing totals.
+    /// How completely its tests are named, according to its closing totals.
     fn to_test_reader(&self) -> TestReader {
         let mut totals = self.closed;
         totals.add(self.seen);
@@ -107,7 +107,7 @@ impl RunnerTotals {
     }
 }
 
-/// Adds an id to a list, as long as the list has room for it.
+/// Adds an id to a list that has room for it; otherwise counts it as omitted.
 fn push_id(list: &mut TestIds, bytes: &mut usize, id: String) {
     if *bytes + id.len() > TestIds::MAX_BYTES {
         list.omitted += 1;
@@ -117,7 +117,7 @@ fn push_id(list: &mut TestIds, bytes: &mut usize, id: String) {
     }
 }
 
-/// A change that takes effect with the next line.
+/// A change of session that takes effect with the next line.
 #[derive(Debug, Clone, Copy)]
 enum SessionChange {
     Begins(&'static str),
@@ -133,14 +133,14 @@ pub(crate) struct TestRuns {
     skipped: TestIds,
     bytes: [usize; 3],
     by_package: bool,
-    /// The runner within whose session the log is: tests may print the results of other runners.
+    /// The runner whose session is open: its tests may print the results of other runners.
     session: Option<&'static str>,
-    /// How that changes with the line that is being read.
+    /// The change of session by the current line.
     session_change: Option<SessionChange>,
 }
 
 impl TestRuns {
-    /// A run begins: without its closing totals it is incomplete.
+    /// A run begins; it is incomplete until its closing totals are read.
     pub(crate) fn begin(&mut self, tool: &'static str) {
         if self.is_inner(tool) {
             return;
@@ -151,8 +151,8 @@ impl TestRuns {
         runner.open = true;
     }
 
-    /// A session begins that ends with the runner's closing totals. What looks like the results of other
-    /// runners until then is the output of its tests.
+    /// A session begins and lasts until the runner's closing totals. Results of other runners in it are the
+    /// output of its tests.
     pub(crate) fn begin_session(&mut self, tool: &'static str) {
         if !self.is_inner(tool) {
             self.begin(tool);
@@ -160,15 +160,15 @@ impl TestRuns {
         }
     }
 
-    /// The session ends, whether or not it was closed.
+    /// Ends the session, with or without closing totals.
     pub(crate) fn end_session(&mut self, tool: &'static str) {
         if self.session == Some(tool) {
             self.session_change = Some(SessionChange::Ends);
         }
     }
 
-    /// Whether the line that was read begins or ends a session. Results that readers still hold back do not
-    /// belong to what follows it.
+    /// Whether the current line begins or ends a session. Results that readers still hold back belong to the
+    /// time before.
     pub(crate) fn changes_session(&self) -> bool {
         self.session_change.is_some()
     }
@@ -181,19 +181,19 @@ impl TestRuns {
         }
     }
 
-    /// Whether this runner is one that a test of another runner has started.
+    /// Whether this runner was started by a test of another runner.
     pub(crate) fn is_inner(&self, tool: &'static str) -> bool {
         self.session.is_some_and(|outer| outer != tool)
     }
 
-    /// The form of a runner's output that its ids are read from.
+    /// Records the output mode that a runner's ids are read from.
     pub(crate) fn set_mode(&mut self, tool: &'static str, mode: &'static str) {
         if !self.is_inner(tool) {
             self.runner_mut(tool).add_mode(mode);
         }
     }
 
-    /// One test ended.
+    /// Records the result of one test.
     pub(crate) fn record_test(
         &mut self,
         tool: &'static str,
@@ -217,7 +217,7 @@ impl TestRuns {
         push_id(list, bytes, id.to_owned());
     }
 
-    /// Takes over results that were held back until it was clear whose they are.
+    /// Adds results that were held back until their runner was known.
     pub(crate) fn absorb(&mut self, other: Self) {
         if other.runners.iter().any(|held| self.is_inner(held.tool)) {
             return;
@@ -245,7 +245,7 @@ impl TestRuns {
         }
     }
 
-    /// So many more tests failed, of which nothing else is known.
+    /// Counts further failed tests without details.
     pub(crate) fn count_unread_failures(&mut self, tool: &'static str, count: u64) {
         if count > 0 && !self.is_inner(tool) {
             let runner = self.runner_mut(tool);
@@ -256,12 +256,12 @@ impl TestRuns {
         }
     }
 
-    /// A package ended of which only the failed tests were told.
+    /// Records a package of which only the failed tests were named.
     pub(crate) fn mark_package_only(&mut self) {
         self.by_package = true;
     }
 
-    /// The runner's own closing totals, which count for more than what was seen.
+    /// Records the runner's own closing totals, which take precedence over the observed results.
     pub(crate) fn close(&mut self, tool: &'static str, totals: TestTotals) {
         if self.is_inner(tool) {
             return;
@@ -275,7 +275,7 @@ impl TestRuns {
         runner.ever_closed = true;
     }
 
-    /// A runner that prints no totals has said that it is done: what was seen is the whole.
+    /// Closes a runner that prints no totals but reported its end: the observed results are complete.
     pub(crate) fn close_as_seen(&mut self, tool: &'static str) {
         if !self.is_inner(tool) {
             let seen = self.runner_mut(tool).seen;
@@ -283,7 +283,7 @@ impl TestRuns {
         }
     }
 
-    /// All runners together, and what does not add up.
+    /// The sum over all runners, and inconsistencies.
     pub(crate) fn finish(self) -> (Option<TestSummary>, Vec<String>) {
         if self.runners.is_empty() {
             return (None, Vec::new());

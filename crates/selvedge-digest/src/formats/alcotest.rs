@@ -12,7 +12,7 @@ use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "alcotest";
-/// How many failures are remembered that were listed and not yet explained.
+/// Maximum number of failures that are listed but not yet explained.
 const LISTED: usize = 400;
 
 /// Reads Alcotest's report.
@@ -20,7 +20,7 @@ const LISTED: usize = 400;
 pub(super) struct AlcotestParser {
     draft: Option<FailureBuilder>,
     expected: Option<String>,
-    /// Listed as failed, and not yet explained.
+    /// Failures that are listed but not yet explained.
     listed: Vec<String>,
     skipped: u64,
 }

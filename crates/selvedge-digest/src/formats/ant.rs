@@ -1,5 +1,5 @@
-//! Ant: the results of its `junit` task, with or without the task's name before each line, and what
-//! made the build fail.
+//! Ant: the results of its `junit` task, with or without the task's name before each line, and the reason of
+//! a failed build.
 
 use std::sync::LazyLock;
 
@@ -18,11 +18,11 @@ const TOOL: &str = "ant";
 #[derive(Debug, Default)]
 pub(super) struct AntParser {
     test: JavaTestFailure,
-    /// The class that is being tested, where a line names the test alone.
+    /// The class under test, because lines may name only the test.
     class: String,
-    /// A test whose outcome may stand in the next line.
+    /// A test whose outcome may be in the next line.
     pending: Option<String>,
-    /// The counts of the class, which stand before its tests.
+    /// The counts of the class, which come before its tests.
     counts: Option<TestTotals>,
 }
 
@@ -122,7 +122,7 @@ impl AntParser {
         LineClaim::Evidence
     }
 
-    /// The counts of one class; a summary may tell them twice.
+    /// Records the counts of one class, which a summary may repeat.
     fn parse_counts(&mut self, counts: &regex::Captures<'_>) {
         let number = |name: &str| {
             let digits = counts.name(name).map_or("", |group| group.as_str());
@@ -132,7 +132,7 @@ impl AntParser {
         self.counts = Some(TestTotals::from_total(number("runs"), failed, skipped));
     }
 
-    /// The tests of a class are told.
+    /// Ends the tests of a class.
     fn close(&mut self, findings: &mut Findings) {
         self.test.close(findings);
         if let Some(id) = self.pending.take() {

@@ -19,13 +19,13 @@ const LISTED: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct AvaParser {
     draft: Option<FailureBuilder>,
-    /// The names of failed tests, each with what the list says of it.
+    /// The names of failed tests, each with its text in the list.
     listed: Vec<String>,
     /// Below the rule that ends the list.
     sections: bool,
     totals: Option<TestTotals>,
     begun: bool,
-    /// A rule was read before anything else of ava's: totals of tests that all passed may follow.
+    /// A ruler was read before any other line of ava: totals of tests that all passed may follow.
     ruled: bool,
 }
 
@@ -116,7 +116,7 @@ impl AvaParser {
         self.draft = Some(draft);
     }
 
-    /// The list has the message behind the name.
+    /// Whether the test is listed; the list has the message after the name.
     fn is_listed(&self, name: &str) -> bool {
         let told = |listed: &String| {
             let rest = listed.strip_prefix(name);

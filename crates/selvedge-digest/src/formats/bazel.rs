@@ -1,5 +1,4 @@
-//! Bazel: what is wrong with a BUILD file, which action of which target failed, and the results of
-//! its tests.
+//! Bazel: errors in BUILD files, failed actions with their targets, and test results.
 
 use std::sync::LazyLock;
 
@@ -18,7 +17,7 @@ const OUTPUT_LINES: u32 = 12;
 /// Reads Bazel's errors.
 #[derive(Debug, Default)]
 pub(super) struct BazelParser {
-    /// An action that failed; what it printed follows.
+    /// A failed action; its output follows.
     draft: Option<FailureBuilder>,
     lines: u32,
 }
@@ -59,7 +58,7 @@ impl FormatParser for BazelParser {
         }
         draft.push_message(text);
         draft.push_excerpt(line);
-        // A compiler's own words are read by others.
+        // The compiler's output is read by other formats.
         LineClaim::NotMine
     }
 
@@ -111,7 +110,7 @@ impl BazelParser {
             draft.failure.id = action
                 .name("target")
                 .map(|target| target.as_str().to_owned());
-            // The command line behind it is long, and nobody's.
+            // The long command line after it is not useful.
             let end = message.find("): ").map_or(message.len(), |at| at + 1);
             draft.push_message(&message[..end]);
             self.draft = Some(draft);

@@ -1,5 +1,5 @@
-//! What builds and checks for the web: esbuild, webpack, rolldown (vite's), biome and prettier. Each
-//! heads a report with a line of its own, and tells place or message in one of the next lines.
+//! Web build tools and formatters: esbuild, webpack, rolldown (vite's), biome and prettier. Each begins a
+//! report with a line of its own, and has the place or the message in one of the next lines.
 
 use std::sync::LazyLock;
 
@@ -19,7 +19,7 @@ const BODY_LINES: u32 = 12;
 pub(super) struct BundlerParser {
     draft: Option<FailureBuilder>,
     lines: u32,
-    /// prettier is checking: its lines bear marks that others use, too.
+    /// prettier is running: its lines have marks that other tools use, too.
     prettier: bool,
 }
 
@@ -45,7 +45,7 @@ static PRETTIER: LazyLock<Regex> = LazyLock::new(|| {
         r"^\[(?P<severity>warn|error)\] (?P<file>[^\s:]+\.\w+)(?:: (?P<message>.+?)(?: \((?P<line>\d+):(?P<column>\d+)\))?)?$",
     )
 });
-/// A place that stands below its heading: esbuild's and rolldown's.
+/// A place below its heading: esbuild's and rolldown's.
 static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"^\s+(?:╭─\[ ?)?(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+)(?::| ?\])$")
 });
@@ -98,7 +98,7 @@ impl BundlerParser {
                 (WEBPACK.captures(text)?, FailureKind::Compile, "webpack")
             }
             '[' if self.prettier => (PRETTIER.captures(text)?, FailureKind::Lint, "prettier"),
-            // Many tools begin lines with a word in brackets; few of those words are joined.
+            // Many tools begin lines with a word in brackets; few of those words contain an underscore.
             '[' if text
                 .split(']')
                 .next()

@@ -1,5 +1,5 @@
-//! cabal: dependencies that cannot be had, modules that are not there, and the results of test suites.
-//! What the compiler says is [GHC's](super::ghc).
+//! cabal: unresolved dependencies, missing modules, and the results of test suites. The compiler's messages
+//! are read by [GHC's format](super::ghc).
 
 use super::{FormatParser, LineClaim};
 use crate::findings::{FailureBuilder, Findings, TestOutcome};
@@ -17,11 +17,11 @@ pub(super) struct CabalParser {
     lines: u32,
     /// The lines of the error, joined.
     message: String,
-    /// Results of test suites were told; their count follows.
+    /// Results of test suites were read; their count follows.
     suites: bool,
 }
 
-/// Errors that only repeat what was told before them.
+/// Errors that only repeat earlier ones.
 const CONSEQUENCES: [&str; 2] = ["Failed to build ", "Tests failed for "];
 
 impl FormatParser for CabalParser {
@@ -63,7 +63,7 @@ impl FormatParser for CabalParser {
             return LineClaim::NotMine;
         };
         self.lines += 1;
-        // The steps of the search for versions: the first that failed tells why.
+        // The steps of the dependency solver: the first that failed has the reason.
         let step = text
             .strip_prefix("[__")
             .and_then(|rest| rest.split_once("] "));
@@ -105,7 +105,7 @@ fn parse_suite_result(text: &str) -> Option<(&str, TestOutcome)> {
     }
 }
 
-/// Another runner may have told the tests of the suite one by one.
+/// Records a suite, unless another runner has already reported its tests one by one.
 fn record_suite_result(
     suite: &str,
     outcome: TestOutcome,

@@ -1,5 +1,5 @@
-//! Catch2. Each failed assertion stands below a header that names the test case and its sections;
-//! the compact reporter prints one line an assertion and names no test.
+//! Catch2. Each failed assertion is below a header with the test case and its sections; the compact reporter
+//! prints one line per assertion and names no test.
 
 use std::sync::LazyLock;
 
@@ -25,16 +25,16 @@ pub(super) struct Catch2Parser {
     counted: String,
 }
 
-/// Where in a header and its failure the reader is.
+/// Section of a header and its failure.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Catch2Section {
     #[default]
     Outside,
-    /// Below a wavy rule, where Catch2 gives its own name.
+    /// Below a wavy ruler, where Catch2 prints its own name.
     Banner,
-    /// Between the two rules of a header, where the names stand.
+    /// Between the two rulers of a header, where the names are.
     Names,
-    /// Below them.
+    /// Below the names.
     Body,
 }
 
@@ -103,7 +103,7 @@ impl FormatParser for Catch2Parser {
 }
 
 impl Catch2Parser {
-    /// A rule begins the banner, or begins or ends the header of a failure.
+    /// Handles a ruler, which begins the banner, or begins or ends the header of a failure.
     fn handle_rule(&mut self, wavy: bool, findings: &mut Findings) -> LineClaim {
         self.close(findings);
         self.part = match self.part {
@@ -174,7 +174,7 @@ impl Catch2Parser {
     }
 }
 
-/// A failed assertion as the compact reporter tells it.
+/// Reads a failed assertion of the compact reporter.
 fn parse_compact_assertion(line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
     let found = COMPACT.captures(line.text).filter(|f| is_c(&f["file"]));
     let Some(found) = found else {
@@ -189,7 +189,7 @@ fn parse_compact_assertion(line: &CleanLine<'_>, findings: &mut Findings) -> Lin
     LineClaim::Evidence
 }
 
-/// The rules are as wide as Catch2's console, 79 columns.
+/// Rulers are as wide as Catch2's console, 79 columns.
 fn is_rule(text: &str) -> bool {
     text.len() == 79
         && text.starts_with(['-', '~'])

@@ -1,6 +1,6 @@
-//! CTest. A failed test is one line with a number, a name and a row of dots; its own output may stand below,
-//! and another format may know it better. That output may be another runner's, or CTest's own: no result in
-//! it is one of this run.
+//! CTest. A failed test is one line with a number, a name and a row of dots; its output may follow, and
+//! another format may read it better. That output may come from another runner or from a nested CTest:
+//! results in it do not belong to this run.
 
 use std::sync::LazyLock;
 
@@ -22,41 +22,41 @@ const OUTPUT_LINES: u32 = 30;
 pub(super) struct CTestParser {
     draft: Option<FailureBuilder>,
     lines: u32,
-    /// Tests of the totals that were skipped; those that are disabled are not counted there.
+    /// Number of skipped tests in the totals, which exclude disabled ones.
     skipped: u64,
-    /// Whether results were seen one by one, so that the closing list only repeats them.
+    /// Whether results were read one by one, so that the closing list only repeats them.
     seen: bool,
     progress: CTestProgress,
 }
 
-/// How far a run is. Each result is numbered: `2/3 Test #2: …`.
+/// Progress of a run. Each result is numbered: `2/3 Test #2: …`.
 #[derive(Debug, Default)]
 struct CTestProgress {
-    /// Its first line was read, and its totals were not.
+    /// Its first line was read, but not its totals.
     is_open: bool,
     done: u64,
-    /// How many tests there are, once a result was read.
+    /// Number of tests, once a result was read.
     all: Option<u64>,
-    /// How many of the results the totals leave out.
+    /// Number of results that the totals leave out.
     disabled: u64,
-    /// How many runs that a test started have begun in its output, and have not printed their totals.
+    /// Number of nested runs in the output of tests whose totals were not read yet.
     inner: u32,
 }
 
 impl CTestProgress {
-    /// Whether the totals that were read are those of a run that a test started.
+    /// Whether the totals belong to a nested run.
     fn close_inner_run(&mut self) -> bool {
         let is_inner = self.inner > 0;
         self.inner = self.inner.saturating_sub(1);
         is_inner
     }
 
-    /// Whether a result of this number comes next.
+    /// Whether a result with this number can be the next one.
     fn is_next(&self, number: u64, all: u64) -> bool {
         !self.is_open || number > self.done && self.all.is_none_or(|known| known == all)
     }
 
-    /// Whether these are the totals of this run: of all its tests, or of those that it got to.
+    /// Whether these are the totals of this run: of all its tests, or of those that it reached.
     fn is_total(&mut self, all: u64) -> bool {
         if self.close_inner_run() {
             return false;
@@ -146,7 +146,7 @@ impl CTestParser {
         findings.runs.begin_session(TOOL);
     }
 
-    /// Whether it is a result of this run, which is remembered then.
+    /// Whether it is the next result of this run; records the progress if so.
     fn is_next(&mut self, result: &regex::Captures<'_>) -> bool {
         let number = |name: &str| result[name].parse().unwrap_or(0_u64);
         let (number, all) = (number("number"), number("all"));
@@ -210,7 +210,7 @@ impl CTestParser {
         true
     }
 
-    /// What a failed test printed, as far as no other format claimed it.
+    /// Collects the output of a failed test that no other format claimed.
     fn collect_output(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = &mut self.draft else {
             return LineClaim::NotMine;

@@ -16,7 +16,7 @@ use crate::record::FailureKind;
 /// How many lines of annotated source are taken.
 const SOURCE_LINES: u32 = 6;
 
-/// Both print the same lines; ruff's end in a total, and tell what it can mend.
+/// flake8 and ruff print the same lines; ruff's end with a total that counts fixable problems.
 const FLAKE8: &str = "flake8";
 const RUFF: &str = "ruff";
 
@@ -25,9 +25,9 @@ const RUFF: &str = "ruff";
 pub(super) struct DiagnosticParser {
     draft: Option<FailureBuilder>,
     source_lines: u32,
-    /// Where the diagnostics began that follow each other line by line.
+    /// First line of the consecutive diagnostics.
     first: u64,
-    /// Where the user's code uses the template of a library that an error is in.
+    /// The place in the user's code that instantiates a library template with an error.
     required: Option<(String, u32)>,
 }
 
@@ -93,7 +93,7 @@ impl FormatParser for DiagnosticParser {
             .is_some_and(is_header_of_system)
         {
             if let Some((place, note)) = line.text.split_once(": note: ") {
-                // clang tells the uses of a template after the error, the user's last.
+                // clang lists the instantiations of a template after the error, the user's last.
                 let used = parse_file_and_line(place).filter(|_| note.ends_with(" requested here"));
                 if let Some((file, number)) = used.filter(|(file, _)| !is_header_of_system(file)) {
                     draft.replace_location(file, Some(number), None);
@@ -122,7 +122,7 @@ impl FormatParser for DiagnosticParser {
         {
             draft.failure.code = rule.name("pyright").map(|rule| rule.as_str().to_owned());
         }
-        // javac names the symbol that it cannot find below the source.
+        // javac names the missing symbol below the source.
         if let (Some(symbol), Some(message)) = (
             line.body()
                 .trim_start_matches("[javac]")
@@ -133,7 +133,7 @@ impl FormatParser for DiagnosticParser {
             message.push_str(": ");
             message.push_str(symbol.trim_start());
         }
-        // scalac's types that do not match stand in lines of their own.
+        // scalac prints mismatched types on separate lines.
         if let Some(message) = &mut draft.failure.message
             && message.ends_with(';')
             && is_mismatch_detail(line.body())
@@ -209,7 +209,7 @@ fn parse_diagnostic(line: &CleanLine<'_>, findings: &mut Findings) -> Option<Fai
         .as_deref()
         .is_some_and(|word| !word.ends_with("error"));
     let code = get("code").or(get("bracket"));
-    // pyright's diagnostics stand indented below the file, with a dash before the severity.
+    // pyright's diagnostics are indented below the file, with a dash before the severity.
     let dashed = line.indent() > 0 && line.text.contains(" - ");
     let (kind, tool) = match tool_of(file, code, severity.is_some()) {
         (kind, "mypy") if dashed => (kind, "pyright"),
@@ -241,7 +241,7 @@ fn parse_diagnostic(line: &CleanLine<'_>, findings: &mut Findings) -> Option<Fai
     Some(draft)
 }
 
-/// The line without the task whose name Gradle's plain console writes before it, without a gap:
+/// The line without the task name that Gradle's plain console writes directly before it:
 /// `:compileJava/home/a/B.java:3: error: …`.
 fn without_task(text: &str) -> &str {
     let Some(slash) = text.strip_prefix(':').and_then(|rest| rest.find('/')) else {
@@ -268,7 +268,7 @@ fn is_pylint(code: &str) -> bool {
         && code.bytes().skip(1).all(|byte| byte.is_ascii_digit())
 }
 
-/// Which sort of tool speaks so of such a file.
+/// The kind of failure and the tool, by the file's type, the code and the severity.
 fn tool_of(file: &str, code: Option<&str>, severe: bool) -> (FailureKind, &'static str) {
     if code.is_some_and(|code| code.starts_with("TS")) {
         return (FailureKind::Type, "tsc");

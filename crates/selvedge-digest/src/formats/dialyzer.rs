@@ -1,5 +1,5 @@
-//! Dialyzer's warnings, and the errors of Erlang's compiler, which look alike: a place and a message
-//! that may go on in lines below it, far indented.
+//! Dialyzer's warnings, and the errors of Erlang's compiler, which look alike: a place and a message that may
+//! continue in deeply indented lines below it.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "dialyzer";
-/// Types and calls are broken into lines that begin so far in.
+/// Minimum indentation of continued types and calls.
 const INDENT: usize = 8;
 
 /// Reads warnings of Dialyzer.
@@ -50,7 +50,7 @@ impl FormatParser for DialyzerParser {
             draft.set_location(&warning["file"], number("line"), number("column"));
             draft.push_excerpt(line);
             let message = &warning["message"];
-            // The compiler marks what is none of its errors.
+            // The compiler marks warnings.
             let mild = message.strip_prefix("Warning: ");
             if mild.is_some() {
                 draft.severity = FailureSeverity::Warning;

@@ -1,7 +1,6 @@
-//! The formats at work on one log, and who of them is shown a line.
+//! The formats that read one log, and which of them sees a line.
 //!
-//! Invariant: a format that is open sees every line, unless one before it in the table has claimed
-//! it.
+//! Invariant: an open format sees every line, unless a format before it in the table has claimed the line.
 
 use super::prefilter::LinePrefilter;
 use super::table::{FormatRow, TABLE};
@@ -9,18 +8,18 @@ use super::{FormatParser, LineClaim};
 use crate::findings::Findings;
 use crate::line::CleanLine;
 
-/// The formats at work on one log.
+/// The formats that read one log.
 #[derive(Debug)]
 pub(crate) struct FormatDispatcher {
     parsers: Vec<Box<dyn FormatParser>>,
     prefilter: LinePrefilter,
-    /// The formats whose failures are one line each, as a bit set.
+    /// The formats with one-line failures, as a bit set.
     one_liners: u64,
-    /// The formats that are open, as a bit set; they only change when they see a line.
+    /// The open formats, as a bit set; it only changes when a format sees a line.
     open: u64,
-    /// The format that read the last line that was anybody's.
+    /// The format that claimed the last claimed line.
     last_parser: usize,
-    /// Parts of the line that comes next were read already.
+    /// Whether parts of the next line were read already.
     read_in_parts: bool,
 }
 
@@ -30,12 +29,12 @@ impl FormatDispatcher {
         Self::select(|_| true)
     }
 
-    /// One format alone; none of that name is no format at all.
+    /// One format; none if no format has this name.
     pub(crate) fn only(name: &str) -> Self {
         Self::select(|row| row.name == name)
     }
 
-    /// No format: the general signals alone.
+    /// No format: only general signals.
     pub(crate) fn none() -> Self {
         Self::select(|_| false)
     }
@@ -58,7 +57,7 @@ impl FormatDispatcher {
         }
     }
 
-    /// Shows a part of a line that is too long, before what is kept of that line is shown.
+    /// Passes on a part of a line that is too long, before the kept part of that line is dispatched.
     pub(crate) fn parse_fragment(&mut self, bytes: &[u8], number: u64, findings: &mut Findings) {
         self.read_in_parts = false;
         for (index, reader) in self.parsers.iter_mut().enumerate() {
@@ -70,7 +69,7 @@ impl FormatDispatcher {
         }
     }
 
-    /// Whether the line tells of one more test that passed, and of nothing else.
+    /// Whether the line only reports one more passed test.
     #[inline]
     pub(crate) fn parse_passed_test(&mut self, text: &str, findings: &mut Findings) -> bool {
         let others_open = self.open & !(1 << self.last_parser) != 0;
@@ -82,7 +81,7 @@ impl FormatDispatcher {
                 .is_some_and(|last| last.parse_passed_test(text, findings))
     }
 
-    /// Shows a line to those who care, until one claims it.
+    /// Passes a line to its candidates until one claims it.
     pub(crate) fn dispatch_line(
         &mut self,
         line: &CleanLine<'_>,
@@ -112,7 +111,7 @@ impl FormatDispatcher {
         LineClaim::NotMine
     }
 
-    /// A runner's session begins or ends: what the other readers hold back belongs to the time before.
+    /// A runner's session begins or ends: results that the other readers hold back belong to the time before.
     fn change_session(&mut self, runner: usize, findings: &mut Findings) {
         for (index, reader) in self.parsers.iter_mut().enumerate() {
             if index != runner {
@@ -123,7 +122,7 @@ impl FormatDispatcher {
         findings.runs.change_session();
     }
 
-    /// The log has ended.
+    /// Ends the log.
     pub(crate) fn finish(mut self, findings: &mut Findings) {
         for reader in &mut self.parsers {
             reader.finish(findings);
@@ -131,7 +130,7 @@ impl FormatDispatcher {
     }
 }
 
-/// The numbers of the bits in a set, from the lowest.
+/// The positions of the set bits, lowest first.
 pub(super) fn bits(mut set: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = usize::try_from(set.trailing_zeros()).ok()?;

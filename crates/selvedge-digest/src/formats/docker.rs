@@ -1,5 +1,5 @@
-//! `docker build`, with BuildKit's plain progress and with the builder before it: the step that
-//! failed, what it printed, and Dockerfiles that do not parse.
+//! `docker build`, with BuildKit's plain progress and with the legacy builder: the failed step, its output,
+//! and Dockerfiles that do not parse.
 
 use std::sync::LazyLock;
 
@@ -12,9 +12,9 @@ use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "docker build";
-/// How many steps are remembered by their numbers.
+/// Maximum number of steps that are remembered by their numbers.
 const STEPS: usize = 200;
-/// How many lines of what a step printed are read.
+/// Maximum number of lines that are read of a step's output.
 const BODY_LINES: u32 = 20;
 
 /// Reads the errors of image builds.
@@ -22,7 +22,7 @@ const BODY_LINES: u32 = 20;
 pub(super) struct DockerParser {
     draft: Option<FailureBuilder>,
     lines: u32,
-    /// The steps of BuildKit by their numbers, or the last of the old builder's.
+    /// The steps of BuildKit by their numbers, or the last step of the legacy builder.
     steps: Vec<(String, String)>,
     file: Option<String>,
 }
@@ -40,7 +40,7 @@ static OLD: LazyLock<Regex> = LazyLock::new(|| {
         r"^(?P<message>The command '.*' returned a non-zero code: \d+|(?:COPY|ADD) failed: \S.*)$",
     )
 });
-/// Where newer builders show the step in its file.
+/// The place of the step in its file, in newer builders.
 static LOCATION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^(?P<file>\S*Dockerfile[^\s:]*):(?P<line>\d+)$"));
 
@@ -85,7 +85,7 @@ impl FormatParser for DockerParser {
 }
 
 impl DockerParser {
-    /// A step begins or fails, or the name of the file is told.
+    /// A step begins or fails, or the file is named.
     fn parse_progress(
         &mut self,
         line: &CleanLine<'_>,
@@ -140,7 +140,7 @@ impl DockerParser {
         self.lines = 0;
     }
 
-    /// What the step printed stands below its name once more; then the error, again.
+    /// The output of the step is repeated below its name, followed by the error.
     fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = self.draft.as_mut().filter(|_| self.lines < BODY_LINES) else {
             self.finish(findings);
@@ -162,7 +162,7 @@ impl DockerParser {
         } else if text.starts_with("------") || text.starts_with(" > [") || text.is_empty() {
             draft.skip_line(line);
         } else {
-            // A step's own compiler is read by its own format.
+            // A compiler in a step is read by its own format.
             draft.push_excerpt(line);
             return LineClaim::NotMine;
         }

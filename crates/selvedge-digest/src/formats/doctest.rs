@@ -1,4 +1,4 @@
-//! Python's doctest: `File "a.py", line 3, in a.f`, the example, and what it should have printed.
+//! Python's doctest: `File "a.py", line 3, in a.f`, the example, and the expected output.
 
 use std::sync::LazyLock;
 
@@ -17,14 +17,14 @@ const TOOL: &str = "doctest";
 #[derive(Debug, Default)]
 pub(super) struct DoctestParser {
     draft: Option<FailureBuilder>,
-    /// A row of stars came: a failure or a total follows.
+    /// A row of stars was read: a failure or a total follows.
     starred: bool,
     /// Below a frame of doctest's own.
     foreign: bool,
     example: DoctestExample,
 }
 
-/// An example that failed: what it should have printed, and what it printed or how it ended.
+/// A failed example: its expected output, and its actual output or exception.
 #[derive(Debug, Default)]
 pub(super) struct DoctestExample {
     section: DoctestSection,
@@ -115,7 +115,7 @@ impl DoctestParser {
 }
 
 impl DoctestExample {
-    /// Reads a line of the report; the message, once it is known.
+    /// Reads a line of the report. Returns the message once it is complete.
     pub(super) fn parse_line(&mut self, text: &str) -> Option<String> {
         let body = text.trim();
         let indent = text.len() - text.trim_start().len();
@@ -129,7 +129,7 @@ impl DoctestExample {
             "Exception raised:" => DoctestSection::Raised,
             _ => {
                 match self.section {
-                    // pytest shows the source, of which the last example failed.
+                    // pytest shows the source; its last example failed.
                     DoctestSection::Source => {
                         if let Some((_, code)) = text.split_once(">>> ") {
                             code.clone_into(&mut self.code);

@@ -1,4 +1,4 @@
-//! git: conflicts, patches that do not apply, and why a command stopped.
+//! git: conflicts, patches that do not apply, and fatal errors.
 
 use super::{FormatParser, LineClaim};
 use crate::findings::{FailureBuilder, Findings};
@@ -7,10 +7,10 @@ use crate::record::FailureKind;
 
 const TOOL: &str = "git";
 
-/// Reads conflicts and the errors that only git words so.
+/// Reads conflicts and errors with wording specific to git.
 #[derive(Debug, Default)]
 pub(super) struct GitParser {
-    /// The files that keep it from its work are listed below.
+    /// An error whose files are listed below it.
     listing: Option<FailureBuilder>,
 }
 
@@ -59,7 +59,7 @@ impl FormatParser for GitParser {
     }
 }
 
-/// How git's own errors begin.
+/// Beginnings of git's own errors.
 const ERRORS: [&str; 5] = [
     "pathspec '",
     "Your local changes to the following files would be",
@@ -67,7 +67,7 @@ const ERRORS: [&str; 5] = [
     "could not apply ",
     "failed to push some refs",
 ];
-/// The words of git's own fatal errors.
+/// Wording of git's own fatal errors.
 const FATALS: [&str; 9] = [
     "not a git repository",
     "does not appear to be a git repository",
@@ -93,7 +93,7 @@ fn parse_conflict(text: &str) -> Option<GitMessage<'_>> {
     Some((file, None, text))
 }
 
-/// What stands behind `error: `.
+/// Parses the text after `error: `.
 fn parse_error(text: &str) -> Option<GitMessage<'_>> {
     if let Some(place) = text.strip_prefix("patch failed: ") {
         let (file, number) = place.rsplit_once(':')?;
@@ -106,7 +106,7 @@ fn parse_error(text: &str) -> Option<GitMessage<'_>> {
     known.then_some((None, None, text))
 }
 
-/// What stands behind `fatal: `; other programs begin so, too.
+/// Parses the text after `fatal: `, which other programs use, too.
 fn parse_fatal_error(text: &str) -> Option<GitMessage<'_>> {
     let known = FATALS.iter().any(|words| text.contains(words));
     known.then_some((None, None, text))

@@ -1,8 +1,7 @@
 //! GitHub's workflow commands, which many tools print for annotations:
 //! `::error file=src/a.js,line=3,col=7,title=no-undef::'x' is not defined`.
 //!
-//! Most tools print them beside their own report, so one that says what is known already is
-//! dropped.
+//! Most tools print them in addition to their own report, so an annotation of a known failure is dropped.
 
 use super::{FormatParser, LineClaim};
 use crate::clean::strip_escapes;
@@ -11,7 +10,7 @@ use crate::line::CleanLine;
 use crate::record::{Failure, FailureKind};
 
 const TOOL: &str = "github";
-/// How many annotations wait for the end of the log.
+/// Maximum number of annotations that are held until the end of the log.
 const WAITING: usize = 400;
 
 /// Reads annotations.
@@ -53,7 +52,7 @@ impl FormatParser for GitHubParser {
     }
 }
 
-/// The message without place and rule, which some tools write before it once more.
+/// The message without place and rule, which some tools repeat before it.
 fn strip_location<'a>(message: &'a str, failure: &Failure) -> &'a str {
     let place = message.split_once(": ").filter(|(place, _)| {
         let file = place.split(':').next().unwrap_or_default();
@@ -66,7 +65,7 @@ fn strip_location<'a>(message: &'a str, failure: &Failure) -> &'a str {
         .map_or(said, |rest| rest.trim_start_matches([':', ' ']))
 }
 
-/// What follows `::error` or `::warning`, without the white space between.
+/// The text after `::error` or `::warning`, without the white space between.
 fn parse_command(text: &str) -> Option<(FailureSeverity, &str)> {
     let rest = text.strip_prefix("::")?;
     let (severity, rest) = match rest.strip_prefix("error") {

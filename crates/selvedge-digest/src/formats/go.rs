@@ -18,7 +18,7 @@ use crate::record::FailureKind;
 const TOOL: &str = "go test";
 /// How many lines of a running test's output are remembered until its result is known.
 const REMEMBERED: usize = 24;
-/// How many lines of all running tests together.
+/// Maximum number of remembered lines of all running tests.
 const REMEMBERED_OF_ALL: usize = 400;
 
 /// A line that a running test printed.
@@ -32,7 +32,7 @@ struct TestOutputLine {
 /// Reads go's text.
 #[derive(Debug, Default)]
 pub(super) struct GoTestParser {
-    /// The package that all of it is of, where that is known.
+    /// The package of all lines, if known.
     package: String,
     draft: Option<FailureBuilder>,
     panicking: bool,
@@ -45,7 +45,7 @@ pub(super) struct GoTestParser {
     building: bool,
     /// The test that failed last.
     failed: String,
-    /// A test of this package failed, or a panic ended it.
+    /// A test of this package failed, or it panicked.
     has_failure: bool,
 }
 
@@ -114,8 +114,8 @@ impl FormatParser for GoTestParser {
 }
 
 impl GoTestParser {
-    /// The output that comes next is that of this test, as a report for machines says; what is read
-    /// of another one is whole, but for its parts.
+    /// Sets the test of the following output, as named by a machine-readable report. The previous test's
+    /// output is complete, except for its subtests.
     pub(super) fn set_running_test(&mut self, test: &str, findings: &mut Findings) {
         let read = self
             .draft
@@ -145,7 +145,7 @@ impl GoTestParser {
     ) {
         findings.add_tool(TOOL);
         let draft = self.draft.take();
-        // A test that failed because a part of it did is told by its part.
+        // A test that failed because of its subtest is reported by the subtest.
         let child = |draft: &FailureBuilder| {
             let parent = draft.failure.id.as_deref().unwrap_or_default();
             draft.failure.message.is_none() && is_subtest(id, parent)
@@ -175,7 +175,7 @@ impl GoTestParser {
             "SKIP" => told(TestOutcome::Skipped),
             "FAIL" => {
                 told(TestOutcome::Failed);
-                // The other order: its part was told before it.
+                // The other order: the subtest was reported first.
                 if said.is_empty() && is_subtest(&self.failed, id) {
                     return;
                 }
@@ -205,7 +205,7 @@ impl GoTestParser {
             self.close(findings);
             self.building = false;
             self.remembered.clear();
-            // A package whose tests were told one by one is no test beside them.
+            // A package whose tests were reported one by one does not count as a test.
             let told = std::mem::take(&mut self.verbose);
             findings.add_tool(TOOL);
             let mut fields = text.split('\t').skip(1);
@@ -261,7 +261,7 @@ impl GoTestParser {
         None
     }
 
-    /// The package failed with no test of it failed: something ended the program.
+    /// Records a package that failed without a failed test: the program ended early.
     fn record_early_exit(&mut self, package: &str, line: &CleanLine<'_>, findings: &mut Findings) {
         let running = std::mem::take(&mut self.running);
         let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
@@ -321,7 +321,7 @@ impl GoTestParser {
         LineClaim::Evidence
     }
 
-    /// Keeps what the running test printed.
+    /// Remembers output of the running test.
     fn remember(&mut self, line: &CleanLine<'_>) {
         let own = |said: &&TestOutputLine| said.test == self.running;
         if self.remembered.iter().filter(own).count() < REMEMBERED
@@ -341,7 +341,7 @@ impl GoTestParser {
     }
 }
 
-/// Whether a test is a part of another one: `TestTable/even` of `TestTable`.
+/// Whether a test is a subtest of another one: `TestTable/even` of `TestTable`.
 fn is_subtest(id: &str, whole: &str) -> bool {
     id.strip_prefix(whole)
         .is_some_and(|rest| rest.starts_with('/'))

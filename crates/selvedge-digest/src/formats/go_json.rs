@@ -1,5 +1,5 @@
-//! `go test -json`: the text of go test, an event a line, with the output of packages that ran at
-//! the same time interleaved. Each package's output goes to a reader of [its own](super::go).
+//! `go test -json`: the text of go test, one event per line, with the interleaved output of packages that run
+//! in parallel. Each package's output goes to a [reader](super::go) of its own.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::{FormatParser, LineClaim};
 use crate::findings::Findings;
 use crate::line::{CleanLine, LineSignals};
 
-/// How many packages are read at the same time; the output of others is not understood.
+/// Maximum number of packages that are read at the same time; output of further ones is ignored.
 const PACKAGES: usize = 256;
 
 /// Reads the events of test2json.
@@ -19,7 +19,7 @@ pub(super) struct GoJsonParser {
     packages: HashMap<String, GoTestParser>,
 }
 
-/// What is read of an event; times and tests stand in the output, too.
+/// The fields of an event that are read; times and tests are in the output, too.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct GoJsonEvent {
@@ -41,7 +41,7 @@ impl FormatParser for GoJsonParser {
         let Ok(event) = serde_json::from_str::<GoJsonEvent>(text) else {
             return LineClaim::NotMine;
         };
-        // The end of a package without tests has output, too, so this is the end for sure.
+        // The end of a package without tests also has output, so this is certainly the end.
         let ends = matches!(event.action.as_str(), "pass" | "fail" | "skip")
             && !text.contains("\"Test\":\"");
         let package = event.package;
@@ -58,7 +58,7 @@ impl FormatParser for GoJsonParser {
             }
             let said = line.with_text(output);
             let foreign = go.parse_line(&said, findings) == LineClaim::NotMine;
-            // What the program under test said may explain the failure.
+            // Output of the program under test may explain the failure.
             if foreign && said.signals.intersects(LineSignals::ANY_FAILURE) {
                 claim = LineClaim::NotMine;
             }

@@ -1,5 +1,5 @@
-//! golangci-lint: `a.go:3:7: message (linter)` with the source below it, or in columns. Where a
-//! package does not compile, older versions tell that in one line of their own log.
+//! golangci-lint: `a.go:3:7: message (linter)` with the source below it, or in columns. For a package that
+//! does not compile, older versions print one line of their own log.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::record::FailureKind;
 
 const TOOL: &str = "golangci-lint";
 
-/// Reads what linters of Go found.
+/// Reads issues of Go linters.
 #[derive(Debug, Default)]
 pub(super) struct GolangciLintParser {
     draft: Option<FailureBuilder>,
@@ -34,7 +34,7 @@ static COLUMNS: LazyLock<Regex> = LazyLock::new(|| {
 /// The place of an error in a list of them on one line.
 static LOCATION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?P<file>[^\s:()\[]+\.go):(?P<line>\d+):(?P<column>\d+): "));
-/// How that list is announced.
+/// Beginning of that list.
 const PACKAGE_ERRORS: &str = "errors in package: [";
 
 impl FormatParser for GolangciLintParser {

@@ -1,4 +1,4 @@
-//! Gradle: the results of its tests, and what went wrong with the build itself.
+//! Gradle: test results, and errors of the build itself.
 
 use std::sync::LazyLock;
 
@@ -17,11 +17,11 @@ const TOOL: &str = "gradle";
 #[derive(Debug, Default)]
 pub(super) struct GradleParser {
     test: JavaTestFailure,
-    /// A task of Gradle's was seen, so that a line that ends like a result may be one.
+    /// A Gradle task was read, so that a line that ends like a result may be one.
     runs: bool,
-    /// What went wrong, and where, as far as it is told.
+    /// The build failure and its place, as far as they were read.
     build_failure: Option<FailureBuilder>,
-    /// The innermost cause of it.
+    /// Its innermost cause.
     cause: Option<String>,
     place: Option<(String, u32)>,
     /// Below `* Where:`.
@@ -123,7 +123,7 @@ impl GradleParser {
         LineClaim::Ignore
     }
 
-    /// A line below "What went wrong"; a task that ran a compiler or tests only repeats them.
+    /// Reads a line below "What went wrong"; a task that ran a compiler or tests only repeats their errors.
     fn parse_build_failure(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let Some(draft) = &mut self.build_failure else {
             return LineClaim::NotMine;
@@ -175,7 +175,8 @@ fn record_totals(totals: &regex::Captures<'_>, findings: &mut Findings) {
     );
 }
 
-/// `a.b.CTest > test()` as it stands in a filter: `a.b.CTest.test()`, nested names kept apart.
+/// Converts `a.b.CTest > test()` to the form of a test filter: `a.b.CTest.test()`; nested names stay
+/// separate.
 fn id_of(id: &str) -> String {
     match id.split_once(" > ") {
         Some((class, test)) if !test.contains(" > ") && class.contains('.') => {

@@ -1,5 +1,5 @@
-//! Linters that print a file's name and its problems below it, indented: eslint, stylelint, ruff's
-//! grouped output. Also ruff's full output, which points at the place with an arrow.
+//! Linters that print a file name with its problems indented below it: eslint, stylelint, ruff's grouped
+//! output. Also ruff's full output, which marks the place with an arrow.
 
 use std::sync::LazyLock;
 

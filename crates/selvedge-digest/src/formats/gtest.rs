@@ -1,5 +1,5 @@
-//! GoogleTest. Its bracketed marks stand before every result; the assertions that failed stand
-//! between a test's `RUN` and its `FAILED`. Under `ctest -V` each line bears the test's number.
+//! GoogleTest. Every result has a bracketed mark; failed assertions are between a test's `RUN` and its
+//! `FAILED`. Under `ctest -V` each line begins with the test's number.
 
 use super::{FormatParser, LineClaim};
 use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
@@ -11,11 +11,11 @@ const TOOL: &str = "gtest";
 /// Reads GoogleTest's text.
 #[derive(Debug, Default)]
 pub(super) struct GoogleTestParser {
-    /// The test that runs, with what it printed; in brief mode its name is told at its end only.
+    /// The running test with its output; brief mode names it only at its end.
     draft: Option<FailureBuilder>,
     /// Whether an assertion failed, so that what follows explains it.
     failing: bool,
-    /// How many tests ran, and the totals as far as they were told.
+    /// Number of executed tests, and the totals read so far.
     closing: Option<(u64, TestTotals)>,
 }
 
@@ -110,7 +110,7 @@ impl GoogleTestParser {
         findings.runs.record_test(TOOL, outcome, Some(id));
     }
 
-    /// An assertion failed at `file:line`.
+    /// Starts a failed assertion at `file:line`.
     fn start_assertion(&mut self, place: &str, line: &CleanLine<'_>) {
         let draft = self
             .draft
@@ -122,7 +122,7 @@ impl GoogleTestParser {
         draft.push_excerpt(line);
     }
 
-    /// A test began and never ended: it took the process with it.
+    /// A test began but never ended: the process crashed.
     fn record_crash(&mut self, findings: &mut Findings) {
         self.failing = false;
         let Some(mut draft) = self.draft.take() else {
@@ -139,7 +139,7 @@ impl GoogleTestParser {
         }
     }
 
-    /// The closing totals are told; what neither passed nor was skipped failed.
+    /// Records the closing totals; tests that neither passed nor were skipped have failed.
     fn close_run(&mut self, findings: &mut Findings) {
         if let Some((ran, mut totals)) = self.closing.take() {
             totals.failed = ran.saturating_sub(totals.passed + totals.skipped);
@@ -148,7 +148,7 @@ impl GoogleTestParser {
     }
 }
 
-/// Adds a line to the message; what is indented belongs to the line above it.
+/// Adds a line to the message; an indented line belongs to the line above it.
 fn explain(draft: &mut FailureBuilder, text: &str) {
     match &mut draft.failure.message {
         Some(message) if text.starts_with(' ') && message.len() < 400 => {

@@ -1,4 +1,4 @@
-//! Hspec. A failure is numbered like those of other runners, but its place stands above its number.
+//! Hspec. A failure is numbered like those of other runners, but its place is above its number.
 
 use std::sync::LazyLock;
 

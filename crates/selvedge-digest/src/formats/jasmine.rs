@@ -115,7 +115,7 @@ impl JasmineParser {
     }
 }
 
-/// `1) cart adds up`, or `Suite error: cart`; whether it is a spec's.
+/// Parses `1) cart adds up`, or `Suite error: cart`. Returns the title, and whether it is a spec's.
 fn parse_title(heading: &str) -> Option<(&str, bool)> {
     if let Some(suite) = heading.strip_prefix("Suite error: ") {
         return Some((suite, false));

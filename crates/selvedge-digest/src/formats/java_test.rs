@@ -1,5 +1,5 @@
-//! What the JVM's test runners share: a failed test is a heading, an exception with its message, and
-//! the frames of its stack, of which one is in the class of the test.
+//! Common parts of the JVM's test runners: a failed test is a heading, an exception with its message, and the
+//! frames of its stack, of which one is in the class of the test.
 
 use std::sync::LazyLock;
 
@@ -53,24 +53,24 @@ impl JavaTestFailure {
         self.draft.is_some()
     }
 
-    /// Whether nothing but the heading was read so far.
+    /// Whether only the heading was read so far.
     pub(super) fn has_only_heading(&self) -> bool {
         self.draft.is_some() && self.lines == 0
     }
 
-    /// The id is better known now.
+    /// Replaces the id by a more complete one.
     pub(super) fn set_id(&mut self, id: &str) {
         if let Some(draft) = &mut self.draft {
             draft.failure.id = Some(id.to_owned());
         }
     }
 
-    /// It was no failure after all.
+    /// Discards the failure: it was not one.
     pub(super) fn discard(&mut self) {
         self.draft = None;
     }
 
-    /// Reads a line below the heading; `text` is the line without what the tool puts before it.
+    /// Reads a line below the heading; `text` is the line without the tool's prefix.
     pub(super) fn parse_body(
         &mut self,
         text: &str,
@@ -112,7 +112,7 @@ impl JavaTestFailure {
         LineClaim::Evidence
     }
 
-    /// The failure is read to its end.
+    /// Records the failure, which is complete.
     pub(super) fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
             findings.add_tool(self.tool);

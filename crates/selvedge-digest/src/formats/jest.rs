@@ -33,7 +33,7 @@ static TESTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Tests:\s+(?:\d+ \w+,
 static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|todo)"));
 static GUTTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*>?\s*\d+ \||^\s+\|\s*\^?"));
 
-/// How long a test took, behind its name; a name may end with words in parentheses, too.
+/// Duration after a test's name; a name may also end with words in parentheses.
 static DURATION: LazyLock<Regex> = LazyLock::new(|| pattern(r" \([\d.]+ m?s\)$"));
 
 impl FormatParser for JestParser {

@@ -75,7 +75,7 @@ impl FormatParser for JUnitConsoleParser {
 }
 
 impl JUnitConsoleParser {
-    /// The counts come in lines of their own; that of the failed tests is the last.
+    /// Each count has a line of its own; the number of failed tests is the last.
     fn record_count(&mut self, what: &str, count: u64, findings: &mut Findings) {
         match what {
             "successful" => self.totals.passed = count,

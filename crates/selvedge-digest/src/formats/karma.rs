@@ -1,5 +1,5 @@
-//! Karma: each failed test on a line that begins with the browser, its message and frames below it,
-//! and the count of what was executed.
+//! Karma: each failed test is a line that begins with the browser, with its message and frames below it; then
+//! the number of executed tests.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "karma";
-/// How many browsers are told apart.
+/// Maximum number of distinct browsers.
 const BROWSERS: usize = 16;
 
 /// Reads Karma's progress and dots reporters.
@@ -45,7 +45,7 @@ impl FormatParser for KarmaParser {
         {
             self.close(findings);
             self.record_executed(&executed, findings);
-            // A browser that was lost is told by what remains of its count.
+            // A disconnected browser is reported by the rest of its count.
             return if text.contains("DISCONNECTED") {
                 LineClaim::NotMine
             } else {
@@ -58,7 +58,7 @@ impl FormatParser for KarmaParser {
             self.close(findings);
             findings.add_tool(TOOL);
             let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            // An error outside of the tests is the browser's.
+            // An error outside of the tests gets the browser as its id.
             let id = heading.name("id").or(heading.name("browser"));
             draft.failure.id = id.map(|id| id.as_str().to_owned());
             self.in_test = heading.name("id").is_some();

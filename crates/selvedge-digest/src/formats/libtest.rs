@@ -33,7 +33,7 @@ pub(super) struct LibtestParser {
     shown: Vec<String>,
 }
 
-/// Where in a test's output a line stands.
+/// Section of a test's output.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum LibtestSection {
     #[default]

@@ -1,6 +1,6 @@
-//! What stands between the compiler and the program. Linkers: GNU ld (and gold where it speaks like ld), LLVM's lld, Apple's ld, MSVC's link. What is
-//! undefined or defined twice is told once for each use. The drivers of compilers, too,
-//! that cannot find what they are to compile.
+//! The steps between compiler and program. Linkers: GNU ld (and gold where its messages match), LLVM's lld,
+//! Apple's ld, MSVC's link; an undefined or duplicate symbol is recorded once for each use. Also compiler
+//! drivers that cannot find their input.
 
 use std::sync::LazyLock;
 
@@ -20,10 +20,10 @@ const DETAIL_LINES: u32 = 8;
 /// Reads errors of linkers.
 #[derive(Debug, Default)]
 pub(super) struct LinkerParser {
-    /// An error that tells below itself where the symbol is used.
+    /// An error whose uses of the symbol are listed below it.
     draft: Option<FailureBuilder>,
     lines: u32,
-    /// Below the name of a function; what is wrong with it may begin with any word.
+    /// Below the name of a function; the error may begin with any word.
     in_function: bool,
 }
 
@@ -82,7 +82,7 @@ impl FormatParser for LinkerParser {
 }
 
 impl LinkerParser {
-    /// A line that tells where a symbol is used or defined.
+    /// Reads a line with a use or a definition of a symbol.
     fn parse_detail(&mut self, line: &CleanLine<'_>) -> LineClaim {
         self.lines += 1;
         let Some(draft) = &mut self.draft else {
@@ -101,7 +101,7 @@ impl LinkerParser {
     }
 }
 
-/// The error that a line tells, if it does.
+/// The error in a line, if any.
 fn parse_error(line: &CleanLine<'_>) -> Option<FailureBuilder> {
     let text = line.text;
     let gnu = [

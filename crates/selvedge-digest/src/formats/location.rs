@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::pattern::pattern;
 
-/// A file and a line, and a column where it is told.
+/// A file and a line, and a column if it is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CodeLocation<'a> {
     pub(super) file: &'a str,
@@ -51,7 +51,7 @@ pub(super) fn parse_colon_frame(text: &str) -> Option<CodeLocation<'_>> {
     })
 }
 
-/// `--> src/a.rs:3:7`, and `:::` for what lies beside it.
+/// `--> src/a.rs:3:7`, and `:::` for a related place.
 pub(super) fn parse_arrow(body: &str) -> Option<CodeLocation<'_>> {
     let place = body
         .strip_prefix("--> ")
@@ -118,7 +118,7 @@ pub(crate) fn is_foreign_frame(line: &str) -> bool {
         .is_some_and(|place| is_foreign(place.file))
 }
 
-/// Where the classes of Java's runtime and of its test runners are.
+/// Packages of Java's runtime and of its test runners.
 const FOREIGN_CLASSES: [&str; 8] = [
     "java.",
     "jdk.internal.",
@@ -146,7 +146,7 @@ static FOREIGN: LazyLock<AhoCorasick> = LazyLock::new(|| {
         "/rubies/",
     ];
     AhoCorasick::builder()
-        // Names are short: looking ahead for likely bytes would only cost.
+        // Names are short: searching for likely bytes first would only cost time.
         .prefilter(false)
         .kind(Some(AhoCorasickKind::DFA))
         .build(parts)

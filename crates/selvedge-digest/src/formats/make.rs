@@ -1,5 +1,5 @@
-//! make and ninja: what they themselves find wrong. A recipe that failed is a mere consequence: it is
-//! recorded as a warning, so that it is told where nothing else is known.
+//! make and ninja: their own errors. A failed recipe is only a consequence: it is recorded as a warning, so
+//! that it is shown if nothing else is known.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::line::CleanLine;
 use crate::pattern::pattern;
 use crate::record::FailureKind;
 
-/// Reads lines of make that bear its three stars, and what ninja says.
+/// Reads make's lines with three stars, and ninja's messages.
 #[derive(Debug, Default)]
 pub(super) struct MakeParser;
 
@@ -57,7 +57,7 @@ impl FormatParser for MakeParser {
     }
 }
 
-/// What ninja says: `FAILED: cart.o`, `ninja: error: …`.
+/// Reads a message of ninja: `FAILED: cart.o`, `ninja: error: …`.
 fn parse_ninja_line(line: &CleanLine<'_>, findings: &mut Findings) -> Option<LineClaim> {
     let (severity, id, message) = if let Some(target) = line.text.strip_prefix("FAILED: ") {
         let path = target.contains(['.', '/']) && !target.contains([' ', ':', '(']);

@@ -13,11 +13,11 @@ use crate::record::FailureKind;
 
 const TOOL: &str = "maven";
 
-/// Reads what Maven marks as an error.
+/// Reads lines that Maven marks as errors.
 #[derive(Debug, Default)]
 pub(super) struct MavenParser {
     draft: Option<FailureBuilder>,
-    /// A goal has failed: the errors that follow were told before.
+    /// A goal has failed: the following errors are repetitions.
     repeats: bool,
 }
 
@@ -32,7 +32,7 @@ static GOAL: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-/// How the advice begins that ends every failed build.
+/// Beginnings of the advice at the end of every failed build.
 const HELP: [&str; 5] = [
     "To see the full stack",
     "Re-run Maven ",
@@ -41,7 +41,7 @@ const HELP: [&str; 5] = [
     "-> [Help ",
 ];
 
-/// Headings and rules between which Maven says what it has to say.
+/// Headings and rulers around Maven's messages.
 fn is_heading_or_rule(rest: &str) -> bool {
     matches!(rest, "Failures:" | "Errors:") || !rest.contains(char::is_alphanumeric)
 }
@@ -99,7 +99,7 @@ impl MavenParser {
         if HELP.iter().any(|start| rest.starts_with(start)) {
             return LineClaim::Suppress;
         }
-        // Without a place in it the line has no number after a bracket.
+        // Without a place, the line has no number after a bracket.
         let bracket = rest
             .find(['[', '('])
             .and_then(|at| rest.as_bytes().get(at + 1));
@@ -156,7 +156,7 @@ fn start_failure(
     draft
 }
 
-/// A goal that failed is the cause only where no compiler and no test told one before it.
+/// A failed goal counts as the cause only if no compiler or test failure was reported before it.
 fn record_failed_goal(
     goal: &regex::Captures<'_>,
     line: &CleanLine<'_>,

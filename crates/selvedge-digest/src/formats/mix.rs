@@ -19,7 +19,7 @@ const BODY_LINES: u32 = 40;
 /// Reads diagnostics of a compilation.
 #[derive(Debug, Default)]
 pub(super) struct MixParser {
-    /// A diagnostic whose place, below it, tells that it is Elixir's.
+    /// A diagnostic that is known to be Elixir's once its place is read below it.
     draft: Option<FailureBuilder>,
     lines: u32,
     /// Below the heading of the list of files that are not formatted.
@@ -61,7 +61,7 @@ impl FormatParser for MixParser {
 }
 
 impl MixParser {
-    /// A diagnostic is Elixir's when its place stands below it.
+    /// The place below a diagnostic shows that it is Elixir's.
     fn parse_location_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if let Some((severity, message)) = parse_drawn_heading(line) {

@@ -1,8 +1,8 @@
-//! The tools whose output is known: one file a family, one row of [`TABLE`](table::TABLE) a format.
+//! The supported tools: one file per family, one row of [`TABLE`](table::TABLE) per format.
 //!
-//! A format reads the log line by line. It is shown a line when the line begins as one of its own
-//! may or bears one of its signals, and every line while it is open, that is, within a section
-//! that it has recognised. So one log may hold the output of any number of tools in any order.
+//! A format reads the log line by line. It sees a line if the line may begin one of its own or has one of its
+//! signals; while it is open, that is, within a section that it has recognised, it sees every line. So one
+//! log may hold the output of any number of tools in any order.
 
 mod alcotest;
 mod ant;
@@ -82,17 +82,16 @@ use crate::line::CleanLine;
 pub(crate) use dispatch::FormatDispatcher;
 pub(crate) use location::is_foreign_frame;
 
-/// What a format makes of a line.
+/// A format's claim on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineClaim {
-    /// Not the format's; others may look at it.
+    /// Not part of the format; others may read it.
     NotMine,
-    /// The format's, and nothing that explains a failure.
+    /// Part of the format, but does not explain a failure.
     Ignore,
-    /// The format's, and nobody is to read it: in words for machines, and recorded; or the same in
-    /// every log.
+    /// Part of the format and not to be shown: machine-readable and recorded, or the same in every log.
     Suppress,
-    /// The format's, and part of a failure, or a total.
+    /// Part of a failure of the format, or a total.
     Evidence,
 }
 
@@ -101,24 +100,23 @@ pub(crate) trait FormatParser: Debug + Send {
     /// Looks at a line.
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim;
 
-    /// Reads a line that tells of a test that passed, and of nothing else; true if it is one. The
-    /// format that read the last line is asked before anybody else: such lines come by the thousand,
-    /// and no word in them is searched for.
+    /// Reads a line that only reports a passed test; true if it is one. The format that read the last line is
+    /// called before all others: such lines come by the thousand, and no word in them is searched for.
     fn parse_passed_test(&mut self, _text: &str, _findings: &mut Findings) -> bool {
         false
     }
 
-    /// Whether it wants to see the next line, whatever that begins with.
+    /// Whether it must see the next line, whatever its beginning.
     fn is_open(&self) -> bool {
         false
     }
 
-    /// Reads a part of line `number`, which is too long to be shown; true if it is its own.
+    /// Reads a part of line `number`, which is too long to be passed whole; true if it belongs to the format.
     fn parse_fragment(&mut self, _bytes: &[u8], _number: u64, _findings: &mut Findings) -> bool {
         false
     }
 
-    /// The log has ended, or a test runner's session begins or ends: records what was held back.
+    /// The log has ended, or a test runner's session begins or ends: records the results that were held back.
     fn finish(&mut self, _findings: &mut Findings) {}
 }
 

@@ -1,5 +1,5 @@
-//! cargo-nextest. Each failed test is shown with the output of libtest, indented; a summary at the
-//! end repeats the status lines.
+//! cargo-nextest. Each failed test is shown with libtest's output, indented; a summary at the end repeats the
+//! status lines.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;

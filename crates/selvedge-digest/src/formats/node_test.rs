@@ -1,7 +1,7 @@
 //! node:test with its spec reporter: a tree of ticks and crosses, its totals (`ℹ tests 4` and others), then
 //! every failure again under `✖ failing tests:`, headed by `test at file:line:column`.
 //!
-//! Other runners print trees of ticks, too, so what stands in the tree counts only once the totals follow.
+//! Other runners print trees of ticks, too, so results in the tree count only once the totals follow.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ const GROUPS: usize = 64;
 pub(super) struct NodeTestParser {
     tree: NodeTestTree,
     totals: Option<TestTotals>,
-    /// Totals that are whole; they stand before the list of failures, which they count.
+    /// Complete totals; they come before the list of failures that they count.
     closing: Option<TestTotals>,
     /// The place of the failure whose heading comes next.
     place: Option<(String, Option<u32>, Option<u32>)>,
@@ -37,7 +37,7 @@ struct NodeTestTree {
     /// The groups that are open, and their indentations.
     open: Vec<(usize, String)>,
     tests: TestRuns,
-    /// The results of groups: of suites, which are no tests, and of tests that have subtests, which are.
+    /// Results of groups: suites, which are not tests, and tests with subtests, which are.
     groups: TestRuns,
     closed_groups: u64,
 }
@@ -50,7 +50,7 @@ impl NodeTestTree {
         }
     }
 
-    /// Records a result; none of a test that failed, which is reported again below the totals.
+    /// Records a result, but no failed test, which is reported again below the totals.
     fn add(&mut self, indent: usize, name: &str, outcome: Option<TestOutcome>) {
         self.open.retain(|(open, _)| *open <= indent);
         let group = self
@@ -127,7 +127,7 @@ impl NodeTestParser {
         }
         if &result["mark"] == "✖" {
             self.close(findings);
-            // Without a place it stands in the tree, and is told again at the end.
+            // Without a place it is in the tree, and is repeated at the end.
             let Some((file, at, column)) = self.place.take() else {
                 // `✖ failing tests:` heads the list; in the tree each has its time.
                 if result.name("time").is_none() {
@@ -146,7 +146,7 @@ impl NodeTestParser {
             return LineClaim::Evidence;
         }
         if result.name("time").is_none() {
-            // Other runners mark their lines so.
+            // Other runners use the same marks.
             return LineClaim::NotMine;
         }
         self.close_run(findings);

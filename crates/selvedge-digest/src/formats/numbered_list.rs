@@ -1,5 +1,5 @@
-//! Runners that print their failures as a numbered list at the end: mocha, RSpec, ExUnit, minitest,
-//! PHPUnit. The heading `  1) …` is theirs all; the lines below it tell which one it is.
+//! Runners that print their failures as a numbered list at the end: mocha, RSpec, ExUnit, minitest, PHPUnit.
+//! All use the heading `  1) …`; the lines below it identify the runner.
 
 use std::sync::LazyLock;
 
@@ -19,9 +19,9 @@ pub(super) struct NumberedListParser {
     title: Vec<String>,
     section: NumberedSection,
     dialect: Option<&'static str>,
-    /// `N passing`, `N failing` and `N pending` come in lines of their own.
+    /// `N passing`, `N failing` and `N pending` are on separate lines.
     mocha: Option<TestTotals>,
-    /// Within a list of tests that are numbered like failures and are none.
+    /// Within a list of tests that are numbered like failures but did not fail.
     pending: bool,
 }
 
@@ -115,7 +115,7 @@ impl FormatParser for NumberedListParser {
 }
 
 impl NumberedListParser {
-    /// RSpec could not load a file; the error stands below.
+    /// RSpec could not load a file; the error is below.
     fn record_load_error(&mut self, file: &str, line: &CleanLine<'_>, findings: &mut Findings) {
         let file = file.split(' ').next().unwrap_or(file).trim_end_matches('.');
         findings.add_tool("rspec");
@@ -176,7 +176,7 @@ impl NumberedListParser {
             return LineClaim::NotMine;
         };
         let body = line.body();
-        // What the id and the place tell needs no second telling.
+        // The id and the place already contain this.
         draft.skip_line(line);
         if self.dialect == Some("minitest") && self.title.is_empty() {
             let place = RUBY_PLACE.captures(body);
@@ -196,7 +196,7 @@ impl NumberedListParser {
         } else if let Some(place) =
             parse_colon_frame(body).filter(|_| !body.contains(' ') && self.title.len() == 1)
         {
-            // ExUnit's test and PHPUnit's place stand below their headings.
+            // ExUnit's test and PHPUnit's place are below their headings.
             self.dialect = Some(if extension(place.file) == "php" {
                 "phpunit"
             } else {
@@ -340,8 +340,8 @@ fn starts_pending_list(text: &str) -> Option<bool> {
     Some(sorts.iter().any(|name| sort.ends_with(name)))
 }
 
-/// Adds a line to the message; the class of an exception on a line of its own heads the next, and
-/// what was got stands with what was expected.
+/// Adds a line to the message. An exception's class on a line of its own is joined with the next line, and
+/// the actual value with the expected one.
 fn append_message(draft: &mut FailureBuilder, body: &str) {
     let got = body.starts_with("got:") || body.starts_with("Actual: ");
     match &mut draft.failure.message {

@@ -92,7 +92,7 @@ impl OCamlParser {
             .take()
             .filter(|draft| draft.failure.message.is_some())
         {
-            // It breaks its lines where they grow too long.
+            // The compiler wraps long lines.
             let message = draft.failure.message.as_deref().unwrap_or_default();
             draft.set_summary(&message.lines().collect::<Vec<_>>().join(" "));
             findings.add_tool(TOOL);

@@ -1,5 +1,5 @@
-//! Package managers that cannot install: npm, yarn and pnpm. A script of the user's that failed under
-//! them is told by the script itself.
+//! Package managers that cannot install: npm, yarn and pnpm. A failed user script under them is explained by
+//! its own output.
 
 use std::sync::LazyLock;
 
@@ -20,9 +20,9 @@ const BODY_LINES: u32 = 30;
 pub(super) struct PackageManagerParser {
     draft: Option<FailureBuilder>,
     lines: u32,
-    /// yarn said its name: its errors bear none.
+    /// yarn was identified: its errors do not name it.
     yarn: bool,
-    /// npm explains how a command of its own is used.
+    /// npm prints the usage of its own command.
     usage: bool,
 }
 
@@ -102,7 +102,7 @@ impl PackageManagerParser {
         if let Some(code) = said.strip_prefix("code ") {
             self.finish(findings);
             findings.add_tool("npm");
-            // A script failed, and says itself why.
+            // A script failed, and its own output explains why.
             let script = code == "ELIFECYCLE" || code.bytes().all(|byte| byte.is_ascii_digit());
             if !script {
                 let mut draft = FailureBuilder::new(FailureKind::Infra, "npm", line);
@@ -204,7 +204,7 @@ impl PackageManagerParser {
             draft.set_summary(cause);
             draft.push_message(cause);
         } else if line.indent() == 6 && body.starts_with(|c: char| c.is_alphanumeric()) {
-            // The cause goes on.
+            // The cause continues.
             let summary = std::mem::take(&mut draft.failure.summary);
             draft.set_summary(&format!("{summary} {body}"));
             draft.push_message(body);

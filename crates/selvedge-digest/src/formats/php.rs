@@ -35,7 +35,7 @@ impl FormatParser for PhpParser {
                 draft.failure.line = number.parse().ok();
             }
             if line.indent() >= 4 {
-                // It is all message: as an excerpt it would only be said twice.
+                // The whole text is the message; as an excerpt it would be repeated.
                 draft.push_message(body.trim_start_matches("- "));
                 draft.skip_line(line);
                 return LineClaim::Evidence;

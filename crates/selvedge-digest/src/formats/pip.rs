@@ -20,7 +20,7 @@ pub(super) struct PipParser {
     foreign: bool,
 }
 
-/// How pip's own errors begin.
+/// Beginnings of pip's own errors.
 const ERRORS: [&str; 7] = [
     "Could not find a version that satisfies the requirement ",
     "Cannot install ",
@@ -86,7 +86,7 @@ impl PipParser {
         if said.starts_with("No matching distribution")
             && let Some(draft) = &mut self.draft
         {
-            // The error before it says the same, and which versions there are.
+            // The error before it has the same information, and the available versions.
             draft.skip_line(line);
             self.finish(findings);
             return LineClaim::Evidence;
@@ -106,7 +106,7 @@ impl PipParser {
 
     fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
-        // A conflict is explained below a blank line, to the advice on it.
+        // The explanation of a conflict continues over blank lines, up to the advice.
         let over =
             body.starts_with("To fix this") || !self.boxed && self.lines > 4 && line.is_blank();
         let Some(draft) = self
@@ -133,7 +133,7 @@ impl PipParser {
                     draft.replace_location(place.file, place.line, None);
                 }
             }
-            // The last line that is no frame tells what broke.
+            // The last line that is not a frame has the cause.
             let error = body
                 .split(": ")
                 .next()

@@ -29,7 +29,7 @@ enum PlaywrightSection {
     #[default]
     Message,
     Source,
-    /// Another try at the same test.
+    /// A retry of the same test.
     Retry,
 }
 
@@ -130,7 +130,7 @@ impl PlaywrightParser {
                 draft.skip_line(line);
                 return LineClaim::Evidence;
             }
-            // The line in the test counts for more than one in what it calls.
+            // The line in the test takes precedence over lines in functions it calls.
             let known = draft.failure.file.as_deref();
             let own = |file: &str| file.ends_with(&self.begins.0);
             if known.is_none() || own(place.file) && !known.is_some_and(own) {

@@ -1,21 +1,21 @@
-//! Who is woken by a line: the formats whose own lines may begin so, or that look for its signals.
+//! Selects the formats that see a line: those with a matching line start or signal.
 //!
-//! Nearly every line is nobody's or one format's, so this is asked of each and must cost a few
-//! instructions, however many formats there are. The first bytes of the line each say whose they may
-//! be, as a bit set; who is named by all of them is woken. That may be one too many, never one too few.
+//! Most lines belong to one format or to none, so this runs for every line and must cost a few instructions,
+//! however many formats there are. Each of the first bytes of the line maps to the formats it may belong to,
+//! as a bit set; the candidates are the intersection. It may contain a format too many, never one too few.
 
 use super::dispatch::bits;
 use crate::line::{CleanLine, LineSignals};
 
-/// So many bytes of a line's beginning are looked at.
+/// Number of leading bytes that are checked.
 const BYTES: usize = 4;
 
-/// Who is woken by what.
+/// Line starts and signals of the formats.
 #[derive(Debug)]
 pub(super) struct LinePrefilter {
-    /// For each of the first bytes and what it may be, the formats, as a bit set.
+    /// The formats by position and value of a leading byte, as bit sets.
     by_byte: Box<[[u64; 256]; BYTES]>,
-    /// For each signal, the formats, as a bit set.
+    /// The formats by signal, as bit sets.
     by_signal: [u64; LineSignals::COUNT],
 }
 
@@ -29,8 +29,8 @@ impl Default for LinePrefilter {
 }
 
 impl LinePrefilter {
-    /// The format of this number is woken by lines that begin so (a nought stands for any digit), and
-    /// by these signals.
+    /// Adds a format: it sees lines with these beginnings (`0` matches any digit) and lines with these
+    /// signals.
     pub(super) fn add(&mut self, format: usize, begins: &[&str], signals: LineSignals) {
         let format = 1 << format;
         for begin in begins {
@@ -38,7 +38,7 @@ impl LinePrefilter {
                 let woken = match begin.as_bytes().get(place) {
                     Some(b'0') => &mut by_byte[usize::from(b'0')..=usize::from(b'9')],
                     Some(&byte) => std::slice::from_mut(&mut by_byte[usize::from(byte)]),
-                    // The beginning is shorter, and says nothing of what follows.
+                    // The line start is shorter and matches any further byte.
                     None => by_byte,
                 };
                 for formats in woken {
@@ -51,7 +51,7 @@ impl LinePrefilter {
         }
     }
 
-    /// Who is woken by this line, as a bit set.
+    /// The formats that see this line, as a bit set.
     #[inline]
     pub(super) fn candidates(&self, line: &CleanLine<'_>) -> u64 {
         let begin = leading_bytes(line.body().as_bytes());
@@ -66,7 +66,7 @@ impl LinePrefilter {
     }
 }
 
-/// The first bytes of a line; noughts follow where it is shorter.
+/// The first bytes of a line, padded with zero bytes.
 #[inline]
 fn leading_bytes(body: &[u8]) -> [u8; BYTES] {
     body.first_chunk().copied().unwrap_or_else(|| {

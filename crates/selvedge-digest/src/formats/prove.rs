@@ -1,5 +1,5 @@
-//! Perl's tests as `prove` shows them: what Test::More says of each failure, on standard error, and a
-//! summary of the files. The TAP itself, with `-v`, is [read as such](super::tap).
+//! Perl's tests as `prove` shows them: Test::More's explanation of each failure, on standard error, and a
+//! summary of the files. The TAP itself, with `-v`, is [read separately](super::tap).
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 pub(super) const TOOL: &str = "prove";
-/// How many failures of one subtest wait for its name.
+/// Maximum number of failures of one subtest that are held until its name is read.
 const NESTED: usize = 100;
 
 /// Reads the diagnostics of Test::More and the summary of the harness.
@@ -106,7 +106,7 @@ impl ProveParser {
         }
         self.is_nested = line.indent() > 0;
         if !self.is_nested && !self.nested.is_empty() {
-            // The subtest itself: it failed because its parts did.
+            // The subtest itself: it failed because of its parts.
             self.name_nested(name, findings);
             return;
         }
@@ -144,7 +144,7 @@ impl ProveParser {
             let tests: u64 = totals["tests"].parse().unwrap_or(0);
             let (failed, skipped) = (self.failed, self.skipped);
             if findings.has_tool("tap") {
-                // The TAP was shown, and told what passed.
+                // The TAP was printed, so the passed tests are known.
                 findings.runs.close_as_seen(TOOL);
             } else {
                 findings
@@ -165,7 +165,7 @@ impl ProveParser {
         LineClaim::Evidence
     }
 
-    /// A file that ended early, with no test of it failed.
+    /// A file that ended early without a failed test.
     fn record_broken_file(&mut self, file: &str, line: &CleanLine<'_>, findings: &mut Findings) {
         let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
         draft.failure.id = Some(file.to_owned());
@@ -195,7 +195,7 @@ impl ProveParser {
         record(draft, findings);
     }
 
-    /// The subtest of the failures that wait is known now.
+    /// Names the subtest of the held failures.
     fn name_nested(&mut self, subtest: &str, findings: &mut Findings) {
         for mut draft in self.nested.drain(..) {
             if let Some(name) = draft.failure.id.take() {

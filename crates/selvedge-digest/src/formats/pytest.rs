@@ -1,5 +1,5 @@
-//! pytest. The sections of failures tell place and message, the short summary tells the full ids;
-//! both are put together when the session closes, or when the log ends.
+//! pytest. The sections of failures have place and message, the short summary has the full ids; both are
+//! combined when the session closes, or when the log ends.
 
 use std::collections::VecDeque;
 
@@ -15,9 +15,10 @@ use crate::line::CleanLine;
 use crate::record::FailureKind;
 
 const TOOL: &str = "pytest";
-/// Stands before the name of a doctest.
+/// Prefix of a doctest's name.
 const DOCTEST: &str = "[doctest] ";
-/// How many failures of one session wait for their ids; of more only the names are read.
+/// Maximum number of failures of one session that are held until their ids are read; of further ones only the
+/// names are read.
 const PENDING: usize = 1000;
 
 /// Reads pytest's terminal output.
@@ -25,26 +26,26 @@ const PENDING: usize = 1000;
 pub(super) struct PytestParser {
     section: PytestSection,
     draft: Option<FailureBuilder>,
-    /// The example of a doctest, where it is one that failed.
+    /// The failed example, if the test is a doctest.
     doctest: Option<DoctestExample>,
     /// The captured output of a test follows; it seldom explains the failure.
     captured: bool,
-    /// Within a frame of a library, told by the place that heads it.
+    /// Within a frame of a library, identified by the place above it.
     foreign: bool,
-    /// The exception's message is led by a place and source, as a syntax error's is.
+    /// The exception's message begins with a place and source, like a syntax error's.
     has_location_heading: bool,
     pending: Vec<FailureBuilder>,
-    /// How many failures there were no room for, by their sections and by the summary.
+    /// Number of failures beyond the limit, by their sections and by the summary.
     overflow: OverflowCounts,
     /// The pending failures of this name that have no full id yet.
     unnamed: QuickMap<String, VecDeque<usize>>,
     /// Results were printed test by test, so the summary would repeat them.
     inline: bool,
-    /// The ids of tests that failed, as they were printed test by test, each by its name without a file.
+    /// Ids of failed tests that were printed test by test, by name without file.
     failed_inline: QuickMap<String, VecDeque<String>>,
 }
 
-/// Failures that are counted only. Each may be told twice: by a section, and by the summary.
+/// Failures that are only counted. Each may be reported twice: by a section, and by the summary.
 #[derive(Debug, Default)]
 struct OverflowCounts {
     sections: u64,
@@ -172,7 +173,7 @@ impl PytestParser {
             return LineClaim::NotMine;
         }
         let Some(draft) = &mut self.draft else {
-            // Of a failure that is only counted.
+            // The place of a failure that is only counted.
             return if self.overflow.sections > 0 {
                 LineClaim::Ignore
             } else {

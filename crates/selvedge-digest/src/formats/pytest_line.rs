@@ -24,8 +24,8 @@ const RESULTS: [&str; 6] = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XP
 /// The words for a subtest that failed, in pytest 9 and in the plugin before it.
 const SUBTESTS: [&str; 2] = ["SUBFAILED", "SUBFAIL"];
 
-/// The counts of a closing line: `1 failed, 2 passed, 3 subtests passed in 0.12s`. Subtests that passed are no
-/// tests of their own.
+/// The counts of a closing line: `1 failed, 2 passed, 3 subtests passed in 0.12s`. Passed subtests do not
+/// count as tests.
 pub(super) fn parse_totals(text: &str) -> Option<TestTotals> {
     let is_candidate = text.ends_with(['s', '=', ')']) && text.contains(" in ");
     if !is_candidate || !TOTALS.is_match(text) {
@@ -47,7 +47,7 @@ pub(super) fn parse_totals(text: &str) -> Option<TestTotals> {
     any.then_some(totals)
 }
 
-/// A test and its result, where they stand on a line of their own, as they do with `-v`.
+/// A test and its result on a line of their own, as printed with `-v`.
 pub(super) fn parse_result(text: &str) -> Option<(&str, &str)> {
     let may_have = text.ends_with(']') || text.starts_with("[gw");
     let progress = may_have.then(|| PROGRESS.find(text)).flatten();
@@ -82,10 +82,10 @@ pub(super) fn short_name(id: &str) -> String {
     path.replace("::", ".") + parameters
 }
 
-/// What a line of the summary names.
+/// An entry of the summary.
 pub(super) struct SummaryEntry<'a> {
     pub(super) id: String,
-    /// How the id is called at the head of its section.
+    /// The heading of the id's section.
     pub(super) short: String,
     pub(super) message: Option<&'a str>,
 }
@@ -120,7 +120,7 @@ pub(super) fn parse_failed_entry(
 }
 
 /// Reads `SUBFAILED[message] (i=1) id - message`, or `[message] (i=1) SUBFAIL id - message` as the plugin
-/// writes. What describes the subtest follows the id of its test.
+/// writes. The description of the subtest follows the id of its test.
 pub(super) fn parse_subtest_entry<'a>(
     text: &'a str,
     heads_section: impl Fn(&str) -> bool,

@@ -1,9 +1,9 @@
-//! Python's tracebacks outside of any test runner, of Python 2 and 3: a program that an exception
-//! ended. Exceptions that were raised for one another are one failure, which is the last of them.
+//! Python's tracebacks outside of any test runner, of Python 2 and 3: a program that was ended by an
+//! exception. Chained exceptions are one failure, described by the last of them.
 //!
-//! Programs that go on print tracebacks, too, of what they handled. A program has ended where the log
-//! does, or where who called it complains in the next line; other tracebacks are left to the general
-//! signals, so no line is claimed before that is known.
+//! Programs also print tracebacks of exceptions that they handled. A program has ended if the log ends, or if
+//! its caller reports an error in the next line; other tracebacks are left to the general signals, so no line
+//! is claimed before that is known.
 
 use std::sync::LazyLock;
 
@@ -18,19 +18,19 @@ use crate::record::FailureKind;
 
 const TOOL: &str = "python";
 const HEADING: &str = "Traceback (most recent call last):";
-/// How the next traceback is announced where it has to do with the one before.
+/// Announcements of a traceback that is chained to the one before.
 const CHAINS: [&str; 2] = [
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 ];
 
-/// What the next line speaks of where the program was the last thing to be done.
+/// Signals of the next line if the caller reports that the program failed.
 const COMPLAINT: LineSignals = LineSignals::ERROR
     .with(LineSignals::FAIL)
     .with(LineSignals::FATAL)
     .with(LineSignals::EXIT);
 
-/// Where in a traceback the next line stands.
+/// Section of a traceback.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum TracebackSection {
     /// Among the frames.
@@ -38,7 +38,7 @@ enum TracebackSection {
     Frames,
     /// Below the exception; another one may have been raised for it.
     Ended,
-    /// It is announced that another one was.
+    /// A chained exception was announced.
     Chained,
     /// Among the exceptions of a group, which are drawn below it.
     Group,
@@ -82,7 +82,7 @@ impl FormatParser for PythonParser {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        // One that has no exception yet may be anything.
+        // Without an exception it may be anything.
         if self.section != TracebackSection::Frames {
             self.close(findings);
         }
@@ -90,7 +90,7 @@ impl FormatParser for PythonParser {
 }
 
 impl PythonParser {
-    /// A traceback begins; `before` stands before its heading.
+    /// Starts a traceback; `before` is the text before its heading.
     fn begin(&mut self, before: &str, line: &CleanLine<'_>) {
         if !matches!(before, "" | "  + Exception Group ") {
             return;

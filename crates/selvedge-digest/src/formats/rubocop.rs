@@ -19,7 +19,7 @@ pub(super) struct RuboCopParser {
     /// The source below an offence.
     draft: Option<FailureBuilder>,
     lines: u32,
-    /// The file whose offences are listed, where they do not name it.
+    /// The file of the listed offences, if they do not name it.
     file: String,
 }
 
@@ -76,7 +76,7 @@ impl RuboCopParser {
 
 fn parse_offense(line: &CleanLine<'_>, listed: &str) -> Option<FailureBuilder> {
     let text = line.text;
-    // The letter of the severity stands alone before a colon.
+    // The letter of the severity is alone before a colon.
     let marked = text.as_bytes().get(1) == Some(&b':') || text.contains(": ");
     let found = marked.then(|| OFFENSE.captures(text)).flatten()?;
     let get = |name: &str| found.name(name).map(|group| group.as_str());

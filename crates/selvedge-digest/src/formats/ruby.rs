@@ -1,5 +1,5 @@
-//! Ruby itself: exceptions that nobody caught, and files that do not parse; and Bundler, which prints
-//! its own troubles in words of its own.
+//! Ruby itself: uncaught exceptions and files that do not parse; and Bundler, which has its own error
+//! messages.
 
 use std::sync::LazyLock;
 
@@ -20,7 +20,7 @@ const BODY_LINES: u32 = 12;
 pub(super) struct RubyParser {
     draft: Option<FailureBuilder>,
     lines: u32,
-    /// The place is that of a library: the first frame of the user's is better.
+    /// The place is in a library: the first frame of the user's code is better.
     place_is_foreign: bool,
 }
 
@@ -65,7 +65,7 @@ impl FormatParser for RubyParser {
         };
         if draft.failure.message.is_none() {
             if body.starts_with("Command failed with status") {
-                // What the command printed says why.
+                // The command's output has the reason.
                 self.draft = None;
                 return LineClaim::NotMine;
             }
@@ -121,7 +121,7 @@ impl RubyParser {
 
     fn close(&mut self, findings: &mut Findings) {
         if let Some(mut draft) = self.draft.take() {
-            // No frame of the user's own was found: a library's place would mislead.
+            // No frame of the user's code was found, and a library's place would mislead.
             if self.place_is_foreign && draft.failure.file.as_deref().is_some_and(is_foreign) {
                 draft.failure.file = None;
                 draft.failure.line = None;
@@ -156,7 +156,7 @@ fn parse_uncaught_exception(line: &CleanLine<'_>) -> Option<FailureBuilder> {
     Some(draft)
 }
 
-/// What Bundler says when it cannot go on.
+/// The error of Bundler in a line, if any.
 fn parse_bundler_error(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix("[!] There was an error ") {
         return Some(rest);

@@ -1,15 +1,15 @@
-//! What Rust's test runners print of a test that failed without a panic: it should have panicked, it
-//! returned an error, or a signal ended it.
+//! Messages of Rust's test runners for tests that failed without a panic: a missing expected panic, a
+//! returned error, or a signal.
 
 use super::location::{CodeLocation, parse_rust_location};
 use crate::findings::FailureBuilder;
 
-/// Takes such a line as the message; false if it is none.
+/// Takes such a line as the message; false if it is not one.
 pub(super) fn take_non_panic_message(draft: &mut FailureBuilder, body: &str) -> bool {
     if let Some(told) = body.strip_prefix("note: ")
         && told.starts_with("test did not panic as expected")
     {
-        // Older compilers do not say where.
+        // Older compilers do not print the place.
         if let Some(place) = parse_missing_panic_location(told) {
             draft.set_location(place.file, place.line, place.column);
         }

@@ -18,7 +18,7 @@ const TOOL: &str = "rustc";
 #[derive(Debug, Default)]
 pub(super) struct RustcParser {
     draft: Option<FailureBuilder>,
-    /// The heading was followed by a place, so the diagnostic is rustc's for sure.
+    /// The heading was followed by a place, so the diagnostic certainly is rustc's.
     placed: bool,
     /// The error is cargo's own, and its causes follow.
     manifest: bool,
@@ -77,7 +77,7 @@ impl RustcParser {
             return LineClaim::NotMine;
         };
         if self.manifest && (line.is_blank() || line.indent() > 0 || line.text == "Caused by:") {
-            // The causes stand indented, each below a heading.
+            // The causes are indented, each below a heading.
             if line.indent() > 0 {
                 draft.push_message(line.body());
             }
@@ -136,7 +136,7 @@ fn parse_heading(text: &str) -> Option<(FailureSeverity, Option<&str>, &str)> {
     Some((severity, Some(code), message))
 }
 
-/// What cargo says when it cannot begin to build.
+/// Whether a message is an error of cargo before the build.
 fn is_manifest(message: &str) -> bool {
     const STARTS: [&str; 5] = [
         "failed to get `",
@@ -148,7 +148,7 @@ fn is_manifest(message: &str) -> bool {
     STARTS.iter().any(|start| message.starts_with(start))
 }
 
-/// Totals and consequences, which repeat what the diagnostics said.
+/// Whether a message is a total or a consequence, which repeats earlier diagnostics.
 fn is_total(message: &str) -> bool {
     message.starts_with("could not compile `")
         || message.starts_with("aborting due to ")

@@ -1,4 +1,4 @@
-//! Shells: a program that is not there, a file that cannot be run, a script that does not parse.
+//! Shells: missing programs, files that cannot be executed, scripts that do not parse.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::record::FailureKind;
 
 const TOOL: &str = "shell";
 
-/// Reads what bash, dash, zsh and their like say of themselves.
+/// Reads the error messages of bash, dash, zsh and similar shells.
 #[derive(Debug, Default)]
 pub(super) struct ShellParser;
 
@@ -33,7 +33,7 @@ static BARE: LazyLock<Regex> = LazyLock::new(|| {
 impl FormatParser for ShellParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        // What a shell says is short, and begins with a name and a colon.
+        // Messages of shells are short, and begin with a name and a colon.
         let words = [": line ", "not found", "denied", "Is a directory"];
         let short = text.len() < 400 && line.indent() == 0;
         if !short || !words.iter().any(|words| text.contains(words)) {

@@ -1,4 +1,4 @@
-//! What a machine report says of a failed test: a message, then a stack trace, in one text.
+//! The text of a failed test in a machine-readable report: a message, then a stack trace.
 //!
 //! The user's own frames are kept, and the place is the one a person would open first: in the test
 //! itself for JavaScript and the JVM, the last one of the user's own for Python.
@@ -20,12 +20,11 @@ static PYTEST: LazyLock<Regex> =
 static PANIC: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"panicked at (?P<file>[^:']+?):(?P<line>\d+):(?P<column>\d+):?$"));
 
-/// Reads message, frames and place out of `text`. `test_file` is the file that the test stands in,
-/// where that is known.
+/// Extracts message, frames and place from `text`. `test_file` is the file of the test, if known.
 pub(super) fn parse_trace(draft: &mut FailureBuilder, text: &str, test_file: Option<&str>) {
     let clean = strip_escapes(text);
     let mut trace = TraceReader {
-        // A message that the report gave apart needs no second telling.
+        // A message from a separate field is not read again.
         has_message: draft.failure.message.is_some(),
         pytest: clean.contains("\nE   "),
         stack: false,
@@ -46,7 +45,7 @@ pub(super) fn parse_trace(draft: &mut FailureBuilder, text: &str, test_file: Opt
     }
 }
 
-/// What was seen of a trace so far.
+/// State of the trace so far.
 #[derive(Debug)]
 struct TraceReader {
     /// The message is known.
@@ -104,7 +103,7 @@ impl TraceReader {
     }
 }
 
-/// A line that says nothing of this failure.
+/// Whether a line has no information about the failure.
 fn is_filler(line: &str) -> bool {
     line.trim() == "● Test suite failed to run" || line.starts_with("note: run with `RUST_")
 }

@@ -16,7 +16,7 @@ const TOOL: &str = "maven";
 #[derive(Debug, Default)]
 pub(super) struct SurefireParser {
     test: JavaTestFailure,
-    /// The class that is being told, where a line names the test alone.
+    /// The current class, because lines may name only the test.
     class: String,
 }
 
@@ -87,7 +87,7 @@ impl SurefireParser {
     }
 }
 
-/// `test(a.b.CTest)`, `a.b.CTest.test` and `test` below its class are three ways of the same id.
+/// Normalises `test(a.b.CTest)`, `a.b.CTest.test` and `test` below its class to the same id.
 fn id_of(id: &str, class: &str) -> String {
     let parts = id
         .split_once('(')

@@ -1,5 +1,5 @@
-//! Swift Testing, which `swift test` runs beside [XCTest](super::xctest). Tests run at the same time,
-//! so each issue names its test, and what its author said of it follows below, after an arrow.
+//! Swift Testing, which `swift test` runs beside [XCTest](super::xctest). Tests run concurrently, so each
+//! issue names its test; the author's comment follows below it, after an arrow.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,10 +13,10 @@ use crate::pattern::pattern;
 use crate::record::FailureKind;
 
 const TOOL: &str = "Swift Testing";
-/// How many tests may have failed and not ended at the same time.
+/// Maximum number of tests with an issue that have not ended.
 const TESTS: usize = 400;
 
-/// What an issue says that its author recorded; their words follow.
+/// The text of an issue that the author recorded; the author's comment follows.
 const BARE: &str = "Issue recorded";
 
 /// Reads Swift Testing's text.
@@ -24,7 +24,7 @@ const BARE: &str = "Issue recorded";
 pub(super) struct SwiftTestingParser {
     /// The tests with an issue that have not ended.
     drafts: HashMap<String, FailureBuilder>,
-    /// The one whose issue was told last.
+    /// The test of the last issue.
     last: Option<String>,
     seen: TestTotals,
 }
@@ -39,7 +39,7 @@ static ENDED: LazyLock<Regex> =
 static RUN: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^run with (?P<all>\d+) tests? .*(?:passed|failed) after "));
 
-/// What follows the mark and `Test` in a line of the runner's; the marks differ by system.
+/// The text after the mark and `Test` in a line of the runner; the marks differ by system.
 fn strip_test_mark(text: &str) -> Option<&str> {
     let (mark, rest) = text.split_once(' ')?;
     let drawn = mark.chars().count() == 1 && !mark.is_ascii();
@@ -102,7 +102,7 @@ impl SwiftTestingParser {
         self.last = Some(id.to_owned());
     }
 
-    /// What the author of an expectation said of it, below the issue.
+    /// Reads the author's comment below an issue.
     fn parse_comment(&mut self, last: Option<String>, line: &CleanLine<'_>) -> LineClaim {
         let draft = last.as_ref().and_then(|id| self.drafts.get_mut(id));
         let (Some(draft), Some(comment)) = (draft, line.text.strip_prefix("↳ ")) else {
@@ -142,7 +142,7 @@ impl SwiftTestingParser {
         findings.runs.record_test(TOOL, outcome, Some(id));
     }
 
-    /// The run has ended; tests of which nobody told the end have failed.
+    /// Ends the run; tests without a reported end have failed.
     fn record_total(&mut self, all: u64, findings: &mut Findings) {
         let mut drafts: Vec<_> = self.drafts.drain().map(|(_, draft)| draft).collect();
         drafts.sort_by_key(|draft| *draft.lines().start());

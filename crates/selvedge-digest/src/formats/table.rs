@@ -1,5 +1,4 @@
-//! One row a format: how its lines begin, and what else they bear. No line is shown to a format that
-//! its row does not name.
+//! One row per format: its line starts and signals. A format sees only lines that its row names.
 
 use super::{
     FormatParser, alcotest, ant, ava, bazel, bundler, cabal, catch2, cmake, ctest, diagnostic,
@@ -13,14 +12,14 @@ use crate::line::LineSignals;
 
 /// A row of the table.
 pub(super) struct FormatRow {
-    /// What it is called where one format is tried alone.
+    /// Name, for selecting a single format.
     pub(super) name: &'static str,
-    /// How lines begin (after the indentation) that the format must see; a nought stands for any
-    /// digit. Their first bytes count, see [`wakes`](super::wakes).
+    /// Beginnings of lines (after the indentation) that the format must see; `0` matches any digit. Only
+    /// their first bytes count, see [`prefilter`](super::prefilter).
     pub(super) line_starts: &'static [&'static str],
-    /// It also must see any line with one of these signals.
+    /// Signals of lines that the format must also see.
     pub(super) signals: LineSignals,
-    /// Its failures are one line each: a flood of them is not read.
+    /// Whether each failure is one line: very many of them are not read.
     pub(super) one_liners: bool,
     pub(super) make: fn() -> Box<dyn FormatParser>,
 }
@@ -48,8 +47,8 @@ impl FormatRow {
     }
 }
 
-/// Earlier rows look at a line first: within a document, nothing is what it seems. There is room
-/// for 64.
+/// Earlier rows see a line first, because text inside a document can look like any other format. There is
+/// room for 64 rows.
 pub(super) static TABLE: &[FormatRow] = &[
     format_row::<json::JsonParser>("json", &["{", "["], LineSignals::NONE),
     format_row::<xml::XmlParser>("xml", &["<", "\u{feff}"], LineSignals::NONE),
@@ -352,6 +351,6 @@ pub(super) static TABLE: &[FormatRow] = &[
         &["0", "Test project ", "Start ", "No tests were"],
         LineSignals::NONE,
     ),
-    // Last, to drop what the others said.
+    // Last, to drop annotations that repeat other reports.
     format_row::<github::GitHubParser>("github", &["::"], LineSignals::NONE),
 ];

@@ -26,21 +26,22 @@ pub(super) struct TapParser {
     yaml: TapYamlState,
     /// The groups that are open, written with braces, and their indentations.
     groups: Vec<(usize, String)>,
-    /// What the lines of that block belong to.
+    /// The entry that the lines of the current block belong to.
     block: TapYamlEntry,
     begun: bool,
-    /// A version or a plan was read. Without one the output is not TAP.
+    /// A version or a plan was read. Without one the output is not known to be TAP.
     has_plan: bool,
     /// Results that were read before a version or a plan.
     early: TestRuns,
     /// Failures without numbers among them.
     early_failures: Vec<FailureBuilder>,
     count: TapCount,
-    /// The points have numbers, so that a bare `ok` belongs to another tool.
+    /// The test points have numbers, so a bare `ok` belongs to another tool.
     numbered: bool,
 }
 
-/// What the plans state, and what was read. Groups of tests have plans of their own, which are not counted.
+/// Number of tests by the plans, and number of results. Nested groups have plans of their own, which are not
+/// counted.
 #[derive(Debug, Default)]
 struct TapCount {
     planned: Option<u64>,
@@ -62,7 +63,7 @@ enum TapYamlState {
     Begun,
     /// Its entries have this indentation.
     Entries(usize),
-    /// What follows belongs to no failure.
+    /// The following lines belong to no failure.
     Ended,
 }
 
@@ -130,7 +131,7 @@ impl FormatParser for TapParser {
 }
 
 impl TapParser {
-    /// This is TAP, and what was read before it is, too.
+    /// The output is TAP, including the results that were read before.
     fn recognise(&mut self, findings: &mut Findings) {
         findings.add_tool(TOOL);
         findings.runs.begin(TOOL);
@@ -177,7 +178,7 @@ impl TapParser {
         let id = if id.is_empty() { line.body() } else { id };
         self.groups.retain(|(indent, _)| *indent < line.indent());
         if point.name("group").is_some() {
-            // The group's tests follow, and tell by themselves how they ended.
+            // The group's tests follow with their own results.
             if self.groups.len() < GROUPS {
                 self.groups.push((line.indent(), id.to_owned()));
             }
@@ -236,7 +237,7 @@ impl TapParser {
                 }
             }
             (_, yaml) => match body.strip_prefix('#') {
-                // A heading of what follows, or a total.
+                // A heading of the next section, or a total.
                 Some(_) if yaml == TapYamlState::Ended => return LineClaim::Ignore,
                 Some(comment) if comment.starts_with(" Subtest: ") || is_total(comment) => {}
                 Some(comment) => apply_comment(draft, comment.trim()),
@@ -244,7 +245,7 @@ impl TapParser {
                 None if line.indent() > 0 && yaml == TapYamlState::Before => {
                     parse_plain_line(draft, line);
                 }
-                // Output between the tests is nobody's or another tool's.
+                // Output between the tests is another tool's, or belongs to none.
                 None if !line.is_blank() => return LineClaim::NotMine,
                 None => {}
             },
@@ -257,7 +258,7 @@ impl TapParser {
         let Some(draft) = self.draft.take() else {
             return;
         };
-        // A group that failed because one of its tests did: nobody needs to read it.
+        // A group that failed because of one of its tests is not shown.
         let consequence = draft.failure.message.as_deref().is_some_and(|message| {
             message.starts_with(|c: char| c.is_ascii_digit()) && message.contains(" subtest")
         });
@@ -284,7 +285,7 @@ fn split_key(body: &str) -> Option<(&str, &str)> {
         .or_else(|| Some((body.strip_suffix(':')?, "")))
 }
 
-/// Reads an entry of the YAML block; says what the lines below it, further in, belong to.
+/// Reads an entry of the YAML block. Returns the entry that deeper indented lines below it belong to.
 fn parse_yaml_entry(
     draft: &mut FailureBuilder,
     key: &str,

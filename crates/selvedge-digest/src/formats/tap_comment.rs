@@ -7,11 +7,11 @@ use regex::Regex;
 use crate::findings::FailureBuilder;
 use crate::pattern::pattern;
 
-/// How long a test took, behind its name.
+/// Duration of a test, after its name.
 static DURATION: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\s(?:# time=[\d.]+m?s|(?:# )?in [\d.]+ ?m?s(?:ec)?)\s*$"));
 
-/// What describes a test: its name without its duration, and whether a directive behind it excuses the test.
+/// Splits a test's description into its name without the duration, and whether a directive excuses the test.
 pub(super) fn parse_description(text: &str) -> (&str, bool) {
     let directive = text.match_indices('#').map(|(at, _)| at).find(|at| {
         let (before, after) = text.split_at(*at);
@@ -26,7 +26,7 @@ pub(super) fn parse_description(text: &str) -> (&str, bool) {
     (name, directive.is_some())
 }
 
-/// `# tests 4`, as runners close with.
+/// Closing totals of runners: `# tests 4`.
 pub(super) fn is_total(comment: &str) -> bool {
     let mut words = comment.split_whitespace();
     let known = [

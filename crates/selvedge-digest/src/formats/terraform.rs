@@ -1,5 +1,5 @@
 //! Terraform and OpenTofu: `Error: summary`, the place below, indented, then the source and the
-//! explanation; in a terminal a line is drawn down the left of it all.
+//! explanation; in a terminal, a vertical line is drawn to the left of all lines.
 
 use std::sync::LazyLock;
 
@@ -22,7 +22,7 @@ pub(super) struct TerraformParser {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum TerraformSection {
-    /// Below the summary; without a drawn line it may be any tool's.
+    /// Below the summary; without a drawn line it may belong to any tool.
     #[default]
     Summary,
     Drawn,

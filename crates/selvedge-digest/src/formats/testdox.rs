@@ -1,5 +1,5 @@
-//! PHPUnit's testdox: the name of each test as a sentence below that of its class, and what failed in
-//! a box below it. Its closing totals are those of [its other reports](super::numbered).
+//! PHPUnit's testdox: the name of each test as a sentence below the name of its class, and its failure in a
+//! box below it. Its closing totals are those of [its other reports](super::numbered_list).
 
 use super::location::{is_foreign, parse_colon_frame};
 use super::{FormatParser, LineClaim};
@@ -13,7 +13,7 @@ const TOOL: &str = "phpunit";
 #[derive(Debug, Default)]
 pub(super) struct TestdoxParser {
     draft: Option<FailureBuilder>,
-    /// The first line of the box was seen: it is no other runner's tree.
+    /// The first line of the box was read: the tree is not another runner's.
     boxed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! TestNG's own text: `FAILED: test`, and the stack that names the class below it.
+//! TestNG's own text: `FAILED: test`, with the stack that names the class below it.
 
 use std::sync::LazyLock;
 
@@ -69,7 +69,7 @@ impl FormatParser for TestNgParser {
             return LineClaim::Evidence;
         }
         if self.test.has_only_heading() && !EXCEPTION.is_match(text) {
-            // Another tool says so of its own tests.
+            // Another tool's line about its own tests.
             self.test.discard();
         }
         self.test.parse_body(text, line, findings)

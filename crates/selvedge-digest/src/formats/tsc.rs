@@ -1,4 +1,4 @@
-//! The TypeScript compiler's pretty output and its totals; its plain output is an ordinary
+//! The TypeScript compiler's pretty output and its totals; its plain output is a regular
 //! [diagnostic](super::diagnostic).
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Python's unittest, and what prints like it (Django, nose, Twisted's trial, zope).
+//! Python's unittest, and runners with the same output (Django, nose, Twisted's trial, zope).
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ const TOOL: &str = "unittest";
 #[derive(Debug, Default)]
 pub(super) struct UnittestParser {
     draft: Option<FailureBuilder>,
-    /// The frames are past; what follows is the exception.
+    /// The frames have ended; the exception follows.
     message: bool,
     ran: Option<u64>,
     /// The place is known to be in the test's own module.
@@ -121,7 +121,7 @@ impl UnittestParser {
         if let Some(place) = parse_python_frame(text) {
             // The exception may follow another one that it was raised for; its frames count.
             self.message = false;
-            // The line in the test itself counts for more than one in what it calls.
+            // The line in the test itself takes precedence over lines in functions it calls.
             if !is_foreign(place.file) && !self.own {
                 draft.replace_location(place.file, place.line, None);
                 self.own = is_module(place.file, draft.failure.id.as_deref());
@@ -166,7 +166,7 @@ impl UnittestParser {
         let Some(draft) = self.draft.take() else {
             return;
         };
-        // `ERROR: …` alone may be anybody's; a traceback or a full id makes it unittest's.
+        // `ERROR: …` alone may belong to any tool; a traceback or a full id identifies unittest.
         let ours = draft.failure.file.is_some()
             || draft.failure.message.is_some()
             || findings.has_tool(TOOL);
@@ -190,7 +190,7 @@ fn full_id(name: &str, class: &str) -> String {
     }
 }
 
-/// Whether a test of this id stands in this file: `a.test_b.C.test_d` in `…/a/test_b.py`.
+/// Whether a test with this id is in this file: `a.test_b.C.test_d` in `…/a/test_b.py`.
 fn is_module(file: &str, id: Option<&str>) -> bool {
     let stem = file
         .rsplit(['/', '\\'])

@@ -16,7 +16,7 @@ const TOOL: &str = "vitest";
 /// Reads the output of vitest's default reporters.
 #[derive(Debug, Default)]
 pub(super) struct VitestParser {
-    /// Several tests may fail with one error: their headings stand one below the other.
+    /// Several tests may fail with one error: their headings follow one another.
     drafts: Vec<FailureBuilder>,
     file: String,
     /// The file whose tests are listed.
@@ -103,7 +103,7 @@ impl FormatParser for VitestParser {
             return LineClaim::NotMine;
         };
         let outcome = match &result["mark"] {
-            // It is told again, with its error.
+            // It is repeated with its error.
             "×" => return LineClaim::Ignore,
             "↓" => TestOutcome::Skipped,
             _ => TestOutcome::Passed,
@@ -140,7 +140,7 @@ impl VitestParser {
         }
         for draft in &mut self.drafts {
             if let Some(place) = frame {
-                // The line in the test counts for more than one in what it calls.
+                // The line in the test takes precedence over lines in functions it calls.
                 let own =
                     place.file == self.file && draft.failure.file.as_deref() != Some(place.file);
                 if own || draft.failure.file.is_none() && !is_foreign(place.file) {
@@ -171,7 +171,7 @@ impl VitestParser {
     }
 }
 
-/// Whether a rule heads an error that no test caught.
+/// Whether a ruler is the heading of an error that no test caught.
 fn is_unhandled(rule: &str) -> bool {
     let title = rule.trim_matches(['⎯', ' ']);
     matches!(

@@ -1,5 +1,5 @@
-//! XCTest, as `swift test` and Xcode print it: each test is told when it begins and when it ends, its
-//! assertions that failed between the two. A test that does not end has taken the process with it.
+//! XCTest, as `swift test` and Xcode print it: each test is reported when it begins and when it ends, with
+//! its failed assertions in between. A test that does not end has crashed the process.
 
 use std::sync::LazyLock;
 
@@ -100,7 +100,7 @@ impl FormatParser for XcTestParser {
     }
 }
 
-/// The test of which a line tells the end, and how it ended: `passed`, `failed` or `skipped`.
+/// The test whose end a line reports, and its result: `passed`, `failed` or `skipped`.
 fn parse_test_end(told: &str) -> Option<(&str, &str)> {
     let (id, rest) = told.rsplit_once("' ")?;
     let (outcome, time) = rest.split_once(' ')?;
@@ -108,7 +108,7 @@ fn parse_test_end(told: &str) -> Option<(&str, &str)> {
 }
 
 impl XcTestParser {
-    /// A test begins, or ends.
+    /// Reads the beginning or the end of a test.
     fn parse_case(
         &mut self,
         told: &str,
@@ -161,7 +161,7 @@ impl XcTestParser {
         draft.skip_line(line);
     }
 
-    /// The runner counts failed assertions, and all tests: those are held against what was seen.
+    /// The runner counts failed assertions and all tests; these are compared with the observed results.
     fn record_total(&mut self, all: u64, findings: &mut Findings) {
         let TestTotals {
             failed, skipped, ..
@@ -173,7 +173,7 @@ impl XcTestParser {
         }
     }
 
-    /// A test began and did not end.
+    /// Records a test that began but did not end.
     fn record_crash(&mut self, findings: &mut Findings) {
         let Some(mut draft) = self.draft.take() else {
             return;

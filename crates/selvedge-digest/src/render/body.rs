@@ -1,12 +1,12 @@
-//! What there is to say of a failure beyond its headline: the lines of its message and excerpt, the
-//! most telling first.
+//! The details of a failure beyond its headline: the lines of its message and excerpt, most informative
+//! first.
 //!
-//! A line that only repeats the headline is not worth its tokens; frames of a framework come last.
+//! A line that only repeats the headline is omitted; frames of a framework come last.
 
 use crate::formats::is_foreign_frame;
 use crate::record::Failure;
 
-/// How telling a line is: the lower, the sooner it gets a share.
+/// How informative a line is; lower ranks are shown first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LineRank {
     Message,
@@ -17,7 +17,7 @@ enum LineRank {
     ForeignFrame,
 }
 
-/// The lines that say more than the headline, each with its place, the most telling first.
+/// The lines that add to the headline, each with its position, most informative first.
 pub(super) fn detail_lines(failure: &Failure) -> Vec<(usize, &str)> {
     let message = failure.message.as_deref().unwrap_or_default().lines();
     let excerpt = failure.excerpt.as_deref().unwrap_or_default().lines();
@@ -29,7 +29,7 @@ pub(super) fn detail_lines(failure: &Failure) -> Vec<(usize, &str)> {
         .enumerate()
         .peekable();
     while let Some((at, (known, line))) = all.next() {
-        // What points into the line above belongs to it.
+        // A pointer belongs to the line above it.
         let rank = match known {
             Some(rank) => rank,
             None if is_pointer(line) => last,
@@ -56,12 +56,12 @@ fn rank_line(line: &str) -> LineRank {
     }
 }
 
-/// A row of carets below a line of source, behind a gutter or not.
+/// Whether the line is a row of carets below a line of source, with or without a gutter.
 fn is_pointer(line: &str) -> bool {
     line.contains(['^', '┬', '╵', '╰']) && !line.contains(char::is_alphanumeric)
 }
 
-/// Whether a line says more than a frame or an arrow to the place that the headline names.
+/// Whether a line is more than a frame or an arrow at the place that the headline names.
 fn adds_information(line: &str, failure: &Failure) -> bool {
     if let (Some(file), Some(number)) = (&failure.file, failure.line)
         && let Some((before, after)) = line.split_once(&format!("{file}:{number}"))
@@ -76,12 +76,12 @@ const EMPTY_WORDS: [&str; 8] = [
     "at", "in", "error", "failed", "failure", "fail", "line", "unknown",
 ];
 
-/// Whether a line is shown for its form: a diff, or source behind a gutter.
+/// Whether a line is shown because of its form: a diff, or source behind a gutter.
 pub(super) fn is_diff_or_source(line: &str) -> bool {
     line.contains(['|', '│']) || line.trim_start().starts_with(['+', '-', '>', '<'])
 }
 
-/// Whether a line is one that was said, with at most a mark before it.
+/// Whether a line equals `said`, with at most a mark before it.
 pub(super) fn is_repetition(line: &str, said: &str) -> bool {
     const LONG: usize = 40;
     const MARK: usize = 16;
@@ -89,8 +89,8 @@ pub(super) fn is_repetition(line: &str, said: &str) -> bool {
     said.len() > LONG && line.trim().len() < said.len() + MARK && line.contains(said)
 }
 
-/// Whether a line of prose or a frame has no word that the headline lacks. Diffs and source are shown
-/// for their form, too, and a number that stands in the headline by chance may be a value here.
+/// Whether a line of prose or a frame has no word that the headline lacks. Diffs and source are always shown,
+/// and a number that is in the headline by chance may be a value here.
 pub(super) fn is_reported(line: &str, headline: &str, failure: &Failure) -> bool {
     let body = line.trim_start();
     let file = failure.file.as_deref().unwrap_or_default();

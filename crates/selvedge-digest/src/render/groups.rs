@@ -1,5 +1,4 @@
-//! Failures that say the same thing, told together: the first in full, the others by their ids and
-//! places.
+//! Groups failures with the same message: the first is shown in full, the others by their ids and places.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -13,7 +12,7 @@ pub(super) struct FailureGroup<'a> {
     pub(super) others: Vec<&'a Failure>,
 }
 
-/// Puts failures with the same message together, in the order of their first.
+/// Groups failures with the same message, in the order of the first failure of each group.
 pub(super) fn group_failures(failures: &[Failure]) -> Vec<FailureGroup<'_>> {
     let mut groups: Vec<FailureGroup<'_>> = Vec::new();
     let mut known: HashMap<(&FailureKind, &Option<String>, &str), usize> = HashMap::new();
@@ -32,8 +31,8 @@ pub(super) fn group_failures(failures: &[Failure]) -> Vec<FailureGroup<'_>> {
     groups
 }
 
-/// The order in which groups get a share: the first of each tool, then the second of each tool, so
-/// that one tool's flood does not drown another's only failure.
+/// The order in which groups get a share: the first of each tool, then the second of each tool, so that many
+/// failures of one tool do not hide the only failure of another.
 pub(super) fn fair_order(groups: &[FailureGroup<'_>]) -> Vec<usize> {
     let mut turns: HashMap<Option<&str>, usize> = HashMap::new();
     let mut order: Vec<(usize, usize)> = groups
@@ -81,7 +80,7 @@ impl FailureGroup<'_> {
         line
     }
 
-    /// The other members, each as short as it can be after the first.
+    /// The other members, each as short as possible.
     pub(super) fn others(&self) -> impl Iterator<Item = String> + '_ {
         let told = [self.first].into_iter().chain(self.others.iter().copied());
         self.others
@@ -91,7 +90,7 @@ impl FailureGroup<'_> {
     }
 }
 
-/// The tool's own line, where that line says it all.
+/// The tool's own line, if it contains everything.
 fn as_printed(failure: &Failure) -> Option<&str> {
     let line = failure.excerpt.as_deref()?.lines().next()?.trim();
     let says = line.contains(failure.file.as_deref()?)
@@ -100,7 +99,7 @@ fn as_printed(failure: &Failure) -> Option<&str> {
     (says && failure.id.is_none()).then_some(line)
 }
 
-/// Which test, and where.
+/// The test and its location.
 fn subject(failure: &Failure) -> String {
     let place = format_location(failure);
     match (&failure.id, place) {
@@ -126,7 +125,7 @@ fn format_location(failure: &Failure) -> Option<String> {
     })
 }
 
-/// What tells a failure from the one that was told just before.
+/// The part of a failure that differs from the previous one.
 fn short_description(failure: &Failure, told: &Failure) -> String {
     let same_file = failure.file == told.file;
     let place = match (failure.line, &failure.file) {
@@ -148,7 +147,7 @@ fn short_description(failure: &Failure, told: &Failure) -> String {
     }
 }
 
-/// What is left of an id without the modules and suites that the one before it stands in, too.
+/// The id without the modules and suites that it shares with the previous id.
 fn strip_common_prefix<'a>(id: &'a str, before: &str) -> &'a str {
     let common: usize = id
         .chars()
@@ -161,7 +160,7 @@ fn strip_common_prefix<'a>(id: &'a str, before: &str) -> &'a str {
         .iter()
         .filter_map(|mark| Some(head.rfind(mark)? + mark.len()))
         .max()
-        // Parameters may hold the same marks.
+        // Parameters may contain the same marks.
         .filter(|&at| {
             !id[..at].contains(['[', '(', ' '])
                 || id[..at].contains(" > ")

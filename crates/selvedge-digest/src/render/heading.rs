@@ -1,7 +1,7 @@
-//! The first line of a digest, which says how it ended, and the last, which says what was cut.
+//! The first line of a digest, with the command's status, and the last line, with what was cut.
 //!
-//! Only the exit decides how it ended. What a successful command reported all the same is said in
-//! its heading, and so are counts that do not agree with it.
+//! Only the exit decides the status. The heading also mentions failures that a successful command reported,
+//! and counts that do not agree with its exit.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ pub(super) fn success_heading(analysis: &Analysis) -> String {
     line
 }
 
-/// The heading over what a command reported although it succeeded.
+/// The heading for failures that a successful command reported.
 fn reported_heading(analysis: &Analysis) -> String {
     let lines = count_phrase(analysis.lines, "line");
     match analysis.failures_total {
@@ -57,7 +57,7 @@ fn reported_heading(analysis: &Analysis) -> String {
     }
 }
 
-/// What the records tell of.
+/// The noun for the kind of the records.
 fn record_noun(analysis: &Analysis) -> &'static str {
     if analysis.warnings_only {
         "warning"
@@ -71,7 +71,7 @@ fn count_phrase(number: u64, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
-/// One line: how it ended, how many failures, how many tests.
+/// One line: the status, and the numbers of failures and tests.
 pub(super) fn failure_heading(analysis: &Analysis) -> String {
     if analysis.exit.is_success() {
         return reported_heading(analysis);
@@ -94,7 +94,7 @@ pub(super) fn failure_heading(analysis: &Analysis) -> String {
     line
 }
 
-/// How it ended; only the exit decides.
+/// The status of the command; only the exit decides it.
 pub(super) fn status(exit: CommandStatus) -> String {
     match exit {
         CommandStatus::Code(code) => format!("FAILED (exit {code})"),
@@ -104,7 +104,7 @@ pub(super) fn status(exit: CommandStatus) -> String {
     }
 }
 
-/// What the digest leaves out, and where the whole is.
+/// The notice of what the digest omits, and where the full output is.
 pub(super) fn truncation_notice(
     analysis: &Analysis,
     budget: DigestBudget<'_>,

@@ -1,7 +1,7 @@
-//! Fits an analysis into a budget: what failed and where, first; then messages and excerpts in
-//! fair shares; then the telling lines that belong to no known format; what was cut, last.
+//! Fits an analysis into a budget: first the failures and their places; then messages and excerpts in fair
+//! shares; then the salient lines of unknown formats; last the truncation notice.
 //!
-//! A failing exit always begins with `FAILED`, whatever the log says.
+//! The digest of a failed command always begins with `FAILED`, whatever the log contains.
 
 mod body;
 mod groups;
@@ -19,10 +19,10 @@ use heading::{failure_heading, status, success_heading, truncation_notice};
 use ranked_lines::RankedLineSelection;
 use writer::{DigestWriter, cost};
 
-/// The parts of a budget, in percent, that each step may fill, with all the steps before it. The
-/// telling lines that belong to no known format get what is left.
+/// The parts of a budget, in percent, that each step may fill, including all steps before it. Salient lines
+/// of unknown formats get the rest.
 struct BudgetShares {
-    /// The first of each group.
+    /// The first failure of each group.
     headlines: usize,
     /// The other members of the groups.
     members: usize,
@@ -35,15 +35,15 @@ const SHARES: BudgetShares = BudgetShares {
     members: 88,
     bodies: 94,
 };
-/// The value from which on a telling line goes before mere warnings.
+/// Minimum value of salient lines that are shown before warnings.
 const ABOVE_WARNINGS: f32 = 5.0;
 /// The part of the budget, in percent, that such lines may fill.
 const BEFORE_WARNINGS: usize = 85;
 
-/// Said where neither a failure nor a telling line was found.
+/// Shown if there is neither a failure nor a salient line.
 const NO_FAILURE_FOUND: &str = "no line of the output says what failed";
 
-/// A log of so few lines that a single warning in it is worth showing.
+/// Maximum number of lines of a log in which a single warning is worth showing.
 const SHORT_LOG: u64 = 60;
 
 /// Renders one analysis.
@@ -59,7 +59,8 @@ pub(crate) fn render(analysis: &Analysis, budget: DigestBudget<'_>) -> Digest {
     if let Some(whole) = render_whole_log(analysis, budget) {
         return trim_to_budget(whole, budget, analysis, analysis.failures_total);
     }
-    // A text costs less than its lines one by one, so what the first writing leaves is written on.
+    // A text costs less than the sum of its lines, so the tokens left by the first pass are used in a second
+    // one.
     let first = write_digest(analysis, budget, budget.tokens);
     let spare = budget.tokens.saturating_sub(first.tokens_estimated);
     let second = write_digest(analysis, budget, budget.tokens + spare);
@@ -70,9 +71,9 @@ pub(crate) fn render(analysis: &Analysis, budget: DigestBudget<'_>) -> Digest {
     }
 }
 
-/// Writes failures and telling lines until as many tokens are spent, counted line by line.
+/// Writes failures and salient lines until `tokens` are spent, counted line by line.
 fn write_digest(analysis: &Analysis, budget: DigestBudget<'_>, tokens: usize) -> Digest {
-    // The notice is written last; its numbers never cost more than the largest ones.
+    // The notice is written last; its numbers never cost more than the largest possible ones.
     let kept = cost(&truncation_notice(
         analysis,
         budget,
@@ -87,7 +88,7 @@ fn write_digest(analysis: &Analysis, budget: DigestBudget<'_>, tokens: usize) ->
         page.push(&status(analysis.exit));
     }
     let kept = if page.reserve(kept) { kept } else { 0 };
-    // Where nothing worse than warnings was recognised, what failed may be told elsewhere.
+    // If only warnings were recognised, the actual failure may be in other lines.
     let mut chosen = RankedLineSelection::default();
     if analysis.warnings_only {
         let limit = page.remaining_tokens() * (100 - BEFORE_WARNINGS) / 100;
@@ -100,7 +101,7 @@ fn write_digest(analysis: &Analysis, budget: DigestBudget<'_>, tokens: usize) ->
         page.push(NO_FAILURE_FOUND);
     }
     page.release(kept);
-    // Without a log nothing is left out but failures.
+    // Without a log, only failures can be omitted.
     if analysis.lines > 0 || shown < analysis.failures_total {
         page.push(&truncation_notice(analysis, budget, shown, lines));
     }
@@ -113,7 +114,7 @@ fn write_digest(analysis: &Analysis, budget: DigestBudget<'_>, tokens: usize) ->
     }
 }
 
-/// The estimate of a whole is not quite the sum of its lines, so it is checked once more.
+/// The estimate of a text can differ from the sum of its lines, so it is checked again.
 fn trim_to_budget(
     mut text: String,
     budget: DigestBudget<'_>,
@@ -135,16 +136,16 @@ fn trim_to_budget(
     }
 }
 
-/// Whether the output of a command that succeeded is what it was run for: the report of a linter
-/// or compiler that does not fail for warnings. Its warnings count wherever they stand; lines that
-/// may be warnings only where they are a good part of the output.
+/// Whether the output of a successful command is its purpose: the report of a linter or compiler that does
+/// not fail for warnings. Recognised warnings always count; lines that may be warnings count only if they are
+/// a large part of the output.
 fn is_report(analysis: &Analysis) -> bool {
     let dense = analysis.lines <= SHORT_LOG || analysis.salient_count * 10 >= analysis.lines;
     let found = analysis.failures_total > 0 || analysis.located_count > 0 || analysis.is_xml;
     analysis.tests.is_none() && (found || analysis.salient_count > 0 && dense)
 }
 
-/// The whole log under its heading, where it fits.
+/// The whole log under its heading, if it fits.
 fn render_whole_log(analysis: &Analysis, budget: DigestBudget<'_>) -> Option<String> {
     let whole = analysis
         .whole_log
@@ -162,8 +163,8 @@ fn render_whole_log(analysis: &Analysis, budget: DigestBudget<'_>) -> Option<Str
     (estimate_tokens(&text) <= budget.tokens).then_some(text)
 }
 
-/// Failures by groups: a line each, then their other members, then messages and excerpts. Returns
-/// how many failures are shown.
+/// Writes failures by groups: the headlines, then the other members, then messages and excerpts. Returns the
+/// number of shown failures.
 fn write_failures(analysis: &Analysis, page: &mut DigestWriter) -> u64 {
     let groups = group_failures(&analysis.failures);
     let shares = SHARES;
@@ -204,13 +205,13 @@ fn write_failures(analysis: &Analysis, page: &mut DigestWriter) -> u64 {
     told.iter().map(|told| 1 + count(told.members.len())).sum()
 }
 
-/// A group in the digest, as far as it is told.
+/// A group, with the parts of it that were written.
 struct RenderedGroup<'a> {
     index: usize,
     group: &'a FailureGroup<'a>,
     headline: String,
     members: Vec<String>,
-    /// Lines of its body, with their places in it.
+    /// Lines of its body, with their positions.
     lines: Vec<(usize, &'a str)>,
 }
 

@@ -1,4 +1,4 @@
-//! The telling lines that belong to no recognised failure, as far as there is room for them.
+//! Salient lines that belong to no recognised failure, as far as they fit.
 
 use std::collections::HashSet;
 
@@ -6,15 +6,14 @@ use super::count;
 use super::writer::{DigestWriter, cost};
 use crate::analysis::Analysis;
 
-/// The most telling lines that belong to no recognised failure.
+/// The most salient lines that belong to no recognised failure.
 #[derive(Default)]
 pub(super) struct RankedLineSelection {
     chosen: Vec<usize>,
 }
 
 impl RankedLineSelection {
-    /// Pays for lines of at least this value, the most telling first, until no more than `left`
-    /// tokens are left.
+    /// Selects lines of at least this value, most salient first, until at most `left` tokens remain.
     pub(super) fn choose(
         &mut self,
         analysis: &Analysis,
@@ -49,7 +48,7 @@ impl RankedLineSelection {
         }
     }
 
-    /// Writes them in the order of the log. Returns how many there are.
+    /// Writes the selected lines in the order of the log. Returns their number.
     pub(super) fn write(mut self, analysis: &Analysis, page: &mut DigestWriter) -> u64 {
         self.chosen.sort_unstable();
         let mut last = 0;

@@ -1,4 +1,4 @@
-//! The text of a digest while it is put together, and what is left of its budget.
+//! The text of a digest under construction, and the rest of its budget.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use crate::budget::estimate_tokens;
 /// The longest line of a digest, in bytes.
 const LINE_BYTES: usize = 300;
 
-/// A shorter id may stand in any line by chance.
+/// Minimum length of an id; a shorter one may be in any line by chance.
 const ID_BYTES: usize = 12;
 
-/// What a line costs within a text, its newline included.
+/// The cost of a line within a text, including its newline.
 pub(super) fn cost(line: &str) -> usize {
     let head = clip(line);
     estimate_tokens(head) + if head.len() < line.len() { 2 } else { 1 }
@@ -19,7 +19,7 @@ pub(super) fn cost(line: &str) -> usize {
 /// Ends a line that was cut.
 const CUT: &str = "…";
 
-/// The head of a line that is too long for a digest.
+/// The beginning of a line that is too long for a digest.
 fn clip(line: &str) -> &str {
     &line[..line.floor_char_boundary(LINE_BYTES)]
 }
@@ -29,9 +29,9 @@ fn clip(line: &str) -> &str {
 pub(super) struct DigestWriter {
     text: String,
     remaining: usize,
-    /// The lines that stand in it, so that none is said twice.
+    /// The lines in the text, so that none is repeated.
     lines: HashSet<String>,
-    /// The ids of tests that stand in it.
+    /// The ids of tests in the text.
     ids: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl DigestWriter {
         self.remaining
     }
 
-    /// Sets tokens aside for lines that are written later; false when there are not so many.
+    /// Reserves tokens for lines that are written later; false if there are not enough.
     pub(super) fn reserve(&mut self, tokens: usize) -> bool {
         let enough = tokens <= self.remaining;
         if enough {
@@ -59,7 +59,7 @@ impl DigestWriter {
         enough
     }
 
-    /// Writes a line that was paid for.
+    /// Writes a line whose cost was already deducted.
     pub(super) fn write(&mut self, line: &str) {
         let head = clip(line);
         self.lines.insert(head.trim().to_owned());
@@ -77,19 +77,19 @@ impl DigestWriter {
         }
     }
 
-    /// Notes that the failure with this id is told.
+    /// Notes that the failure with this id is in the text.
     pub(super) fn mark_reported(&mut self, id: &str) {
         if id.len() >= ID_BYTES {
             self.ids.push(id.to_owned());
         }
     }
 
-    /// Whether this line stands in the text already, or names a failure that does.
+    /// Whether the text already has this line, or a failure that the line names.
     pub(super) fn contains(&self, line: &str) -> bool {
         self.lines.contains(clip(line).trim()) || self.ids.iter().any(|id| line.contains(id))
     }
 
-    /// Gives back what was set aside.
+    /// Releases reserved tokens.
     pub(super) fn release(&mut self, tokens: usize) {
         self.remaining += tokens;
     }

@@ -1,5 +1,5 @@
-//! The budget, held against the real o200k tokenizer: what a digest is said to cost is never less
-//! than what it costs, whatever the text.
+//! Compares the estimated cost of texts with the real o200k tokenizer: the estimate is never below the true
+//! cost, whatever the text.
 
 use proptest::prelude::*;
 use selvedge_digest::{Analysis, CommandStatus, DigestBudget, Hints, analyse, estimate_tokens};
@@ -14,7 +14,7 @@ fn real(text: &str) -> usize {
     o200k_base_singleton().encode_ordinary(text).len()
 }
 
-/// Fails where `text` costs more than is estimated; says both counts.
+/// Fails if `text` costs more than estimated. Returns both counts.
 fn check(text: &str) -> (usize, usize) {
     let (estimated, real) = (estimate_tokens(text), real(text));
     assert!(
@@ -29,7 +29,7 @@ fn never_below_the_real_count_and_not_far_above() {
     let (mut all_estimated, mut all_real) = (0, 0);
     for name in names() {
         let log = log(&name);
-        // The first ones and the last one, for there are large logs.
+        // Only the first and the last pieces, because some logs are large.
         let pieces = log.chunks(PIECE);
         for piece in pieces.clone().take(4).chain(pieces.last()) {
             let (estimated, real) = check(&String::from_utf8_lossy(piece));
@@ -67,7 +67,7 @@ fn no_digest_costs_more_than_its_budget() {
     );
 }
 
-/// What separates words, in the alphabets, marks and spaces that tokenizers treat apart.
+/// Words and separators in the alphabets, marks and spaces that tokenizers distinguish.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         ".{0,300}",

@@ -1,5 +1,5 @@
-//! Test ids that can be compared with those of another run: who read them, in what mode, and whether they are
-//! as many as the runner's closing line states.
+//! Test ids that can be compared with those of another run: their readers, the mode, and whether there are as
+//! many ids as the runner's closing line states.
 
 use std::sync::LazyLock;
 
@@ -57,7 +57,7 @@ fn a_tree_of_ticks_is_read_by_its_own_runner_alone() {
         tests("  ─\n\n  rule, and then something else\n  2 tests passed\n"),
         None
     );
-    // Whoever runs both has both, each by its own totals.
+    // A log with both runners has the totals of each.
     let mocha = "  ✔ a (112ms)\n\n  1 passing (120ms)\n";
     let node = "✔ b (0.51ms)\nℹ tests 1\nℹ suites 0\nℹ pass 1\nℹ fail 0\nℹ duration_ms 40.2\n";
     let both = tests(&format!("{mocha}{node}")).unwrap();
@@ -78,7 +78,7 @@ fn a_verbose_and_a_quiet_run_of_pytest_are_not_comparable() {
     assert!(!verbose.has_same_readers(&quiet) && !verbose.has_same_readers(&summary));
     assert!(verbose.names_executed() && summary.names_executed());
     assert!(quiet.names_failed() && !quiet.names_executed());
-    // A subtest that was skipped is counted, and not named.
+    // A skipped subtest is counted but not named.
     assert!(!verbose.names_all());
 }
 
@@ -125,7 +125,7 @@ fn what_a_test_prints_is_no_result_of_its_runner() {
     for output in outputs {
         assert_eq!(tests(&log(output)).unwrap(), plain, "{output}");
     }
-    // Before the session and after it, other runners count.
+    // Before and after the session, other runners count.
     let around = format!("  3 passing (4ms)\n{}1..1\nok 1 - x\n", log("no"));
     let around = tests(&around).unwrap();
     assert_eq!((around.passed, around.failed), (5, 1));

@@ -1,4 +1,4 @@
-//! The promises of the digest that hold whatever the log says.
+//! Guarantees of the digest that hold for any log.
 
 use std::io::Write;
 

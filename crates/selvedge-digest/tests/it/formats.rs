@@ -1,10 +1,10 @@
-//! What is read from recorded outputs of each tool: ids, places, messages, counts; and the digest.
+//! Results of reading the recorded output of each tool: ids, places, messages, counts; and the digest.
 
 use std::path::Path;
 
 use crate::recorded::recorded;
 
-// Reports for machines.
+// Machine-readable reports.
 recorded! {
     junit_pytest => 1,
     junit_pytest_xunit1 => 1,
@@ -97,7 +97,7 @@ recorded! {
     prettier_syntax => 2,
 }
 
-// Recorded together, to make three of each.
+// Recorded together, with three variants of each.
 recorded! {
     prettier_check => 2,
     stylelint_syntax => 2,
@@ -353,7 +353,7 @@ recorded! {
     ocaml_interface => 1,
 }
 
-/// A recording that nothing asserts would prove nothing.
+/// A recording without assertions would prove nothing.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
 fn every_recording_is_read() {

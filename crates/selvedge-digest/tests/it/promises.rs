@@ -1,14 +1,13 @@
-//! What the digest promises for any bytes at all. The property tests and the fuzz targets hold it
-//! against them.
+//! Guarantees of the digest for arbitrary bytes, checked by the property tests and the fuzz targets.
 
 use std::io::Write;
 
 use selvedge_digest::{Analysis, CommandStatus, DigestBudget, Digester, estimate_tokens};
 
-/// Below this budget there may be no room for the word that it failed.
+/// Below this budget there may be no room for the word `FAILED`.
 const ROOM_TO_SAY_SO: usize = 40;
 
-/// Reads the log in chunks of this size, and holds every promise against what is read.
+/// Reads the log in chunks of this size, and checks every guarantee.
 pub(crate) fn hold(
     digester: impl Fn() -> Digester,
     log: &[u8],

@@ -1,4 +1,4 @@
-//! Whatever the bytes, the exit and the chunks: no panic, no overrun, no false success.
+//! For any bytes, exit and chunks: no panic, no exceeded budget, no false success.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -7,7 +7,7 @@ use selvedge_digest::{CommandStatus, DigestBudget, Digester, Hints, analyse, for
 use crate::promises::hold;
 use crate::recorded;
 
-/// Fragments that formats and cleaning look for, to reach further than random bytes would.
+/// Fragments that formats and cleaning search for, to reach more code than random bytes would.
 const FRAGMENTS: [&str; 64] = [
     "\n",
     "\n",
@@ -93,7 +93,7 @@ fn exits() -> impl Strategy<Value = CommandStatus> {
     ]
 }
 
-/// A recorded log with some of it gone, said twice, or overwritten.
+/// A recorded log with parts removed, repeated, or overwritten.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let names = recorded::names();
     let change = (

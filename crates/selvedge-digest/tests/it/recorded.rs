@@ -1,4 +1,4 @@
-//! The recorded outputs under `fixtures/`, and a compact way to look at what was read from them.
+//! The recorded outputs under `fixtures/`, and a compact form of what was read from them.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// What is read from a recorded log.
+/// Analyses a recorded log.
 pub(crate) fn read(name: &str, exit: i32) -> Analysis {
     analyse(&log(name), Hints::default(), CommandStatus::Code(exit))
 }
@@ -35,13 +35,12 @@ pub(crate) fn read(name: &str, exit: i32) -> Analysis {
 /// The records and the digest of a recorded log.
 pub(crate) fn records_and_digest(name: &str, exit: i32) -> String {
     let analysis = read(&format!("{name}.log"), exit);
-    // A budget below the size of the log, so that it is not simply shown whole.
+    // A budget below the size of the log, so that the log is not shown whole.
     let digest = analysis.render(DigestBudget::tokens(220)).text;
     format!("{}\n--- digest\n{digest}", table(&analysis))
 }
 
-/// A test for each recording, which snapshots what is read from it: its name, and the code that the
-/// tool exited with.
+/// A snapshot test for each recording: its name, and the exit code of the tool.
 macro_rules! recorded {
     ($($name:ident => $exit:literal,)*) => { $(
         #[test]
@@ -54,7 +53,7 @@ macro_rules! recorded {
 }
 pub(crate) use recorded;
 
-/// One line a failure, then the tests: what the assertions of the format tests are written in.
+/// One line per failure, then the tests: the form that the assertions of the format tests use.
 pub(crate) fn table(analysis: &Analysis) -> String {
     let mut out = String::new();
     for failure in &analysis.failures {

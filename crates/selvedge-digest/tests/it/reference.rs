@@ -1,5 +1,5 @@
-//! The reference logs of the digest's bar: whatever stands around six failed tests of pytest, the
-//! digest names each of them and all three places where they failed.
+//! The reference logs of the digest's quality target: six failed pytest tests amid any other output. The
+//! digest names each of them and all three places of failure.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ fn summary(passed: usize) -> String {
     text
 }
 
-/// What passing tests printed, as `-rA` tells it.
+/// Output of passed tests, as `-rA` prints it.
 fn passes(tests: usize) -> String {
     let mut text = String::from(
         "==================================== PASSES ====================================\n",
@@ -83,7 +83,7 @@ fn coverage() -> String {
     text
 }
 
-/// All ids and places are recorded, and stand in the digest.
+/// Checks that all ids and places are recorded, and are in the digest.
 fn check(log: &str) {
     let analysis = analyse(
         log.as_bytes(),
@@ -99,7 +99,7 @@ fn check(log: &str) {
     let digest = analysis.render(DigestBudget::default());
     assert!(digest.tokens_estimated <= 500);
     for id in FAILED {
-        // A group tells the module of its members once.
+        // A group names the module of its members only once.
         let own = id.rsplit("::").next().unwrap();
         assert!(digest.text.contains(own), "{id} in {}", digest.text);
     }

@@ -1,4 +1,4 @@
-//! What is told of output that came with success, in a whole log or in a part of one.
+//! Digests of output that reports success, in a whole log or in a part of one.
 
 use selvedge_digest::{CommandStatus, DigestBudget, Hints, analyse};
 
@@ -67,7 +67,7 @@ fn trouble_within_a_run_that_passed_explains_little() {
     assert!(digest.contains("cannot weave row 7"), "{digest}");
 }
 
-/// Without `-v` go says nothing of a package's tests but which of them failed.
+/// Without `-v`, go reports only the failed tests of a package.
 #[test]
 fn a_runner_that_tells_packages_alone_is_known_as_one() {
     let tests = |text: &str| {

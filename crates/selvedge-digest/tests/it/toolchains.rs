@@ -1,5 +1,5 @@
-//! What is read from recorded outputs of Swift's toolchain, of Go's linters, of Elixir's newer
-//! versions, of ruff, and of Python itself, 2 and 3.
+//! Results of reading recorded output of Swift's toolchain, Go's linters, newer Elixir versions, ruff, and
+//! Python 2 and 3.
 
 use selvedge_digest::{CommandStatus, Hints, analyse};
 
@@ -39,7 +39,7 @@ recorded! {
     python_json => 1,
 }
 
-/// The tools whose failures stand in a log.
+/// The tools of the failures in a log.
 fn tools(log: &[u8]) -> Vec<String> {
     let analysis = analyse(log, Hints::default(), CommandStatus::Code(1));
     let failures = analysis.failures.into_iter();

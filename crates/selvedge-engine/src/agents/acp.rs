@@ -1,7 +1,7 @@
-//! Any agent that speaks the Agent Client Protocol over its standard input and output, a new session
-//! for every attempt. The protocol is spoken by the official library; whatever the agent prints is
-//! read along beside it, kept, and folded into an account like any other program's records. It asks us
-//! for permissions and for files, and gets what lies in the workspace, nothing else.
+//! Agents that speak the Agent Client Protocol over standard input and output, with a new session
+//! for every attempt. The official library implements the protocol; the agent's output is also read
+//! separately, stored, and parsed into a session state like the records of any other program. The
+//! agent may ask for permissions and files, and gets access only to the workspace.
 
 mod conversation;
 mod model;
@@ -28,7 +28,7 @@ use self::conversation::{AcpConversation, ConversationEnd};
 use self::transport::AcpTransport;
 use self::updates::AcpUpdateParser;
 
-/// How long an agent may take to end by itself once nobody talks to it any more.
+/// Time that an agent gets to exit by itself after the conversation has ended.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// An agent that speaks the Agent Client Protocol.
@@ -53,7 +53,7 @@ async fn run_session(
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
-    // Nothing reads it: it is kept beside the transcript, like any other agent's prompt.
+    // Not read by the agent: stored beside the transcript, like any other agent's prompt.
     if let Err(outcome) = program::write_prompt_file(request).await {
         return outcome;
     }
@@ -87,7 +87,7 @@ async fn run_session(
     };
     let talk = async {
         let talk = conversation.run(sending, receiving).await;
-        // Its input is closed now, which asks it to leave.
+        // Its input is closed now, which asks it to exit.
         let _ = tokio::time::timeout(EXIT_GRACE, gone.cancelled()).await;
         stop.cancel();
         talk
@@ -99,7 +99,7 @@ async fn run_session(
     }
 }
 
-/// What the session came to: by what the agent said, unless the talk was broken off.
+/// The outcome of the session: from the agent's messages, unless the conversation was interrupted.
 fn session_outcome(
     request: &SessionRequest,
     reading: &ParsedSession<AcpUpdateParser>,
@@ -108,7 +108,8 @@ fn session_outcome(
     cancel: &CancellationToken,
 ) -> SessionOutcome {
     if matches!(ended.reason, EndReason::Cancelled) && !cancel.is_cancelled() {
-        // It was over, and did not leave by itself: that says nothing about the work.
+        // The session was over and the agent did not exit by itself: that implies nothing about the
+        // work.
         ended.reason = EndReason::Exited(0);
         ended.stopped_at = None;
     }

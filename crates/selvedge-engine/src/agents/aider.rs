@@ -1,7 +1,7 @@
-//! aider: `aider --message-file`, a new chat for every attempt. It prints text for people and exits
-//! with 0 whatever came of it, so its own two logs are read when it is over: the one of its analytics
-//! (which stays on this machine) for whether the model answered and what it cost, and the chat for what
-//! it said. It asks its API again for a minute, and cannot be told otherwise.
+//! aider: `aider --message-file`, a new chat for every attempt. It prints text for people and
+//! always exits with 0, so two of its logs are read after it has ended: the analytics log (which
+//! stays on this machine) shows whether the model answered and what it cost, and the chat contains
+//! the text. It retries its API for a minute, which cannot be configured.
 
 mod session_parser;
 
@@ -14,8 +14,8 @@ use super::env::EnvironmentMap;
 use super::jsonl::{AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default};
 use super::{SessionRequest, SessionRole, program};
 
-/// Nobody is asked, nothing is looked up, nothing is drawn, and nothing is committed: what is delivered is
-/// the tree, and its commits are the user's.
+/// No questions, no look-ups, no terminal decoration, no commits: the tree is delivered, and
+/// commits are left to the user.
 const NON_INTERACTIVE_FLAGS: &[&str] = &[
     "--yes-always",
     "--no-stream",
@@ -29,10 +29,10 @@ const NON_INTERACTIVE_FLAGS: &[&str] = &[
     "--no-gitignore",
 ];
 
-/// Flags by which a user takes commits into their own hands.
+/// Flags with which a user controls commits.
 const COMMIT_FLAGS: &[&str] = &["--auto-commits", "--dirty-commits"];
 
-/// Keeps the library below from fetching its list of prices.
+/// Keeps the underlying library from fetching its price list.
 const LOCAL_PRICES: &str = "LITELLM_LOCAL_MODEL_COST_MAP";
 
 /// aider as an agent.
@@ -46,7 +46,7 @@ impl AgentCli for AiderChat {
     type Parser = session_parser::AiderSessionParser;
 
     fn files(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<(PathBuf, String)> {
-        // They are appended to: what an earlier session said is none of this one's.
+        // The logs are appended to: an earlier session's content does not belong to this one.
         let logs = self.written_paths(request).into_iter();
         logs.map(|path| (path, String::new())).collect()
     }
@@ -108,7 +108,7 @@ impl AgentCli for AiderChat {
     }
 }
 
-/// What it logs of its analytics.
+/// The analytics log.
 fn analytics_file(request: &SessionRequest) -> PathBuf {
     session_file(request, "ledger.jsonl")
 }

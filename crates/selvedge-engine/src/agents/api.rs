@@ -1,8 +1,9 @@
-//! A model behind the API of Anthropic, OpenAI (and whatever is compatible with it: llama.cpp, vLLM,
-//! OpenRouter and many more) or Gemini, in a [session of our own](super::chat).
+//! A model behind the API of Anthropic, OpenAI (and compatible servers: llama.cpp, vLLM, OpenRouter
+//! and many more) or Gemini, in a [session of our own](super::chat).
 //!
-//! Which API it is stands before the model's name, `openai/gpt-5`; `base_url` leads to another server
-//! that speaks it. Cost is an estimate from list prices; a model that is not listed costs `unknown`.
+//! A prefix of the model's name selects the API, as in `openai/gpt-5`; `base_url` selects another
+//! server with that API. Cost is an estimate from list prices; it is `unknown` for a model that is
+//! not listed.
 
 mod client;
 mod messages;
@@ -22,10 +23,10 @@ use super::retry::Backoff;
 use super::{Agent, SessionRequest};
 use crate::activity::Progress;
 
-/// Turns of the model when no other limit is set.
+/// Maximum turns of the model if no other limit is set.
 const DEFAULT_MAX_TURNS: u32 = 10;
-/// Tokens of a conversation: what the smallest of the models that are usually meant can take. No API
-/// tells it.
+/// Tokens of a conversation: the limit of the smallest commonly used models. The APIs do not report
+/// it.
 const DEFAULT_CONTEXT_TOKENS: usize = 128_000;
 
 /// A model behind a provider's API as an agent.
@@ -35,7 +36,7 @@ pub struct ApiAgent {
 }
 
 impl ApiAgent {
-    /// With these waits between tries.
+    /// Sets the waits between retries.
     pub fn with_backoff(backoff: Backoff) -> Self {
         Self { backoff }
     }

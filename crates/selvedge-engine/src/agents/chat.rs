@@ -1,10 +1,10 @@
-//! A session of our own: a model behind an API, working in the repository through our tools.
+//! A session of our own: a model behind an API that works in the repository through our tools.
 //!
-//! A correction is a follow-up in the chat: system, task, the last answer, the correction, and
-//! never more than the latest attempt. A session that ends with mere talk has done nothing, so
-//! tool calls that the model wrote as plain text are taken for what they are, and a model that
-//! never used a tool is told so, once. Whether the work is right, the checks say. Who serves the
-//! model is a matter of [`model::ChatModel`]; nothing here knows it.
+//! A correction continues the chat: system prompt, task, the last answer, the correction, and never
+//! more than the latest attempt. A session that ends with text alone has changed nothing. Therefore
+//! tool calls that the model wrote as plain text are executed, and a model that never used a tool
+//! is reminded once. The checks decide whether the work is right. [`model::ChatModel`] abstracts
+//! the server; this module does not depend on it.
 
 mod context;
 pub(super) mod conversation;

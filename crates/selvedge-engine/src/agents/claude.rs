@@ -1,5 +1,5 @@
-//! Claude Code: `claude -p` with stream-json, a new session for every attempt. The program asks its
-//! API again itself, and gives up early on some kinds of trouble (an overloaded API after two tries).
+//! Claude Code: `claude -p` with stream-json, a new session for every attempt. The program retries
+//! its API by itself, and gives up early on some failures (an overloaded API after two attempts).
 
 mod arguments;
 mod outcome;
@@ -21,9 +21,9 @@ use super::jsonl::{self, AgentCli, JsonlAgent, SessionAllowance};
 use crate::activity::Activity;
 use crate::process::StopSignal;
 
-/// Bounds the program's own retries of one request.
+/// Limits the program's own retries of one request.
 const MAX_RETRIES: &str = "CLAUDE_CODE_MAX_RETRIES";
-/// Keeps the program from looking for updates and the like in the middle of a run.
+/// Disables update checks and similar traffic during a run.
 const QUIET_ENVIRONMENT: &str = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC";
 
 /// Claude Code as an agent.
@@ -36,8 +36,8 @@ pub struct ClaudeCode;
 impl AgentCli for ClaudeCode {
     type Parser = ClaudeSessionParser;
 
-    // It ends its tools and accounts for itself; a SIGTERM to its tools as well would look to it like
-    // tools that came back, and it would say that all went well.
+    // It ends its tools and writes its last record; if its tools received SIGTERM too, it would
+    // treat them as completed and report success.
     const STOP: StopSignal = StopSignal::Interrupt;
 
     fn command_line(&self, request: &SessionRequest, allowance: SessionAllowance) -> Vec<String> {

@@ -1,8 +1,9 @@
 //! Codex: `codex exec --json`, a new session for every attempt, nothing of it kept on disk.
 //!
-//! It has no limit on turns and tells no cost; its tokens are priced where the model is known. How
-//! often it asks its API again can be said only for a provider of our own making, which it gets where
-//! `base_url` is configured; of its built-in one it is counted, and draws on the same allowance.
+//! It has no limit on turns and reports no cost; its tokens are priced if the model is known. The
+//! number of its API retries can be configured only for a custom provider, which is used if
+//! `base_url` is configured; the retries of its built-in provider are counted and reduce the same
+//! allowance.
 
 mod record;
 
@@ -19,7 +20,7 @@ use super::jsonl::{
 };
 use super::{SessionRequest, SessionRole, env};
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &[
     "-s",
     "--sandbox",
@@ -29,7 +30,7 @@ const PERMISSION_FLAGS: &[&str] = &[
     "--dangerously-bypass-approvals-and-sandbox",
 ];
 
-/// As records, wherever it is; no session kept, no look-ups of updates, plug-ins and apps.
+/// JSON records, in any directory; no stored session, no look-ups of updates, plug-ins and apps.
 const FIXED_FLAGS: [&str; 11] = [
     "exec",
     "--json",
@@ -44,7 +45,7 @@ const FIXED_FLAGS: [&str; 11] = [
     "check_for_update_on_startup=false",
 ];
 
-/// The credential that OpenAI's clients go by.
+/// The credential that OpenAI's clients use.
 const API_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// Codex as an agent.
@@ -72,15 +73,15 @@ impl AgentCli for CodexExec {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
         if let Some(effort) = &request.agent.effort {
-            // Values are TOML, whose basic strings JSON's are.
+            // Values are TOML; JSON strings are valid basic strings of TOML.
             let value = serde_json::Value::from(effort.as_str());
             argv.extend(["-c".to_owned(), format!("model_reasoning_effort={value}")]);
         }
         if let Some(url) = &request.agent.base_url {
             argv.extend(provider_flags(request, url, allowance.retries));
         }
-        // Behind walls of ours its own cannot always be built, and then its commands do not run and it
-        // does not say so: the flag is meant for that. A judge may write nothing there.
+        // Inside our sandbox its own sandbox cannot always be set up, and then its commands
+        // silently do not run: the flag is meant for that case. A judge may write nothing there.
         let own = match request.role {
             _ if request.supervisor.sandbox().is_some() => {
                 "--dangerously-bypass-approvals-and-sandbox"
@@ -95,7 +96,7 @@ impl AgentCli for CodexExec {
             argv.push("--output-schema".to_owned());
             argv.push(schema_file(request).to_string_lossy().into_owned());
         }
-        // The prompt comes on standard input.
+        // The prompt is read from standard input.
         argv.push("-".to_owned());
         argv
     }
@@ -107,11 +108,11 @@ fn schema_file(request: &SessionRequest) -> PathBuf {
         .join(format!("{}.schema.json", request.file_prefix))
 }
 
-/// A provider of its own for the server at `url`, whose requests are made again this often. Its stream
-/// is begun again; a request within that is not, or the two would multiply.
+/// A custom provider for the server at `url` with this number of request retries. A broken stream
+/// is retried, but not a request within that retry, or the two numbers would multiply.
 fn provider_flags(request: &SessionRequest, url: &str, retries: u32) -> Vec<String> {
     let environment = env::agent_env(&request.agent, &env::host_env());
-    // Values are TOML, whose basic strings JSON's are.
+    // Values are TOML; JSON strings are valid basic strings of TOML.
     let url = serde_json::Value::from(url);
     let mut settings = vec![
         "model_provider=\"selvedge\"".to_owned(),

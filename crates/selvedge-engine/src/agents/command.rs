@@ -1,7 +1,7 @@
 //! Any program as an agent: the prompt on standard input or as its last argument, exit code 0 for
-//! success, what it prints for text. A program that prints records like Claude Code's (its first
-//! line is a JSON object with a `type`) is read as such, and then its last record decides, and
-//! tells tokens and cost; of any other program the cost is unknown.
+//! success, its output as text. A program that prints records like Claude Code's (its first line is
+//! a JSON object with a `type`) is parsed as such: then its last record decides, and reports tokens
+//! and cost; for any other program the cost is unknown.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,9 +22,9 @@ use crate::activity::Progress;
 use crate::process::capture::{LineSplitter, OutputConsumer, OutputLine};
 use crate::process::{SessionExit, StderrMode, StdinSource, StopSignal};
 
-/// The longest single argument that Linux passes on.
+/// Maximum length of a single argument on Linux.
 const ARGUMENT_LIMIT: usize = 128 << 10;
-/// Bytes of one line that are read.
+/// Maximum bytes of one line that are parsed.
 const LINE_LIMIT: usize = 4 << 20;
 
 /// Any program as an agent.
@@ -65,7 +65,7 @@ async fn run_session(
         retry: 0,
     };
     let reading = Arc::new(Mutex::new(ClaudeSessionParser::default()));
-    // Stopped by the person, or by a cap.
+    // Stopped by the user, or by a cap.
     let stop = cancel.child_token();
     let watch = {
         let (stop, cap, request) = (
@@ -119,7 +119,8 @@ async fn command_line(
     Ok((argv, StdinSource::Null))
 }
 
-/// Decides on the first line that says anything what the program prints, and reads it as that.
+/// Detects the output format by the first line that is not empty, and parses the output
+/// accordingly.
 fn parse_output(
     reading: Arc<Mutex<ClaudeSessionParser>>,
     told: ActivitySender,

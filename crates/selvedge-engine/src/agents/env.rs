@@ -1,9 +1,10 @@
-//! What an agent's processes see of our own environment: an allow-list, and nothing else.
+//! The environment variables that an agent's processes get from our own environment: only those on
+//! an allow-list.
 //!
-//! An agent runs the project's builds and tests, so it needs what they need: where programs and
-//! toolchains are, the locale, proxies and certificates. It must not see what belongs to other
-//! programs: cloud and registry credentials, agent sockets, database passwords. Of credentials it
-//! gets its own; `env_from` names what else the user wants it to have.
+//! An agent runs the project's builds and tests, so it needs what they need: the paths of programs
+//! and toolchains, the locale, proxies and certificates. It must not see other programs' secrets:
+//! cloud and registry credentials, agent sockets, database passwords. It gets its own credential;
+//! `env_from` names further variables that the user passes on.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,16 +18,16 @@ use super::api::is_api_key;
 /// Environment variables by name.
 pub type EnvironmentMap = BTreeMap<OsString, OsString>;
 
-/// Begins the names of what is said to Selvedge alone.
+/// Prefix of variables that only Selvedge itself reads.
 const OWN_PREFIX: &str = "SELVEDGE_";
 
-/// Who gets what, by section.
+/// The allow-list, with a section for each group of agents.
 const ALLOW_LIST: &str = include_str!("env/allowed.txt");
 
-/// The environment of an agent's program, but for the session's mark, which the supervisor sets.
+/// The environment of an agent's program, except the session's tag, which the supervisor sets.
 ///
-/// `ours` is our own environment. In rising order of precedence: what the allow-list lets through,
-/// the agent's `env`, its `env_from`.
+/// `ours` is our own environment. In increasing order of precedence: allowed variables, the agent's
+/// `env`, its `env_from`.
 pub fn agent_env(agent: &AgentSpec, ours: &EnvironmentMap) -> EnvironmentMap {
     let allowed = EnvironmentAllowList::for_agent(agent.kind, ours);
     let mut environment: EnvironmentMap = ours
@@ -36,14 +37,15 @@ pub fn agent_env(agent: &AgentSpec, ours: &EnvironmentMap) -> EnvironmentMap {
         .collect();
     environment.extend(agent_settings(agent, ours));
     if agent.kind == AgentKind::Api {
-        // It is we who ask the API; what the model runs has no business with the key.
+        // Selvedge itself calls the API; the model's commands do not need the key.
         environment.retain(|name, _| !name.to_str().is_some_and(is_api_key));
     }
     environment
 }
 
-/// What a check sees: what builds and tests ordinarily need, but for what is named like a secret; and
-/// what `shown` names, whatever it is called. `CI` is set, so that runners do not wait for a person.
+/// The environment of a check: the variables that builds and tests usually need, except those named
+/// like a secret; and the variables in `shown`, whatever their names. `CI` is set, so that runners
+/// do not wait for a person.
 pub fn check_env(shown: &[String], ours: &EnvironmentMap) -> EnvironmentMap {
     let allowed = EnvironmentAllowList::for_checks();
     let named = |name: &str| shown.iter().any(|pattern| matches(pattern, name));
@@ -61,7 +63,7 @@ pub fn check_env(shown: &[String], ours: &EnvironmentMap) -> EnvironmentMap {
     environment
 }
 
-/// The names of our own variables that checks do not see.
+/// The names of our own variables that checks do not get.
 pub fn withheld_variables(shown: &[String], ours: &EnvironmentMap) -> Vec<String> {
     let seen = check_env(shown, ours);
     let names = ours.keys().filter(|name| !seen.contains_key(*name));
@@ -84,12 +86,12 @@ pub(super) fn agent_settings(agent: &AgentSpec, ours: &EnvironmentMap) -> Enviro
     environment
 }
 
-/// Adds what tells a program which attempt of which run it works on.
+/// Adds the variables that identify the run and the attempt.
 pub(super) fn with_run_vars(
     mut environment: EnvironmentMap,
     request: &SessionRequest,
 ) -> EnvironmentMap {
-    // A session's mark is `<run>.<run_number>`.
+    // The tag of a session is `<run>.<run_number>`.
     let run = request
         .tag
         .rsplit_once('.')
@@ -102,12 +104,12 @@ pub(super) fn with_run_vars(
     environment
 }
 
-/// Our own environment as it is now.
+/// Our own environment at this moment.
 pub fn host_env() -> EnvironmentMap {
     std::env::vars_os().collect()
 }
 
-/// The names that pass to an agent of this kind.
+/// The names of variables that are passed to an agent of this kind.
 struct EnvironmentAllowList {
     allowed: Vec<&'static str>,
     denied: Vec<&'static str>,
@@ -141,7 +143,7 @@ impl EnvironmentAllowList {
     }
 
     fn allows(&self, name: &OsStr) -> bool {
-        // A name that is not UTF-8 is on no list.
+        // The list contains only UTF-8 names.
         let Some(name) = name.to_str() else {
             return false;
         };
@@ -156,7 +158,7 @@ fn applies_to(section: &str, kind: AgentKind, ours: &EnvironmentMap) -> bool {
         None => (section, None),
     };
     let is_meant = match kind {
-        // The model's commands and the task's own: they speak to no model.
+        // The model's commands and the task's own command do not call a model themselves.
         AgentKind::Api | AgentKind::Ollama | AgentKind::Shell => whom == "everyone",
         kind => whom == "everyone" || whom.split_whitespace().any(|name| name == kind.name()),
     };

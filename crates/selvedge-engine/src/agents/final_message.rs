@@ -1,16 +1,16 @@
-//! What an agent says at the end, cut to size, and the one thing in it that is believed: that the
-//! task cannot be satisfied. Everything else in it is a claim.
+//! An agent's final message, truncated, and the only statement in it that has an effect: that the
+//! task cannot be satisfied. Everything else in it is treated as a claim.
 
 use selvedge_core::model::{SessionOutcome, SessionStatus};
 use selvedge_core::prompt::parse_cannot_satisfy;
 
-/// Bytes of final text that are kept: the end of it.
+/// Bytes of the final text that are kept, from its end.
 pub const TEXT_LIMIT: usize = 64 << 10;
 
 /// Characters of an error or a reason that are kept.
 const REASON_LIMIT: usize = 400;
 
-/// Turns a success whose text says that the task cannot be satisfied into what it is.
+/// Changes the status of a successful session whose text states that the task cannot be satisfied.
 pub(super) fn detect_cannot_satisfy(outcome: SessionOutcome) -> SessionOutcome {
     if outcome.status != SessionStatus::Success {
         return outcome;
@@ -29,7 +29,7 @@ pub(super) fn detect_cannot_satisfy(outcome: SessionOutcome) -> SessionOutcome {
     }
 }
 
-/// The end of a text, at most [`TEXT_LIMIT`] bytes, after a line that says what is missing.
+/// The end of a text, at most [`TEXT_LIMIT`] bytes, after a line that reports the omission.
 pub(super) fn truncate_to_tail(text: &str) -> String {
     let start = text.len().saturating_sub(TEXT_LIMIT);
     if start == 0 {
@@ -39,13 +39,13 @@ pub(super) fn truncate_to_tail(text: &str) -> String {
     format!("[{start} bytes left out]\n{}", &text[start..])
 }
 
-/// A text as a reason: its first two lines that say anything, not too long.
+/// A reason from a text: its first two non-empty lines, shortened.
 pub(super) fn reason_from_text(text: &str) -> String {
     let said: Vec<_> = nonempty_lines(text).take(2).collect();
     shorten(&said.join(" "), REASON_LIMIT)
 }
 
-/// The end of a text as a reason: a program's last lines usually say why it stopped.
+/// A reason from the end of a text: a program's last lines usually explain why it stopped.
 pub(super) fn output_tail(text: &str) -> String {
     let text = anstream::adapter::strip_str(text).to_string();
     let mut said: Vec<_> = nonempty_lines(&text).rev().take(3).collect();
@@ -57,7 +57,7 @@ pub(super) fn output_tail(text: &str) -> String {
     }
 }
 
-/// At most `limit` characters, and an ellipsis for the rest.
+/// At most `limit` characters; an ellipsis replaces the rest.
 pub(super) fn shorten(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text.to_owned(),

@@ -24,7 +24,7 @@ use super::jsonl::{
 };
 use super::{SessionRequest, SessionRole, env};
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &[
     "--approval-mode",
     "-y",
@@ -33,7 +33,7 @@ const PERMISSION_FLAGS: &[&str] = &[
     "--allowed-tools",
 ];
 
-/// The variable that moves the folder in which `.gemini` lies.
+/// The variable that sets the parent folder of `.gemini`.
 const HOME: &str = "GEMINI_CLI_HOME";
 const URL: &str = "GOOGLE_GEMINI_BASE_URL";
 const KEY: &str = "GEMINI_API_KEY";

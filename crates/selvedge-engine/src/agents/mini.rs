@@ -1,7 +1,7 @@
-//! mini-SWE-agent: `mini`, a new session for every attempt. It prints text for people, and after each
-//! step writes all that happened into one file, its *trajectory*, which is read when the session is
-//! over. Task, limits and model stand in a configuration of ours, above its own: no list of processes
-//! shows the prompt.
+//! mini-SWE-agent: `mini`, a new session for every attempt. It prints text for people and writes
+//! its state after each step to a file, its *trajectory*, which is read after the session. Task,
+//! limits and model are in a configuration file of ours with precedence over its own, so no process
+//! list shows the prompt.
 
 mod trajectory;
 
@@ -17,15 +17,15 @@ use super::SessionRequest;
 use super::env::EnvironmentMap;
 use super::jsonl::{AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default};
 
-/// How a user names configurations of their own, which then stand in place of its usual one.
+/// Flags with which a user sets configuration files, which then replace its default one.
 const CONFIG_FLAGS: &[&str] = &["-c", "--config"];
-/// Where a user names another usual configuration.
+/// The variable with which a user sets another default configuration.
 const CONFIG_VARIABLE: &str = "MSWEA_MINI_CONFIG_PATH";
-/// How often it asks its API.
+/// The variable for the number of API attempts.
 const API_RETRIES: &str = "MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT";
 
-/// It asks nobody, greets nobody, and goes on when a model has no price in its list, which stays the
-/// one that it brings.
+/// It asks no questions, prints no greeting, and continues if a model is not in its price list,
+/// which is always the bundled one.
 const QUIET_ENVIRONMENT: [(&str, &str); 4] = [
     ("MSWEA_CONFIGURED", "true"),
     ("MSWEA_SILENT_STARTUP", "1"),
@@ -100,7 +100,7 @@ fn build_settings(request: &SessionRequest, allowance: SessionAllowance) -> Valu
     let mut agent = json!({
         "mode": "yolo",
         "confirm_exit": false,
-        // Nothing but what was asked for: it has a cap of its own otherwise.
+        // Disables its own limits: only the requested ones apply.
         "step_limit": allowance.turns.unwrap_or(0),
         "cost_limit": 0,
     });
@@ -111,7 +111,7 @@ fn build_settings(request: &SessionRequest, allowance: SessionAllowance) -> Valu
     if let Some(name) = &request.agent.model {
         model.insert("model_name".to_owned(), json!(name));
     }
-    // The libraries below would try again each of its tries.
+    // The underlying libraries would retry each of its attempts.
     let mut options = json!({"max_retries": 0});
     if let Some(effort) = &request.agent.effort {
         options["reasoning_effort"] = json!(effort);
@@ -123,7 +123,7 @@ fn build_settings(request: &SessionRequest, allowance: SessionAllowance) -> Valu
     json!({"run": {"task": request.prompt.full_text()}, "agent": agent, "model": model})
 }
 
-/// JSON as YAML reads it: characters that YAML refuses or takes for the end of a line are escaped.
+/// JSON that is valid YAML: characters that YAML rejects or treats as a line end are escaped.
 fn to_yaml(value: &Value) -> String {
     let mut text = String::new();
     for character in value.to_string().chars() {
@@ -143,7 +143,7 @@ fn settings_file(request: &SessionRequest) -> PathBuf {
     request.run_dir.join(name)
 }
 
-/// Where it writes down what happened.
+/// The path of the trajectory.
 fn trajectory_file(request: &SessionRequest) -> PathBuf {
     let name = format!("{}.trajectory.json", request.file_prefix);
     request.run_dir.join(name)

@@ -1,8 +1,8 @@
-//! Agents: what does the work. One trait, one file for each way of speaking to one.
+//! Agents: the programs that do the work. One trait, and one file for each kind of agent.
 //!
-//! An agent's account of itself ([`SessionOutcome`]) says how its session ended, never whether the
-//! work is right: only checks say that. Trouble with a model's API is retried in here, with backoff
-//! and jitter, and never counts as a verification retry.
+//! An agent's own result ([`SessionOutcome`]) describes how its session ended, never whether the
+//! work is right: only checks decide that. API failures are retried in this module, with backoff
+//! and jitter, and never count as a verification retry.
 
 mod acp;
 mod aider;
@@ -53,52 +53,52 @@ pub use qwen::QwenAgent;
 pub use retry::Backoff;
 pub use shell::ShellAgent;
 
-/// All that one session gets. Sessions share nothing else: each starts fresh.
+/// The input of one session. Sessions share nothing else: each starts fresh.
 #[derive(Debug, Clone)]
 pub struct SessionRequest {
-    /// Who.
+    /// The agent.
     pub agent: AgentSpec,
-    /// What it is told.
+    /// The prompt.
     pub prompt: Prompt,
-    /// The end of what the attempt before said, for agents whose correction is a follow-up.
+    /// The end of the previous attempt's output, for agents whose correction is a follow-up.
     pub previous_output: Option<String>,
-    /// 1, 2, 3 …
+    /// Number of the attempt, from 1.
     pub run_number: u32,
-    /// What it is there for.
+    /// The role of the session.
     pub role: SessionRole,
-    /// How the names of its files begin: `attempt-2`.
+    /// Prefix of the names of its files, such as `attempt-2`.
     pub file_prefix: String,
-    /// Where it works.
+    /// The folder in which it works.
     pub workspace: PathBuf,
-    /// Two clocks and a turn limit.
+    /// Two time limits and a turn limit.
     pub limits: SessionLimits,
-    /// What it may cost, by the caps of the run and of its attempts.
+    /// Remaining cost, by the caps of the run and of its attempts.
     pub cost_left: Option<MicroUsd>,
-    /// The tokens that it may use, in and out, likewise.
+    /// Remaining tokens, input and output, by the same caps.
     pub tokens_left: Option<u64>,
-    /// Where prompt, transcript and stderr are written; exists.
+    /// Folder for prompt, transcript and stderr; exists.
     pub run_dir: PathBuf,
     /// Marks every process of the session in its environment: `<run>.<run_number>`.
     pub tag: String,
-    /// Held by the supervisor for as long as anything of the tree lives.
+    /// Locked by the supervisor while any process of the tree is alive.
     pub lock: PathBuf,
-    /// How to start a supervised process.
+    /// Starts supervised processes.
     pub supervisor: Supervisor,
 }
 
-/// What a session is there for.
+/// The role of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionRole {
-    /// To do the work: it reads and changes the workspace and runs commands.
+    /// Does the work: reads and changes the workspace and runs commands.
     Implementer,
-    /// To judge work that it is told of: it has no tools at all, or none that change anything where an
-    /// agent cannot be without, and answers in JSON.
+    /// Judges the work described in its prompt. It has no tools, or only read-only ones if an agent
+    /// cannot run without tools, and answers in JSON.
     Judge,
 }
 
-/// What does the work.
+/// An agent: a program or model that does the work.
 pub trait Agent: Send + Sync {
-    /// Runs one session to its end. Never fails as such: what goes wrong is an outcome.
+    /// Runs one session to its end. Does not return errors: failures are part of the outcome.
     fn run<'a>(
         &'a self,
         request: &'a SessionRequest,
@@ -107,7 +107,7 @@ pub trait Agent: Send + Sync {
     ) -> BoxFuture<'a, SessionOutcome>;
 }
 
-/// What carries out the sessions of an agent so configured.
+/// The implementation for an agent with this configuration.
 pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
     match spec.kind {
         AgentKind::Claude => Box::new(ClaudeAgent::default()),

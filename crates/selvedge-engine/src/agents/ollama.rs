@@ -18,12 +18,12 @@ use super::retry::Backoff;
 use super::{Agent, SessionRequest};
 use crate::activity::Progress;
 
-/// Turns of the model when no other limit is set.
+/// Maximum turns of the model if no other limit is set.
 const DEFAULT_MAX_TURNS: u32 = 20;
-/// Tokens of context that are asked for, if the model was made for as many. The servers' own
-/// default is a fraction of what this work needs; a larger one takes memory that may not be there.
+/// Requested tokens of context, if the model supports as many. The servers' own default is a
+/// fraction of what this work needs; a larger context may need more memory than there is.
 const DEFAULT_CONTEXT_TOKENS: usize = 32_768;
-/// Sets another number, as it does for the server.
+/// The variable that sets another context length, as it does for the server.
 const CONTEXT_VARIABLE: &str = "OLLAMA_CONTEXT_LENGTH";
 
 /// A model behind an Ollama server as an agent.
@@ -33,7 +33,7 @@ pub struct OllamaAgent {
 }
 
 impl OllamaAgent {
-    /// With these waits between tries.
+    /// Sets the waits between retries.
     pub fn with_backoff(backoff: Backoff) -> Self {
         Self { backoff }
     }

@@ -1,6 +1,6 @@
-//! OpenCode: `opencode run --format json`, a new session for every attempt. It has no limit on turns,
-//! asks its API again without end and in silence, which the clock of silence ends, and says of models
-//! without a price that they cost nothing.
+//! OpenCode: `opencode run --format json`, a new session for every attempt. It has no limit on
+//! turns, silently retries its API without end (the idle timeout ends that), and reports a cost of
+//! zero for models without a price.
 
 mod record;
 
@@ -13,10 +13,10 @@ use super::jsonl::{
 };
 use super::{SessionRequest, SessionRole};
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &["--auto", "--agent"];
 
-/// No look-ups of updates, nothing shared.
+/// Disables update checks and sharing.
 const QUIET_ENVIRONMENT: [&str; 2] = ["OPENCODE_DISABLE_AUTOUPDATE", "OPENCODE_DISABLE_SHARE"];
 
 /// `OpenCode` as an agent.
@@ -32,7 +32,7 @@ impl AgentCli for OpenCodeRun {
     fn command_line(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<String> {
         let mut argv = program_or_default(request, "opencode");
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
-        // With a title of ours the model is not asked for one.
+        // With a given title, the model is not asked for one.
         argv.extend(["run", "--format=json", "--title=selvedge"].map(str::to_owned));
         if let Some(model) = &request.agent.model {
             argv.extend(["--model".to_owned(), model.clone()]);

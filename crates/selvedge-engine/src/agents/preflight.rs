@@ -1,4 +1,4 @@
-//! Whether an agent's program is there at all, asked before anything is run or paid for.
+//! Checks whether an agent's program is installed, before anything is run or paid for.
 
 use std::ffi::OsStr;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -11,7 +11,7 @@ use super::env;
 use super::ollama::Endpoint;
 use crate::process::find_program;
 
-/// How to get the programs that people ask for most.
+/// How to install the most common programs.
 const INSTALL_HINTS: &[(&str, &str)] = &[
     ("claude", "npm install -g @anthropic-ai/claude-code"),
     ("codex", "npm install -g @openai/codex"),
@@ -28,7 +28,7 @@ const INSTALL_HINTS: &[(&str, &str)] = &[
     ("ollama", "see https://ollama.com/download"),
 ];
 
-/// A local server answers at once, or not at all.
+/// A local server answers immediately or not at all.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An agent cannot run: its program is not on this machine.
@@ -39,7 +39,7 @@ pub struct ProgramNotFoundError {
     pub agent: String,
     /// Its program.
     pub program: String,
-    /// A command or an address, where one is known.
+    /// A command or an address, if known.
     pub install_hint: Option<String>,
 }
 
@@ -48,8 +48,7 @@ fn format_hint(how: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// Looks for the program of an agent that is to work in `workspace`, where the agent's own
-/// environment would find it.
+/// Looks up the program of an agent that works in `workspace`, with the agent's own environment.
 pub fn check_program(agent: &AgentSpec, workspace: &Path) -> Result<(), ProgramNotFoundError> {
     let environment = env::agent_env(agent, &env::host_env());
     let path = environment
@@ -58,14 +57,14 @@ pub fn check_program(agent: &AgentSpec, workspace: &Path) -> Result<(), ProgramN
         .unwrap_or_default();
     let is_there = |program: &str| find_program(program, path, workspace).is_some();
     let program = match agent.kind {
-        // What is needed is the server; the program matters only where it would have to run here.
+        // Only the server is needed; the program matters only if it has to run on this machine.
         AgentKind::Ollama if is_served_elsewhere(agent) => return Ok(()),
         AgentKind::Ollama => "ollama",
-        // It is asked from here; whether the key is right only the server can say.
+        // Selvedge itself calls the API; only the server can validate the key.
         AgentKind::Api => return Ok(()),
         kind => match (agent.program.first(), kind) {
             (Some(program), _) => program,
-            // An agent without a program is refused when it runs.
+            // An agent without a program is rejected when it runs.
             (None, AgentKind::Command | AgentKind::Shell) => return Ok(()),
             (None, kind) => kind.name(),
         },

@@ -1,5 +1,5 @@
-//! One supervised program as an agent's session: where its prompt and its output lie, what it is
-//! allowed, and what of its end does not depend on which agent it was.
+//! A supervised program as an agent's session: the paths of its prompt and output, its limits, and
+//! the part of its outcome that is independent of the agent.
 
 use std::borrow::Cow;
 use std::io;
@@ -22,7 +22,7 @@ use crate::process::{
     StdinSource, StopSignal,
 };
 
-/// Activities on their way to whoever watches; what does not fit is dropped.
+/// Maximum activities waiting for the observer; further ones are dropped.
 const ACTIVITY_QUEUE_CAPACITY: usize = 256;
 
 /// A program to run for a session.
@@ -33,20 +33,20 @@ pub(super) struct LaunchSpec {
     pub(super) streams: StderrMode,
     /// How a stop begins.
     pub(super) stop: StopSignal,
-    /// What is left of the session's wall time.
+    /// Remaining wall time of the session.
     pub(super) wall: Duration,
-    /// Files and folders beside its output that the program writes itself; they exist.
+    /// Files and folders besides its output that the program writes itself; they exist.
     pub(super) writable_paths: Vec<PathBuf>,
-    /// Whether what it prints is carried out, so that its consumer sees every byte of it.
+    /// Whether its output is acted on, so that its consumer receives it without redaction.
     pub(super) is_task_command: bool,
-    /// Which try of the attempt it is, from 0: each has an output file of its own.
+    /// Number of the try in the attempt, from 0: each has its own output file.
     pub(super) retry: u32,
 }
 
-/// Where a consumer tells what it hears.
+/// Through which a consumer reports activity.
 pub(super) type ActivitySender = mpsc::Sender<Activity>;
 
-/// Runs it to its end, passing on what the consumer tells meanwhile. The error is the outcome of a
+/// Runs the program to its end and forwards the consumer's activity. The error is the outcome of a
 /// session that could not begin.
 pub(super) async fn run_program<C: OutputConsumer + 'static>(
     request: &SessionRequest,
@@ -108,7 +108,7 @@ pub(super) async fn run_program<C: OutputConsumer + 'static>(
     Ok(ended)
 }
 
-/// Takes secrets out of a file that the program wrote itself.
+/// Redacts secrets in a file that the program wrote itself.
 async fn redact_file(path: &Path, redactor: &Redactor) -> io::Result<()> {
     let whole = match tokio::fs::read(path).await {
         Err(error)
@@ -127,20 +127,20 @@ async fn redact_file(path: &Path, redactor: &Redactor) -> io::Result<()> {
     }
 }
 
-/// Bytes of a printed line that are shown while a program runs.
+/// Maximum bytes of a printed line that are shown while a program runs.
 pub(super) const MAX_SHOWN_LINE_BYTES: usize = 2_000;
 
-/// Tells a printed line as the agent's words.
+/// Reports a printed line as the agent's text.
 pub(super) fn send_line(told: &ActivitySender, line: &[u8]) {
     let shown = line.get(..MAX_SHOWN_LINE_BYTES).unwrap_or(line);
     let text = String::from_utf8_lossy(shown).trim_end().to_owned();
     if !text.is_empty() {
-        // Activity is lossy: what does not fit is dropped.
+        // Activity is lossy: it is dropped if the queue is full.
         let _ = told.try_send(Activity::Text(text));
     }
 }
 
-/// Writes what goes to the program's standard input beside its output.
+/// Writes the program's standard input to a file beside its output.
 pub(super) async fn write_prompt_file(request: &SessionRequest) -> Result<PathBuf, SessionOutcome> {
     let path = prompt_path(request);
     match tokio::fs::write(&path, request.prompt.full_text()).await {
@@ -149,7 +149,7 @@ pub(super) async fn write_prompt_file(request: &SessionRequest) -> Result<PathBu
     }
 }
 
-/// Where that is.
+/// The path of that file.
 pub(super) fn prompt_path(request: &SessionRequest) -> PathBuf {
     request
         .run_dir
@@ -171,8 +171,8 @@ pub(super) fn output_name(request: &SessionRequest, retry: u32, stream: &str) ->
     }
 }
 
-/// The error of a session that ended in a way that says nothing about the agent: the machinery
-/// failed, or something of its tree is still alive, and then nothing may be verified.
+/// The error of a session whose end implies nothing about the agent: an infrastructure failure, or
+/// a process of its tree is still alive, and then nothing may be verified.
 pub(super) fn infrastructure_error(ended: &SessionExit) -> Option<String> {
     Some(match &ended.reason {
         EndReason::SpawnFailed(failure) => failure.to_string(),
@@ -182,7 +182,7 @@ pub(super) fn infrastructure_error(ended: &SessionExit) -> Option<String> {
     })
 }
 
-/// The outcome of a program whose own records say nothing: its exit, or who stopped it.
+/// The outcome of a program without records of its own: from its exit, or from why it was stopped.
 pub(super) fn outcome_from_exit(request: &SessionRequest, ended: &SessionExit) -> SessionOutcome {
     let failed = |what: String| {
         let said = [&ended.stderr, &ended.stdout].map(|stream| output_tail(&excerpt(stream)));
@@ -208,7 +208,7 @@ pub(super) fn outcome_from_exit(request: &SessionRequest, ended: &SessionExit) -
     }
 }
 
-/// The outcome of a session that one of the two clocks ended.
+/// The outcome of a session that was ended by one of the two time limits.
 pub(super) fn timeout_outcome(limit_ms: u64, lacking: &str) -> SessionOutcome {
     let error = format!(
         "{lacking} within {} s",
@@ -217,7 +217,7 @@ pub(super) fn timeout_outcome(limit_ms: u64, lacking: &str) -> SessionOutcome {
     SessionOutcome::failed(SessionStatus::Timeout, error)
 }
 
-/// Adds what the supervisor knows of a session, however it ended.
+/// Adds the supervisor's data about a session, however it ended.
 pub(super) fn with_supervisor_data(outcome: SessionOutcome, ended: &SessionExit) -> SessionOutcome {
     let transcript = ended.stdout.file.as_ref().map(|stored| OutputRef {
         file: stored
@@ -237,7 +237,7 @@ pub(super) fn with_supervisor_data(outcome: SessionOutcome, ended: &SessionExit)
     }
 }
 
-/// What is kept in memory of a stream: its beginning and its end, as text.
+/// The part of a stream that is kept in memory: its beginning and its end, as text.
 pub(super) fn excerpt(stream: &CapturedStream) -> String {
     let mut bytes = stream.head.clone();
     if stream.omitted() > 0 {

@@ -1,7 +1,7 @@
-//! Qwen Code: `qwen --output-format stream-json`, a new session for every attempt, with records like
-//! Claude Code's: but cached tokens are among the input, no cost is told, and a limit on turns ends it
-//! with an exit code of its own instead of a record. It tries its API seven times by itself, which
-//! cannot be said otherwise, so no fresh session follows.
+//! Qwen Code: `qwen --output-format stream-json`, a new session for every attempt. Its records are
+//! like Claude Code's, except that the input includes cached tokens, no cost is reported, and the
+//! turn limit ends the session with a special exit code instead of a record. It tries its API seven
+//! times by itself, which cannot be configured, so no fresh session follows.
 
 #[cfg(test)]
 mod tests;
@@ -21,10 +21,10 @@ use super::jsonl::{
 use super::{SessionRequest, SessionRole};
 use crate::activity::Activity;
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &["--approval-mode", "-y", "--yolo", "--allowed-tools"];
 
-/// Where Qwen Code reads settings that stand below all others.
+/// The variable with the path of the settings that have the lowest precedence.
 const DEFAULTS: &str = "QWEN_CODE_SYSTEM_DEFAULTS_PATH";
 const URL: &str = "OPENAI_BASE_URL";
 
@@ -41,7 +41,7 @@ impl AgentCli for QwenCode {
     const TURN_LIMIT_EXIT: Option<i32> = Some(53);
 
     fn files(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<(PathBuf, String)> {
-        // The library below would try again each of its seven tries.
+        // The underlying library would retry each of its seven attempts.
         let settings = json!({
             "general": {"enableAutoUpdate": false},
             "model": {"generationConfig": {"maxRetries": 0}},
@@ -132,7 +132,8 @@ impl SessionParser for QwenSessionParser {
     }
 
     fn usage_so_far(&self, request: &SessionRequest) -> (u64, MicroUsd) {
-        // As though it had just broken off: what cached tokens cost is known there.
+        // As if it had just been interrupted: the outcome takes the price of cached tokens into
+        // account.
         let now = self.outcome(request, SessionOutcome::new(SessionStatus::Failed), None);
         (now.usage.total(), now.cost.at_least())
     }

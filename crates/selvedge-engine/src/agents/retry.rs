@@ -1,20 +1,21 @@
-//! When a model's API is asked again, and after how long. Verification retries are none of this:
-//! what is tried again here is the transport, not the work.
+//! When and after which wait a model's API is called again. This is separate from verification
+//! retries: a request is retried here, not the work.
 //!
-//! Pure but for [`random_fraction`], the one source of chance, and [`wait`]: both are called at the edge.
+//! Pure except for [`random_fraction`], the only source of randomness, and [`wait`]: both are
+//! called at the edge.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-/// Exponential backoff with full jitter: any time between nothing and the step's ceiling, so that
-/// many clients that failed together do not come back together.
+/// Exponential backoff with full jitter: a random wait between zero and the step's ceiling, so that
+/// clients that failed together do not retry together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
     /// Ceiling of the first wait; doubles with every retry.
     pub base: Duration,
-    /// Ceiling of any wait that the server did not ask for.
+    /// Ceiling of any wait that the server did not request.
     pub cap: Duration,
 }
 
@@ -28,14 +29,14 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// No wait but what the server asks for.
+    /// No waits except those that the server requests.
     pub const NONE: Self = Self {
         base: Duration::ZERO,
         cap: Duration::ZERO,
     };
 
-    /// How long to wait before the retry of this number (1, 2, …). `asked` is what the server
-    /// asked for (`Retry-After`): it is honoured, with the jitter on top. `random` lies in `0..1`.
+    /// The wait before this retry (1, 2, …). `asked` is what the server requested (`Retry-After`):
+    /// it is honoured, with the jitter on top. `random` is in `0..1`.
     pub fn delay(&self, retry: u32, asked: Option<Duration>, random: f64) -> Duration {
         let doubled = 2_u32.saturating_pow(retry.saturating_sub(1));
         let ceiling = self.base.saturating_mul(doubled).min(self.cap);
@@ -45,15 +46,15 @@ impl Backoff {
     }
 }
 
-/// How a wait between two tries ended.
+/// How a wait between two attempts ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub(super) enum WaitOutcome {
     /// It is time to try again.
     Elapsed,
-    /// It would take longer than there is time: not waited at all.
+    /// The wait would exceed the remaining time: it was skipped.
     TooLong,
-    /// The caller cancelled meanwhile.
+    /// The caller cancelled during the wait.
     Cancelled,
 }
 
@@ -73,15 +74,15 @@ pub(super) async fn wait(
     }
 }
 
-/// Whether a server that answered with this status may well answer otherwise the next time.
+/// Whether a server that answered with this status may answer differently the next time.
 pub(super) fn is_transient(status: u16) -> bool {
-    // Timeout, too early, too many requests; and every fault of the server but those that stay:
-    // not implemented, version not supported, network authentication required.
+    // Timeout, too early, too many requests; and all server errors except the permanent ones: not
+    // implemented, version not supported, network authentication required.
     let is_fault = (500..600).contains(&status) && !matches!(status, 501 | 505 | 511);
     is_fault || matches!(status, 408 | 425 | 429)
 }
 
-/// Words in the text of an API's failure that bears no status of its own, and that may pass by itself.
+/// Words of transient API failures, for error texts without a status.
 const TRANSIENT_ERROR_WORDS: &[&str] = &[
     "overloaded",
     "529",
@@ -104,8 +105,8 @@ const TRANSIENT_ERROR_WORDS: &[&str] = &[
     "internal server error",
 ];
 
-/// Whether the failure that an agent tells of may pass by itself: by the status that it names, else
-/// by its words.
+/// Whether a failure reported by an agent is transient: by the status in its text, otherwise by its
+/// words.
 pub(super) fn is_transient_message(said: &str) -> bool {
     let said = said.to_lowercase();
     let named = said.split("status").skip(1).find_map(|rest| {
@@ -122,15 +123,15 @@ pub(super) fn is_transient_message(said: &str) -> bool {
     }
 }
 
-/// What a `Retry-After` header asks for, when it counts seconds. A date is not understood, and
-/// then the backoff alone decides.
+/// The wait requested by a `Retry-After` header in seconds. A date is not supported; then the
+/// backoff alone decides.
 pub(super) fn parse_retry_after(header: &str) -> Option<Duration> {
     header.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// A number in `0..1` that nobody can foresee.
+/// An unpredictable number in `0..1`.
 pub(super) fn random_fraction() -> f64 {
-    // Every `RandomState` is keyed anew; what it makes of nothing is as good as a die.
+    // Every `RandomState` has new random keys, so that its hash of an empty value is random.
     let [.., a, b, c, d] = RandomState::new().hash_one(()).to_le_bytes();
     f64::from(u32::from_le_bytes([a, b, c, d])) / (f64::from(u32::MAX) + 1.0)
 }

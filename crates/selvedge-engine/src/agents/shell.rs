@@ -1,6 +1,5 @@
-//! The task's own command: deterministic, without a model, without a prompt. It is run again only
-//! when it could not be started at all, and then once; whatever it does once it runs, it would do
-//! again.
+//! The task's own command: deterministic, without a model, without a prompt. It is retried only if
+//! it could not be started at all, and then once; a retry after a start would have the same result.
 
 use std::time::Duration;
 
@@ -67,7 +66,7 @@ async fn run_command(
         argv: request.agent.program.clone(),
         env: env::with_run_vars(env::agent_env(&request.agent, &env::host_env()), request),
         stdin: StdinSource::Null,
-        // In the order in which a person would have seen it.
+        // In the order in which a terminal would show it.
         streams: StderrMode::Merged,
         stop: StopSignal::Terminate,
         writable_paths: Vec::new(),

@@ -1,11 +1,11 @@
-//! The caps of one session on money and tokens, and whether they are reached. Asked before each turn where
-//! we hold the conversation ourselves, and at each record where a program does.
+//! The caps of one session on cost and tokens, and whether they are reached. Checked before each
+//! turn of our own conversations, and at each record of a program.
 
 use selvedge_core::model::{MicroUsd, SessionOutcome, SessionStatus};
 
 use super::SessionRequest;
 
-/// What a session may use.
+/// The cost and tokens that a session may use.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SpendLimit {
     cost: Option<MicroUsd>,
@@ -21,7 +21,7 @@ impl SpendLimit {
         }
     }
 
-    /// What is left of them after this much.
+    /// The remaining caps after this usage.
     pub(super) fn minus(self, tokens: u64, cost: MicroUsd) -> Self {
         Self {
             cost: self.cost.map(|cap| MicroUsd(cap.0.saturating_sub(cost.0))),
@@ -29,12 +29,12 @@ impl SpendLimit {
         }
     }
 
-    /// Money that is left.
+    /// Remaining cost.
     pub(super) fn remaining_cost(self) -> Option<MicroUsd> {
         self.cost
     }
 
-    /// Whether any is reached by this much, and which, in words.
+    /// The cap that this usage reaches, if any, as text.
     pub(super) fn exceeded_limit(self, tokens: u64, cost: MicroUsd) -> Option<String> {
         if self.cost.is_some_and(|cap| cost >= cap) {
             return Some(format!(
@@ -47,8 +47,8 @@ impl SpendLimit {
     }
 }
 
-/// The outcome of a session that was stopped because a cap was reached. One that had already ended well
-/// stays what it is: it is paid for.
+/// The outcome of a session that was stopped because a cap was reached. A session that had already
+/// succeeded keeps its status: it is paid for.
 pub(super) fn mark_over_budget(outcome: SessionOutcome, reached: Option<String>) -> SessionOutcome {
     match (outcome.status, reached) {
         (SessionStatus::Success | SessionStatus::Infra, _) | (_, None) => outcome,

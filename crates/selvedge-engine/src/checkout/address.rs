@@ -1,11 +1,11 @@
-//! Where a repository is, as a person or a task says it. An address is shown, journalled and handed to
-//! git, so one that bears a password is refused, and so is one that git would take for an option or for
-//! the name of a program to run.
+//! Addresses of repositories, as given by a person or a task. An address is shown, journalled and
+//! passed to git, so one that contains a password is rejected, and so is one that git would
+//! interpret as an option or as the name of a program to run.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Protocols that git speaks itself.
+/// Protocols that git implements itself.
 const SCHEMES: [&str; 5] = ["https", "http", "ssh", "git", "file"];
 
 /// The address of a repository.
@@ -15,33 +15,35 @@ pub struct RepositoryAddress {
     local: Option<PathBuf>,
 }
 
-/// Why something is no address to clone from.
+/// Why an address cannot be cloned from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepositoryAddressError {
-    /// Nothing, an option, or unprintable characters.
+    /// Empty, an option, or unprintable characters.
     #[error(
         "{0:?} is no address of a repository; give a URL (https, ssh, git, file), user@host:path, or a folder"
     )]
     Invalid(String),
-    /// A protocol that git would start another program for.
+    /// A protocol for which git would start another program.
     #[error("repositories are not cloned by {0:?}; use https, ssh, git, file, or a folder")]
     UnsupportedProtocol(String),
-    /// A password or token in the address.
+    /// The address contains a password or token.
     #[error(
         "the address for {0} bears a user's password or token, which would be stored and shown; leave it out and let git ask a credential helper (git config credential.helper)"
     )]
     ContainsCredentials(String),
-    /// A folder that is not there.
+    /// The folder does not exist.
     #[error("{} is neither a URL nor a folder that is there", .0.display())]
     FolderNotFound(PathBuf),
 }
 
 impl RepositoryAddress {
-    /// Reads an address; a relative folder is looked for in `from`.
+    /// Parses an address; a relative folder is resolved against `from`.
     ///
     /// # Errors
-    /// It is none, bears a secret, or names a program or a folder that is not there.
+    ///
+    /// The address is invalid, contains a secret, or names a program or a folder that does not
+    /// exist.
     pub fn parse(text: &str, from: &Path) -> Result<Self, RepositoryAddressError> {
         let unusable = || RepositoryAddressError::Invalid(text.chars().take(200).collect());
         if text.is_empty() || text.starts_with('-') || text.chars().any(char::is_control) {
@@ -61,7 +63,8 @@ impl RepositoryAddress {
             if host.starts_with('-') || user.starts_with('-') {
                 return Err(unusable());
             }
-            // For ssh a user's name belongs to the address; for the others it is how tokens travel.
+            // For ssh the user name is part of the address; for the other protocols tokens are
+            // passed in its place.
             let bears_secret = user.contains(':') || (scheme != "ssh" && !user.is_empty());
             return if bears_secret {
                 Err(RepositoryAddressError::ContainsCredentials(host.to_owned()))
@@ -92,12 +95,12 @@ impl RepositoryAddress {
         }
     }
 
-    /// The folder, where it is one of this machine.
+    /// The folder, if the repository is on this machine.
     pub fn local(&self) -> Option<&Path> {
         self.local.as_deref()
     }
 
-    /// The address as text, for git and for people.
+    /// The address as text, for git and for display.
     pub fn as_str(&self) -> &str {
         &self.text
     }

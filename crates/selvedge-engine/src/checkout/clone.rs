@@ -1,4 +1,5 @@
-//! Cloning: as the person, with their credentials, but without what a repository could make git run.
+//! Cloning with the person's credentials, but without the settings by which a repository could make
+//! git run programs.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::ffi::OsStrExt;
@@ -14,16 +15,18 @@ use crate::workspace::repository::ObjectFormat;
 use crate::workspace::shadow::init_git_dir;
 
 const DOING: &str = "clone the repository";
-/// The longest that a clone, or a push, may take.
+/// Time limit of a clone or a push.
 pub(super) const NETWORK_TIMEOUT: Duration = Duration::from_mins(30);
 
 impl Checkout {
-    /// Clones a repository into `root`, which must not be there yet, and checks `revision` out on a new
-    /// branch (the default branch where none is named). Submodules are not cloned, and nothing is shared
-    /// with a repository of this machine: what works in the clone cannot damage that.
+    /// Clones a repository into `root`, which must not exist yet, and checks `revision` out on a
+    /// new branch (the default branch if `None`). Submodules are not cloned, and nothing is shared
+    /// with a repository on this machine: work in the clone cannot damage it.
     ///
     /// # Errors
-    /// The repository cannot be reached or has no such revision, or the disk is full. Nothing is left.
+    ///
+    /// The repository cannot be reached or does not have the revision, or the disk is full. Nothing
+    /// is left behind.
     pub fn clone(
         address: &RepositoryAddress,
         revision: Option<&str>,
@@ -42,7 +45,7 @@ impl Checkout {
             .map_err(|e| WorkspaceError::io("make the folder", root, e))?;
         let cloned = Self::clone_into(address, revision, branch, root);
         if cloned.is_err() {
-            // The error that is on its way says more than one of clearing up.
+            // The original error is more useful than one of the removal.
             let _ = fs::remove_dir_all(root);
         }
         cloned
@@ -91,7 +94,7 @@ impl Checkout {
         Ok(checkout)
     }
 
-    /// Lays out the git directory of ours, which borrows the objects of the clone.
+    /// Creates our git directory, which borrows the objects of the clone.
     fn init_git_dir(&self) -> Result<(), CheckoutError> {
         let records = self.git_dir();
         let format = match self.base.len() {
@@ -111,8 +114,8 @@ impl Checkout {
     }
 }
 
-/// The commit that a person means: a branch of the repository goes before a tag, a tag before anything
-/// else that git knows.
+/// Resolves the revision that a person gave: a branch of the repository has precedence over a tag,
+/// and a tag over any other name that git knows.
 fn resolve_revision(
     git: &GitProgram,
     tree: &Path,
@@ -141,7 +144,7 @@ fn resolve_revision(
     Ok(None)
 }
 
-/// Runs a call that may have to wait for a network.
+/// Runs a git command that may have to wait for a network.
 pub(super) fn run_with_timeout(
     command: Command,
     doing: &'static str,

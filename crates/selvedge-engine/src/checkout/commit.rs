@@ -1,5 +1,5 @@
-//! Making a commit of what stands in the tree, without a word of the clone's own settings: an agent
-//! could have written them. Whatever commits it made itself become one, on top of the base.
+//! Commits the content of the tree without using the clone's own settings: an agent could have
+//! written them. The agent's own commits become one commit on top of the base.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,17 +9,17 @@ use crate::workspace::{git, is_cache};
 
 const DOING: &str = "commit the work";
 
-/// Who a commit is by.
+/// Author of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitAuthor {
-    /// A name.
+    /// The author's name.
     pub name: String,
-    /// An address, which need not exist.
+    /// The author's email address, which need not exist.
     pub email: String,
 }
 
 impl CommitAuthor {
-    /// The person's own, as their git knows it in `dir`; where it knows none, this program's.
+    /// The person's identity as configured for git in `dir`; otherwise this program's.
     pub fn from_git_config(dir: &Path) -> Self {
         let ask = |key: &str| {
             let git = git::GitProgram::find(dir).ok()?;
@@ -39,17 +39,19 @@ impl CommitAuthor {
 /// A commit on its branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BranchCommit {
-    /// Its id.
+    /// The commit's id.
     pub commit: String,
     /// The branch's name, without `refs/heads/`.
     pub branch: String,
 }
 
 impl Checkout {
-    /// Commits what stands in the tree to `branch`, on top of the base; nothing where it is as the base
-    /// was. Ignored files are not committed, nor what a filter (large-file storage) would have made of a file.
+    /// Commits the content of the tree to `branch`, on top of the base; returns `None` if it is
+    /// equal to the base. Ignored files are not committed, and filters (large-file storage) are not
+    /// applied.
     ///
     /// # Errors
+    ///
     /// Git fails, or the disk is full.
     pub fn commit(
         &self,
@@ -58,7 +60,7 @@ impl Checkout {
         by: &CommitAuthor,
     ) -> Result<Option<BranchCommit>, CheckoutError> {
         self.run_git(&["read-tree", &self.base])?;
-        // Whatever became of the rules that ignore them, what was taken along is no work.
+        // Copied files are not part of the work, even if the rules that ignore them have changed.
         let taken = self.copied_files().into_iter();
         let taken: Vec<String> = taken
             .map(|path| format!(":(exclude,literal){path}"))
@@ -85,10 +87,12 @@ impl Checkout {
         }))
     }
 
-    /// What stands in the tree that no commit takes in, for git ignores it, but for folders that tools fill and
-    /// can fill again, and what was taken along. A folder that is ignored whole counts once.
+    /// Lists files in the tree that no commit includes because git ignores them, except folders
+    /// that tools fill and can fill again, and copied files. A folder that is ignored as a whole
+    /// counts once.
     ///
     /// # Errors
+    ///
     /// Git fails.
     pub fn ignored_files(&self) -> Result<Vec<String>, CheckoutError> {
         let mut command = self.command(&["ls-files", "--others", "--ignored"]);
@@ -104,7 +108,7 @@ impl Checkout {
             .collect())
     }
 
-    /// Of a repository within, only the name of a commit would be taken in, which is nowhere else.
+    /// A nested repository would be committed only as the id of a commit that exists nowhere else.
     fn reject_nested_repositories(&self) -> Result<(), CheckoutError> {
         const REPOSITORY: &str = "160000";
         let changes = self.run_git(&["diff-index", "--cached", "--raw", &self.base])?;
@@ -120,9 +124,10 @@ impl Checkout {
         }
     }
 
-    /// What a commit changes, as a patch that `git apply` takes, binary files included.
+    /// The changes of a commit, as a patch that `git apply` accepts, including binary files.
     ///
     /// # Errors
+    ///
     /// Git fails.
     pub fn patch(&self, made: &BranchCommit) -> Result<Vec<u8>, CheckoutError> {
         let options = ["--binary", "--full-index", "--no-ext-diff", "--no-textconv"];
@@ -131,7 +136,7 @@ impl Checkout {
         Ok(git::output_of(command, "write the patch", &self.root)?)
     }
 
-    /// A call on our own git directory, about the tree.
+    /// A git command on our own git directory, about the tree.
     pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.git.command(&self.git_dir(), &self.tree());
         command

@@ -1,4 +1,5 @@
-//! Ignored files that were taken along into a clone: they are the person's, and come back on no branch.
+//! Ignored files that were copied into a clone: they belong to the person and are not delivered on
+//! any branch.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,9 +8,11 @@ use super::{Checkout, CheckoutError};
 use crate::workspace::{Workspace, WorkspaceError};
 
 impl Checkout {
-    /// Takes ignored files of the original along that fit one of the patterns ([`Workspace::copy_ignored`]).
+    /// Copies ignored files of the original that match one of the patterns
+    /// ([`WorkspaceTable::copy_ignored`]).
     ///
     /// # Errors
+    ///
     /// Files cannot be listed, read or written.
     pub fn copy_ignored_files(
         &self,
@@ -27,7 +30,7 @@ impl Checkout {
         Ok(taken)
     }
 
-    /// The files that were taken along.
+    /// The files that were copied.
     pub(super) fn copied_files(&self) -> Vec<String> {
         let list = fs::read(self.copied_files_list()).ok();
         list.and_then(|list| serde_json::from_slice(&list).ok())

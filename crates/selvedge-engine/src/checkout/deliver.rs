@@ -1,4 +1,4 @@
-//! Giving a commit back: as a branch of a repository on this machine, or pushed.
+//! Delivers a commit: as a branch of a repository on this machine, or by a push.
 
 use std::path::Path;
 
@@ -11,11 +11,13 @@ use crate::workspace::repository::Repository;
 const DELIVERING: &str = "give the branch back";
 
 impl Checkout {
-    /// Makes the commit a new branch of the repository in `dir`. Objects and one ref are written; what is
-    /// checked out there, the index and every setting stay, and none of its hooks runs.
+    /// Makes the commit a new branch of the repository in `dir`. Writes only objects and one ref:
+    /// its checkout, index and settings stay unchanged, and none of its hooks runs.
     ///
     /// # Errors
-    /// `dir` is in no repository, has a branch of that name with other content, or cannot be written.
+    ///
+    /// `dir` is not in a repository, has a branch of that name with other content, or cannot be
+    /// written.
     pub fn deliver_to(&self, dir: &Path, made: &BranchCommit) -> Result<(), CheckoutError> {
         let theirs = Repository::containing(dir).ok_or_else(|| WorkspaceError::NotARepository {
             dir: dir.to_owned(),
@@ -34,7 +36,8 @@ impl Checkout {
         )?;
         let packing = self.command(&["pack-objects", "--quiet", "--stdout"]);
         let pack = git::output_with_input(packing, names, DELIVERING, &self.root)?;
-        // Into their objects, by a git directory of ours: so no setting of theirs is read.
+        // Writes to their object store through our git directory, so that none of their settings is
+        // read.
         let mut unpacking = self.command(&["unpack-objects", "-q", "--strict"]);
         unpacking.env("GIT_OBJECT_DIRECTORY", theirs.objects());
         git::output_with_input(unpacking, pack, DELIVERING, dir)?;
@@ -51,7 +54,8 @@ impl Checkout {
     /// Pushes the commit as a branch of that name.
     ///
     /// # Errors
-    /// The repository cannot be reached or refuses it.
+    ///
+    /// The repository cannot be reached or rejects it.
     pub fn push(
         &self,
         address: &RepositoryAddress,

@@ -1,49 +1,49 @@
-//! What can go wrong with a clone, as fragments that fit after "failed to …:".
+//! Errors of a clone, as fragments that fit after "failed to …:".
 
 use std::path::PathBuf;
 
 use crate::workspace::WorkspaceError;
 
-/// Why a repository could not be cloned, or what was made of it not be given back.
+/// Why a repository could not be cloned, or its result not be delivered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckoutError {
-    /// The repository does not know the revision.
+    /// The repository does not have the revision.
     #[error("there is no revision {revision:?} in {address}; name a branch, a tag or a commit")]
     NoRevision {
-        /// What was asked for.
+        /// The requested revision.
         revision: String,
-        /// Of which repository.
+        /// Address of the repository.
         address: String,
     },
-    /// The repository has no commit at all.
+    /// The repository has no commits.
     #[error("{address} has no commit to begin from; commit something first")]
     NoCommits {
-        /// Which repository.
+        /// Address of the repository.
         address: String,
     },
     /// The clone was removed.
     #[error("{} is no longer there", root.display())]
     CloneMissing {
-        /// Where it was.
+        /// Its path.
         root: PathBuf,
     },
-    /// Something is in the place of the clone.
+    /// The clone's path already exists.
     #[error("{} is there already", root.display())]
     TargetExists {
-        /// Where.
+        /// The path.
         root: PathBuf,
     },
-    /// A branch would hold the names of commits that nobody has.
+    /// A branch would contain only the ids of commits that exist nowhere else.
     #[error(
         "{} a repository of its own, of which a branch would hold nothing but the name; remove the `.git` in it, or add it as a submodule yourself",
         is_or_are(paths)
     )]
     NestedRepository {
-        /// Where they are, in the tree.
+        /// Their paths in the tree.
         paths: Vec<String>,
     },
-    /// Git, or the disk.
+    /// An error of git or of the disk.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
 }

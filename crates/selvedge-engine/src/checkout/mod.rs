@@ -1,10 +1,11 @@
-//! A clone of a repository for one run to work in, and the way back of what was made there: one commit
-//! on a branch of its own, given to the repository it came from, pushed, or written as a patch.
+//! A clone of a repository in which one run works, and the delivery of its result: one commit on
+//! its own branch, given to the repository it came from, pushed, or written as a patch.
 //!
-//! Two directories: `tree/` is an ordinary clone, where agents and checks work and which nobody trusts
-//! afterwards; `records/` is a git directory of ours that commits what stands in the tree without
-//! reading a setting, hook or filter of it. The person's repository gets objects and one new branch:
-//! its checkout, index and settings are neither written nor obeyed. Everything here blocks.
+//! Two directories: `tree/` is an ordinary clone, where agents and checks work and which is not
+//! trusted afterwards; `records/` is our own git directory, which commits the content of the tree
+//! without reading its settings, hooks or filters. The person's repository gets objects and one new
+//! branch: its checkout, index and settings are neither written nor obeyed. All functions here
+//! block.
 
 mod address;
 mod clone;
@@ -21,7 +22,7 @@ pub use address::{RepositoryAddress, RepositoryAddressError};
 pub use commit::{BranchCommit, CommitAuthor};
 pub use error::CheckoutError;
 
-/// A clone that a run works in.
+/// A clone in which a run works.
 #[derive(Debug, Clone)]
 pub struct Checkout {
     git: GitProgram,
@@ -30,10 +31,11 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Opens one that was cloned earlier, from this commit.
+    /// Opens an existing clone that was made from this commit.
     ///
     /// # Errors
-    /// It is gone, or git is not installed.
+    ///
+    /// The clone is gone, or git is not installed.
     pub fn open(root: &Path, base: &str) -> Result<Self, CheckoutError> {
         let root = root
             .canonicalize()
@@ -54,17 +56,17 @@ impl Checkout {
         }
     }
 
-    /// Where agents and checks work.
+    /// The directory in which agents and checks work.
     pub fn tree(&self) -> PathBuf {
         self.root.join("tree")
     }
 
-    /// The commit that it began from.
+    /// The commit from which the clone was made.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// Whether the commit names submodules, which are not cloned.
+    /// Whether the commit contains submodules, which are not cloned.
     pub fn has_submodules(&self) -> bool {
         self.tree().join(".gitmodules").exists()
     }

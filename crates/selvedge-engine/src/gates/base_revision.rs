@@ -1,5 +1,5 @@
-//! What stood at a revision, to hold work against that no run watched: which files decide how the
-//! checks run, and what the checks said then. The person's folder is read and never written.
+//! The state of a workspace at a revision, for verifying existing changes: which files decide how the checks run, and
+//! the results of the checks then. The user's folder is only read.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -30,21 +30,21 @@ use crate::checks::CheckError;
 use crate::process::Supervisor;
 use crate::workspace::{Workspace, WorkspaceError, check_out};
 
-/// Folders of what was installed for the checks, which are in no revision.
+/// Folders of installed dependencies, which are in no revision.
 const INSTALL_FOLDERS: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "deps"];
 
-/// A revision, laid out in a folder that goes with it.
+/// A revision, checked out to a temporary folder.
 #[derive(Debug)]
 pub struct BaseRevision {
     folder: TempDir,
     /// The workspace.
     workspace: PathBuf,
-    /// What stands for it in the revision.
+    /// The workspace's counterpart in the checked-out revision.
     revision_dir: PathBuf,
 }
 
 impl BaseRevision {
-    /// Lays out what `workspace` (canonical) was at a revision. Blocks.
+    /// Checks out the state of `workspace` (canonical) at a revision. Blocks.
     ///
     /// # Errors
     /// Those of [`check_out`].
@@ -62,13 +62,13 @@ impl BaseRevision {
         })
     }
 
-    /// The workspace as it was.
+    /// The workspace's files at the revision.
     pub fn dir(&self) -> &Path {
         &self.revision_dir
     }
 
-    /// What was changed since then that a person has to see. Nothing is reverted: a protected file that changed fails
-    /// the work instead. Blocks.
+    /// Changes since the revision that a person has to review. Nothing is reverted: a changed protected file fails the
+    /// work instead. Blocks.
     ///
     /// # Errors
     /// A snapshot cannot be read.
@@ -90,11 +90,11 @@ impl BaseRevision {
         Ok(findings)
     }
 
-    /// Runs the checks with the tests of the revision, where anything on the test side was changed; `delivered` is
-    /// their report with those of now, which passed.
+    /// Runs the checks with the tests of the revision, if anything on the test side has changed; `delivered` is their
+    /// report with the present tests, which passed.
     ///
     /// # Errors
-    /// Those of a verification run.
+    /// Those of a verification.
     #[expect(
         clippy::too_many_arguments,
         reason = "each is another part of one verification"
@@ -140,14 +140,14 @@ impl BaseRevision {
         let checks = crossed.iter_mut().flat_map(|crossed| &mut crossed.checks);
         for check in checks {
             self.rename_files(check);
-            // The outputs go with the folder.
+            // The outputs are deleted with the folder.
             check.output_ref = None;
         }
         Ok(crossed)
     }
 
-    /// The workspace then and now as snapshots, for a look at what was changed. They are kept beside the
-    /// revision and go with it. Blocks.
+    /// Snapshots of the workspace then and now, for inspecting the changes. They are stored beside the revision and
+    /// deleted with it. Blocks.
     ///
     /// # Errors
     /// One of the folders cannot be read, or the disk is full.
@@ -167,10 +167,10 @@ impl BaseRevision {
         ))
     }
 
-    /// Runs the checks on it, with what was installed beside the workspace's files.
+    /// Runs the checks on the revision, with the dependencies that are installed in the workspace.
     ///
     /// # Errors
-    /// Those of a verification run.
+    /// Those of a verification.
     pub async fn run_baseline(
         &self,
         steps: &[Step],
@@ -197,8 +197,8 @@ impl BaseRevision {
         Ok(baseline)
     }
 
-    /// The revision's folder as a workspace that has both trees. What is installed belongs to each of them, or the
-    /// links to it would be removed when one of them is restored.
+    /// The revision's folder as a workspace that has both trees. Installed dependencies are part of both trees,
+    /// because otherwise a restore would remove the links to them.
     fn revision_trees(
         &self,
         trees: &VerificationTrees,
@@ -222,7 +222,7 @@ impl BaseRevision {
         ))
     }
 
-    /// Names files as the same failure in the workspace would.
+    /// Replaces paths of the revision's folder by those of the workspace, so that the same failures compare equal.
     fn rename_files(&self, check: &mut CheckReport) {
         let files = check
             .failures
@@ -235,7 +235,7 @@ impl BaseRevision {
         }
     }
 
-    /// The folder for outputs.
+    /// Creates the folder for outputs.
     fn create_outputs_folder(&self) -> io::Result<PathBuf> {
         let outputs = self.folder.path().join("outputs");
         fs::create_dir_all(&outputs)?;
@@ -257,13 +257,13 @@ impl BaseRevision {
         }
     }
 
-    /// The folder's name is nobody else's.
+    /// Unique tag, from the folder's name.
     fn tag(&self) -> String {
         let name = self.folder.path().file_name().unwrap_or_default();
         format!("{}.baseline", name.to_string_lossy())
     }
 
-    /// Links what is installed beside the workspace's files.
+    /// Links the dependencies that are installed in the workspace.
     fn link_installed_folders(&self) -> io::Result<()> {
         let mut folders: BTreeSet<PathBuf> = list_files(&self.revision_dir)
             .iter()
@@ -287,7 +287,7 @@ fn infrastructure_error(error: impl std::fmt::Display) -> CheckError {
     CheckError::Infrastructure(error.to_string())
 }
 
-/// The files below a folder, none of them through a link.
+/// The files below a folder, without following links.
 fn list_files(root: &Path) -> BTreeSet<PathBuf> {
     let own = |name: &OsStr| {
         !EXTERNAL_FOLDERS

@@ -1,8 +1,7 @@
-//! The baseline: the checks run once on the tree that the run begins from, so that what was broken
-//! before is known, which tests there are, and that none may quietly go.
+//! The baseline: runs the checks once on the tree that the run begins from. It shows what was broken before and which
+//! tests exist, so that none can disappear unnoticed.
 //!
-//! It leaves no trace in the workspace. What a check said of a tree is remembered for the next run
-//! that begins from the same one.
+//! It leaves no trace in the workspace. Results are cached for the next run that begins from the same tree.
 
 use std::time::{Duration, Instant};
 
@@ -18,20 +17,20 @@ use crate::activity::Progress;
 use crate::checks::CheckError;
 use crate::workspace::Workspace;
 
-/// What the baseline of a run is taken of.
+/// One baseline.
 pub(crate) struct BaselineRun<'a> {
     pub(crate) context: VerificationContext,
     pub(crate) steps: &'a [Step],
-    /// Time for the whole of it.
+    /// Time limit for all checks together.
     pub(crate) limit: Duration,
-    /// The starting tree, where there are snapshots.
+    /// The starting tree, if there are snapshots.
     pub(crate) start: Option<(&'a VerificationTrees, &'a TreeId)>,
-    /// Where earlier results are remembered.
+    /// Cache of earlier results.
     pub(crate) cache: BaselineCache,
 }
 
 impl BaselineRun<'_> {
-    /// Runs the checks that are not remembered.
+    /// Returns cached results, or runs the checks.
     pub(crate) async fn run_or_reuse(
         &self,
         progress: &dyn Progress,
@@ -44,7 +43,7 @@ impl BaselineRun<'_> {
             .iter()
             .map(|step| self.cache.get(tree?, step))
             .collect();
-        // All or none: a check may need what one before it has built.
+        // All or none: a check may need what an earlier one has built.
         let known = known.into_iter().collect::<Option<Vec<_>>>();
         let written = tree.and_then(|tree| self.cache.get_written(tree, self.steps));
         let (cached, (checks, written_files)) = match known.zip(written) {
@@ -98,8 +97,8 @@ impl BaselineRun<'_> {
             }
             self.cache.put_written(tree, self.steps, &written);
             for (step, check) in self.steps.iter().zip(&checks) {
-                // What failed may have lacked what no tree holds, such as dependencies that were not there yet. A
-                // pass that is out of date only makes a run stricter.
+                // A failure may be due to files that no tree contains, such as missing dependencies, so it is not
+                // cached. An outdated pass only makes a run stricter.
                 if check.status == CheckStatus::Pass {
                     self.cache.put(tree, step, check);
                 }

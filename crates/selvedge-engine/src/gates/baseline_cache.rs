@@ -1,9 +1,9 @@
-//! What checks said of trees, kept from run to run: one file for each tree and check, in the state
-//! directory. It is a cache: what cannot be read or written is run again.
+//! Cache of baseline results across runs: one file per tree and check, in the state directory. Checks with missing or
+//! unreadable entries are run again.
 //!
-//! The name of a file is a hash of all that the result may depend on: the tree, the check, this
-//! program's version, the check's program on disk, and the environment but for what changes from
-//! terminal to terminal.
+//! The name of a file is a hash of everything that the result may depend on: the tree, the check, this program's
+//! version, the check's program on disk, and the environment except for variables that differ from terminal to
+//! terminal.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,13 +21,13 @@ use crate::agents::env::EnvironmentMap;
 use crate::checks::first_program;
 use crate::process::find_program;
 
-/// Results that nobody asked for so long are removed.
+/// Results that were not used for this long are removed.
 const RETENTION: Duration = Duration::from_hours(30 * 24);
 
-/// How evidence is gathered: what was remembered by another way of it names tests in other words.
+/// Version of how evidence is collected: other versions name tests differently.
 const EVIDENCE_VERSION: &[u8] = b"machine reports 2";
 
-/// Beginnings of variables that belong to a terminal or a session and mean nothing to a check.
+/// Prefixes of variables that belong to a terminal or a session and have no effect on a check.
 const IGNORED_VARIABLE_PREFIXES: [&str; 16] = [
     "_",
     "PWD",
@@ -47,11 +47,11 @@ const IGNORED_VARIABLE_PREFIXES: [&str; 16] = [
     "SELVEDGE_",
 ];
 
-/// The place of remembered results.
+/// The cache.
 #[derive(Debug, Clone)]
 pub(crate) struct BaselineCache {
     folder: PathBuf,
-    /// What checks see of our environment.
+    /// The part of our environment that checks see.
     environment: EnvironmentMap,
 }
 
@@ -63,19 +63,19 @@ impl BaselineCache {
         }
     }
 
-    /// What a check said of a tree, if it is known.
+    /// The cached result of a check on a tree.
     pub(super) fn get(&self, tree: &TreeId, step: &Step) -> Option<CheckReport> {
         let bytes = fs::read(self.entry_path(tree, step, &step.target)?).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Remembers; a disk that refuses only makes the next run slower.
+    /// Stores a result; errors are ignored, because they only make the next run slower.
     pub(super) fn put(&self, tree: &TreeId, step: &Step, check: &CheckReport) {
         let Some(file) = self.entry_path(tree, step, &step.target) else {
             return;
         };
         let remembered = CheckReport {
-            // That output is another run's, and may be gone with it.
+            // The output belongs to another run, and may be deleted with it.
             output_ref: None,
             ..check.clone()
         };
@@ -83,16 +83,16 @@ impl BaselineCache {
         self.remove_expired();
     }
 
-    /// The files of tests and tools that a run of checks wrote, if it is known.
+    /// The cached list of test and tool files that a run of the checks wrote.
     pub(super) fn get_written(&self, tree: &TreeId, steps: &[Step]) -> Option<Vec<String>> {
         let bytes = fs::read(self.entry_path(tree, &("written", steps), "")?).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Remembers these files.
+    /// Stores this list.
     pub(super) fn put_written(&self, tree: &TreeId, steps: &[Step], written: &[String]) {
         if let Some(file) = self.entry_path(tree, &("written", steps), "") {
-            // A disk that refuses only makes the next run slower.
+            // Errors only make the next run slower.
             let _ = self.write(&file, &written);
         }
     }
@@ -116,7 +116,7 @@ impl BaselineCache {
         }
     }
 
-    /// None where it cannot be said what the result depends on.
+    /// `None` if it is not known what the result depends on.
     fn entry_path(&self, tree: &TreeId, asked: &impl Serialize, line: &str) -> Option<PathBuf> {
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
@@ -146,7 +146,7 @@ impl BaselineCache {
     }
 }
 
-/// The check's program as it lies on disk: an upgrade makes another one of it.
+/// Fingerprint of the check's program on disk: it changes with an upgrade.
 fn program_fingerprint(line: &str) -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = first_program(line).and_then(|name| find_program(name, &path, Path::new("/")));

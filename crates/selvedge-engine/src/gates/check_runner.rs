@@ -1,5 +1,4 @@
-//! One look at one step of the plan: the check is run, people are told, and what it found becomes a
-//! record of the report.
+//! Runs one check of the plan, reports progress, and turns the outcome into a record of the report.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,32 +11,32 @@ use crate::activity::{Activity, Progress};
 use crate::checks::{CheckContext, CheckError, CheckOutcome, check_for};
 use crate::process::Supervisor;
 
-/// Where looks take place, and under which names.
+/// Where checks run, and the names of their processes and files.
 #[derive(Debug, Clone)]
 pub(crate) struct VerificationContext {
     /// The workspace, canonical: where checks see its files.
     pub(crate) workspace: PathBuf,
-    /// Where these files lie; the workspace itself, or a room that is mounted at its path.
+    /// Where the workspace's files are: the workspace itself, or a verification room that is mounted at its path.
     pub(crate) files_root: PathBuf,
-    /// Where outputs are kept; exists.
+    /// Directory for outputs; exists.
     pub(crate) run_dir: PathBuf,
-    /// Begins the mark of every process.
+    /// Prefix of the tag of every process.
     pub(crate) tag: String,
-    /// Begins the name of every output's file.
+    /// Prefix of the name of every output file.
     pub(crate) output_prefix: String,
-    /// For each step, what it printed when it last passed.
+    /// For each check, its output when it last passed.
     pub(crate) passing_outputs: Vec<Option<PathBuf>>,
-    /// Held for as long as anything of a check's process tree lives.
+    /// Held as long as any process of a check lives.
     pub(crate) lock: PathBuf,
-    /// How to start a supervised process.
+    /// Starts supervised processes.
     pub(crate) supervisor: Supervisor,
-    /// Whether the checks are run before the work begins.
+    /// Whether this is the baseline.
     pub(crate) is_baseline: bool,
-    /// What installs dependencies and resets state for the checks.
+    /// Commands that install dependencies and reset state for the checks.
     pub(crate) setup: SetupSpec,
 }
 
-/// A step and its number in the plan, from 0.
+/// A check and its number in the plan, from 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IndexedStep<'a> {
     pub(crate) index: usize,
@@ -45,7 +44,7 @@ pub(crate) struct IndexedStep<'a> {
 }
 
 impl VerificationContext {
-    /// The same place with another beginning of names, for looks that are no part of the plan's own.
+    /// The same context with another prefix of names, for runs of checks beside the plan's own.
     pub(crate) fn with_prefix(&self, what: &str) -> Self {
         Self {
             tag: format!("{}.{what}", self.tag),
@@ -54,15 +53,15 @@ impl VerificationContext {
         }
     }
 
-    /// Steps, and those of the setup, whose scripts belong to the checks.
+    /// The given steps and the setup's, because scripts of the setup belong to the checks.
     pub(super) fn with_setup(&self, steps: &[Step]) -> Vec<Step> {
         steps.iter().cloned().chain(self.setup.steps()).collect()
     }
 
-    /// Resets state before a run of the checks, where the setup says how.
+    /// Resets state before a run of the checks, if the setup has commands for it.
     ///
     /// # Errors
-    /// It fails, or the run is being stopped.
+    /// A command fails, or the run is being stopped.
     pub(crate) async fn reset(&self, cancel: &CancellationToken) -> Result<(), CheckError> {
         match setup::run_lines(self, &self.setup, &self.setup.reset, "reset", cancel).await? {
             None => Ok(()),
@@ -70,7 +69,7 @@ impl VerificationContext {
         }
     }
 
-    /// Looks within the time that is left until a deadline, and tells people.
+    /// Runs a check within the time that is left until a deadline, and reports progress.
     pub(crate) async fn run_check(
         &self,
         numbered: IndexedStep<'_>,
@@ -101,7 +100,7 @@ impl VerificationContext {
         self.run_check_with(numbered, None, deadline, cancel).await
     }
 
-    /// Looks with other words than the step's own.
+    /// Runs a check with `argv` in place of the step's own command line.
     pub(crate) async fn run_check_with(
         &self,
         IndexedStep { index, step }: IndexedStep<'_>,
@@ -133,7 +132,7 @@ impl VerificationContext {
     }
 }
 
-/// A finding as the report has it.
+/// Converts the outcome of a check to its record in the report.
 pub(crate) fn check_report(
     step: &Step,
     finding: CheckOutcome,

@@ -1,7 +1,8 @@
-//! The checks with the original tests: the test side as it was before the attempt, over the attempt's work.
+//! Crossed runs: the checks with the original tests, i.e. the test side from before the attempt, and the attempt's
+//! work side.
 //!
-//! The tree is composed from snapshots, in the folder where the checks run. Which files are replaced, and what the
-//! runs mean, is decided in [`selvedge_core::crossing`].
+//! The tree is composed from snapshots, in the folder where the checks run. [`selvedge_core::crossing`] decides which
+//! files are replaced, and how results are interpreted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -32,20 +33,20 @@ use crate::workspace::Workspace;
 
 /// The second verification of an attempt whose checks pass.
 pub(super) struct CrossVerification<'a> {
-    /// In the folder where the checks run.
+    /// Trees of the folder where the checks run.
     pub(super) trees: CrossedTrees<'a>,
     pub(super) context: &'a VerificationContext,
     pub(super) steps: &'a [Step],
-    /// The baseline's report of each step, where there is one.
+    /// For each check, its report of the baseline, if there is one.
     pub(super) baseline: &'a [Option<CheckReport>],
-    /// Tests that may fail.
+    /// Tests that are allowed to fail.
     pub(super) known_failures: &'a KnownFailures,
-    /// Time for each run.
+    /// Time limit of each run.
     pub(super) limit: Duration,
     pub(super) rerun_failed: bool,
-    /// Changes of tests that the task asks for.
+    /// Declared changes of tests.
     pub(super) expected: ExpectedChanges<'a>,
-    /// When the work began, in seconds since 1970: what was compiled since then is compiled again.
+    /// Start of the run in seconds since 1970: what was compiled since then is compiled again.
     pub(super) started_at: i64,
     pub(super) progress: &'a dyn Progress,
     pub(super) cancel: &'a CancellationToken,
@@ -54,8 +55,8 @@ pub(super) struct CrossVerification<'a> {
 }
 
 impl CrossVerification<'_> {
-    /// Runs the checks with the original tests, where the attempt changed anything on the test side. `delivered` is
-    /// their report of the attempt's own tree. The folder holds a composed tree afterwards.
+    /// Runs the checks with the original tests, if the attempt changed anything on the test side. `delivered` is their
+    /// report for the attempt's own tree. Afterwards the folder contains a composed tree.
     pub(super) async fn run(
         &mut self,
         delivered: &[CheckReport],
@@ -172,7 +173,7 @@ impl CrossVerification<'_> {
             excuse_known_failures(self.known_failures, before, check);
             self.expected.excuse(check);
         }
-        // What these tests were compiled to is in the way of folders that the attempt replaced.
+        // Compiled versions of these tests would block folders that the attempt replaced.
         self.remove_bytecode().await?;
         Ok(checks)
     }
@@ -202,7 +203,7 @@ impl CrossVerification<'_> {
         };
         for (index, (step, check)) in self.steps.iter().zip(checks).enumerate() {
             let before = self.baseline.get(index).and_then(Option::as_ref);
-            // A check that failed before is not flaky.
+            // A check that failed in the baseline is not flaky.
             if before.is_some_and(|before| before.status.is_failure()) {
                 continue;
             }
@@ -217,16 +218,17 @@ impl CrossVerification<'_> {
     }
 }
 
-/// The trees that a composed one is made from.
+/// The trees from which a crossed tree is composed.
 #[derive(Debug)]
 pub(crate) struct CrossedTrees<'a> {
-    /// What is judged, and what it began from.
+    /// The judged tree and the one that the run began from.
     pub(crate) trees: &'a VerificationTrees,
-    /// The tree whose tests judge the work, where it is not the one that the run began from.
+    /// The tree whose tests judge the work, if it is not the one that the run began from.
     pub(crate) test_base: Option<&'a TreeId>,
-    /// Globs of files that the task may change: scripts of checks that were added since `test_base` count if one fits.
+    /// Globs of files that the task may change: scripts of checks that were added since `test_base` count if one
+    /// matches.
     pub(crate) allow: &'a [String],
-    /// Changes of tests that the task asks for.
+    /// Declared changes of tests.
     pub(crate) expected: &'a [String],
 }
 
@@ -236,7 +238,7 @@ impl CrossedTrees<'_> {
         Ok(self.find_originals(steps).await?.0)
     }
 
-    /// The changed files that are not on the work side alone, and the same with what the attempt renamed.
+    /// The changed files that are not on the work side alone; second, the same with files that the attempt renamed.
     async fn find_originals(
         &self,
         steps: &[Step],
@@ -253,7 +255,8 @@ impl CrossedTrees<'_> {
             let mut added_scripts = Vec::new();
             let mut original = BTreeMap::new();
             if let Some(tree) = &test_base {
-                // Files that the plan found are as it found them, those that were added since as they were then.
+                // Files that existed at the start of the plan keep their version from then; files that were added
+                // since keep the version of `start`.
                 let plan_start = snapshot_id(tree)?;
                 original = workspace.read_files(&plan_start, may_refer)?;
                 compared.retain(|file| !original.contains_key(&file.path));
@@ -299,8 +302,8 @@ impl CrossedTrees<'_> {
         run_blocking(&self.trees.workspace, "cannot compare the trees", find).await
     }
 
-    /// Makes the folder the judged tree with the originals of `files`; gives back what it holds then, which is kept
-    /// under `name`.
+    /// Makes the folder equal to the judged tree with the originals of `files`; returns the resulting tree, which is
+    /// kept under `name`.
     pub(crate) async fn compose(
         &self,
         name: String,
@@ -358,7 +361,7 @@ impl CrossedTrees<'_> {
     }
 }
 
-/// The tree that a later subtask of a plan begins from, with the tests that the plan found.
+/// The tree that a later subtask of a plan begins from, with the tests of the start of the plan.
 pub(crate) async fn compose_base(
     trees: &VerificationTrees,
     test_base: &TreeId,
@@ -376,7 +379,7 @@ pub(crate) async fn compose_base(
     crossed.compose(name, &files).await
 }
 
-/// A path as the classification reads it. One that is not UTF-8 becomes a name that no rule matches.
+/// A path as text for classification. A path that is not UTF-8 becomes a name that matches no rule.
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -1,6 +1,5 @@
-//! The guard at work: what an attempt changed is read from the two snapshots and judged by
-//! [`selvedge_core::apply_guard`]. Files that a person protects are reverted before the checks run; the tree that is
-//! judged from then on is the one with these reverted.
+//! Runs the guard: reads an attempt's changes from two snapshots and judges them by [`selvedge_core::apply_guard`].
+//! Protected files are reverted before the checks run; from then on the judged tree is the one with these reverted.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -16,7 +15,7 @@ use super::trees::{VerificationTrees, run_blocking, snapshot_id};
 use crate::checks::CheckError;
 use crate::workspace::{self, ComparedFile, FileContent, Workspace, WorkspaceError};
 
-/// Folders of installed programs and of builds: their byte code is not the attempt's to run from.
+/// Folders of installed programs and of builds: their byte code is not created by the attempt.
 pub(super) const EXTERNAL_FOLDERS: [&str; 8] = [
     ".git",
     "node_modules",
@@ -28,8 +27,7 @@ pub(super) const EXTERNAL_FOLDERS: [&str; 8] = [
     "target",
 ];
 
-/// Judges an attempt's changes and reverts protected files. `since` is when the run began, in
-/// seconds since 1970.
+/// Judges an attempt's changes and reverts protected files. `since` is the start of the run in seconds since 1970.
 pub(super) async fn apply_guard(
     trees: &mut VerificationTrees,
     protection: Protection,
@@ -63,7 +61,7 @@ pub(super) async fn apply_guard(
     Ok(findings)
 }
 
-/// The changed files that matter, and their names as the guard reads them.
+/// The relevant changed files, with their names as the guard reads them.
 pub(super) struct ComparedFiles(Vec<(String, ComparedFile)>);
 
 impl ComparedFiles {
@@ -113,7 +111,7 @@ impl ComparedFiles {
     }
 }
 
-/// What linters and type checkers reported before the attempt.
+/// Diagnostics that linters and type checkers reported in the baseline.
 pub(super) fn known_diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDiagnostic> {
     let failures = baseline.iter().flatten().flat_map(|check| &check.failures);
     let reported = failures.filter(|failure| {
@@ -133,12 +131,12 @@ pub(super) fn known_diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDi
 }
 
 impl ComparedFile {
-    /// The file as the core reads it, by the text of its path.
+    /// The file in the core's format, by the text of its path.
     pub(super) fn changed_file<'a>(&'a self, path: &'a str) -> ChangedFile<'a> {
         let bytes = |content: &'a FileContent| match content {
             FileContent::Absent => None,
             FileContent::Bytes(bytes) => Some(bytes.as_slice()),
-            // Where a link leads to is not part of the tree.
+            // The target of a link is not part of the tree.
             FileContent::Link => Some(&[][..]),
         };
         ChangedFile {
@@ -149,9 +147,8 @@ impl ComparedFile {
     }
 }
 
-/// Removes Python's byte code that was written since the run began: a planted one runs in place of
-/// its source, and honest one is made again. When a file was changed cannot be forged, unlike the
-/// time that it claims.
+/// Removes Python's byte code that was written since the run began: planted byte code runs in place of its source, and
+/// honest byte code is created again. The change time of a file cannot be forged, unlike its modification time.
 pub(super) fn remove_new_bytecode(folder: &Path, since: i64) {
     let is_cache = folder.file_name().is_some_and(|name| name == "__pycache__");
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -165,12 +162,12 @@ pub(super) fn remove_new_bytecode(folder: &Path, since: i64) {
         if kind.is_dir() && own {
             remove_new_bytecode(&entry.path(), since);
         } else if is_cache && kind.is_file() && written_since() {
-            // One that cannot be removed is the file system's to complain of, when it is run.
+            // If it cannot be removed, the run that uses it reports the error.
             let _ = fs::remove_file(entry.path());
         }
     }
     if is_cache {
-        // As long as anything is left in it, it stays.
+        // Fails as long as the folder is not empty.
         let _ = fs::remove_dir(folder);
     }
 }

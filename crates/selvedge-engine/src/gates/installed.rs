@@ -1,5 +1,5 @@
-//! Which modules are there already, beside those of the project: a file that an attempt adds under the name of one of
-//! them would be loaded instead.
+//! Modules that exist outside the project: if an attempt adds a file with the name of one of them, that file would be
+//! loaded instead.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_core::crossing::BaseFiles;
 
-/// Top-level modules of Python's own library that tests, runners and their dependencies load.
+/// Top-level modules of Python's standard library that tests, runners and their dependencies load.
 const PYTHON_LIBRARY: &str = "abc argparse array ast asyncio atexit base64 bdb binascii bisect builtins bz2 calendar cmath cmd code \
 codecs codeop collections colorsys compileall concurrent configparser contextlib contextvars copy copyreg csv ctypes \
 curses dataclasses datetime dbm decimal difflib dis doctest email encodings ensurepip enum errno faulthandler fcntl \
@@ -20,23 +20,23 @@ shlex shutil signal site smtplib socket socketserver sqlite3 ssl stat statistics
 symtable sys sysconfig syslog tabnanny tarfile tempfile termios test textwrap this threading time timeit token \
 tokenize tomllib trace traceback tracemalloc tty turtle types typing unicodedata unittest urllib uuid venv warnings \
 wave weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib zoneinfo";
-/// Modules of the usual test tools, wherever they are installed.
+/// Modules of common test tools, wherever they are installed.
 const PYTHON_TOOLS: &str = "pytest _pytest py iniconfig pluggy packaging exceptiongroup tomli colorama attr attrs coverage hypothesis \
 mypy ruff xdist execnet pytest_cov pytest_mock pytest_asyncio nose nose2 tox nox sortedcontainers typing_extensions";
-/// Features of Ruby's own library and of the usual test tools.
+/// Features of Ruby's standard library and of common test tools.
 const RUBY_FEATURES: &str = "minitest rspec test/unit json set time date yaml psych stringio tempfile fileutils pathname logger optparse \
 ostruct erb csv digest securerandom open3 timeout benchmark bundler rake simplecov diff-lcs mutex_m power_assert";
-/// Where C compilers find headers.
+/// Folders where C compilers find headers.
 const C_HEADERS: [&str; 3] = [
     "/usr/include",
     "/usr/local/include",
     "/usr/include/x86_64-linux-gnu",
 ];
-/// The standard library's, which a compiler may keep elsewhere.
+/// Headers of the standard library, which a compiler may keep elsewhere.
 const C_LIBRARY: &str = "assert.h ctype.h errno.h float.h inttypes.h limits.h locale.h math.h setjmp.h signal.h stdarg.h stdbool.h \
 stddef.h stdint.h stdio.h stdlib.h string.h time.h unistd.h";
 
-/// What is installed around a project.
+/// Modules that are installed around a project.
 #[derive(Debug)]
 pub(super) struct InstalledModules<'a> {
     base: &'a BaseFiles,
@@ -45,7 +45,7 @@ pub(super) struct InstalledModules<'a> {
 }
 
 impl<'a> InstalledModules<'a> {
-    /// Looks around the project in `dir`, whose files were `base` before the attempt.
+    /// Scans the surroundings of the project in `dir`, whose files were `base` before the attempt.
     pub(super) fn scan(dir: &Path, base: &'a BaseFiles) -> Self {
         let mut python = Vec::new();
         let environments = [".venv", "venv", "env", ".env", ".tox", ".nox"];
@@ -68,7 +68,7 @@ impl<'a> InstalledModules<'a> {
         Self { base, python }
     }
 
-    /// Whether the module that a new file defines has the name of one that is there already.
+    /// Whether the module that a new file defines has the name of an existing one.
     pub(super) fn has_module_of(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
         match name.rsplit_once('.').map(|(_, ending)| ending) {
@@ -87,7 +87,7 @@ impl<'a> InstalledModules<'a> {
         }
     }
 
-    /// The top-level module that a file is, or is the first file of.
+    /// The top-level module that a file is, or whose first file it is.
     fn python_module(&self, path: &str) -> Option<String> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.split('.').next().unwrap_or(name);
@@ -113,7 +113,8 @@ impl<'a> InstalledModules<'a> {
     }
 }
 
-/// Whether a search path that names the folder of a new file first would find it instead of a program.
+/// Whether the name is that of a program: a search path that lists the folder of the new file first would find the
+/// file instead.
 fn is_program(name: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())

@@ -1,7 +1,6 @@
-//! Tiers 2 and 3: judges are asked about work whose checks pass. A judge is an agent's session with
-//! no tools, in an empty folder, that shares nothing with the one that did the work. What its answer
-//! means is for [`selvedge_core::gate`] to say; a judge that is down, or answers nonsense twice,
-//! has given no verdict.
+//! Tiers 2 and 3: asks judges about work whose checks pass. A judge is an agent's session without tools, in an empty
+//! folder, that shares nothing with the session that did the work. [`selvedge_core::gate`] interprets the answers; a
+//! judge that is unavailable, or gives an invalid answer twice, has given no verdict.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -25,47 +24,47 @@ use crate::checks::CheckError;
 use crate::process::Supervisor;
 use crate::workspace::{self, DiffOptions, Workspace};
 
-/// How long one answer may take at most.
+/// Time limit of one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
-/// Why a judge that was stopped by the run's cap gave no answer.
+/// Why a judge that was stopped by the run's time limit gave no answer.
 const RUN_LIMIT_REACHED: &str = "stopped: the run's cap on time was reached";
-/// Turns of a judge, which has nothing to do but answer.
+/// Maximum turns of a judge, which only has to answer.
 const MAX_TURNS: u32 = 2;
-/// Bytes of a diff that are read.
+/// Maximum bytes of a diff that are read.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
 
-/// A tier above the checks, to be asked about one piece of work.
+/// A tier above the checks, for one piece of work.
 #[derive(Debug)]
 pub struct JudgeGate<'a> {
-    /// What the work was to do.
+    /// The task's description.
     pub task: &'a str,
-    /// When it is done, as far as somebody said so.
+    /// Acceptance criteria, if there are any.
     pub criteria: Option<&'a str>,
-    /// What the checks said.
+    /// The report of the checks.
     pub report: &'a Report,
-    /// The session that did the work, where there was one.
+    /// The session that did the work, if there was one.
     pub session: Option<&'a SessionOutcome>,
-    /// The work: from the start to what was judged by the checks.
+    /// The work: from the start to the tree that the checks judged.
     pub trees: Option<VerificationTrees>,
     /// 2 or 3.
     pub tier: u8,
-    /// Who is asked.
+    /// The judges.
     pub judging: &'a JudgingSpec,
-    /// What their sessions may still use.
+    /// The budget that is left for their sessions.
     pub remaining_budget: RemainingBudget,
-    /// How long a session may take, as agents are limited too.
+    /// Limits of a session, as for agents.
     pub limits: SessionLimits,
-    /// Where what they say is kept; exists.
+    /// Directory for answers; exists.
     pub run_dir: &'a Path,
-    /// Begins the mark of every process.
+    /// Prefix of the tag of every process.
     pub tag: String,
-    /// Held for as long as anything of their process trees lives.
+    /// Held as long as any process of the judges lives.
     pub lock: PathBuf,
-    /// How to start a supervised process.
+    /// Starts supervised processes.
     pub supervisor: &'a Supervisor,
 }
 
-/// What all judges are told, and which fence it stands in.
+/// The parts of the prompt that all judges share, with the seed of the fence around untrusted text.
 struct JudgePrompt {
     diff: String,
     is_truncated: bool,
@@ -73,12 +72,12 @@ struct JudgePrompt {
 }
 
 impl JudgeGate<'_> {
-    /// Asks as many judges as the tier needs, side by side. All of them are waited for, each within its limits: what
-    /// was asked is paid for, and only a judge that ends by itself says what it cost.
+    /// Asks as many judges as the tier needs, in parallel, and waits for all of them within their limits: each session
+    /// is paid for, and only a judge that ends by itself reports its cost.
     ///
     /// # Errors
     ///
-    /// [`CheckError`] when it is being stopped, or the work cannot be read or kept.
+    /// [`CheckError`] if it is being stopped, or the work cannot be read or stored.
     pub async fn run_judges(
         &self,
         progress: &dyn Progress,
@@ -110,7 +109,7 @@ impl JudgeGate<'_> {
         })
     }
 
-    /// From before the run to what was judged by the checks.
+    /// Builds the prompt, with the diff from the start of the run to the judged tree.
     async fn build_prompt(&self) -> Result<JudgePrompt, CheckError> {
         let seed = RandomState::new().build_hasher().finish();
         let Some(trees) = &self.trees else {
@@ -138,7 +137,7 @@ impl JudgeGate<'_> {
         })
     }
 
-    /// Asks one judge, and once more if its answer cannot be used.
+    /// Asks one judge, and once more if its answer is invalid.
     async fn ask_judge(
         &self,
         judge: &AgentSpec,
@@ -204,7 +203,7 @@ impl JudgeGate<'_> {
         judgement
     }
 
-    /// Adds what a session cost, and reads its answer.
+    /// Adds the cost of a session, and parses its answer.
     fn record_answer(
         &self,
         judgement: &mut Judgement,
@@ -237,7 +236,7 @@ impl JudgeGate<'_> {
         left: RemainingBudget,
         again: Option<&str>,
     ) -> SessionRequest {
-        // The diff is of the files as they are.
+        // The diff contains the files unredacted.
         let redactor = self.supervisor.redactor();
         let wall_ms = millis(ANSWER_TIMEOUT)
             .min(self.limits.wall_ms)
@@ -282,9 +281,9 @@ impl JudgeGate<'_> {
     }
 }
 
-/// Why there is no answer.
+/// Reasons for a missing answer.
 enum JudgeError {
-    /// There is one that cannot be used: asking again may help.
+    /// The answer is invalid: asking again may help.
     InvalidAnswer(String),
     /// The judge's session failed.
     NoAnswer(String),

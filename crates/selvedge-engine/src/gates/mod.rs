@@ -1,6 +1,5 @@
-//! Gates: tiers of checks. Tier 1 is deterministic and always runs; higher tiers are asked only
-//! about work that passed below them. Beside it: the baseline, the guard, and the reruns that tell
-//! a flake from a failure.
+//! Gates: tiers of checks. Tier 1 is deterministic and always runs; higher tiers run only for work that passed the
+//! lower ones. Also the baseline, the guard, and the reruns that distinguish flaky tests from failures.
 
 mod base_revision;
 mod baseline;

@@ -1,5 +1,5 @@
-//! The originals that replace changed files: in Rust with those tests that moved with their code, and without those whose
-//! changes the task expects.
+//! Selects the originals that replace changed files: in Rust with tests that moved with their code, and without tests
+//! whose changes are declared.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,19 @@ use selvedge_syntax::{
     MovedExamples, SourceVersions, SplitTests, find_moved_tests, merge_selected_tests, split_tests,
 };
 
-/// The changed files of a project, and what it was before.
+/// The changed files of a project, and its state before.
 pub(super) struct ProjectChanges<'a> {
     pub(super) base: &'a BaseFiles,
     pub(super) files: &'a [ChangedFile<'a>],
     pub(super) steps: &'a [Step],
     pub(super) expected: &'a ExpectedChanges<'a>,
-    /// Whether the module that an added file defines is there already.
+    /// Whether the module that an added file defines exists already.
     pub(super) is_installed: &'a dyn Fn(&str) -> bool,
 }
 
 impl ProjectChanges<'_> {
-    /// The changed files that are not on the work side alone, and the same with what the attempt renamed or moved.
+    /// The changed files that are not on the work side alone; second, the same with files that the attempt renamed or
+    /// moved.
     pub(super) fn find_originals(&self) -> (Vec<CrossedFile>, Option<RenamedOriginals>) {
         let versions: Vec<SourceVersions<'_>> = self
             .files
@@ -62,7 +63,7 @@ impl ProjectChanges<'_> {
         (files, Some(renamed))
     }
 
-    /// The files to replace, where `texts` stand for the originals of some.
+    /// The files to replace; `texts` overrides the originals of some.
     fn files_to_replace(
         &self,
         texts: &BTreeMap<String, Vec<u8>>,

@@ -1,6 +1,6 @@
-//! Running failed checks again, one at a time and on the byte-identical tree, as
-//! [`selvedge_core::flakiness`] asks. What the runs mean is the loop's to say. Where the runner can be told
-//! which tests to run, only the failed ones are, as long as they fail again.
+//! Runs failed checks again, one at a time and on the byte-identical tree, as [`selvedge_core::flakiness`] requires.
+//! The caller interprets the results. If the runner accepts a selection of tests, only the failed ones are run, as
+//! long as they fail again.
 
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,20 @@ use super::verification::passed_in_baseline;
 use crate::activity::{Activity, Progress};
 use crate::checks::{CheckError, CheckOutcome, select_tests};
 
-/// What reruns need to know.
+/// Context of reruns.
 pub(super) struct CheckReruns<'a> {
     pub(super) context: &'a VerificationContext,
-    /// Without trees a check is run again on whatever the checks left behind.
+    /// Without trees a check is run again on the files that the checks left behind.
     pub(super) trees: Option<&'a VerificationTrees>,
-    /// Time for each run.
+    /// Time limit of each run.
     pub(super) limit: Duration,
     pub(super) progress: &'a dyn Progress,
     pub(super) cancel: &'a CancellationToken,
 }
 
 impl CheckReruns<'_> {
-    /// Runs one failed check again until it is clear what the failure is; its record then holds what
-    /// each run said. What failed in the same way in the baseline is clear at once.
+    /// Runs one failed check again until the failure is classified; its record then contains the result of each run. A
+    /// failure that is the same as in the baseline needs no rerun.
     pub(super) async fn rerun(
         &self,
         numbered: IndexedStep<'_>,
@@ -115,14 +115,13 @@ impl CheckReruns<'_> {
     }
 }
 
-/// Only what runs a program can say one thing now and another later; and one that ran out of time
-/// would only run out of it again.
+/// Whether a rerun can help: only checks that run a program can be flaky, and one that timed out would time out again.
 fn may_be_flaky(step: &Step, check: &CheckReport) -> bool {
     let runs = step.kind.executes();
     runs && check.status == CheckStatus::Fail
 }
 
-/// Whether it passed; none where it could not be looked at.
+/// Whether it passed; `None` if it could not be run.
 fn is_passing(finding: &CheckOutcome) -> Option<bool> {
     match finding.status {
         CheckStatus::Pass => Some(true),

@@ -1,4 +1,4 @@
-//! The setup of a project, run for the checks: installing dependencies, and resetting state.
+//! Runs the setup of a project for the checks: installs dependencies and resets state.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,10 +18,10 @@ use crate::activity::{Activity, Progress};
 use crate::checks::{CheckError, CheckOutcome};
 use crate::workspace::Workspace;
 
-/// Ends the name of a tool folder that is put aside while it is installed again.
+/// Suffix of a tool folder that is moved aside while it is installed again.
 const STASH_SUFFIX: &str = ".selvedge-aside";
 
-/// The setup of a place, and who watches it.
+/// Runs the setup in one folder.
 pub(crate) struct DependencyInstaller<'a> {
     pub(crate) context: &'a VerificationContext,
     /// Where the checks run, if not in the workspace.
@@ -34,7 +34,7 @@ impl DependencyInstaller<'_> {
     /// Installs dependencies.
     ///
     /// # Errors
-    /// A line fails, or the run is being stopped.
+    /// A command fails, or the run is being stopped.
     pub(crate) async fn install(&self) -> Result<(), CheckError> {
         match self.try_install().await? {
             None => Ok(()),
@@ -51,10 +51,10 @@ impl DependencyInstaller<'_> {
         run_lines(self.context, spec, &spec.run, "setup", self.cancel).await
     }
 
-    /// Installs dependencies for an attempt that changed installed files, or what names them, and gives back what
-    /// is left for a person: files that were not installed again, or a setup that fails.
+    /// Installs dependencies for an attempt that changed installed files, manifests or lock files, and returns what a
+    /// person has to review: files that were not installed again, or a setup that fails.
     ///
-    /// The lines run on the attempt's work with the original test side: scripts of manifests, and the settings of
+    /// The commands run on the attempt's work with the original test side: scripts of manifests, and the settings of
     /// package managers, are those from before the attempt.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl DependencyInstaller<'_> {
         Ok(Some(left))
     }
 
-    /// Installs dependencies on a composed tree, which stays in the workspace.
+    /// Installs dependencies on a composed tree, which remains in the workspace.
     async fn install_on(
         &self,
         trees: &CrossedTrees<'_>,
@@ -123,8 +123,8 @@ impl DependencyInstaller<'_> {
         })
     }
 
-    /// Installs dependencies in a room, where nothing of the workspace's installed tools is seen; gives the folders
-    /// that are there then, or why it failed.
+    /// Installs dependencies in a verification room, without the workspace's installed tools; returns the folders that
+    /// exist then, or the reason of the failure.
     async fn install_in_room(
         &self,
         open: &OpenVerificationRoom,
@@ -167,7 +167,7 @@ impl DependencyInstaller<'_> {
 /// What the setup has installed.
 enum InstallOutcome {
     All,
-    /// It does not make these folders.
+    /// All but these folders, which the setup does not create.
     AllBut(Vec<String>),
     Failed(String),
 }
@@ -183,7 +183,7 @@ impl InstallOutcome {
     }
 }
 
-/// Runs lines one after the other; gives the reason of the first that fails.
+/// Runs commands one after the other; returns the reason of the first that fails.
 pub(super) async fn run_lines(
     place: &VerificationContext,
     spec: &SetupSpec,
@@ -215,22 +215,22 @@ fn describe_failure(name: &str, line: &str, finding: &CheckOutcome) -> String {
     format!("{name} `{line}`: {reason}{said}")
 }
 
-/// Tool folders that are put aside while they are installed again.
+/// Tool folders that are moved aside while they are installed again.
 struct StashedFolders {
     root: PathBuf,
     folders: BTreeSet<PathBuf>,
-    /// Those that could not be moved: what is in them is not installed again.
+    /// Folders that could not be moved: their content is not installed again.
     unmovable: BTreeSet<PathBuf>,
 }
 
 impl StashedFolders {
-    /// Puts folders aside, each beside itself.
+    /// Moves folders aside, each to a sibling.
     fn stash(root: &Path, folders: impl Iterator<Item = PathBuf>) -> Self {
         let folders: BTreeSet<PathBuf> = folders.collect();
         let mut unmoved = BTreeSet::new();
         for folder in &folders {
             let (from, to) = (root.join(folder), stash_path(&root.join(folder)));
-            // If a run was interrupted here, the one that is aside already is whole, and the other is not.
+            // After an interruption here, the folder that is aside already is complete, and the other is not.
             if to.symlink_metadata().is_ok() {
                 let _ = fs::remove_dir_all(&from);
             } else {
@@ -247,7 +247,8 @@ impl StashedFolders {
         }
     }
 
-    /// Removes what was installed again, and puts the rest back; gives the latter. If the setup `failed`, all of it.
+    /// Removes the old folders that were installed again, and restores the others; returns the latter. If the setup
+    /// `failed`, all are restored.
     fn finish(self, failed: bool) -> BTreeSet<PathBuf> {
         let Self {
             root,
@@ -268,7 +269,7 @@ impl StashedFolders {
                 return false;
             }
             let _ = fs::remove_dir_all(&at);
-            // One that cannot be put back is missing, and checks that need it fail.
+            // A folder that cannot be restored is missing, and checks that need it fail.
             let _ = fs::rename(&aside, &at);
             true
         });

@@ -1,8 +1,7 @@
-//! What an attempt changed, looked at for itself: every changed file parses, and none was emptied.
+//! Built-in check of changed files: every changed file parses, and none was emptied.
 //!
-//! Of its own accord, beside the plan's steps. Judged are the bytes of the snapshots, never what
-//! stands in the workspace by then. A file that did not parse before the run either is not charged,
-//! and what is not certain is a note.
+//! It runs in addition to the plan's checks. It reads the snapshots, never the workspace, which may have changed
+//! since. A file that did not parse before the run is not charged, and uncertain results are notes.
 
 mod tally;
 
@@ -22,14 +21,14 @@ use crate::process::Supervisor;
 use crate::syntax::{ParserContext, ParserPrograms, ParserVerdict, SourceFile, SyntaxChecker};
 use crate::workspace::{self, BlobVersion, FileVersions, Workspace, WorkspaceError};
 
-/// Files that are looked at; how many more there are is said.
+/// Maximum number of files that are checked; the number of others is reported.
 const MAX_FILES: usize = 2_000;
-/// The largest file that is parsed.
+/// Size of the largest file that is parsed.
 const MAX_PARSED_BYTES: u64 = 2 << 20;
-/// Bytes of a file that are read to see whether it is blank.
+/// Bytes of a file that are read to detect that it is blank.
 const BLANK_CHECK_BYTES: u64 = 64 << 10;
 
-/// Files that are as good empty: they say something by being there.
+/// Names of files whose existence alone has a meaning, so that they may be empty.
 const MAY_BE_EMPTY: [&str; 9] = [
     "__init__.py",
     "py.typed",
@@ -43,13 +42,13 @@ const MAY_BE_EMPTY: [&str; 9] = [
 ];
 const MAY_BE_EMPTY_ENDINGS: [&str; 3] = ["log", "lock", "pid"];
 
-/// One look at what an attempt changed.
+/// One check of the files that an attempt changed.
 pub(super) struct SyntaxCheck<'a> {
     pub(super) trees: &'a VerificationTrees,
     pub(super) rules: &'a SyntaxRules,
-    /// The task's own words: what they name may be emptied.
+    /// The task's description: files that it names may be emptied.
     pub(super) task: &'a str,
-    /// Where the files are laid out, for as long as it takes.
+    /// Where the files are extracted to during the check.
     pub(super) run_dir: &'a Path,
     pub(super) tag: &'a str,
     pub(super) lock: &'a Path,
@@ -57,20 +56,20 @@ pub(super) struct SyntaxCheck<'a> {
     pub(super) deadline: Instant,
 }
 
-/// The files, laid out.
+/// The extracted files.
 #[derive(Debug)]
 struct ExtractedFiles {
     folder: TempDir,
-    /// What is to be parsed, and what it was before.
+    /// Files to parse, with their earlier versions.
     items: Vec<(SourceFile, Option<BlobVersion>)>,
-    /// What was something before and is blank now, and how many bytes it had.
+    /// Files that had content before and are blank now, with their earlier size in bytes.
     emptied: Vec<(String, u64)>,
-    /// Why some were not looked at.
+    /// Why some files were not checked.
     notes: Vec<String>,
 }
 
 impl SyntaxCheck<'_> {
-    /// What was found; nothing where no file was changed that could be looked at.
+    /// Runs the check; `None` if no changed file could be checked.
     pub(super) async fn run(
         &self,
         cancel: &CancellationToken,
@@ -114,7 +113,7 @@ impl SyntaxCheck<'_> {
         let (run_dir, except) = (self.run_dir.to_owned(), self.rules.except.clone());
         let work = move |workspace: &Workspace| {
             let id = |tree: &str| workspace::SnapshotId::parse(tree);
-            // Globs that do not parse were refused before the run was created.
+            // Invalid globs were rejected before the run was created.
             let except = Globs::new(&except).ok();
             let mut versions = workspace.versions(&id(start.as_str())?, &id(judged.as_str())?)?;
             versions.retain(|file| {
@@ -131,7 +130,7 @@ impl SyntaxCheck<'_> {
         .await
     }
 
-    /// What is said of what the broken files were before; none for those that were not there.
+    /// Verdicts on the earlier versions of broken files; `None` for files that did not exist.
     async fn verdicts_before(
         &self,
         look: &SyntaxChecker<'_>,
@@ -254,8 +253,8 @@ impl ExtractedFiles {
     }
 }
 
-/// Whether a new file is worth reading: its name tells its language, or none at all, so that its
-/// first line may.
+/// Whether a new file is worth reading: its name has the extension of a language, or no extension, so that its first
+/// line may identify the language.
 fn may_be_parsable(path: &Path) -> bool {
     path.extension().is_none() || language_of(path, b"<").is_some()
 }
@@ -274,7 +273,7 @@ fn read_head(file: &Path) -> Vec<u8> {
     use std::io::Read;
     let mut head = Vec::new();
     if let Ok(file) = std::fs::File::open(file) {
-        // What cannot be read has no first line.
+        // A file that cannot be read has no first line.
         let _ = file.take(512).read_to_end(&mut head);
     }
     head

@@ -1,8 +1,8 @@
-//! Whether the agent's tools did what they were called for, as far as that can be held against work.
+//! Checks whether failed tool calls of the agent left work undone.
 //!
-//! Calls that fail are part of honest work: a search finds nothing, a test run fails, an edit is tried
-//! again with other words. Only one thing is certain: a tool was to write a file of the workspace,
-//! failed, no tool wrote it afterwards, and it is as it was. All else is noted.
+//! Failed calls are part of honest work: a search finds nothing, a test run fails, an edit is repeated with other
+//! arguments. Only one case counts as a failure: a tool should have written a file of the workspace, failed, no later
+//! call wrote the file, and it is unchanged. Everything else is a note.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use super::trees::{VerificationTrees, run_blocking};
 use crate::checks::{CheckError, CheckOutcome};
 use crate::workspace;
 
-/// Lines about calls that a report holds.
+/// Maximum number of lines about calls in a report.
 const MAX_LINES: usize = 20;
 
-/// What tools say when there was nothing to write.
+/// Messages of tools when there was nothing to write.
 const NOTHING_TO_DO_MESSAGES: [&str; 4] =
     ["no changes", "exactly the same", "identical", "already"];
 
-/// What was found; nothing where no call failed, or the agent told of none.
+/// Outcome of the check; `None` if no call failed, or the agent does not report calls.
 pub(super) async fn check_tool_calls(
     session: &SessionOutcome,
     trees: Option<&VerificationTrees>,
@@ -59,7 +59,7 @@ pub(super) async fn check_tool_calls(
     }))
 }
 
-/// The last calls that failed, a line each, the latest first.
+/// The last failed calls, one line each, the latest first.
 fn describe_failed_calls(calls: &[ToolCall]) -> String {
     let failed = calls.iter().rev().filter_map(|call| {
         let redone = if call.redone { " (redone later)" } else { "" };
@@ -69,7 +69,7 @@ fn describe_failed_calls(calls: &[ToolCall]) -> String {
     failed.take(MAX_LINES).collect::<Vec<_>>().join("\n")
 }
 
-/// Every path that differs from where the run began.
+/// Every path that differs from the start of the run.
 async fn changed_paths(trees: &VerificationTrees) -> Result<BTreeSet<PathBuf>, CheckError> {
     let (start, judged) = (trees.start.clone(), trees.judged.clone());
     let compare = move |workspace: &workspace::Workspace| {
@@ -80,8 +80,8 @@ async fn changed_paths(trees: &VerificationTrees) -> Result<BTreeSet<PathBuf>, C
     Ok(files.into_iter().map(|file| file.path).collect())
 }
 
-/// Whether the file is as it was: it may have been written by other means, or lie elsewhere, or
-/// where no snapshot sees it.
+/// Whether the file was not written after all. Files that were written by other means, are outside of the folder, or
+/// in a place that no snapshot covers do not count.
 fn is_unresolved(call: &ToolCall, folder: &Path, changed: &BTreeSet<PathBuf>) -> bool {
     let said = call.error.as_deref().unwrap_or_default().to_lowercase();
     let Some(path) = relative_path(call, folder) else {
@@ -94,7 +94,7 @@ fn is_unresolved(call: &ToolCall, folder: &Path, changed: &BTreeSet<PathBuf>) ->
         && !NOTHING_TO_DO_MESSAGES.iter().any(|it| said.contains(it))
 }
 
-/// The file that was to be written, relative to the workspace; none outside of it.
+/// The file that a call should have written, relative to the workspace; `None` if it is outside of it.
 fn relative_path(call: &ToolCall, folder: &Path) -> Option<PathBuf> {
     let path = Path::new(call.writes.as_deref()?);
     let path = if path.is_absolute() {

@@ -1,6 +1,5 @@
-//! The trees that checks are run on: before a check is run again the workspace is made byte-identical
-//! to what was judged, and after the last one it is made so again, so that the tree that is delivered
-//! is the tree that was verified.
+//! Trees that checks run on. Before a check is run again, and after the last check, the workspace is made
+//! byte-identical to the judged tree, so that the delivered tree is the verified one.
 
 use std::path::Path;
 
@@ -9,21 +8,21 @@ use selvedge_core::model::TreeId;
 use crate::checks::CheckError;
 use crate::workspace::{self, VerificationRoom, Workspace};
 
-/// Snapshots of one workspace, and the two trees that matter to a verification run.
+/// Snapshots of one workspace, and the two trees that a verification needs.
 #[derive(Debug, Clone)]
 pub struct VerificationTrees {
     /// The snapshots.
     pub workspace: Workspace,
-    /// What is judged.
+    /// The tree that is judged.
     pub judged: TreeId,
-    /// What the run began from.
+    /// The tree that the run began from.
     pub start: TreeId,
-    /// The room that checks run in, if not in the workspace itself; the snapshots are then the room's.
+    /// The verification room, if checks do not run in the workspace itself; the snapshots are then the room's.
     pub(crate) verification_room: Option<VerificationRoom>,
 }
 
 impl VerificationTrees {
-    /// Trees of a workspace in which the checks run themselves.
+    /// Trees for checks that run in the workspace itself.
     pub fn in_place(workspace: Workspace, judged: TreeId, start: TreeId) -> Self {
         Self {
             workspace,
@@ -53,7 +52,7 @@ impl VerificationTrees {
         }
     }
 
-    /// The same, of the tree that is judged, where checks have run on it already: what they built is not kept.
+    /// Makes the folder equal to the judged tree after checks have run on it, and discards what they built.
     pub(super) async fn reset_to_judged_tree(&self) -> Result<bool, CheckError> {
         if let Some(room) = &self.verification_room {
             room.forget_entered_tree();
@@ -69,7 +68,7 @@ pub(super) fn snapshot_id(
     workspace::SnapshotId::parse(tree.as_str())
 }
 
-/// Makes the workspace equal to a tree; says whether it was not.
+/// Makes the workspace equal to a tree; returns whether it differed.
 pub(super) async fn ensure_workspace_tree(
     workspace: &Workspace,
     tree: &TreeId,
@@ -81,7 +80,7 @@ pub(super) async fn ensure_workspace_tree(
     .await
 }
 
-/// Does something that blocks with the workspace; whatever goes wrong is infrastructure.
+/// Runs a blocking operation on the workspace; every error counts as an infrastructure error.
 pub(super) async fn run_blocking<T: Send + 'static>(
     workspace: &Workspace,
     what: &str,

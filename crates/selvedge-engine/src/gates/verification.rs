@@ -1,8 +1,7 @@
-//! Tier 1: every step of the plan is checked, and all that was found becomes one report.
+//! Tier 1: runs every check of the plan and builds one report.
 //!
-//! There is no fail-fast: the next attempt is told everything. Steps that say so run side by side
-//! with their neighbours. Each verification run has its own time, afresh; what failed is run again
-//! in time of its own.
+//! There is no fail-fast: the next attempt gets all failures. Adjacent checks that are marked as parallel run side by
+//! side. Each verification has its full time limit; reruns of failed checks have time limits of their own.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -38,80 +37,80 @@ use crate::checks::{CheckError, CheckOutcome};
 use crate::process::Supervisor;
 use crate::sandbox::{GitConfigSnapshot, verified_restrictions};
 
-/// What the look at the attempt's changes is called.
+/// Label of the check that parses changed files.
 const SYNTAX_CHECK_LABEL: &str = "changed files";
-/// What the look at the calls of the agent's tools is called.
+/// Label of the check of the agent's tool calls.
 const TOOL_CALL_CHECK_LABEL: &str = "tool calls";
-/// How many files that are not there a reason names.
+/// Maximum number of absent files that a reason names.
 const MAX_NAMED_ABSENT_FILES: usize = 3;
 
-/// One verification run.
+/// One verification.
 #[derive(Debug, Clone)]
 pub struct Verification {
     /// The task.
     pub task_id: TaskId,
     /// The attempt that is judged.
     pub run_number: u32,
-    /// What must hold.
+    /// The checks.
     pub plan: VerificationPlan,
-    /// Time for the whole of it.
+    /// Time limit for all checks together.
     pub limit: Duration,
     /// The workspace, canonical.
     pub workspace: PathBuf,
     /// Where the checks run, if not in the workspace itself.
     pub verification_room: Option<OpenVerificationRoom>,
-    /// Where outputs are kept; exists.
+    /// Directory for outputs; exists.
     pub run_dir: PathBuf,
-    /// Begins the mark of every process.
+    /// Prefix of the tag of every process.
     pub tag: String,
-    /// Held for as long as anything of a check's process tree lives.
+    /// Held as long as any process of a check lives.
     pub lock: PathBuf,
-    /// How to start a supervised process.
+    /// Starts supervised processes.
     pub supervisor: Supervisor,
-    /// The trees that are judged and compared, where there are snapshots.
+    /// The trees that are judged and compared, if there are snapshots.
     pub trees: Option<VerificationTrees>,
-    /// The trees between which files changed, where they are only looked at: nothing is judged by them, and
-    /// nothing is put back.
+    /// The trees between which files changed, if these are only inspected: they decide nothing, and nothing is
+    /// reverted.
     pub base_trees: Option<VerificationTrees>,
-    /// What the attempt may not touch; nothing is guarded without.
+    /// Files that the attempt may not change; `None` disables the guard.
     pub protection: Option<Protection>,
-    /// How the files that the attempt changed are held to parse; they are not without.
+    /// Rules for parsing the changed files; `None` disables the check.
     pub syntax: Option<SyntaxRules>,
-    /// The session whose calls of tools are looked at; none are without.
+    /// The session whose tool calls are checked; `None` disables the check.
     pub session: Option<SessionOutcome>,
-    /// What the task is, in its own words.
+    /// The task's description.
     pub task: String,
-    /// When the run began.
+    /// Start of the run.
     pub run_started_at: Timestamp,
-    /// The baseline's report of each step, where there is one.
+    /// For each check, its report of the baseline, if there is one.
     pub baseline: Vec<Option<CheckReport>>,
-    /// The tree whose tests judge the work, where it is not the one that the run began from.
+    /// The tree whose tests judge the work, if it is not the one that the run began from.
     pub test_base: Option<TreeId>,
-    /// Files of tests and installed tools that the checks wrote in the baseline, where there is one.
+    /// Files of tests and installed tools that the checks wrote in the baseline, if there is one.
     pub written_before: Option<Vec<String>>,
-    /// What installs dependencies and resets state for the checks.
+    /// Commands that install dependencies and reset state for the checks.
     pub setup: SetupSpec,
-    /// What the attempt changed in folders of installed tools.
+    /// Changes by the attempt in folders of installed tools.
     pub changed_tools: Option<ToolFolderChanges>,
     /// Globs of files that the task may change.
     pub allow: Vec<String>,
-    /// Changes of tests that the task asks for.
+    /// Declared changes of tests.
     pub expect_test_changes: Vec<String>,
-    /// Tests that may fail.
+    /// Tests that are allowed to fail.
     pub known_failures: KnownFailures,
-    /// Whether a check that failed is run again, to tell a flake from a failure.
+    /// Whether failed checks are run again, to distinguish flaky tests from failures.
     pub rerun_failed: bool,
-    /// For each step, what it printed when it last passed in this run.
+    /// For each check, its output when it last passed in this run.
     pub passing_outputs: Vec<Option<PathBuf>>,
-    /// When it begins.
+    /// Start of the verification.
     pub started_at: Timestamp,
 }
 
-/// Checks every step and reports.
+/// Runs every check and builds the report.
 ///
 /// # Errors
 ///
-/// [`CheckError`] when there is no report: the run is being stopped, or nothing can be stored.
+/// [`CheckError`] if there is no report: the run is being stopped, or results cannot be stored.
 pub async fn verify(
     verification: &Verification,
     progress: &dyn Progress,
@@ -136,7 +135,7 @@ pub async fn verify(
     }
     let before = GitConfigSnapshot::capture(&verification.workspace);
     let report = set_up_and_run(verification, steps, trees, progress, cancel).await;
-    // Checks that were aborted have changed things, too.
+    // Cancelled checks have changed files, too.
     let put_back = before.restore();
     let mut report = report?;
     mention_absent_files(&absent, &mut report.checks);
@@ -153,7 +152,7 @@ pub async fn verify(
     })
 }
 
-/// Says of failed checks which ignored files of the attempt's they speak of: these are not there when checks run.
+/// Adds to failed checks which of the attempt's ignored files their output mentions: these are absent when checks run.
 fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
     for check in checks.iter_mut().filter(|check| check.status.is_failure()) {
         let is_named = |path: &&PathBuf| {
@@ -180,7 +179,7 @@ fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
     }
 }
 
-/// Installs dependencies again where the attempt changed them, then runs the checks.
+/// Installs dependencies again if the attempt changed them, then runs the checks.
 async fn set_up_and_run(
     verification: &Verification,
     steps: &[Step],
@@ -308,8 +307,8 @@ impl Verification {
         }
     }
 
-    /// Looks at what the attempt changed; where nothing says what it was, at nothing. Only snapshots
-    /// are read, so checks may run meanwhile.
+    /// Checks the syntax of files that the attempt changed; none if their earlier state is not known. Reads only
+    /// snapshots, so checks may run meanwhile.
     async fn check_syntax(
         &self,
         trees: Option<&VerificationTrees>,
@@ -398,8 +397,8 @@ impl Verification {
         crossed
     }
 
-    /// Notes the files before a run of the checks. Without a baseline it is not known which of them checks write
-    /// themselves, and none are compared.
+    /// Captures the files before a run of the checks. Without a baseline it is not known which files checks write
+    /// themselves, so none are compared.
     async fn capture_files(
         &self,
         trees: Option<&VerificationTrees>,
@@ -410,7 +409,7 @@ impl Verification {
         }
     }
 
-    /// The first of the files that were written, but not by the baseline's run of the checks.
+    /// The first of the files that were written now but not in the baseline.
     fn describe_written(&self, written: BTreeSet<String>) -> Vec<String> {
         let Some(before) = &self.written_before else {
             return Vec::new();
@@ -428,7 +427,7 @@ impl Verification {
         }
     }
 
-    /// Whether a report passes once it is completed with what was known before.
+    /// Whether a report passes once it is completed with the baseline's results.
     fn is_passing_after_completion(&self, report: &Report) -> bool {
         let mut completed = report.clone();
         for (index, check) in completed.checks.iter_mut().enumerate() {
@@ -440,8 +439,7 @@ impl Verification {
         completed.status == ReportStatus::Pass
     }
 
-    /// Looks at what the attempt changed, and puts back what is protected: then other trees are
-    /// judged.
+    /// Inspects the attempt's changes and reverts protected files; the judged tree changes accordingly.
     async fn run_guard(
         &self,
         trees: Option<&mut VerificationTrees>,
@@ -457,14 +455,14 @@ impl Verification {
     }
 }
 
-/// Whether a check passed before the work began; none where it could not be looked at.
+/// Whether a check passed in the baseline; `None` if it could not be run.
 pub(super) fn passed_in_baseline(before: &CheckReport) -> Option<bool> {
     let judged = before.status == CheckStatus::Pass || before.status.is_failure();
     judged.then_some(before.status == CheckStatus::Pass)
 }
 
-/// Makes the workspace what was judged unless it `is_same`, where no check is to be run again: whether it is so now.
-/// The look at the changes, which reads snapshots alone, may go on meanwhile.
+/// If no check failed, so that none is run again, makes the workspace equal to the judged tree unless it `is_same`;
+/// returns whether it is equal now. The syntax check, which reads only snapshots, may run meanwhile.
 async fn restore_judged_tree(
     trees: Option<&VerificationTrees>,
     findings: &[CheckOutcome],
@@ -480,7 +478,7 @@ async fn restore_judged_tree(
     Ok(true)
 }
 
-/// Tells people of a look that was not announced.
+/// Reports the outcome of a check whose start was not reported.
 fn report_progress(step: &Step, finding: &CheckOutcome, progress: &dyn Progress) {
     progress.on_activity(Activity::CheckEnded {
         label: step.label().to_owned(),
@@ -490,7 +488,7 @@ fn report_progress(step: &Step, finding: &CheckOutcome, progress: &dyn Progress)
     });
 }
 
-/// Looks at every step, in order; neighbours that may run side by side do.
+/// Runs every check in order; adjacent parallel ones run side by side.
 pub(super) async fn run_steps(
     place: &VerificationContext,
     steps: &[Step],
@@ -516,8 +514,8 @@ pub(super) async fn run_steps(
     Ok(findings)
 }
 
-/// How many of a group run at once. What the machine allows is read from files, so it is only asked
-/// where there is a choice.
+/// Number of checks of a group that run at once. The machine's limit is read from files, so it is queried only for
+/// groups with more than one check.
 fn parallelism(group: &[Step]) -> usize {
     match group.len() {
         0 | 1 => 1,
@@ -525,13 +523,13 @@ fn parallelism(group: &[Step]) -> usize {
     }
 }
 
-/// Cuts a plan into groups: neighbours that may run side by side, and every other step alone.
+/// Cuts a plan into groups: adjacent parallel checks, and every other check alone.
 fn parallel_groups(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
     steps.chunk_by(|one, next| one.parallel && next.parallel)
 }
 
-/// The findings as the report has them. Output was redacted as it came; what a runner or a plug-in
-/// wrote down beside it is here.
+/// Converts outcomes to records of the report. Output was redacted as it came; what a runner or a plug-in wrote to
+/// files is redacted here.
 pub(super) fn check_reports(
     steps: &[Step],
     findings: Vec<CheckOutcome>,
@@ -559,13 +557,13 @@ fn report_status(
         _ if out_of_time && timed_out => ReportStatus::Timeout,
         ReportSummary { failed: 1.., .. } => ReportStatus::Fail,
         ReportSummary { errors: 1.., .. } => ReportStatus::Error,
-        // A plan without a single step that was looked at has proved nothing.
+        // A plan of which no check was run has proved nothing.
         ReportSummary { passed: 0, .. } => ReportStatus::AutoPass,
         _ => ReportStatus::Pass,
     }
 }
 
-/// The digests of all checks that failed, within one budget; for each check its own, if it has any.
+/// The digests of all failed checks within one budget; a check's own digest has precedence.
 fn failure_digests(findings: &[CheckOutcome]) -> Vec<Option<String>> {
     let failed = |finding: &&CheckOutcome| finding.status.is_failure();
     let analyses: Vec<_> = findings

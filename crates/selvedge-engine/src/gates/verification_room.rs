@@ -1,5 +1,5 @@
-//! Where checks run: in a verification room, if it can be mounted at the workspace's path for all that a check can
-//! reach, and else in the workspace itself.
+//! Selects where checks run: in a verification room, if it can be mounted at the workspace's path for everything that
+//! a check can reach; otherwise in the workspace itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +13,14 @@ use crate::process::Supervisor;
 use crate::sandbox::{VerificationRoomMounts, WorkspaceSandbox};
 use crate::workspace::{VerificationRoom, VerificationRoomMount, Workspace};
 
-/// What the room's folder is called in a run's own.
+/// Name of the room's folder in the run's directory.
 const FOLDER: &str = "room";
 
-/// The room of a run, once there is one.
+/// The verification room of a run, once there is one.
 #[derive(Debug, Clone, Default)]
 pub struct VerificationRoomSlot(Arc<Mutex<Option<VerificationRoom>>>);
 
-/// A room that checks can be started in.
+/// A verification room in which checks can be started.
 #[derive(Debug, Clone)]
 pub struct OpenVerificationRoom {
     pub(super) verification_room: VerificationRoom,
@@ -29,11 +29,11 @@ pub struct OpenVerificationRoom {
 }
 
 impl VerificationRoomSlot {
-    /// Opens the room of a run; none where nothing can be mounted. `start` is the tree that the run began from, and
-    /// `is_untouched` whether no agent has run since.
+    /// Opens the verification room of a run; returns `None` if nothing can be mounted. `start` is the tree that the
+    /// run began from, and `is_untouched` states whether no agent has run since.
     ///
     /// # Errors
-    /// The disk is full, or the snapshot is gone.
+    /// The disk is full, or the snapshot is missing.
     pub(crate) async fn open(
         &self,
         origin: &Workspace,
@@ -77,29 +77,29 @@ impl VerificationRoomSlot {
     }
 }
 
-/// Removes the room of a run that is over.
+/// Removes the verification room of a finished run.
 pub(crate) fn remove_verification_room(origin: &Workspace, run_dir: &Path) {
-    // What stays is removed by `selvedge gc`.
+    // What cannot be removed now is removed by `selvedge gc`.
     let _ = VerificationRoom::remove(origin, &run_dir.join(FOLDER));
 }
 
 impl OpenVerificationRoom {
-    /// Starts checks in the room.
+    /// Supervisor that starts checks in the room.
     pub(crate) fn supervisor(&self) -> Supervisor {
         self.supervisor_with(self.verification_room.mounts())
     }
 
-    /// Starts a setup in the room, which installs tools where there are none.
+    /// Supervisor that starts a setup in the room, without the workspace's installed tools.
     pub(super) fn installer(&self) -> Supervisor {
         self.supervisor_with(self.verification_room.mounts_without_tools())
     }
 
-    /// The folder where the files of the workspace lie.
+    /// The folder that contains the workspace's files.
     pub(crate) fn tree(&self) -> &Path {
         self.verification_room.tree()
     }
 
-    /// Makes trees those of the room.
+    /// Changes trees to those of the room.
     pub(crate) fn retarget_trees(&self, trees: &mut VerificationTrees) {
         trees.workspace = self.verification_room.workspace().clone();
         trees.verification_room = Some(self.verification_room.clone());
@@ -117,8 +117,8 @@ impl OpenVerificationRoom {
 }
 
 impl VerificationTrees {
-    /// Goes to a room: the tree that is judged there is the attempt's without the ignored files that it made or
-    /// changed. Gives their paths.
+    /// Changes `trees` to those of the room: the judged tree there is the attempt's without the ignored files that it
+    /// created or changed. Returns the paths of these files.
     pub(super) async fn enter_verification_room(
         &mut self,
         room: &VerificationRoom,

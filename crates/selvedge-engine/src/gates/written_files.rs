@@ -1,5 +1,5 @@
-//! Files that tests and tools consist of, compared around a run of the checks: one that was written meanwhile may have
-//! been another one while the tests ran, whatever it holds now.
+//! Compares files of tests and tools before and after a run of the checks: a file that was written meanwhile may have
+//! had other content while the tests ran, whatever it contains now.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::workspace::{FileStatIndex, Workspace};
 
 const DOING: &str = "cannot compare the files around the checks";
 
-/// The files of a workspace as they are before a run of the checks.
+/// Files of a workspace before a run of the checks.
 pub(super) struct FilesBeforeChecks {
     workspace: Workspace,
     stats: FileStatIndex,
@@ -28,8 +28,8 @@ impl FilesBeforeChecks {
         })
     }
 
-    /// Finds the files of the test side and of installed tools that were written since. Sides are those of `start`,
-    /// the tree before the attempt. The second answer is whether no file of any kind was written.
+    /// Finds files of the test side and of installed tools that were written since the capture. Sides are those of
+    /// `start`, the tree before the attempt. The second value states whether no file of any kind was written.
     pub(super) async fn find_written(
         self,
         start: &TreeId,

@@ -1,5 +1,5 @@
-//! What a session is to run, and through which supervisor program. Plain data, complete before
-//! anything starts: the environment is exact, nothing is inherited from the main program.
+//! The command of a session and the supervisor program that runs it. Plain data, complete before
+//! anything starts: the environment is exact, and nothing is inherited from the main program.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,30 +13,31 @@ use selvedge_core::redact::Redactor;
 use super::pool::SupervisorPool;
 use crate::sandbox::WorkspaceSandbox;
 
-/// The environment variable that marks every process of a session, as `<run>.<n>`. It is how
-/// the clean-up of processes finds a tree whose supervisor died.
+/// Environment variable that marks every process of a session, as `<run>.<n>`.
+/// [`kill_session_processes`](super::kill_session_processes) finds a tree by it if the supervisor
+/// died.
 pub const TAG_VARIABLE: &str = "SELVEDGE_SESSION";
 
-/// The program that calls [`supervisor::main`](super::supervisor::main). Clones share the processes
-/// that wait for their next session; what one session may not touch of another goes through a
-/// supervisor of its own.
+/// The program that calls [`supervisor::main`](super::supervisor::main). Clones share a pool of
+/// idle supervisor processes; sessions that must be isolated from one another need separate
+/// supervisors.
 #[derive(Debug, Clone)]
 pub struct Supervisor {
     /// Its path; it is not looked up in `PATH`.
     pub program: PathBuf,
-    /// The arguments that make it call the supervisor.
+    /// Arguments that make the program call the supervisor.
     pub args: Vec<OsString>,
     pub(super) pool: SupervisorPool,
-    /// What stands around every program that it starts.
+    /// Sandbox of every program that it starts.
     pub(super) sandbox: Option<WorkspaceSandbox>,
-    /// What is taken out of all that its programs print.
+    /// Redacts the output of its programs.
     pub(super) redactor: Redactor,
-    /// Variables that checks see beyond those that all see.
+    /// Additional variables that checks see.
     env_allowlist: Vec<String>,
 }
 
 impl Supervisor {
-    /// A program, and the arguments that make it call the supervisor.
+    /// Creates a supervisor from a program and the arguments that make it call the supervisor.
     pub fn new(program: impl Into<PathBuf>, args: impl IntoIterator<Item = OsString>) -> Self {
         Self {
             program: program.into(),
@@ -48,50 +49,50 @@ impl Supervisor {
         }
     }
 
-    /// The same, with walls around every program that it starts.
+    /// Runs every program in this sandbox.
     #[must_use]
     pub fn with_sandbox(mut self, walls: Option<WorkspaceSandbox>) -> Self {
         self.sandbox = walls;
         self
     }
 
-    /// The same, with more taken out of what its programs print than what has a well-known format.
+    /// Redacts these secrets too, in addition to those of a well-known format.
     #[must_use]
     pub fn with_redactor(mut self, redactor: Redactor) -> Self {
         self.redactor = redactor;
         self
     }
 
-    /// What is taken out of all that its programs print.
+    /// Redacts the output of its programs.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// The same, with more variables that checks see.
+    /// Adds variables that checks see.
     #[must_use]
     pub fn with_env_allowlist(mut self, names: &[String]) -> Self {
         self.env_allowlist = names.to_vec();
         self
     }
 
-    /// Variables that checks see beyond those that all see; a `*` at the end stands for the rest.
+    /// Additional variables that checks see; a `*` at the end matches any suffix.
     pub fn env_allowlist(&self) -> &[String] {
         &self.env_allowlist
     }
 
-    /// What stands around every program that it starts.
+    /// Sandbox of every program that it starts.
     pub fn sandbox(&self) -> Option<&WorkspaceSandbox> {
         self.sandbox.as_ref()
     }
 
-    /// Ends the supervisors that wait for another session, and waits until they are gone.
+    /// Ends the idle supervisors and waits until they are gone.
     pub async fn shutdown(&self) {
         self.pool.shutdown().await;
     }
 
-    /// The running program itself with a hidden subcommand. `/proc/self/exe` names the very file
-    /// that runs, also when an upgrade has replaced its path since, so that both ends of the
-    /// control socket always speak the same language.
+    /// The running program with a hidden subcommand. `/proc/self/exe` refers to the running file
+    /// even if an upgrade has replaced its path, so that both ends of the control socket use the
+    /// same protocol.
     pub fn this_program() -> Self {
         let program = if cfg!(target_os = "linux") {
             PathBuf::from("/proc/self/exe")
@@ -108,33 +109,33 @@ pub struct SessionCommand {
     /// The program and its arguments. A name without a slash is looked up in the `PATH` of `env`,
     /// a relative path with one is relative to `cwd`.
     pub argv: Vec<OsString>,
-    /// The whole environment but for [`TAG_VARIABLE`], which is added from `tag`.
+    /// The complete environment except [`TAG_VARIABLE`], which is set from `tag`.
     pub env: Vec<(OsString, OsString)>,
     /// The working directory.
     pub cwd: PathBuf,
-    /// What the program reads from.
+    /// Source of standard input.
     pub stdin: StdinSource,
-    /// Whether standard output and standard error are told apart.
+    /// Whether standard output and standard error are captured separately.
     pub streams: StderrMode,
-    /// A file that is locked (shared) as long as anything of the tree lives; made when missing.
+    /// A file that is locked (shared) while any process of the tree is alive; created if missing.
     pub lock: Option<PathBuf>,
-    /// The session's mark, `<run>.<n>`: unique over all runs.
+    /// Tag of the session, `<run>.<n>`: unique over all runs.
     pub tag: String,
-    /// How a stop begins.
+    /// How stopping the session begins.
     pub stop: StopSignal,
-    /// How long a stopped tree may take until it is killed.
+    /// Time after which a stopped tree is killed.
     pub grace: Duration,
-    /// How long that which outlives the program may take, once asked to end, until it is killed.
+    /// Time after which processes that outlive the program and were asked to end are killed.
     pub leftover_grace: Duration,
-    /// Which agent it is; none for anything else. Walls let an agent reach its own credential.
+    /// The agent that runs, if any. A sandbox lets an agent reach its own credential.
     pub agent: Option<AgentKind>,
-    /// Folders of ours that it writes to, whatever walls there are.
+    /// Our folders that the program writes to, whatever its sandbox is.
     pub writable_paths: Vec<PathBuf>,
 }
 
 impl SessionCommand {
-    /// A command with an empty environment, no input, separate streams, no lock, and default
-    /// graces (5 s for a stop, 500 ms for leftovers).
+    /// Creates a command with an empty environment, no input, separate streams, no lock and default
+    /// grace periods (5 s for a stop, 500 ms for leftovers).
     pub fn new(argv: Vec<OsString>, cwd: impl Into<PathBuf>, tag: impl Into<String>) -> Self {
         Self {
             argv,
@@ -153,30 +154,30 @@ impl SessionCommand {
     }
 }
 
-/// What the program reads from.
+/// Source of standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StdinSource {
-    /// Nothing: the null device.
+    /// The null device.
     Null,
     /// A file, opened for reading.
     File(PathBuf),
 }
 
-/// Where standard error goes.
+/// Destination of standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StderrMode {
-    /// Each stream has its own pipe; their order among one another is lost.
+    /// Each stream has its own pipe; their relative order is lost.
     Separate,
-    /// Both share one pipe, in the order they were written; captured as standard output.
+    /// Both share one pipe, in the order of their writes; captured as standard output.
     Merged,
 }
 
-/// How a stop begins; after the grace everything is killed.
+/// How a stop begins; everything is killed after the grace period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopSignal {
-    /// SIGTERM to every process of the tree: some programs leave tools of their own behind when
-    /// only they are told.
+    /// SIGTERM to every process of the tree: some programs leave tools of their own running if only
+    /// they receive it.
     Terminate,
     /// SIGINT to the program alone, for one that then cleans up and writes a last record.
     Interrupt,

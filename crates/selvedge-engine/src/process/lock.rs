@@ -1,7 +1,7 @@
-//! The lock that says "something of this tree lives". A supervisor holds it shared until its tree
-//! is gone; the kernel releases it however the supervisor dies. Whoever can have it exclusively
-//! has proved the tree dead, but for one case: the supervisor itself was killed, and then
-//! [`sweep`](super::sweep) must follow.
+//! The lock that shows whether a process tree is alive. A supervisor holds it shared until its tree
+//! is gone; the kernel releases it however the supervisor dies. Getting the lock exclusively proves
+//! that the tree is dead, with one exception: if the supervisor itself was killed,
+//! [`kill_session_processes`](super::kill_session_processes) must follow.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,13 +16,13 @@ use tokio::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Liveness {
-    /// Nobody holds it.
+    /// The lock is free.
     Dead,
-    /// Somebody still held it when the time was up.
+    /// The lock was still held at the end of the timeout.
     Alive,
 }
 
-/// Takes the lock shared; it is held until the file is dropped. Children do not inherit it.
+/// Takes a shared lock, held until the file is dropped. Children do not inherit it.
 pub(super) fn hold_shared(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -33,8 +33,8 @@ pub(super) fn hold_shared(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Waits until no supervisor holds the lock on this file, up to `timeout`. A file that is missing
-/// was never locked.
+/// Waits up to `timeout` until no supervisor holds the lock on this file. A missing file was never
+/// locked.
 ///
 /// # Errors
 ///

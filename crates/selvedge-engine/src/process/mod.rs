@@ -1,16 +1,16 @@
-//! Running one program so that it, and all it starts, is certainly gone afterwards.
+//! Runs one program so that it and all processes that it starts are certainly gone afterwards.
 //!
-//! Each session (an agent, a check, a tool's command) has a small supervisor process to itself,
-//! which adopts every orphan of the session's process tree. The tree ends when the program ends,
-//! when a clock runs out, when the caller cancels, and when the main program dies in any way at
-//! all, `kill -9` included: the supervisor notices that its control socket closed. That nothing is
-//! left is asked of the kernel before it is said.
+//! Each session (an agent, a check, a tool's command) has its own small supervisor process, which
+//! adopts every orphan of the session's process tree. The tree ends when the program ends, when a
+//! time limit is reached, when the caller cancels, and when the main program dies in any way, `kill
+//! -9` included: the supervisor notices that its control socket closed. A tree is reported as gone
+//! only after the kernel has confirmed it.
 //!
-//! The usual way through: [`Session::prepare`] (the supervisor runs, holds the lock file, and has
-//! started nothing yet: now the intent can be made durable), then [`run`], which starts the
-//! program, captures its output, watches the clocks and returns how it [`SessionExit`].
+//! Usual sequence: [`Session::prepare`] (the supervisor runs, holds the lock file, and has not
+//! started anything: the intent can now be made durable), then [`run()`], which starts the program,
+//! captures its output, enforces the time limits and returns its [`SessionExit`].
 //!
-//! Nothing here knows what an agent or a check is, and nothing here judges an exit code.
+//! This module does not know what an agent or a check is and does not interpret exit codes.
 
 mod command;
 mod lock;

@@ -1,8 +1,8 @@
-//! Supervisor processes by themselves, and those that wait for their next session: starting one is
-//! most of what a short session costs.
+//! Supervisor processes and the pool of idle ones: starting a supervisor takes most of the time of
+//! a short session.
 //!
-//! A supervisor is given another session only when the kernel has said that nothing is left of the
-//! last one's tree. When the main program dies its control socket closes, and it ends.
+//! A supervisor gets another session only after the kernel has confirmed that nothing is left of
+//! its last tree. When the main program dies, its control socket closes and it ends.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -22,7 +22,8 @@ use super::session::SupervisorLostError;
 use super::supervisor::spawn_with_blocked_signals;
 use super::wire::{self, SupervisorMessage, SupervisorOrder};
 
-/// A supervisor process. Dropping it closes the control socket, which ends it and all it runs.
+/// A supervisor process. Dropping it closes the control socket, which ends the supervisor and all
+/// that it runs.
 #[derive(Debug)]
 pub(super) struct PooledSupervisor {
     pub(super) control: ControlClient,
@@ -35,18 +36,19 @@ pub(super) struct ControlClient {
     lines: Lines<BufReader<UnixStream>>,
 }
 
-/// Those that wait, shared by all who start sessions through the same [`Supervisor`].
+/// Idle supervisors, shared by all clones of a [`Supervisor`].
 #[derive(Debug, Clone, Default)]
 pub(super) struct SupervisorPool {
     waiting: Arc<Mutex<Vec<PooledSupervisor>>>,
 }
 
 impl PooledSupervisor {
-    /// Starts one. `tag` is its own mark; the programs that it will start bear their sessions'.
+    /// Starts a supervisor. `tag` marks the supervisor itself; its programs carry the tags of their
+    /// sessions.
     pub(super) fn start(supervisor: &Supervisor, tag: &str) -> io::Result<Self> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        // An environment of its own: the tree could read the main program's secrets from it.
+        // The environment is empty: the tree could read the main program's secrets from it.
         let mut command = tokio::process::Command::new(&supervisor.program);
         command
             .arg0("selvedge-supervisor")
@@ -63,7 +65,7 @@ impl PooledSupervisor {
         Ok(Self { control, child })
     }
 
-    /// Lets it end, and waits until it has. It must have nothing to supervise.
+    /// Ends the supervisor and waits for it. It must not be supervising anything.
     async fn shutdown(self) {
         let Self { control, mut child } = self;
         drop(control);
@@ -72,14 +74,14 @@ impl PooledSupervisor {
 }
 
 impl ControlClient {
-    /// A supervisor that cannot be told is dead, which the next read shows.
+    /// Sends an order. If sending fails, the supervisor is dead, which the next read reports.
     pub(super) async fn send_order(&mut self, order: SupervisorOrder) {
         if let Ok(line) = wire::encode(&order) {
             let _ = self.socket().write_all(&line).await;
         }
     }
 
-    /// Sends a line, and descriptors with its first byte.
+    /// Sends a line, with descriptors attached to its first byte.
     pub(super) async fn send_with_descriptors(
         &mut self,
         message: &impl Serialize,
@@ -95,7 +97,7 @@ impl ControlClient {
         socket.write_all(&line[sent..]).await
     }
 
-    /// The next line from the supervisor. Safe to cancel.
+    /// Returns the next message of the supervisor. Cancel safe.
     pub(super) async fn next_message(&mut self) -> Result<SupervisorMessage, SupervisorLostError> {
         match self.lines.next_line().await {
             Ok(Some(line)) => wire::decode(line.as_bytes()).map_err(|_| SupervisorLostError),
@@ -109,17 +111,17 @@ impl ControlClient {
 }
 
 impl SupervisorPool {
-    /// One that waits, if there is one.
+    /// Takes an idle supervisor, if there is one.
     pub(super) fn take(&self) -> Option<PooledSupervisor> {
         self.members().pop()
     }
 
-    /// Keeps one whose tree is gone.
+    /// Returns a supervisor whose tree is gone to the pool.
     pub(super) fn put(&self, member: PooledSupervisor) {
         self.members().push(member);
     }
 
-    /// Ends all that wait.
+    /// Ends all idle supervisors.
     pub(super) async fn shutdown(&self) {
         let waiting = std::mem::take(&mut *self.members());
         for member in waiting {
@@ -132,7 +134,7 @@ impl SupervisorPool {
     }
 }
 
-/// Sends as much as fits at once; returns how many bytes that were.
+/// Sends as many bytes as fit without blocking; returns their number.
 fn send_some(socket: BorrowedFd<'_>, line: &[u8], descriptors: &[OwnedFd]) -> io::Result<usize> {
     let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(wire::MAX_DESCRIPTORS))];

@@ -1,5 +1,5 @@
-//! Reading `/proc`, and signalling without hitting a stranger who got a dead process's number.
-//! Every look is a snapshot of something that moves: callers look again until nothing changes.
+//! Reads `/proc`, and sends signals without hitting another process that reuses the id of a dead
+//! one. Every read is a snapshot of changing data: callers repeat it until nothing changes.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -9,23 +9,23 @@ use std::sync::LazyLock;
 use rustix::io::{self, Errno};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-/// What `/proc/PID/stat` tells of a process, as far as it matters here.
+/// The needed fields of `/proc/PID/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProcessStat {
     pub(super) name: String,
     pub(super) zombie: bool,
     pub(super) parent: i32,
     pub(super) session: i32,
-    /// In clock ticks since boot; with the pid it names a process uniquely.
+    /// In clock ticks since boot; together with the pid it identifies a process uniquely.
     pub(super) start_time: u64,
 }
 
-/// The process's status line; `None` when it is gone.
+/// Reads the process's status line; `None` if the process is gone.
 pub(super) fn read_stat(pid: i32) -> Option<ProcessStat> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The name stands in parentheses and may itself hold parentheses and blanks.
+/// The name is in parentheses and may itself contain parentheses and spaces.
 fn parse_stat(line: &[u8]) -> Option<ProcessStat> {
     let open = memchr::memchr(b'(', line)?;
     let close = memchr::memrchr(b')', line)?;
@@ -51,7 +51,7 @@ fn numeric_entries(dir: impl AsRef<Path>) -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
-/// Everything below `root` with its parent, parents before their children, `root` not included.
+/// Every descendant of `root` with its parent, parents before their children, without `root`.
 pub(super) fn descendants(root: i32) -> Vec<(i32, i32)> {
     let mut found = Vec::new();
     let mut queue = VecDeque::from([root]);
@@ -64,14 +64,14 @@ pub(super) fn descendants(root: i32) -> Vec<(i32, i32)> {
     found
 }
 
-/// The children of a process, the dead but not yet reaped ones too.
+/// The children of a process, including zombies.
 pub(super) fn children(pid: i32) -> Vec<i32> {
     static LISTED: LazyLock<bool> =
         LazyLock::new(|| Path::new("/proc/thread-self/children").exists());
     if *LISTED {
         read_thread_children(pid)
     } else {
-        // A kernel built without CONFIG_PROC_CHILDREN: look at everybody's parent.
+        // On a kernel without CONFIG_PROC_CHILDREN: check the parent of every process.
         all_processes()
             .filter(|child| read_stat(*child).is_some_and(|stat| stat.parent == pid))
             .collect()
@@ -93,19 +93,19 @@ fn read_thread_children(pid: i32) -> Vec<i32> {
         .collect()
 }
 
-/// Sends `signal` to `pid` if `is_meant` still says so once the process can no longer be
-/// exchanged for another under the same number. Says whether the signal was sent.
+/// Sends `signal` to `pid` if `is_meant` still holds once the id can no longer be reused by another
+/// process. Returns whether the signal was sent.
 ///
 /// # Errors
 ///
-/// `PERM` when the process belongs to somebody else. One that is gone is no error.
+/// `PERM` if the process belongs to another user. A process that is gone is not an error.
 pub(super) fn signal_if(pid: i32, signal: Signal, is_meant: impl Fn() -> bool) -> io::Result<bool> {
     let Some(pid) = Pid::from_raw(pid) else {
         return Ok(false);
     };
     let sent = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
-        // Whatever `is_meant` reads is about the process that the descriptor holds, or else that
-        // one is gone and the signal reaches nobody.
+        // `is_meant` has read data of the process that the descriptor refers to; otherwise that
+        // process is gone and the signal has no effect.
         Ok(fd) if is_meant() => rustix::process::pidfd_send_signal(fd, signal),
         // Linux before 5.3.
         Err(Errno::NOSYS) if is_meant() => rustix::process::kill_process(pid, signal),

@@ -1,6 +1,6 @@
-//! Ending a tree without its supervisor, by the mark in the environment of its processes: the
-//! last resort, for when the supervisor itself was killed. It misses a process that cleared its
-//! environment and left the session; its report says by which method it speaks.
+//! Ends a process tree without its supervisor, by the tag in the environment of its processes: the
+//! last resort if the supervisor itself was killed. It misses a process that cleared its
+//! environment and left the session; its report names the method.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,37 +9,37 @@ use super::command::TAG_VARIABLE;
 use super::session_exit::{ProcessName, TreeReport};
 use selvedge_core::model::CleanupMethod;
 
-/// How long killed processes may take to vanish until they count as survivors.
+/// Time after which killed processes that still exist count as survivors.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Which processes are meant.
+/// Which processes to kill.
 #[derive(Clone, Copy)]
 enum TagFilter<'a> {
-    /// Those of one session, by its whole tag.
+    /// The processes of one session, by its whole tag.
     Session(&'a str),
-    /// Those of every session of a run, by what stands before the tag's point.
+    /// The processes of every session of a run, by the part of the tag before the dot.
     Run(&'a str),
 }
 
-/// Kills every process whose environment carries this session's tag (`<run>.<n>`), this process
-/// excepted, and looks again until none is found. Blocks for some milliseconds.
+/// Kills every process whose environment contains this session's tag (`<run>.<n>`), except this
+/// process, and repeats that until none is found. Blocks for some milliseconds.
 pub fn kill_session_processes(tag: &str) -> TreeReport {
     kill_until_none(TagFilter::Session(tag), None)
 }
 
-/// The same for all sessions of a run, supervisors included.
+/// Kills the processes of all sessions of a run, supervisors included.
 pub fn kill_run_processes(run: &str) -> TreeReport {
     kill_until_none(TagFilter::Run(run), None)
 }
 
-/// What a lost supervisor's session left: by its tag, and every process of the session (in the
-/// kernel's sense) that the supervisor led, whatever its environment says.
+/// Kills what a lost supervisor's session left: by its tag, and every process of the (kernel)
+/// session that the supervisor led, whatever its environment contains.
 pub(super) fn kill_lost_session(tag: &str, supervisor: Option<i32>) -> TreeReport {
     kill_until_none(TagFilter::Session(tag), supervisor)
 }
 
 impl TagFilter<'_> {
-    /// Whether a process with this environment is meant.
+    /// Whether a process with this environment matches.
     fn matches(self, environ: &[u8]) -> bool {
         environ.split(|byte| *byte == 0).any(|variable| {
             let tag = variable.strip_prefix(TAG_VARIABLE.as_bytes());
@@ -86,7 +86,7 @@ fn names(processes: &BTreeMap<i32, String>) -> Vec<ProcessName> {
         .collect()
 }
 
-/// Kills all that match now; returns them, whether or not they could be killed.
+/// Kills all processes that match now; returns them, whether or not they could be killed.
 #[cfg(target_os = "linux")]
 fn kill_marked(mark: TagFilter<'_>, session: Option<i32>) -> BTreeMap<i32, String> {
     use super::proc;
@@ -106,15 +106,15 @@ fn kill_marked(mark: TagFilter<'_>, session: Option<i32>) -> BTreeMap<i32, Strin
         let Some(stat) = proc::read_stat(pid).filter(|stat| !stat.zombie) else {
             continue;
         };
-        // Whether it worked shows in the next pass.
+        // The next pass shows whether it worked.
         let _ = proc::signal_if(pid, Signal::KILL, is_meant);
         found.insert(pid, stat.name);
     }
     found
 }
 
-/// Other systems show no process's environment: all that can be done is the supervisor's session,
-/// which is a process group where the program made none of its own.
+/// Other systems do not show the environment of a process: only the supervisor's session can be
+/// killed, which is a process group if the program created none of its own.
 #[cfg(not(target_os = "linux"))]
 fn kill_marked(_mark: TagFilter<'_>, session: Option<i32>) -> BTreeMap<i32, String> {
     if let Some(group) = session.and_then(rustix::process::Pid::from_raw) {

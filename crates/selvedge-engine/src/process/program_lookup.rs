@@ -1,27 +1,27 @@
-//! Which file a program's name means, asked before anything is run.
+//! Resolves a program's name to a file before anything is run.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// Where the C library looks when there is no `PATH`.
+/// Default search path of the C library when `PATH` is not set.
 pub(crate) const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// The executable file that a program's name means when it is started in `cwd` with this `PATH`, as
-/// `execvp` finds it; none when there is none.
+/// The executable file that a program's name refers to when it is started in `cwd` with this
+/// `PATH`, as `execvp` finds it; `None` if there is none.
 pub fn find_program(program: impl AsRef<OsStr>, path: &OsStr, cwd: &Path) -> Option<PathBuf> {
     candidate_paths(program.as_ref(), path, cwd)
         .into_iter()
         .find(|file| is_executable(file))
 }
 
-/// The files that the name may mean, first come first served.
+/// The files that the name may refer to, in search order.
 pub(super) fn candidate_paths(program: &OsStr, path: &OsStr, cwd: &Path) -> Vec<PathBuf> {
     if program.as_encoded_bytes().contains(&b'/') {
         return vec![cwd.join(program)];
     }
-    // An empty entry means the directory that the program is started in.
+    // An empty entry means the directory in which the program is started.
     let directories = std::env::split_paths(path);
     directories
         .map(|directory| cwd.join(directory).join(program))

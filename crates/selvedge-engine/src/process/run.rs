@@ -1,5 +1,5 @@
-//! Carrying one session through: start the program, capture its output, watch the clocks and the
-//! caller's wish to cancel, and see the tree gone. Whatever happens, the answer is an [`SessionExit`].
+//! Runs one session: starts the program, captures its output, enforces the time limits, handles
+//! cancellation, and waits until the tree is gone. The result is always a [`SessionExit`].
 
 use std::time::{Duration, Instant};
 
@@ -10,18 +10,19 @@ use super::session::{PreparedSession, Session, SessionEvent, StartError, Supervi
 use super::session_exit::{EndReason, ProcessExit, SessionExit, TreeReport};
 use super::timeouts::{self, Heartbeat, SessionTimeouts};
 
-/// How long the output may stay open once the tree is gone: only a process outside the tree can
+/// How long the output may stay open after the tree is gone: only a process outside the tree can
 /// hold it then.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How long a supervisor may take for killing beyond the graces, until it counts as lost. More than
-/// it gives itself before it reports survivors.
+/// How long a supervisor may take for killing, in addition to the grace periods, until it counts as
+/// lost. Longer than its own limit for reporting survivors.
 const KILL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Starts the prepared program and returns when it has ended and its tree is gone. Dropping the
 /// future kills the tree.
 ///
-/// Cancelling stops the session as the command says (a signal, then its grace, then SIGKILL).
+/// Cancelling stops the session as its command specifies (a signal, then the grace period, then
+/// SIGKILL).
 pub async fn run(
     mut prepared: PreparedSession,
     limits: SessionTimeouts,
@@ -54,7 +55,7 @@ pub async fn run(
     };
     let over = match start {
         Ok(()) => watch.run_until_over(cancel).await,
-        // It may have been lost just after it started the program.
+        // The supervisor may have been lost just after it started the program.
         Err(_) => Err(SupervisorLostError),
     };
     watch.into_exit(over, started).await
@@ -72,8 +73,8 @@ struct SessionMonitor {
 }
 
 impl SessionMonitor {
-    /// Runs until the tree is gone. Only while the program itself runs do the clocks and the
-    /// caller count: what it leaves behind has a short grace of its own.
+    /// Runs until the tree is gone. Time limits and cancellation apply only while the program
+    /// itself runs: leftover processes have a short grace period of their own.
     async fn run_until_over(
         &mut self,
         cancel: &CancellationToken,
@@ -107,7 +108,7 @@ impl SessionMonitor {
     async fn wait_until_over(&mut self) -> Result<TreeReport, SupervisorLostError> {
         loop {
             match self.session.next_event().await? {
-                // A supervisor reports one exit: a second one is forged, or the first one was.
+                // A supervisor reports one exit: with a second one, one of the two is forged.
                 SessionEvent::Exited(_) if self.exit.is_some() => return Err(SupervisorLostError),
                 SessionEvent::Exited(exit) => self.exit = Some(exit),
                 SessionEvent::Over(tree) => return Ok(tree),
@@ -150,7 +151,7 @@ impl SessionMonitor {
 }
 
 impl SessionExit {
-    /// Of a session whose program never ran.
+    /// The exit of a session whose program never ran.
     fn not_started(how: EndReason, started: Instant) -> Self {
         Self {
             reason: how,

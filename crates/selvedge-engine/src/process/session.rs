@@ -1,6 +1,6 @@
-//! The main program's end of one session: start the supervisor, let it start the program, hear
-//! how things go. Dropping any of it closes the control socket, and the supervisor then kills
-//! whatever runs: there is no way to forget a tree.
+//! The main program's end of one session: starts the supervisor, lets it start the program, and
+//! receives its events. Dropping any of these types closes the control socket, and the supervisor
+//! then kills what is running: a tree cannot be left behind by accident.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,45 +15,46 @@ use super::process_cleanup::kill_lost_session;
 use super::session_exit::{ProcessExit, SpawnError, TreeReport};
 use super::wire::{SessionSpec, SupervisorMessage, SupervisorOrder};
 
-/// A supervisor that has not spoken for so long never will. Generous: the machine may be busy.
+/// A supervisor that has not answered after this time counts as lost. Generous, because the machine
+/// may be busy.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The larger the pipe, the fewer switches between a program that floods and the reader; but what
-/// an unprivileged user may have in all pipes together is 64 MiB, which others need too.
+/// A larger pipe means fewer context switches between a program with much output and the reader.
+/// The pipes of an unprivileged user may hold 64 MiB together, which other programs need too.
 #[cfg(target_os = "linux")]
 const PIPE_BYTES: usize = 256 << 10;
 
-/// A supervisor that is ready and has started nothing yet.
+/// A supervisor that is ready and has not started anything yet.
 #[derive(Debug)]
 #[must_use = "dropping it ends the session before it began"]
 pub struct PreparedSession {
     pub(super) session: Session,
 }
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 #[must_use = "dropping it kills the whole process tree"]
 pub struct Session {
     supervisor: PooledSupervisor,
-    /// Where the supervisor goes when nothing is left of the tree.
+    /// The pool that gets the supervisor when nothing is left of the tree.
     pool: SupervisorPool,
-    /// Whether nothing is left.
+    /// Whether the tree is gone.
     is_gone: bool,
     tag: String,
     output: Option<(PipeReader, Option<PipeReader>)>,
-    /// How long a stop may take until the supervisor kills what is left.
-    /// What is taken out of its output.
+    /// Redacts the output.
     pub(super) redactor: Redactor,
+    /// How long a stop may take until the supervisor kills the remaining processes.
     pub(super) total_grace: Duration,
 }
 
-/// Why no supervisor is ready. Infrastructure, all of it.
+/// Why no supervisor is ready. All causes are infrastructure failures.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
     /// Out of processes, memory or descriptors, or the program is missing.
     #[error("cannot start the supervisor {program}: {source}")]
     Spawn {
-        /// What was to be started.
+        /// The program that was to be started.
         program: String,
         /// The system's error.
         source: io::Error,
@@ -61,10 +62,10 @@ pub enum PrepareError {
     /// Out of descriptors.
     #[error("cannot make a pipe: {0}")]
     Pipe(io::Error),
-    /// It started and said why it cannot go on.
+    /// The supervisor started and reported why it cannot continue.
     #[error("the supervisor {0}")]
     Refused(String),
-    /// It ended, or did not answer for a minute.
+    /// The supervisor ended, or did not answer for a minute.
     #[error("the supervisor does not answer")]
     SupervisorLost,
 }
@@ -80,29 +81,29 @@ pub enum StartError {
     SupervisorLost(#[from] SupervisorLostError),
 }
 
-/// The supervisor died without having said that the tree is gone.
+/// The supervisor died without reporting that the tree is gone.
 #[derive(Debug, thiserror::Error)]
 #[error("the supervisor was lost")]
 pub struct SupervisorLostError;
 
-/// What a session tells of itself.
+/// An event of a session.
 #[derive(Debug)]
 pub(super) enum SessionEvent {
     Exited(ProcessExit),
-    /// Nothing more will come: the tree is gone, or what is left of it cannot be ended.
+    /// The last event: the tree is gone, or the remaining processes cannot be ended.
     Over(TreeReport),
 }
 
 impl Session {
-    /// Starts a supervisor, or takes one that waits, and waits until it holds the lock and is ready
-    /// to start the command.
+    /// Starts a supervisor or takes an idle one, and waits until it holds the lock and is ready to
+    /// start the command.
     pub async fn prepare(
         supervisor: &Supervisor,
         command: &SessionCommand,
     ) -> Result<PreparedSession, PrepareError> {
         if let Some(waiting) = supervisor.pool.take() {
             match Self::configure(waiting, supervisor, command).await {
-                // One that died meanwhile has started nothing: another one takes its place.
+                // A supervisor that died while idle has not started anything: take another one.
                 Err(PrepareError::SupervisorLost) => {}
                 answer => return answer,
             }
@@ -117,7 +118,7 @@ impl Session {
         Self::configure(member, supervisor, command).await
     }
 
-    /// Tells a supervisor what it is for.
+    /// Sends a supervisor the specification of its session.
     async fn configure(
         mut supervisor: PooledSupervisor,
         through: &Supervisor,
@@ -140,7 +141,7 @@ impl Session {
         };
         let answer = tokio::time::timeout(ANSWER_TIMEOUT, ready).await;
         answer.map_err(|_| PrepareError::SupervisorLost).flatten()?;
-        // Only the program shall hold them: their end is the end of its output.
+        // Only the program may hold these ends: their closing marks the end of its output.
         drop(writing);
         let session = Self {
             supervisor,
@@ -154,8 +155,8 @@ impl Session {
         Ok(PreparedSession { session })
     }
 
-    /// Standard output and standard error (`None` when merged) for a caller that reads them
-    /// itself; once, else `None`. The program blocks when nobody reads.
+    /// Standard output and standard error (`None` if merged) for a caller that reads them itself.
+    /// Returns `None` after the first call. The program blocks if they are not read.
     pub fn take_output(&mut self) -> Option<io::Result<(pipe::Receiver, Option<pipe::Receiver>)>> {
         let (stdout, stderr) = self.output.take()?;
         let receiver = |pipe: PipeReader| pipe::Receiver::from_owned_fd(pipe.into());
@@ -167,7 +168,7 @@ impl Session {
         self.output.take()
     }
 
-    /// Asks the tree to stop; it is killed after the command's grace.
+    /// Asks the tree to stop; it is killed after the command's grace period.
     pub async fn stop(&mut self) {
         self.supervisor
             .control
@@ -184,7 +185,7 @@ impl Session {
     }
 
     /// Waits until the program has ended and its tree is gone, for a caller that does not use
-    /// [`run`](super::run). Safe to cancel.
+    /// [`run`](super::run()). Cancel safe.
     pub async fn wait_until_gone(&mut self) -> Result<TreeReport, SupervisorLostError> {
         loop {
             if let SessionEvent::Over(tree) = self.next_event().await? {
@@ -193,7 +194,7 @@ impl Session {
         }
     }
 
-    /// The next piece of news. Safe to cancel.
+    /// Returns the next event. Cancel safe.
     pub(super) async fn next_event(&mut self) -> Result<SessionEvent, SupervisorLostError> {
         match self.supervisor.control.next_message().await? {
             SupervisorMessage::Exited(exit) => Ok(SessionEvent::Exited(exit)),
@@ -209,14 +210,14 @@ impl Session {
         }
     }
 
-    /// Frees the supervisor for another session, if nothing is left of this one's tree.
+    /// Returns the supervisor to the pool, if nothing is left of this session's tree.
     pub fn release(self) {
         if self.is_gone {
             self.pool.put(self.supervisor);
         }
     }
 
-    /// Ends what a supervisor that died, or no longer answers, has left behind.
+    /// Ends the processes left by a supervisor that died or no longer answers.
     pub async fn kill_leftovers(mut self) -> TreeReport {
         let pid = self.supervisor.child.id();
         let supervisor = pid.and_then(|pid| i32::try_from(pid).ok());
@@ -260,7 +261,7 @@ impl PreparedSession {
 
 type SessionPipes = (PipeReader, Option<PipeReader>);
 
-/// The pipes of a session: the ends that are read here, and those that the program writes to.
+/// The pipes of a session: the ends that are read here, and the ends that the program writes to.
 fn session_pipes(streams: StderrMode) -> io::Result<(SessionPipes, Vec<OwnedFd>)> {
     let (stdout, stdout_write) = output_pipe()?;
     if streams == StderrMode::Merged {
@@ -271,12 +272,12 @@ fn session_pipes(streams: StderrMode) -> io::Result<(SessionPipes, Vec<OwnedFd>)
     Ok(((stdout, Some(stderr)), writing))
 }
 
-/// A pipe whose reading end does not block; the writing end is the program's and does.
+/// A pipe with a non-blocking reading end; the writing end, used by the program, blocks.
 fn output_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (read, write) = io::pipe()?;
     let flags = rustix::fs::fcntl_getfl(read.as_fd())?;
     rustix::fs::fcntl_setfl(read.as_fd(), flags | rustix::fs::OFlags::NONBLOCK)?;
-    // The system may refuse when a user has many pipes; the ordinary size works as well.
+    // The system may refuse if a user has many pipes; the default size works as well.
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(&read, PIPE_BYTES);
     Ok((read, write))

@@ -1,5 +1,5 @@
-//! How a session ended: the whole space of it. Exit codes are facts here, not verdicts; what a
-//! code means is for the agent or the check to say.
+//! How a session ended: all possible cases. Exit codes are facts here, not verdicts; the agent or
+//! the check interprets them.
 
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 
 use super::capture::{CaptureError, CapturedStream};
 
-/// All that is known about a session that is over.
+/// All that is known about a session that has ended.
 #[derive(Debug)]
 #[must_use]
 pub struct SessionExit {
-    /// Why it is over.
+    /// Why it ended.
     pub reason: EndReason,
-    /// How the program itself ended, where that is known: a program that was stopped may still
-    /// have exited in its own way within the grace.
+    /// How the program itself ended, if known: a program that was stopped may still have exited by
+    /// itself within the grace period.
     pub exit: Option<ProcessExit>,
-    /// When we asked it to stop, if we did: what it says after that, it may say because of that.
+    /// When we asked it to stop, if we did: later output may be a consequence of that.
     pub stopped_at: Option<Instant>,
-    /// What became of its process tree.
+    /// What happened to its process tree.
     pub tree: TreeReport,
     /// From just before the program's start until its tree was gone.
     pub wall: Duration,
@@ -30,12 +30,12 @@ pub struct SessionExit {
     pub stderr: CapturedStream,
 }
 
-/// Why a session is over.
+/// Why a session ended.
 #[derive(Debug)]
 pub enum EndReason {
     /// The program exited by itself with this code.
     Exited(i32),
-    /// A signal that did not come from here ended the program.
+    /// The program was ended by a signal that Selvedge did not send.
     Signalled(i32),
     /// The limit on wall time passed.
     TimedOut,
@@ -45,9 +45,10 @@ pub enum EndReason {
     Cancelled,
     /// The program could not be started.
     SpawnFailed(SpawnError),
-    /// The output could not be stored. Infrastructure: says nothing about the program.
+    /// The output could not be stored. An infrastructure failure, which implies nothing about the
+    /// program.
     CaptureFailed(CaptureError),
-    /// The supervisor died or stopped answering. Infrastructure.
+    /// The supervisor died or stopped answering. An infrastructure failure.
     SupervisorLost,
 }
 
@@ -62,33 +63,33 @@ pub enum ProcessExit {
 }
 
 impl ProcessExit {
-    /// `None` for a process that was stopped or continued.
+    /// Returns `None` for a process that was stopped or continued.
     pub(crate) fn from_wait_status(status: WaitStatus) -> Option<Self> {
         let code = status.exit_status().map(Self::Code);
         code.or_else(|| status.terminating_signal().map(Self::Signal))
     }
 }
 
-/// What became of a process tree.
+/// What happened to a process tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct TreeReport {
-    /// How the processes were found, and so how much the report is worth.
+    /// How the processes were found, which determines how reliable the report is.
     pub method: CleanupMethod,
-    /// How many processes beside the program itself had to be told to end.
+    /// Number of processes, besides the program itself, that had to be ended.
     pub ended: u64,
-    /// Who they were: the first few.
+    /// The first few of them.
     pub ended_names: Vec<ProcessName>,
-    /// What could not be ended (another user's process, or one stuck in the kernel). Empty means
+    /// Processes that could not be ended (another user's, or one stuck in the kernel). Empty means
     /// that the tree is gone. Their supervisor stays, with its lock, as long as they do.
     pub survivors: Vec<ProcessName>,
 }
 
 impl TreeReport {
-    /// How many processes a report names at most; all are counted.
+    /// Maximum processes named in a report; all are counted.
     pub(super) const MAX_NAMED: usize = 32;
 
-    /// A report about a tree that never was.
+    /// A report about a tree that was never started.
     pub(super) fn empty() -> Self {
         Self {
             method: supported_tree_method(),
@@ -98,7 +99,7 @@ impl TreeReport {
         }
     }
 
-    /// As a report has it.
+    /// Converts to the form used in reports.
     pub(crate) fn to_processes(&self) -> ProcessCleanup {
         ProcessCleanup {
             method: self.method,
@@ -107,7 +108,7 @@ impl TreeReport {
         }
     }
 
-    /// Who could not be ended, for people; `None` when the tree is gone.
+    /// Describes the processes that could not be ended; `None` if the tree is gone.
     pub(crate) fn describe_survivors(&self) -> Option<String> {
         let names = self.survivors.iter();
         let names: Vec<_> = names
@@ -117,7 +118,7 @@ impl TreeReport {
     }
 }
 
-/// What a supervisor on this system can do.
+/// The cleanup method that a supervisor on this system supports.
 pub fn supported_tree_method() -> CleanupMethod {
     if cfg!(target_os = "linux") {
         CleanupMethod::Subreaper
@@ -126,12 +127,13 @@ pub fn supported_tree_method() -> CleanupMethod {
     }
 }
 
-/// A process as people know it.
+/// A process by id and name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessName {
     /// Its id at the time.
     pub pid: i32,
-    /// The kernel's name for it (15 bytes at most); empty when it was gone too soon to ask.
+    /// The kernel's name for it (15 bytes at most); empty if the process was gone before it could
+    /// be read.
     pub name: String,
 }
 
@@ -148,23 +150,23 @@ impl From<(&i32, &String)> for ProcessName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct SpawnError {
-    /// The cause, as far as it can be told apart.
+    /// The cause, as far as it can be determined.
     pub kind: SpawnErrorKind,
     /// The system's error number, when there was one.
     pub errno: Option<i32>,
-    /// For people: names the program or path in question.
+    /// Message for people; names the program or path.
     pub message: String,
 }
 
-/// The causes that can be told apart.
+/// Causes of a failed start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpawnErrorKind {
-    /// No such program.
+    /// The program does not exist.
     NotFound,
     /// The program may not be executed.
     PermissionDenied,
-    /// It is no program that the system can execute, such as a script without a `#!` line.
+    /// The system cannot execute the file, such as a script without a `#!` line.
     ExecFormat,
     /// The interpreter that the script's `#!` line (or the binary's header) names is missing.
     InterpreterNotFound,
@@ -172,7 +174,7 @@ pub enum SpawnErrorKind {
     WorkingDirectory,
     /// The file to read standard input from cannot be opened.
     Stdin,
-    /// The walls around it cannot be built: it was not started without them.
+    /// The sandbox cannot be set up; the program was not started without it.
     Sandbox,
     /// Arguments and environment together are too long.
     TooLong,

@@ -1,4 +1,4 @@
-//! The two clocks of a session: how long it runs, and how long it has been silent.
+//! The time limits of a session: total time, and time without output.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// When a session is stopped. `None` means never.
+/// When a session is stopped. `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SessionTimeouts {
     /// Wall time since the program's start.
     pub wall: Option<Duration>,
-    /// Time without a byte on either stream. Time that the reader itself is busy does not count.
+    /// Time without output on either stream. Time during which the reader itself is busy does not
+    /// count.
     pub idle: Option<Duration>,
 }
 
-/// Since when the reader of the output has been waiting, shared with the clock.
+/// Time since which the output's reader has been waiting, shared with the idle timeout.
 #[derive(Debug, Clone)]
 pub(super) struct Heartbeat {
     start: Instant,
@@ -34,18 +35,18 @@ impl Heartbeat {
         }
     }
 
-    /// The reader is about to wait for output.
+    /// Called before the reader waits for output.
     pub(super) fn mark_waiting(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(BUSY);
         self.waiting_since.store(now, Ordering::Relaxed);
     }
 
-    /// The reader has got output and works on it.
+    /// Called when the reader has received output and processes it.
     pub(super) fn mark_busy(&self) {
         self.waiting_since.store(BUSY, Ordering::Relaxed);
     }
 
-    /// Ends when there has been no output for `limit`; never without one.
+    /// Completes after `limit` without output; never if there is no limit.
     pub(super) async fn wait_until_idle(&self, limit: Option<Duration>) {
         match limit {
             Some(limit) => self.wait_until_idle_since(self.start, limit).await,
@@ -53,7 +54,7 @@ impl Heartbeat {
         }
     }
 
-    /// Ends when there has been no output for `limit`, counted from `start` at the earliest.
+    /// Completes after `limit` without output, counted from `start` at the earliest.
     pub(super) async fn wait_until_idle_since(&self, start: Instant, limit: Duration) {
         loop {
             let since = match self.waiting_since.load(Ordering::Relaxed) {
@@ -68,7 +69,7 @@ impl Heartbeat {
     }
 }
 
-/// Ends after `limit`; never without one.
+/// Completes after `limit`; never if there is no limit.
 pub(super) async fn sleep_or_forever(limit: Option<Duration>) {
     match limit {
         Some(limit) => tokio::time::sleep(limit).await,

@@ -1,5 +1,5 @@
-//! What the main program and the supervisor say to one another over the control socket: one JSON
-//! line each. Both ends are always the same build, so the shapes are free to change.
+//! Messages between the main program and the supervisor over the control socket, one JSON line
+//! each. Both ends always come from the same build, so the format may change freely.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,10 +14,10 @@ use super::command::{SessionCommand, StdinSource, StopSignal, TAG_VARIABLE};
 use super::session_exit::{ProcessExit, SpawnError, TreeReport};
 use crate::sandbox::{SandboxPlan, WorkspaceSandbox};
 
-/// The most descriptors that go with a message: a program's standard input, output and error.
+/// Maximum descriptors sent with a message: a program's standard input, output and error.
 pub(crate) const MAX_DESCRIPTORS: usize = 3;
 
-/// The first line of a session, from the main program: all that the supervisor needs to know.
+/// First line of a session, from the main program: everything that the supervisor needs.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SessionSpec {
     pub(super) argv: Vec<SystemString>,
@@ -31,7 +31,7 @@ pub(super) struct SessionSpec {
     pub(super) sandbox: Option<SandboxPlan>,
 }
 
-/// What standard input is to be.
+/// Source of standard input.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StdinSpec {
@@ -39,23 +39,24 @@ pub(super) enum StdinSpec {
     File(SystemString),
 }
 
-/// Every later line of a session from the main program. The socket's end means: kill everything, now.
+/// All later lines of a session from the main program. Closing the socket means: kill everything
+/// immediately.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SupervisorOrder {
     /// Start the program.
     Go,
-    /// Stop the tree, with the grace of the spec.
+    /// Stop the tree, with the grace period of the specification.
     Stop,
-    /// Kill the tree at once.
+    /// Kill the tree immediately.
     Kill,
 }
 
-/// Every line from the supervisor.
+/// A line from the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SupervisorMessage {
-    /// The lock is held, nothing is started: waiting for [`SupervisorOrder::GoTestParser`].
+    /// The lock is held and nothing is started: waiting for [`SupervisorOrder::Go`].
     Ready,
     /// The supervisor cannot do its work.
     Refused { message: String },
@@ -63,16 +64,16 @@ pub(super) enum SupervisorMessage {
     Started { pid: i32 },
     /// The program does not run.
     SpawnFailed(SpawnError),
-    /// The program ended; what it left behind is now being ended.
+    /// The program ended; its leftover processes are being ended.
     Exited(ProcessExit),
-    /// These cannot be ended. The supervisor keeps trying, and keeps its lock.
+    /// These processes cannot be ended. The supervisor keeps trying, and keeps its lock.
     Surviving(TreeReport),
     /// Nothing is left, and the lock is released. The last line of a session: the supervisor waits
     /// for the next one.
     Gone(TreeReport),
 }
 
-/// A system string in JSON: text where it is text, else its bytes.
+/// A system string in JSON: text if it is valid text, otherwise its bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum SystemString {
@@ -105,7 +106,7 @@ impl From<&SystemString> for PathBuf {
 }
 
 impl SessionSpec {
-    /// A command, and the walls around it.
+    /// Describes a command and its sandbox.
     pub(super) fn new(command: &SessionCommand, walls: Option<&WorkspaceSandbox>) -> Self {
         let (walls, moved) = walls.map(|walls| walls.plan_for(command)).unzip();
         let moved = moved.unwrap_or_default();
@@ -143,14 +144,14 @@ impl SessionSpec {
     }
 }
 
-/// A message as its line.
+/// Encodes a message as a line.
 pub(crate) fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)
 }
 
-/// A line as its message.
+/// Decodes a line.
 pub(crate) fn decode<T: DeserializeOwned>(line: &[u8]) -> io::Result<T> {
     Ok(serde_json::from_slice(line)?)
 }

@@ -1,8 +1,8 @@
-//! Walls by the `bwrap` program: a mount namespace in which everything is read-only but what may be
-//! written, a process namespace, and a network namespace where there is to be no network.
+//! Sandbox by the `bwrap` program: a mount namespace in which everything is read-only except for writable paths, a
+//! process namespace, and a network namespace if there must be no network.
 //!
-//! Mount points are only made in folders of the session's own. bubblewrap would make missing ones in
-//! a person's directories too, so nothing that is missing is ever named.
+//! Mount points are only created in the session's own folders. bubblewrap would also create missing ones in a user's
+//! directories, so missing paths are never passed to it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{PathAccess, SandboxPlan};
 
-/// The program.
+/// Name of the program.
 pub(super) const PROGRAM: &str = "bwrap";
 
-/// Where root steers the kernel by writing, whatever its rights.
+/// Paths by which root controls the kernel, whatever its capabilities.
 const KERNEL_CONTROL_PATHS: &[&str] = &[
     "/proc/sys",
     "/proc/sysrq-trigger",
@@ -22,7 +22,7 @@ const KERNEL_CONTROL_PATHS: &[&str] = &[
     "/proc/fs",
 ];
 
-/// What is left of root's rights: those over the files that may be written anyway.
+/// Remaining capabilities of root: those over files, which only apply to writable ones.
 pub(super) const CAPABILITIES: &[&str] = &[
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -34,16 +34,16 @@ pub(super) const CAPABILITIES: &[&str] = &[
     "CAP_NET_BIND_SERVICE",
 ];
 
-/// Folders for temporary files, which become the session's own.
+/// Folders for temporary files, which are replaced by the session's own.
 pub(crate) const TEMPORARY_FOLDERS: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// What the session's own one of those is called.
+/// Name of the session's own folder in place of one of these.
 pub(crate) fn temporary_folder_name(place: &Path) -> String {
     let name = place.strip_prefix("/").unwrap_or(place);
     name.to_string_lossy().replace('/', "-")
 }
 
-/// One mount; of two at one place the later one counts.
+/// One mount; if two have the same path, the later one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BubblewrapMount {
     Base,
@@ -51,8 +51,8 @@ enum BubblewrapMount {
     Path(PathAccess),
 }
 
-/// The arguments that put `face` behind the walls of a plan; `temporary` is where the session's
-/// temporary files are to lie.
+/// The arguments that run `face`, the init program, inside of a plan's sandbox; `temporary` is the folder for the
+/// session's temporary files.
 pub(crate) fn bubblewrap_arguments(
     plan: &SandboxPlan,
     temporary: &Path,
@@ -93,7 +93,7 @@ pub(crate) fn bubblewrap_arguments(
     arguments
 }
 
-/// Every mount, each after those above it: a mount covers whatever was mounted below its place before.
+/// Every mount, each after those above it: a mount covers earlier mounts below its path.
 fn bubblewrap_mounts(plan: &SandboxPlan, face: &Path) -> BTreeMap<PathBuf, BubblewrapMount> {
     let base = ["/", "/dev", "/proc"].map(|path| (PathBuf::from(path), BubblewrapMount::Base));
     let temporary = TEMPORARY_FOLDERS.map(|path| (PathBuf::from(path), BubblewrapMount::Temporary));
@@ -106,7 +106,7 @@ fn bubblewrap_mounts(plan: &SandboxPlan, face: &Path) -> BTreeMap<PathBuf, Bubbl
         .collect()
 }
 
-/// A link is followed by nobody: all paths are real ones.
+/// Whether it is a folder. Links are not followed: all paths are canonical.
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }

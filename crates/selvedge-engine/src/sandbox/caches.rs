@@ -1,7 +1,7 @@
-//! Caches of tools. Checks use those of the home, so no agent may write one: agents get folders of their own below
-//! Selvedge's state, which are mounted where the home's caches are. The paths stay the same, so what an agent has built
-//! is still valid for a check. Where nothing can be mounted (Landlock), and where the home lacks a common cache, a
-//! variable leads the tool to the agent's folder.
+//! Caches of tools. Checks use the caches of the home, so no agent may write these: agents get folders of their own
+//! below Selvedge's state directory, which are mounted at the paths of the home's caches. The paths remain the same,
+//! so an agent's build output is still valid for a check. Where mounts are impossible (Landlock), and where the home
+//! lacks a common cache, an environment variable directs the tool to the agent's folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -15,26 +15,27 @@ use super::paths::{SandboxPaths, ToolCache, canonical};
 use super::plan::{PathAccess, RelocatedFolder, SandboxPlan};
 use crate::workspace::ResultCache;
 
-/// Caches that a home may lack, and that a session then gets by a variable.
+/// Caches that a home may lack; sessions then get them by a variable.
 const COMMON_CACHES: &[&str] = &[".cargo", ".npm", ".cache", "go"];
 
-/// The folders of agents, below Selvedge's state.
+/// The agents' caches, below Selvedge's state directory.
 const AGENTS_FOLDER: &str = "caches/agents";
 
-/// The folders for checks where the home lacks a cache, below Selvedge's state.
+/// Caches for checks if the home lacks a cache, below Selvedge's state directory.
 const CHECKS_FOLDER: &str = "caches/checks";
 
-/// In the folder of a workspace: of agents that work there, and of judges.
+/// In the folder of a workspace: caches of agents that work there, and of judges.
 pub(super) const WORK_FOLDER: &str = "work";
 pub(super) const JUDGES_FOLDER: &str = "judges";
 
-/// In the folder of a workspace: the workspace that it belongs to. Written at each use, so that its age is that of the folder.
+/// In the folder of a workspace: the path of the workspace. Written at each use, so that its age is that of the
+/// folder.
 const WORKSPACE_FILE: &str = "workspace";
 
-/// In the folder of a workspace: the seeds were copied.
+/// In the folder of a workspace: marks the seeds as copied.
 const SEEDED_MARKER: &str = "seeded";
 
-/// How much is copied as seeds, in bytes and in files. A seed that is larger than what is left is passed over.
+/// Maximum size of all seeds in bytes and in files. A seed that exceeds the rest is skipped.
 const SEED_LIMIT: CopyBudget = CopyBudget {
     bytes: 512 << 20,
     files: 30_000,
@@ -43,22 +44,22 @@ const SEED_LIMIT: CopyBudget = CopyBudget {
 /// How long an agent's folder is kept after its last use.
 const RETENTION: Duration = Duration::from_hours(30 * 24);
 
-/// How long it is kept where its workspace is gone: a clone that is about to be made again has the same path.
+/// How long it is kept if its workspace is missing: a clone that will soon be created again has the same path.
 const ORPHAN_RETENTION: Duration = Duration::from_hours(1);
 
-/// What a session may do with caches.
+/// Access of a session to caches.
 #[derive(Debug, Default)]
 pub(super) struct CacheAccess {
-    /// Folders that may be written at their own paths.
+    /// Folders that are writable at their own paths.
     pub(super) writable: Vec<PathBuf>,
     /// Folders that are mounted at other paths.
     relocated: Vec<RelocatedFolder>,
-    /// Variables that lead tools to other folders.
+    /// Variables that direct tools to other folders.
     pub(super) variables: Vec<(OsString, OsString)>,
 }
 
 impl CacheAccess {
-    /// Adds the mounts to a plan. What it masks in a place that something else is mounted over is not there any more.
+    /// Adds the mounts to a plan. Masks of paths below a new mount are dropped, because these paths no longer exist.
     pub(super) fn add_to_plan(self, plan: &mut SandboxPlan) {
         let mounted: Vec<(PathBuf, PathAccess)> = self
             .relocated
@@ -76,7 +77,8 @@ impl CacheAccess {
         plan.relocated.extend(self.relocated);
     }
 
-    /// Sets a variable of a redirection to a folder; one that begins with an option is appended to what is there.
+    /// Sets a variable of a redirection to a folder; a value that begins with an option is appended to the existing
+    /// value.
     fn redirect(
         &mut self,
         (name, value): (&str, &str),
@@ -115,8 +117,8 @@ fn value_of<'a>(environment: &'a [EnvironmentVariable], name: &str) -> Option<&'
     found.map(|(_, value)| value.as_os_str())
 }
 
-/// For a check: the caches of the home, and in the place of common ones that are missing folders below Selvedge's state
-/// which no agent is given.
+/// For a check: the caches of the home, and instead of missing common ones folders below Selvedge's state directory
+/// that no agent gets.
 pub(super) fn check_cache_access(
     places: &SandboxPaths,
     state: &Path,
@@ -140,8 +142,8 @@ pub(super) fn check_cache_access(
     access
 }
 
-/// The caches of checks that hold compiled code and results. Where the home lacks a common cache they are below
-/// Selvedge's state.
+/// The caches of checks that contain compiled code and results. If the home lacks a common cache, it is below
+/// Selvedge's state directory.
 pub(super) fn find_result_caches(
     places: &SandboxPaths,
     state: &Path,
@@ -170,7 +172,7 @@ pub(super) fn find_result_caches(
     found
 }
 
-/// For an agent: folders of its own below `root`. What is in `opened` may be written anyway, and stays what it is.
+/// For an agent: folders of its own below `root`. Paths in `opened` are writable anyway, and are not replaced.
 pub(super) fn agent_cache_access(
     places: &SandboxPaths,
     root: &Path,
@@ -233,8 +235,8 @@ fn relocated_folder(source: &Path, place: &Path, access: PathAccess) -> Relocate
     }
 }
 
-/// The path below an agent's folder, once the folders above it exist. None where the agent has put a link or a file in
-/// their place: nothing that it wrote is followed.
+/// The path below an agent's folder, after creating the folders above it. `None` if the agent has replaced one of them
+/// by a link or a file: nothing that an agent wrote is followed.
 fn create_parents(own: &Path, below: &Path) -> Option<PathBuf> {
     let mut folder = own.to_owned();
     for part in below.parent()? {
@@ -247,7 +249,8 @@ fn create_parents(own: &Path, below: &Path) -> Option<PathBuf> {
     Some(own.join(below))
 }
 
-/// Whether a file or folder can be mounted there; what is missing is made. A link is left by a session without mounts.
+/// Whether a file or folder can be mounted there; a missing mount point is created. A session without mounts may have
+/// left a link.
 fn ensure_mount_point(at: &Path, source: &Path) -> bool {
     let found = || fs::symlink_metadata(at);
     if found().is_ok_and(|found| found.is_symlink()) {
@@ -262,8 +265,8 @@ fn ensure_mount_point(at: &Path, source: &Path) -> bool {
     found().is_ok_and(|found| !found.is_symlink() && found.is_dir() == is_folder)
 }
 
-/// Makes what is installed readable without mounts. What an agent has put there stays; an empty file or folder is the
-/// mount point of a session with mounts.
+/// Makes installed files readable without mounts. Files that an agent has put there are kept; an empty file or folder
+/// is the mount point of a session with mounts, and is replaced.
 fn create_link(source: &Path, link: &Path) {
     match fs::symlink_metadata(link) {
         Ok(found) if found.is_dir() => {
@@ -282,7 +285,7 @@ fn missing_common_caches(places: &SandboxPaths) -> impl Iterator<Item = ToolCach
     caches.filter(|cache| COMMON_CACHES.contains(&cache.name) && !cache.path.exists())
 }
 
-/// What a cache's folder is called: `local-share-pnpm-store`.
+/// The folder's name for a cache: `local-share-pnpm-store`.
 fn folder_name(place: &str) -> String {
     let place = place.trim_start_matches('.').replace('/', "-");
     place.to_lowercase()
@@ -295,13 +298,13 @@ fn make_private(folder: &Path) -> io::Result<()> {
         .create(folder)
 }
 
-/// The caches of the agents of one workspace, of which those that work there and those that judge have a folder each.
+/// The folder with the caches of one workspace's agents; workers and judges have a subfolder each.
 pub(super) fn agent_caches_folder(state: &Path, workspace: &Path) -> PathBuf {
     let name = crate::workspace::file_name_for(workspace);
     state.join(AGENTS_FOLDER).join(name)
 }
 
-/// Notes that a folder is used, fills it when it is new, and removes those beside it that are no longer used. Blocks.
+/// Marks a folder as used, fills a new one, and removes unused ones beside it. Blocks.
 pub(super) fn prepare_agent_caches(
     places: &SandboxPaths,
     root: &Path,
@@ -317,7 +320,7 @@ pub(super) fn prepare_agent_caches(
             .into_iter()
             .filter(AgentCaches::is_stale);
         for folder in stale.filter(|folder| folder.path != root) {
-            // What cannot be removed now may be next time.
+            // If it cannot be removed now, it may be next time.
             let _ = remove_folder(&folder.path);
         }
     }
@@ -330,7 +333,7 @@ pub(super) fn prepare_agent_caches(
     fs::write(root.join(SEEDED_MARKER), "")
 }
 
-/// Copies downloads of the home into an agent's folder, each seed as a whole or not at all: what is missing is
+/// Copies downloads from the home to an agent's folder, each seed completely or not at all: missing downloads are
 /// downloaded again.
 fn copy_seeds(places: &SandboxPaths, root: &Path, workspace: &Path) {
     let names = names_in(workspace);
@@ -350,7 +353,7 @@ fn copy_seeds(places: &SandboxPaths, root: &Path, workspace: &Path) {
             let to = root.join(folder_name(cache.name)).join(below);
             Some((home.as_os_str().len(), to))
         });
-        // Of caches in one another the inner one has it.
+        // If caches are nested, the innermost one gets it.
         let Some((_, to)) = of_cache.max_by_key(|(length, _)| *length) else {
             continue;
         };
@@ -363,7 +366,7 @@ fn copy_seeds(places: &SandboxPaths, root: &Path, workspace: &Path) {
     }
 }
 
-/// The names of files in a folder and in those directly below it.
+/// File names in a folder and in its direct subfolders.
 fn names_in(workspace: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
@@ -386,7 +389,7 @@ struct CopyBudget {
 }
 
 impl CopyBudget {
-    /// What is left after a folder; none where it is larger.
+    /// The budget that is left after a folder; `None` if the folder is larger.
     fn minus(mut self, folder: &Path) -> Option<Self> {
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -404,7 +407,7 @@ impl CopyBudget {
     }
 }
 
-/// Copies a folder; it is there as a whole or not at all.
+/// Copies a folder completely or not at all.
 fn copy_whole(from: &Path, to: &Path, scratch: &Path) -> io::Result<()> {
     let made = tempfile::Builder::new()
         .prefix(".copy-")
@@ -431,24 +434,24 @@ fn copy_whole(from: &Path, to: &Path, scratch: &Path) -> io::Result<()> {
     fs::rename(copy, to)
 }
 
-/// The caches of the agents of one workspace.
+/// The caches of one workspace's agents.
 #[derive(Debug, Clone)]
 pub struct AgentCaches {
-    /// Where they are, below Selvedge's state.
+    /// Their path, below Selvedge's state directory.
     pub path: PathBuf,
-    /// Whose they are.
+    /// The workspace that they belong to.
     pub workspace: PathBuf,
-    /// When an agent was last given them.
+    /// Time of their last use.
     pub used: SystemTime,
 }
 
 impl AgentCaches {
-    /// All of them, below Selvedge's state.
+    /// All caches below Selvedge's state directory.
     pub fn all(state: &Path) -> Vec<Self> {
         list_agent_caches(&state.join(AGENTS_FOLDER))
     }
 
-    /// Whether they were not used for so long, or belong to a workspace that is gone.
+    /// Whether they are older than the retention, or belong to a missing workspace.
     pub fn is_stale(&self) -> bool {
         let kept = if self.workspace.exists() {
             RETENTION
@@ -458,7 +461,7 @@ impl AgentCaches {
         self.is_unused_for(kept)
     }
 
-    /// Whether they were last used before that time.
+    /// Whether their last use is longer ago than `time`.
     pub fn is_unused_for(&self, time: Duration) -> bool {
         let passed = SystemTime::now().duration_since(self.used);
         passed.is_ok_and(|passed| passed > time)
@@ -469,7 +472,7 @@ fn list_agent_caches(all: &Path) -> Vec<AgentCaches> {
     let folders = fs::read_dir(all).into_iter().flatten().flatten();
     let listed = folders.filter_map(|folder| {
         let path = folder.path();
-        // One without a record has just been made, or is a remnant.
+        // A folder without a record is new, or is a remnant.
         let record = fs::metadata(path.join(WORKSPACE_FILE)).or_else(|_| folder.metadata());
         let workspace = fs::read(path.join(WORKSPACE_FILE)).unwrap_or_default();
         Some(AgentCaches {
@@ -483,11 +486,11 @@ fn list_agent_caches(all: &Path) -> Vec<AgentCaches> {
     listed
 }
 
-/// Removes a folder, also one in which tools have write-protected folders of theirs.
+/// Removes a folder, also one with write-protected subfolders.
 ///
 /// # Errors
 ///
-/// When something in it cannot be removed.
+/// If something in it cannot be removed.
 pub fn remove_folder(folder: &Path) -> io::Result<()> {
     let removed = fs::remove_dir_all(folder);
     let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;

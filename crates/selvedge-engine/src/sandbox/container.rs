@@ -1,9 +1,8 @@
-//! Walls by a container engine: every session gets a container of its own, made of an image that is on
-//! this machine already, in which there is nothing of this machine but what the plan names, each thing
-//! at its own path.
+//! Sandbox by a container engine: every session gets its own container, from a local image. Of this machine it
+//! contains only the plan's paths, each at its own path.
 //!
-//! Nothing is ever fetched, and what the engine keeps of a container goes with it. The engine is asked
-//! for from folders of the system alone, as `bwrap` is.
+//! Images are never pulled, and the engine's data of a container is removed with it. The engine is searched only in
+//! system folders, as `bwrap` is.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +19,7 @@ use super::portable::PortableProgram;
 use crate::agents::env::EnvironmentMap;
 use crate::process::SystemString;
 
-/// What of a person's environment engines go by: where they keep things, and where they are reached.
+/// Variables of the user's environment that engines use: locations of their data, and their addresses.
 const ENGINE_VARIABLES: &[&str] = &[
     "HOME",
     "LANG",
@@ -40,7 +39,7 @@ const ENGINE_VARIABLES: &[&str] = &[
 
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A container engine, and how it is called.
+/// A container engine, and its command line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ContainerEngine {
     pub(crate) program: SystemString,
@@ -48,35 +47,35 @@ pub(crate) struct ContainerEngine {
     pub(crate) env: Vec<(SystemString, SystemString)>,
 }
 
-/// What the containers of a plan are made of.
+/// Settings of a plan's containers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ContainerPlan {
     pub(crate) engine: ContainerEngine,
     pub(crate) image: String,
     args: Vec<String>,
-    /// Where it is written down which containers there are.
+    /// Folder with the records of existing containers.
     pub(crate) records: SystemString,
 }
 
-/// One container that is to be.
+/// A container to create.
 pub(crate) struct ContainerRequest<'a> {
     pub(crate) name: &'a str,
-    /// Marks whose it is.
+    /// Label that identifies the owner.
     pub(crate) label: OsString,
     /// The session's own folder for temporary files.
     pub(crate) temporary: &'a Path,
-    /// Where the face is listened for.
+    /// Socket on which the supervisor listens for the init process.
     pub(crate) socket: &'a Path,
     /// This program's file.
     pub(crate) init_program: &'a Path,
-    /// Becomes an empty folder that may be written, but for what lies in it.
+    /// Becomes an empty writable folder, except for mounts in it.
     pub(crate) home: Option<&'a Path>,
 }
 
-/// Below Selvedge's state: one file for each container.
+/// Below Selvedge's state directory: one file per container.
 pub(super) const RECORDS_FOLDER: &str = "containers";
 
-/// Where the face finds its socket.
+/// Path of the init process's socket in the container.
 pub(super) const SOCKET_PATH: &str = "/.selvedge/control";
 
 impl ContainerEngine {
@@ -84,14 +83,14 @@ impl ContainerEngine {
         PathBuf::from(&self.program).ends_with(SandboxBackend::Podman.name())
     }
 
-    /// Everything before the engine's own command.
+    /// All words before the engine's subcommand.
     pub(crate) fn command_words(&self) -> impl Iterator<Item = &OsStr> {
         self.args.iter().map(OsStr::new)
     }
 }
 
 impl ContainerPlan {
-    /// From the settings; what is missing is said.
+    /// Creates the plan from the settings; the error names the missing setting.
     pub(super) fn new(
         backend: SandboxBackend,
         settings: &model::ContainerSpec,
@@ -120,12 +119,13 @@ impl ContainerPlan {
         })
     }
 
-    /// What they are made of, as one word: other containers hold other things.
+    /// A fingerprint of the settings: containers with other settings have other content.
     pub(super) fn fingerprint(&self) -> String {
         format!("{} {:?} {:?}", self.image, self.engine.args, self.args)
     }
 
-    /// The engine's arguments that make one container and run the face in it; or why there is none.
+    /// The engine's arguments that create one container and run the init process in it; or the reason why this is
+    /// impossible.
     pub(crate) fn arguments(
         &self,
         plan: &SandboxPlan,
@@ -155,7 +155,7 @@ impl ContainerPlan {
         Ok(words)
     }
 
-    /// None, or this machine's own, as behind other walls: a server on this machine can be asked.
+    /// No network, or this machine's own, as in other sandboxes: a server on this machine is then reachable.
     fn network_arguments(&self, plan: &SandboxPlan) -> Result<Vec<OsString>, String> {
         let is_named = self
             .args
@@ -171,7 +171,7 @@ impl ContainerPlan {
         }
     }
 
-    /// Whoever runs this, so that files in the workspace stay theirs; root without most of its rights.
+    /// The calling user, so that files in the workspace remain theirs; root without most capabilities.
     fn user_arguments(&self) -> Vec<OsString> {
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         let ids = format!("{}:{}", user.as_raw(), group.as_raw());
@@ -188,7 +188,7 @@ impl ContainerPlan {
     }
 }
 
-/// What holds of every container. The log would keep what a session says.
+/// Arguments of every container. Logging is off, because the log would keep a session's output.
 const FIXED_ARGUMENTS: &[&str] = &[
     "--pull",
     "never",
@@ -205,9 +205,9 @@ const FIXED_ARGUMENTS: &[&str] = &[
     "/",
 ];
 
-/// The environment of a program in an image: the image's own, and over it what the program is to see.
-/// Where that names a path which is not there, the image knows better; and programs are looked for
-/// where this machine's search path leads to what the plan shows, and then where the image has them.
+/// Environment of a program in an image: the image's own, overridden by the program's variables. A variable with a
+/// path that does not exist in the container keeps the image's value. Programs are searched first on this machine's
+/// search path as far as the plan shows it, then on the image's.
 pub(super) fn merge_environment(
     image: impl IntoIterator<Item = (OsString, OsString)>,
     told: &[(OsString, OsString)],

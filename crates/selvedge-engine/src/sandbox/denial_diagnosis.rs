@@ -1,7 +1,6 @@
-//! Whether a check failed because of its walls: then it could not be run, and nothing of it is the
-//! agent's to mend. What a program prints is its own, so only what walls bring about counts: a path
-//! that they made read-only or masked, named with the error that they give, and no network where
-//! there is none.
+//! Detects that a check failed because of its sandbox: then it could not be run, and the agent has nothing to fix. A
+//! program can print anything, so only actual denials count: a path that the sandbox made read-only or hid, together
+//! with the corresponding error, or a missing network.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -10,10 +9,10 @@ use selvedge_core::model::SandboxProfile;
 
 use super::{WorkspaceSandbox, is_temporary};
 
-/// How much of the end of an output is looked at, in lines.
+/// Number of lines at the end of an output that are searched.
 const MAX_LINES: usize = 200;
 
-/// How many ends of a path are considered, for one that contains spaces or punctuation.
+/// Number of possible ends of a path that are tried, for paths with spaces or punctuation.
 const MAX_PATH_ENDS: usize = 40;
 
 const READ_ONLY_MESSAGES: &[&str] = &[
@@ -43,7 +42,7 @@ const NO_NETWORK_MESSAGES: &[&str] = &[
     "dial tcp: lookup",
 ];
 
-/// What the walls did to a command that failed, if they did: one line, with the way out.
+/// Describes in one line how the sandbox made a command fail, with a remedy; `None` if it did not.
 pub(crate) fn diagnose_denial(walls: &WorkspaceSandbox, output: &str) -> Option<String> {
     let profile = walls.inner.profile;
     let way_out = |key: &str| format!("`{key}` in [sandbox] of your own settings widens the walls");
@@ -71,9 +70,8 @@ pub(crate) fn diagnose_denial(walls: &WorkspaceSandbox, output: &str) -> Option<
     None
 }
 
-/// Absolute paths in a line of output, one for each place at which one may begin. A path may contain
-/// spaces and punctuation, so of all places at which it may end the first counts that leads furthest
-/// into what exists.
+/// Absolute paths in a line of output, one for each position at which a path may begin. A path may contain spaces and
+/// punctuation; of all possible ends, the first one with the most existing components is used.
 fn paths_in(line: &str) -> Vec<PathBuf> {
     let is_end = |c: char| c.is_whitespace() || "'\"`():,;=<>[]{}‘’“”".contains(c);
     let mut paths = Vec::new();
@@ -100,21 +98,20 @@ fn paths_in(line: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// How many components of a path exist.
+/// Number of components of a path that exist.
 fn existing_depth(path: &Path) -> usize {
     let there = path.ancestors().find(|it| it.exists());
     there.map_or(0, |it| it.components().count())
 }
 
 impl WorkspaceSandbox {
-    /// Whether the walls keep a command from writing to (or, where it is masked, from reading) a path
-    /// that could be written without them.
+    /// Whether the sandbox denies writing (or, for hidden paths, reading) a path that would be writable without it.
     fn denies(&self, path: &Path, read_only: bool) -> bool {
         let own = &*self.inner;
         if path.starts_with(&own.workspace) || own.writable.iter().any(|it| path.starts_with(it)) {
             return false;
         }
-        // Temporary files are the session's own, but for a home that lies among them.
+        // Temporary files belong to the session, except for a home below their folder.
         let is_home = own
             .paths
             .home

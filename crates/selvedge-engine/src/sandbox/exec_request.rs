@@ -1,4 +1,4 @@
-//! What the supervisor and the face behind the walls say to one another: one JSON line each.
+//! Messages between the supervisor and the sandbox's init process: one JSON line each.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::SandboxPlan;
 use crate::process::{ProcessExit, ResolvedProgram, SystemString};
 
-/// What the face is to become; the program's three streams come along.
+/// The program to execute; its three streams are sent along.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ExecRequest {
     pub(crate) program: SystemString,
@@ -16,23 +16,23 @@ pub(crate) struct ExecRequest {
     pub(crate) env: Vec<(SystemString, SystemString)>,
     pub(crate) cwd: SystemString,
     pub(crate) plan: SandboxPlan,
-    /// The session's own place for temporary files, as it is called outside.
+    /// The session's own folder for temporary files, as a path outside of the sandbox.
     pub(crate) temporary: SystemString,
-    /// Whether the face stays: it is the first process of a namespace.
+    /// Whether the init process remains: it is the first process of a namespace.
     pub(crate) keep: bool,
 }
 
-/// What the face says.
+/// A message of the init process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InitMessage {
-    /// The walls stand.
+    /// The restrictions are applied.
     Entered,
-    /// The program runs, and the face stays.
+    /// The program runs, and the init process remains.
     Running,
-    /// There is no program, or no wall.
+    /// The program could not be started, or a restriction could not be applied.
     Failed { errno: Option<i32>, message: String },
-    /// How the program ended.
+    /// Exit of the program.
     Exited(ProcessExit),
 }
 

@@ -1,7 +1,7 @@
-//! What in a repository's own folder makes git run programs: hooks, most keys of its configuration, and
-//! where it is looked for. No snapshot holds them, sessions may write there, and a person's next
-//! `git status` would carry out what they left, outside of all walls. So they are noted before a session
-//! and put back after it, when its tree is gone; with any backend, and with none.
+//! Guards the parts of a repository's own folder that make git run programs: hooks, most keys of its configuration,
+//! and the paths where git searches these. No snapshot contains them, sessions may write there, and the user's next
+//! `git status` would run what they left, outside of any sandbox. So they are captured before a session and restored
+//! after it, when its process tree has ended; with every backend, and without one.
 
 mod config;
 mod entry;
@@ -16,7 +16,7 @@ use self::entry::{ContentPolicy, SavedEntry};
 use self::repository::GuardedRepository;
 use super::{canonical, main_repository};
 
-/// How deep submodules' folders lie at most: their names may have slashes in them.
+/// Maximum depth of submodules' folders: their names may contain slashes.
 const MAX_SUBMODULE_DEPTH: usize = 4;
 
 /// The state before a session.
@@ -25,13 +25,13 @@ pub(crate) struct GitConfigSnapshot {
     workspace: PathBuf,
     /// The workspace's `.git`, which may lead to a folder elsewhere.
     dot_git: SavedEntry,
-    /// Where something may be restored: nothing is written through links that lead out of it.
+    /// Folders in which restoring is allowed: links that lead out of them are not written through.
     roots: Vec<PathBuf>,
     repositories: BTreeMap<PathBuf, GuardedRepository>,
 }
 
 impl GitConfigSnapshot {
-    /// Notes it.
+    /// Captures the state.
     pub(crate) fn capture(workspace: &Path) -> Self {
         let workspace = canonical(workspace.to_owned()).unwrap_or_else(|| workspace.to_owned());
         let roots: Vec<PathBuf> = [workspace.clone()]
@@ -55,12 +55,12 @@ impl GitConfigSnapshot {
         }
     }
 
-    /// Puts it back, and says what was changed. Nothing of the session may run any more.
+    /// Restores the state, and returns descriptions of the changes. No process of the session may be running.
     pub(crate) fn restore(&self) -> Vec<String> {
         let mut changed = Vec::new();
         let own = self.workspace.join(".git");
         let now = SavedEntry::capture(&own, ContentPolicy::Saved);
-        // A folder that was moved away cannot be told from any other; what leads to it goes.
+        // A folder that was moved away cannot be identified; the pointer to it is removed.
         let is_gone = matches!(
             (&self.dot_git, &now),
             (SavedEntry::Folder(_), SavedEntry::Absent)
@@ -77,7 +77,7 @@ impl GitConfigSnapshot {
             let below = folder.strip_prefix(&root).unwrap_or(folder);
             Path::new(".git").join(below)
         };
-        // One that was moved away leaves nothing to obey, but what leads to another in its place does.
+        // A repository that was moved away is no longer obeyed, but a link in its place is.
         for folder in self.repositories.keys().filter(|it| it.is_symlink()) {
             let done = entry::remove(folder);
             changed.push(describe_restore(&name(folder).display().to_string(), done));
@@ -107,7 +107,7 @@ impl GitConfigSnapshot {
     }
 }
 
-/// The folder of the repository itself, wherever the workspace's `.git` leads.
+/// The folder of the repository itself, to which the workspace's `.git` leads.
 fn main_repository_folder(workspace: &Path) -> Option<PathBuf> {
     let own = workspace.join(".git");
     main_repository(workspace)
@@ -116,7 +116,7 @@ fn main_repository_folder(workspace: &Path) -> Option<PathBuf> {
         .filter(|folder| is_folder(folder))
 }
 
-/// The folders of the repository itself, of the worktree where it is one, and of submodules.
+/// The folders of the repository itself, of the worktree if it is one, and of submodules.
 fn repository_folders(workspace: &Path) -> Vec<PathBuf> {
     let Some(root) = main_repository_folder(workspace) else {
         return Vec::new();
@@ -131,7 +131,7 @@ fn repository_folders(workspace: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What a repository keeps of its worktrees. New ones are made as git makes them.
+/// The repository's folders for its worktrees. New ones are created as git creates them.
 fn worktree_folders(repository: &Path) -> Vec<PathBuf> {
     let listed = fs::read_dir(repository.join("worktrees"));
     let paths = listed
@@ -157,7 +157,7 @@ fn collect_submodules(folder: &Path, deepest: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A restored place for the report, with the reason where it could not be restored.
+/// A restored path for the report, with the error if it could not be restored.
 fn describe_restore(name: &str, done: io::Result<()>) -> String {
     match done {
         Ok(()) => name.to_owned(),

@@ -1,7 +1,8 @@
-//! The hidden face `__wall`: it puts the rest of the walls around itself and becomes the program, or,
-//! as the first process of a namespace, starts the program, adopts its orphans and tells how it ended.
+//! The hidden subcommand `__wall`, the sandbox's init process: it applies the remaining restrictions to itself and
+//! then becomes the program; or, as the first process of a namespace, it starts the program, reaps orphans and reports
+//! the program's exit.
 //!
-//! It runs behind the mounts already and trusts nothing there; all it knows came over its socket.
+//! It runs inside of the mounts already and trusts nothing there; all its input comes over its socket.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,8 +21,8 @@ use super::exec_request::{ExecRequest, InitMessage};
 use super::{container, landlock, seccomp};
 use crate::process::{ControlSocket, DEFAULT_PATH, ProcessExit, find_program};
 
-/// Does as it is told over descriptor 0, or over the socket at the path that its argument names. Call it
-/// before anything else.
+/// Carries out the request that it reads from descriptor 0, or from the socket at the path in its argument. Must be
+/// called before anything else.
 pub fn main(args: &[OsString]) -> ExitCode {
     let control = match args.first() {
         Some(path) => UnixStream::connect(path).map(ControlSocket::new),
@@ -39,7 +40,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
             message: error.to_string(),
         });
     }
-    // What the keeper exits with says nothing of the program; nobody shall take it for a pass.
+    // The init process's exit code is independent of the program's; it must not be mistaken for a pass.
     ExitCode::FAILURE
 }
 
@@ -95,10 +96,10 @@ fn exec(job: &ExecRequest, control: &mut ControlSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps what this process will start from tracing it, from reading and writing its memory and from
-/// taking its descriptors: whoever holds its socket can forge an exit. The kernel refuses all of that
-/// to whoever lacks `CAP_SYS_PTRACE` in the user namespace that this program was executed in, which a
-/// container may have been given by its settings; no program regains it without new privileges.
+/// Prevents the processes that this one will start from tracing it, reading or writing its memory, or taking its
+/// descriptors: a process with its socket can forge an exit. The kernel refuses this to processes without
+/// `CAP_SYS_PTRACE` in the user namespace in which this program was executed. A container's settings may have given
+/// that capability to this process; no program regains it without new privileges.
 fn deny_tracing() -> io::Result<()> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let mut sets = capabilities(None)?;
@@ -108,7 +109,7 @@ fn deny_tracing() -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// The program's file and its environment; in an image both are what the image makes of them.
+/// The program's file and its environment; in a container both depend on the image.
 fn resolve_program(job: &ExecRequest) -> io::Result<(PathBuf, Vec<(OsString, OsString)>)> {
     let told = job.env.iter();
     let told = told.map(|(name, value)| (OsString::from(name), OsString::from(value)));
@@ -125,7 +126,7 @@ fn resolve_program(job: &ExecRequest) -> io::Result<(PathBuf, Vec<(OsString, OsS
     let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value.as_os_str());
     let (name, cwd) = (OsString::from(&job.program), PathBuf::from(&job.cwd));
     if name.as_encoded_bytes().contains(&b'/') {
-        // Starting it reports best what is wrong with it.
+        // Starting it gives the best error.
         return Ok((cwd.join(name), env));
     }
     let found = find_program(name, path, &cwd);
@@ -133,14 +134,14 @@ fn resolve_program(job: &ExecRequest) -> io::Result<(PathBuf, Vec<(OsString, OsS
     Ok((found, env))
 }
 
-/// Until nothing is left in the namespace.
+/// Reaps processes until the namespace is empty.
 fn reap_until_empty(program: u32, control: &mut ControlSocket) {
     let mut program = Some(program);
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) => {
                 let is_program = u32::try_from(pid.as_raw_nonzero().get()).ok() == program;
-                // A program that is traced by this process may be stopped, which is no exit.
+                // If this process traces the program, it may be reported as stopped, which is not an exit.
                 if let Some(exit) = ProcessExit::from_wait_status(status).filter(|_| is_program) {
                     control.send_or_ignore(&InitMessage::Exited(exit));
                     // Its number may be given to another process.

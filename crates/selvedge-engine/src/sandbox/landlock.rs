@@ -1,7 +1,7 @@
-//! Walls by the kernel's Landlock, which this process puts around itself and all that it will start.
+//! Sandbox by the kernel's Landlock, which this process applies to itself and all its future children.
 //!
-//! Landlock only ever grants, whole subtrees at a time. So what lies around a masked place is granted
-//! piece by piece, and what is made beside it later is not granted: too little rather than too much.
+//! Landlock only grants access, and to whole subtrees. So everything around a masked path is granted piece by piece,
+//! and files that are created beside it later are not granted: too little rather than too much.
 
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::plan::{PathAccess, SandboxPlan, paths};
 
-/// The newest rules that were tried; an older kernel holds what it knows of them.
+/// The newest version that was tested; older kernels enforce the part that they support.
 const NEWEST_ABI: ABI = ABI::V6;
 
 /// Devices that any program may use.
@@ -31,15 +31,15 @@ const DEVICES: &[&str] = &[
     "/dev/pts",
 ];
 
-/// Devices in memory that builds write to.
+/// Shared memory that builds write to.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// All but making devices: with root's rights they lead past every path.
+/// All rights except creating devices: with root's rights devices circumvent every path rule.
 fn write_access() -> BitFlags<AccessFs> {
     AccessFs::from_all(NEWEST_ABI) & !(AccessFs::MakeBlock | AccessFs::MakeChar)
 }
 
-/// Gives up root's rights but those over files, as bubblewrap does: some lead past every rule.
+/// Drops root's capabilities except those over files, as bubblewrap does: some circumvent every rule.
 fn drop_root_capabilities() -> io::Result<()> {
     let kept = CapabilitySet::CHOWN
         | CapabilitySet::DAC_OVERRIDE
@@ -56,8 +56,8 @@ fn drop_root_capabilities() -> io::Result<()> {
     Ok(set_capabilities(None, sets)?)
 }
 
-/// Keeps everything that this process will start from signalling, or speaking by name to, what runs
-/// outside. No file is touched by it, so that programs may still build walls of their own.
+/// Prevents future children from signalling processes outside, and from connecting to them by abstract sockets. No
+/// file is affected, so programs can still create sandboxes of their own.
 pub(super) fn apply_scope() -> io::Result<()> {
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -65,12 +65,12 @@ pub(super) fn apply_scope() -> io::Result<()> {
         .and_then(Ruleset::create);
     match rules {
         Ok(rules) => rules.restrict_self().map(drop).map_err(io::Error::other),
-        // A kernel that knows no scopes: what then does not hold is found by trying.
+        // The kernel does not support scopes: the probe finds what is not enforced.
         Err(_) => Ok(()),
     }
 }
 
-/// Puts the walls of a plan around this process.
+/// Applies the restrictions of a plan to this process.
 pub(super) fn restrict(plan: &SandboxPlan, temporary: &Path) -> io::Result<()> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -83,7 +83,7 @@ pub(super) fn restrict(plan: &SandboxPlan, temporary: &Path) -> io::Result<()> {
         let Ok(opened) = PathFd::new(&path) else {
             continue;
         };
-        // A rule that cannot be made grants nothing.
+        // A rule that cannot be added grants nothing.
         let _ = (&mut ruleset).add_rule(PathBeneath::new(opened, access));
     }
     let status = ruleset.restrict_self().map_err(io::Error::other)?;
@@ -93,7 +93,7 @@ pub(super) fn restrict(plan: &SandboxPlan, temporary: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is granted where: each grant holds for all that lies below its path.
+/// The grants of a plan: each applies to everything below its path.
 pub(super) fn build_grants(
     plan: &SandboxPlan,
     temporary: &Path,
@@ -133,13 +133,12 @@ pub(super) fn build_grants(
 
 struct LandlockGrants {
     grants: Vec<(PathBuf, BitFlags<AccessFs>)>,
-    /// What is not granted, nor anything below it.
+    /// Paths that are not granted, nor anything below them.
     denied: Vec<PathBuf>,
 }
 
 impl LandlockGrants {
-    /// Grants a place that is named, also where it lies in what is barred, but nothing that is barred
-    /// below it.
+    /// Grants a listed path, also inside of a denied one, but no denied path below it.
     fn grant_explicit(&mut self, path: &Path, access: BitFlags<AccessFs>) {
         let below = |barred: &&PathBuf| barred.as_path() != path && barred.starts_with(path);
         let below = self.denied.iter().filter(below).cloned().collect();
@@ -158,14 +157,14 @@ impl LandlockGrants {
         }
         self.add_rule(path, AccessFs::ReadDir.into());
         for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-            // A link grants nothing: what it leads to is granted where it lies.
+            // A link needs no grant: its target is granted at its own path.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
                 self.grant(&entry.path(), access);
             }
         }
     }
 
-    /// What is gone meanwhile needs no rule.
+    /// Adds a rule; a path that has disappeared needs none.
     fn add_rule(&mut self, path: &Path, access: BitFlags<AccessFs>) {
         let Ok(found) = fs::metadata(path) else {
             return;

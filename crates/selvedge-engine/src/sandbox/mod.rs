@@ -1,12 +1,12 @@
-//! What stands between a session and the rest of the machine.
+//! Sandboxes: restrict the access of sessions to the rest of the machine.
 //!
-//! [`WorkspaceSandbox`] know the profile and the places; for each command they make a `Plan`, plain data that
-//! travels to the supervisor, and whoever builds them carries it out: the `bwrap` program
-//! (`bubblewrap`), this program itself with Landlock (`landlock`), or a container engine
-//! (`container`), and with all of them a filter of system calls (`seccomp`). What holds is never assumed: it is tried once for every boot
-//! (`raise`), and said.
+//! A [`WorkspaceSandbox`] knows the profile and the paths; for each command it creates a `SandboxPlan`, plain data
+//! that is sent to the supervisor. A backend carries it out: the `bwrap` program (`bubblewrap`), this program with
+//! Landlock (`landlock`), or a container engine (`container`), all of them with a filter of system calls (`seccomp`).
+//! Restrictions are never assumed: they are probed once per boot (`setup`), and reported.
 //!
-//! Nothing here may make anything in a person's directories, and a run is never quietly without walls.
+//! Nothing here may create files in a user's directories, and a run is never without a sandbox unless that is
+//! reported.
 
 mod bubblewrap;
 mod caches;
@@ -50,7 +50,7 @@ pub(crate) use portable::this_program;
 pub use probe::main as probe_face;
 pub use setup::{SandboxContext, SandboxPair, SandboxUnavailableError, set_up_sandboxes};
 
-/// Walls of one kind, around one workspace.
+/// A sandbox of one kind for one workspace.
 #[derive(Debug, Clone)]
 pub struct WorkspaceSandbox {
     inner: Arc<WorkspaceSandboxInner>,
@@ -61,25 +61,25 @@ struct WorkspaceSandboxInner {
     backend: SandboxBackend,
     profile: SandboxProfile,
     workspace: PathBuf,
-    /// Selvedge's own state: nobody inside may read it.
+    /// Selvedge's state directory: hidden inside of the sandbox.
     state: PathBuf,
-    /// What may be written beside.
+    /// Further writable paths.
     writable: Vec<PathBuf>,
     masked: Vec<PathBuf>,
     paths: SandboxPaths,
-    /// Whose sessions these are.
+    /// Kind of the sessions.
     sessions: SessionKind,
-    /// Where the caches of this workspace's agents are.
+    /// The caches of this workspace's agents.
     agent_caches: PathBuf,
     container: Option<ContainerPlan>,
     verified: SandboxReport,
-    /// Whether a socket was among what may be written when the run began.
+    /// Whether a socket was among the writable paths when the run began.
     opens_socket: bool,
-    /// What is mounted at the workspace's path in its place.
+    /// A tree that is mounted at the workspace's path.
     verification_room: Option<VerificationRoomMounts>,
 }
 
-/// A tree that is mounted at the workspace's path, and what is mounted in it.
+/// A tree that is mounted at the workspace's path, and the mounts in it.
 #[derive(Debug, Clone)]
 pub(crate) struct VerificationRoomMounts {
     pub(crate) tree: PathBuf,
@@ -87,12 +87,13 @@ pub(crate) struct VerificationRoomMounts {
 }
 
 impl WorkspaceSandbox {
-    /// What was seen to hold.
+    /// The restrictions that the probe found to be enforced.
     pub fn verified_restrictions(&self) -> &SandboxReport {
         &self.inner.verified
     }
 
-    /// The same walls with a room in the place of the workspace. Only for walls that [`can_mount`](Self::can_mount).
+    /// The same sandbox with a verification room in place of the workspace. Only for sandboxes that
+    /// [`can_mount`](Self::can_mount).
     pub(crate) fn with_verification_room(&self, room: VerificationRoomMounts) -> Self {
         let own = WorkspaceSandboxInner {
             verification_room: Some(room),
@@ -101,15 +102,15 @@ impl WorkspaceSandbox {
         Self { inner: own.into() }
     }
 
-    /// Whether something else can be mounted at the workspace's path for all that a session can reach. A daemon behind
-    /// a socket would see the workspace itself.
+    /// Whether another tree can be mounted at the workspace's path for everything that a session can reach. A daemon
+    /// behind a socket would see the workspace itself.
     pub(crate) fn can_mount(&self) -> bool {
         let own = &*self.inner;
         let has_mounts = own.backend == SandboxBackend::Bubblewrap || own.backend.is_container();
         has_mounts && !own.opens_socket
     }
 
-    /// What a command may reach, and the variables that walls move elsewhere.
+    /// The access of a command, and the variables that the sandbox changes.
     pub(crate) fn plan_for(
         &self,
         command: &SessionCommand,
@@ -123,7 +124,7 @@ impl WorkspaceSandbox {
             own.paths
                 .create_agent_paths(kind, program.unwrap_or_default())
         });
-        // A judge works elsewhere, in a folder of the run's: it writes nothing, here or there.
+        // A judge works in another folder, the run's, and may write neither there nor here.
         let works_here = command.cwd.starts_with(&own.workspace);
         let elsewhere = Some(command.cwd.clone())
             .filter(|_| !works_here)
@@ -144,11 +145,11 @@ impl WorkspaceSandbox {
             .chain(own.paths.other_agents_paths(command.agent))
             .chain(canonical(own.state.clone()))
             .chain(home.clone().filter(|_| strict))
-            // What was asked to be writable is there; a cache is none of that.
+            // Paths from the user's settings exist; caches are not among them.
             .filter(|path| !opened.contains(path));
         let is_seen =
             |path: &PathBuf| match (&own.verification_room, path.strip_prefix(&own.workspace)) {
-                // What is to be hidden in a room must be there, or it would be made there.
+                // A path that is hidden in a room must exist, or the mount would create it.
                 (Some(room), Ok(below)) => room.tree.join(below).exists(),
                 _ => true,
             };
@@ -213,7 +214,7 @@ impl WorkspaceSandbox {
             _ if own.profile == SandboxProfile::Strict => CacheAccess::default(),
             SessionKind::Check => caches::check_cache_access(&own.paths, &own.state, &command.env),
             SessionKind::Agent => {
-                // What judges read is not written by the agents that they judge.
+                // Judges do not share caches with the agents that they judge.
                 let name = if works_here {
                     caches::WORK_FOLDER
                 } else {
@@ -225,7 +226,7 @@ impl WorkspaceSandbox {
         }
     }
 
-    /// Folders outside of the workspace in which tools keep what they have made of it, for a room to have its own.
+    /// Folders outside of the workspace with the tools' results of it, so that a verification room can have its own.
     pub(crate) fn result_caches(&self) -> Vec<ResultCache> {
         let own = &*self.inner;
         if own.profile == SandboxProfile::Strict {
@@ -239,8 +240,8 @@ impl WorkspaceSandbox {
         found
     }
 
-    /// Gets the caches of agents ready: copies downloads of the home when they are new, and removes those of
-    /// workspaces that no longer need them. Blocks.
+    /// Prepares the caches of agents: copies downloads from the home to new ones, and removes those of workspaces that
+    /// no longer need them. Blocks.
     pub(crate) fn prepare_caches(&self) {
         let own = &*self.inner;
         if own.sessions == SessionKind::Agent && own.profile != SandboxProfile::Strict {
@@ -249,8 +250,8 @@ impl WorkspaceSandbox {
         }
     }
 
-    /// Paths that the command line and the environment name, of those that would be hidden: temporary
-    /// files, and the run's own.
+    /// Paths in the command line and the environment that would be hidden otherwise: temporary files, and the run's
+    /// own.
     fn named_hidden_paths(command: &SessionCommand, run_dir: Option<&Path>) -> Vec<PathBuf> {
         let values = command.env.iter().map(|(_, value)| value);
         let words = command.argv.iter().chain(values);
@@ -270,7 +271,7 @@ impl WorkspaceSandbox {
 }
 
 impl WorkspaceSandboxInner {
-    /// What is mounted in the workspace's place.
+    /// The mounts in the workspace's place.
     fn verification_room_mounts(&self) -> Vec<RelocatedFolder> {
         let Some(room) = &self.verification_room else {
             return Vec::new();
@@ -306,15 +307,14 @@ fn is_below(folder: Option<&Path>, path: &Path) -> bool {
     folder.is_some_and(|folder| path.starts_with(folder))
 }
 
-/// A session of one of these is nothing without the network; what they run shares it.
+/// Whether sessions of this kind need the network; the programs that they run share it.
 fn needs_network(kind: AgentKind) -> bool {
     !matches!(kind, AgentKind::Shell | AgentKind::Ollama | AgentKind::Api)
 }
 
-/// The repository's own folder, where the workspace is a worktree of one that lies elsewhere. The
-/// pointer is the workspace's to write, so nothing that it leads to is believed but the place itself:
-/// `worktrees/NAME` of a repository, from where a file points back. Whoever could have faked that
-/// can write there already.
+/// The repository's own folder, if the workspace is a worktree of a repository elsewhere. The workspace can write the
+/// pointer, so its target is accepted only as `worktrees/NAME` of a repository with a file that points back. A session
+/// that could fake that file can write there already.
 fn main_repository(workspace: &Path) -> Option<PathBuf> {
     let own = workspace.join(".git");
     let pointer = std::fs::read_to_string(&own).ok()?;
@@ -327,7 +327,7 @@ fn main_repository(workspace: &Path) -> Option<PathBuf> {
     (points_back && lies_elsewhere).then(|| repository.to_owned())
 }
 
-/// What stands around the programs that a supervisor starts, for a report.
+/// Restrictions of the programs that a supervisor starts, for a report.
 pub(crate) fn verified_restrictions(supervisor: &Supervisor) -> SandboxReport {
     let none = || SandboxReport {
         backend: SandboxBackend::None,
@@ -340,19 +340,18 @@ pub(crate) fn verified_restrictions(supervisor: &Supervisor) -> SandboxReport {
         .map_or_else(none, |walls| walls.verified_restrictions().clone())
 }
 
-/// Clears away what supervisors that were killed have left: folders for temporary files, and the
-/// containers that are written down below Selvedge's state. Returns how many; what is in use stays.
+/// Removes remnants of supervisors that were killed: folders for temporary files, and the containers that are recorded
+/// below Selvedge's state directory. Keeps those in use. Returns the number of removed ones.
 pub fn remove_abandoned(state: &Path) -> usize {
     clear_temporary() + clear_containers(&state.join(container::RECORDS_FOLDER))
 }
 
-/// Where the `bwrap` program is.
+/// Path of the `bwrap` program.
 pub(crate) fn find_bubblewrap() -> Option<PathBuf> {
     find_in_system(bubblewrap::PROGRAM)
 }
 
-/// Where a program that builds walls is: never in a folder that the workspace could have put into the
-/// path.
+/// Path of a sandboxing program: never in a folder that the workspace could have added to the search path.
 fn find_in_system(program: &str) -> Option<PathBuf> {
     const FOLDERS: [&str; 4] = [
         "/usr/bin",

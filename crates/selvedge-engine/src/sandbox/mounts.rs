@@ -1,5 +1,5 @@
-//! What of this machine is in a container, and where: a plan's places, each at its own path, and what
-//! our own part in it needs. What is not named is not there.
+//! Mounts of a container: a plan's paths, each at its own path, and the files that our init process needs. Other paths
+//! do not exist in it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use super::container::{ContainerRequest, SOCKET_PATH};
 use super::plan::{PathAccess, SandboxPlan, nearest_access};
 use super::portable::PortableProgram;
 
-/// One place in a container.
+/// One mount of a container.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ContainerMount {
     destination: PathBuf,
@@ -33,10 +33,10 @@ impl ContainerMount {
         }
     }
 
-    /// As the engine's `--mount` has it.
+    /// As an argument of the engine's `--mount`.
     pub(super) fn to_argument(&self, for_podman: bool) -> Result<OsString, String> {
         let (kind, source, end) = match &self.source {
-            // Podman would fill it with what it is to hide.
+            // Podman would fill it with the content that it must hide.
             MountSource::Empty if for_podman => {
                 ("type=tmpfs", None, ",tmpfs-mode=1777,notmpcopyup")
             }
@@ -63,8 +63,7 @@ impl ContainerMount {
     }
 }
 
-/// Every place, each once and after those above it: a mount covers whatever was mounted below its place
-/// before.
+/// All mounts, each once and after those above it: a mount covers earlier mounts below its path.
 pub(super) fn container_mounts(
     plan: &SandboxPlan,
     wanted: &ContainerRequest<'_>,
@@ -95,14 +94,14 @@ pub(super) fn container_mounts(
         let what = match access {
             PathAccess::Read => MountSource::ReadOnly(plan.mount_source(path)),
             PathAccess::Write => MountSource::Writable(plan.mount_source(path)),
-            // What lies in nothing that is shown is not there at all, and needs no mask.
+            // A path below no mount does not exist in the container, and needs no mask.
             PathAccess::Hidden if !is_below_shown(&places, path) => continue,
             PathAccess::Hidden if path.is_dir() => MountSource::Empty,
             PathAccess::Hidden => MountSource::ReadOnly("/dev/null".into()),
         };
         mounts.push(ContainerMount::new(path, what));
     }
-    // Of two at one place the later one counts.
+    // If two have the same path, the later one counts.
     mounts.sort_by(|one, other| one.destination.cmp(&other.destination));
     mounts.reverse();
     mounts.dedup_by(|one, kept| one.destination == kept.destination);
@@ -152,7 +151,7 @@ pub(super) mod tests {
         root
     }
 
-    /// A place that is nowhere in it is not named, not even to be masked.
+    /// A path that does not exist in the container is not passed to the engine, not even to be masked.
     #[test]
     fn a_container_is_given_what_is_named_and_masks_within_that() {
         let stage = stage();
@@ -175,7 +174,7 @@ pub(super) mod tests {
         let words = words
             .filter(|word| word.contains(&own))
             .map(|word| word.replace(&own, "R"));
-        // Which of the two comes first is decided by where the temporary folder lies.
+        // Which of the two comes first depends on the path of the temporary folder.
         let (own, ours): (Vec<_>, Vec<_>) = words.partition(|word| word.contains("destination=R"));
         assert_eq!(
             own,

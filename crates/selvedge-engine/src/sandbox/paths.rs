@@ -1,5 +1,5 @@
-//! Where the places lie that walls treat apart: the list of `places.txt`, resolved against a home and
-//! an environment. Only what exists is named; nothing is ever made.
+//! Paths that sandboxes treat specially: the list of `places.txt`, resolved for a home and an environment. Only
+//! existing paths are returned; nothing is created unless the name says so.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -12,7 +12,7 @@ use crate::agents::env::EnvironmentMap;
 
 const PATH_TABLE: &str = include_str!("places.txt");
 
-/// Beginnings of paths, and the variable that may have moved what lies below.
+/// Prefixes of paths, and the variable that may have moved the paths below them.
 const RELOCATED_PREFIXES: &[(&str, &str)] = &[
     (".config", "XDG_CONFIG_HOME"),
     (".cache", "XDG_CACHE_HOME"),
@@ -31,10 +31,10 @@ const RELOCATED_PREFIXES: &[(&str, &str)] = &[
     (".kube", "KUBECONFIG"),
 ];
 
-/// Variables that name a folder of installed programs: agents read it, and checks may write it.
+/// Variables that name a folder of installed programs: agents may read it, and checks may write it.
 const INSTALL_VARIABLES: &[&str] = &["COREPACK_HOME", "VIRTUAL_ENV"];
 
-/// Variables that name a folder which a build writes to.
+/// Variables that name a folder to which a build writes.
 const BUILD_OUTPUT_VARIABLES: &[&str] = &[
     "CARGO_TARGET_DIR",
     "GOCACHE",
@@ -48,7 +48,7 @@ const BUILD_OUTPUT_VARIABLES: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// Those of them with compiled code and results, and the endings of files of a workspace that needs it.
+/// The variables among them for compiled code and results, and the extensions of files in workspaces that use these.
 const RESULT_CACHE_VARIABLES: &[(&str, &[&str])] = &[
     ("CARGO_TARGET_DIR", &["Cargo.toml"]),
     ("GOCACHE", &["go.mod"]),
@@ -66,11 +66,11 @@ pub(super) struct SandboxPaths {
 /// One cache of a tool.
 #[derive(Debug)]
 pub(super) struct ToolCache {
-    /// As it is listed, or the variable that names it.
+    /// The entry of the list, or the variable that names it.
     pub(super) name: &'static str,
-    /// Where it is, or would be.
+    /// Its path, also if it does not exist.
     pub(super) path: PathBuf,
-    /// A variable that leads the tool to another folder, and its value with `{}` for that folder.
+    /// A variable that directs the tool to another folder, and its value with `{}` for that folder.
     pub(super) redirect: Option<(&'static str, &'static str)>,
 }
 
@@ -81,14 +81,14 @@ impl SandboxPaths {
         Self { home, environment }
     }
 
-    /// What nobody inside may read.
+    /// Paths that are hidden in every sandbox.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
         let socket = absolute_path_variable(&self.environment, "SSH_AUTH_SOCK");
         let listed = self.existing_anywhere("masked").into_iter();
         listed.chain(socket.and_then(canonical)).collect()
     }
 
-    /// What ordinary builds write to beside the workspace.
+    /// Folders that ordinary builds write beside the workspace.
     pub(super) fn caches(&self) -> Vec<PathBuf> {
         let named = BUILD_OUTPUT_VARIABLES
             .iter()
@@ -100,7 +100,7 @@ impl SandboxPaths {
             .collect()
     }
 
-    /// The same, one by one, and those that do not exist.
+    /// The same folders one by one, with those that do not exist.
     pub(super) fn tool_caches(&self) -> Vec<ToolCache> {
         let named = BUILD_OUTPUT_VARIABLES.iter().filter_map(|name| {
             Some(ToolCache {
@@ -120,7 +120,7 @@ impl SandboxPaths {
         listed.chain(named).collect()
     }
 
-    /// What agents only read, although it is in a cache.
+    /// Folders inside of caches that agents may only read.
     pub(super) fn installed(&self) -> Vec<PathBuf> {
         let named = INSTALL_VARIABLES
             .iter()
@@ -129,12 +129,12 @@ impl SandboxPaths {
         listed.chain(named.filter_map(canonical)).collect()
     }
 
-    /// What an agent's caches begin with: each folder, and the endings of the files of a workspace that may need it.
+    /// Initial content of an agent's caches: each folder, with the extensions of files in workspaces that may need it.
     pub(super) fn seeds(&self) -> Vec<(PathBuf, Vec<&'static str>)> {
         self.with_endings("seeds").collect()
     }
 
-    /// Folders of compiled code and results, and likewise the endings of files.
+    /// Folders of compiled code and results, with extensions of files as for seeds.
     pub(super) fn results(&self) -> Vec<(PathBuf, Vec<&'static str>)> {
         let named = RESULT_CACHE_VARIABLES.iter().filter_map(|(name, endings)| {
             Some((
@@ -152,12 +152,12 @@ impl SandboxPaths {
         })
     }
 
-    /// What is not to be written although all around it may be.
+    /// Paths that are read-only although their surroundings are writable.
     pub(super) fn pinned(&self) -> Vec<PathBuf> {
         self.existing("pinned")
     }
 
-    /// What programs need of a home that is not shown: the folders of the search path are.
+    /// Paths of a hidden home that programs need, such as the folders of the search path.
     pub(super) fn toolchains(&self) -> Vec<PathBuf> {
         let path = self.environment.get(OsStr::new("PATH"));
         let path: Vec<_> = path
@@ -169,7 +169,7 @@ impl SandboxPaths {
             .collect()
     }
 
-    /// What an agent keeps; of any program at all nobody knows which agent it is.
+    /// Paths where an agent keeps its data; none for kinds that may be any program.
     pub(super) fn agent_paths(&self, kind: AgentKind) -> Vec<PathBuf> {
         match kind {
             kind if accepts_any_program(kind) => self.agent_paths_where(|_| true),
@@ -177,8 +177,8 @@ impl SandboxPaths {
         }
     }
 
-    /// The same, with the folders that it would make itself and could not: beside them nothing may be
-    /// written. Which agent any program is, its name tells if anything does (`codex-acp`).
+    /// The same, after creating the folders that the agent would create itself but cannot, because their parent is not
+    /// writable. If the kind may be any program, the program's name decides (`codex-acp`).
     pub(super) fn create_agent_paths(&self, kind: AgentKind, program: &str) -> Vec<PathBuf> {
         let is_meant = |name: &str| {
             if accepts_any_program(kind) {
@@ -191,14 +191,14 @@ impl SandboxPaths {
         let places = names.filter(|name| is_meant(name)).flat_map(section_lines);
         for folder in places.filter(|place| !is_file(place)) {
             if let Some(folder) = self.resolve(folder) {
-                // Where it cannot be made, the agent says so.
+                // If it cannot be created, the agent reports it.
                 let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
             }
         }
         self.agent_paths(kind)
     }
 
-    /// The variable that moves what an agent keeps in a file of the home, where that is not there yet.
+    /// The variable that moves an agent's configuration file out of the home, if that file does not exist yet.
     pub(super) fn config_redirect(&self, kind: AgentKind) -> Option<(OsString, OsString)> {
         let variable = "CLAUDE_CONFIG_DIR";
         let file = section_lines(kind.name()).find(|place| is_file(place))?;
@@ -208,7 +208,7 @@ impl SandboxPaths {
         Some((variable.into(), folder.into()))
     }
 
-    /// What all other agents keep.
+    /// Paths where all other agents keep their data.
     pub(super) fn other_agents_paths(&self, kind: Option<AgentKind>) -> Vec<PathBuf> {
         let others = AgentKind::ALL.iter().filter(|other| Some(**other) != kind);
         match kind {
@@ -227,7 +227,7 @@ impl SandboxPaths {
             .collect()
     }
 
-    /// Where a tool keeps its cache, whether it is there or not.
+    /// Path of a tool's cache, whether it exists or not.
     pub(super) fn resolve(&self, place: &str) -> Option<PathBuf> {
         if place.starts_with('/') {
             return Some(PathBuf::from(place));
@@ -242,8 +242,8 @@ impl SandboxPaths {
         self.home.as_ref().map(|home| home.join(place))
     }
 
-    /// What exists of a section, both where a variable has moved it and where it lies otherwise: what
-    /// is moved leaves the old one behind, and a variable may name several places.
+    /// Existing paths of a section, both moved by a variable and at their default: the old folder remains after a
+    /// move, and a variable may list several paths.
     fn existing_anywhere(&self, section: &str) -> Vec<PathBuf> {
         section_lines(section)
             .flat_map(|place| {
@@ -258,7 +258,7 @@ impl SandboxPaths {
                                 .collect::<Vec<_>>(),
                         )
                     });
-                // An absolute place is its own.
+                // `join` keeps an absolute path as it is.
                 let usual = self.home.clone().unwrap_or_default().join(place);
                 moved.flatten().chain([usual])
             })
@@ -273,7 +273,7 @@ impl SandboxPaths {
     }
 }
 
-/// With no slash at the end: what it names may be a file.
+/// Joins without a trailing slash: the path may be a file.
 fn join_nonempty(path: PathBuf, rest: &Path) -> PathBuf {
     if rest.as_os_str().is_empty() {
         path
@@ -282,7 +282,7 @@ fn join_nonempty(path: PathBuf, rest: &Path) -> PathBuf {
     }
 }
 
-/// Whether an agent of this kind may be any program: what it speaks does not say which.
+/// Whether an agent of this kind may be any program: its protocol does not identify it.
 fn accepts_any_program(kind: AgentKind) -> bool {
     matches!(kind, AgentKind::Command | AgentKind::Acp)
 }
@@ -308,13 +308,13 @@ fn section_lines(section: &str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// An absolute path that a variable names.
+/// Value of a variable, if it is an absolute path.
 pub(super) fn absolute_path_variable(environment: &EnvironmentMap, name: &str) -> Option<PathBuf> {
     let path = PathBuf::from(environment.get(OsStr::new(name))?);
     path.is_absolute().then_some(path)
 }
 
-/// What a path means, if it means anything.
+/// The canonical path, if it exists.
 #[allow(clippy::needless_pass_by_value, reason = "it maps what iterators give")]
 pub(super) fn canonical(path: PathBuf) -> Option<PathBuf> {
     path.canonicalize().ok()

@@ -1,5 +1,5 @@
-//! What one session may reach, as plain data: made in the main program, which knows the home and the
-//! environment, and carried out by whoever builds the walls. All paths are real ones, and exist.
+//! Access of one session, as plain data: created in the main program, which knows the home and the environment, and
+//! carried out by a backend. All paths are canonical, and exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 use super::container::ContainerPlan;
 use crate::process::SystemString;
 
-/// The walls of one session.
+/// The restrictions of one session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SandboxPlan {
-    /// Who builds them.
+    /// The backend that enforces them.
     pub(crate) backend: SandboxBackend,
-    /// What may be written.
+    /// Writable paths.
     pub(crate) writable: Vec<SystemString>,
-    /// What may be read although it lies in what is hidden.
+    /// Readable paths inside of hidden ones.
     pub(crate) readable: Vec<SystemString>,
-    /// What may not be written although all around it may be.
+    /// Read-only paths inside of writable ones.
     pub(crate) pinned: Vec<SystemString>,
-    /// What is not there.
+    /// Hidden paths.
     pub(crate) masked: Vec<SystemString>,
-    /// What is never written through a place above it: the home, and what steers programs there.
+    /// Paths that a writable parent does not make writable: the home, and files there that control programs.
     pub(crate) protected: Vec<SystemString>,
-    /// Whether there is a network.
+    /// Whether the network is accessible.
     pub(crate) network: bool,
-    /// Whether only what is named may be written, the places for temporary files included.
+    /// Whether only listed paths are writable, so that folders for temporary files are not unless they are listed.
     pub(crate) strict: bool,
-    /// What a container is made of, where it is one.
+    /// Settings of the container, if it is one.
     pub(crate) container: Option<ContainerPlan>,
-    /// Mounts whose source is at another path.
+    /// Mounts with a source at another path.
     pub(crate) relocated: Vec<RelocatedFolder>,
 }
 
@@ -43,20 +43,20 @@ pub(crate) struct RelocatedFolder {
     pub(crate) access: PathAccess,
 }
 
-/// What a session may do with a place, and with what lies below it up to the next place that is named.
+/// Access to a path, and to everything below it up to the next listed path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PathAccess {
-    /// Nothing: it is not there.
+    /// No access: it does not exist.
     Hidden,
     Read,
     Write,
 }
 
 impl SandboxPlan {
-    /// Every place that is named, once, each after those above it; the nearest one at or above a path
-    /// decides about it. A place that is masked is hidden, whatever else names it. A pin only takes
-    /// the right to write away: what cannot be written needs none.
+    /// Every listed path once, each after those above it; the nearest one at or above a path decides. A masked path is
+    /// hidden, whatever other list contains it. A pin only removes the right to write, so a path that is not writable
+    /// needs none.
     pub(crate) fn access_by_path(&self) -> BTreeMap<PathBuf, PathAccess> {
         let mut places = BTreeMap::new();
         for (listed, access) in [
@@ -76,7 +76,7 @@ impl SandboxPlan {
         places
     }
 
-    /// What is mounted at a place.
+    /// Source of the mount at a path.
     pub(super) fn mount_source(&self, place: &Path) -> PathBuf {
         let moved = self
             .relocated
@@ -99,13 +99,13 @@ impl SandboxPlan {
         nearest.map_or_else(|| seen.to_owned(), |(_, path)| path)
     }
 
-    /// Whether programs are to be looked for where the session runs, because other files lie there than here.
+    /// Whether programs must be searched inside of the session, because its files differ from those here.
     pub(crate) fn has_foreign_files(&self) -> bool {
         self.backend.is_container() || !self.relocated.is_empty()
     }
 }
 
-/// What is decided about a path, if anything is.
+/// The decision about a path, if there is one.
 pub(super) fn nearest_access(
     places: &BTreeMap<PathBuf, PathAccess>,
     path: &Path,
@@ -114,12 +114,12 @@ pub(super) fn nearest_access(
         .find_map(|place| places.get(place).copied())
 }
 
-/// Paths as the system knows them.
+/// Converts to system paths.
 pub(crate) fn paths(listed: &[SystemString]) -> Vec<PathBuf> {
     listed.iter().map(PathBuf::from).collect()
 }
 
-/// Paths as they travel.
+/// Converts paths to their serialized form.
 pub(crate) fn system_strings(paths: impl IntoIterator<Item = PathBuf>) -> Vec<SystemString> {
     let mut paths: Vec<PathBuf> = paths.into_iter().collect();
     paths.sort();

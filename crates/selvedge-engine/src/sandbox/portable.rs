@@ -1,5 +1,5 @@
-//! This very program as a foreign root can run it: its own file, the loader and the libraries that it
-//! runs with here. An image may have other ones, or none, so they are shown to it beside its own.
+//! Runs this program with a foreign root directory: its own file, the loader and the libraries that it uses here. An
+//! image may have other versions, or none, so these are mounted beside the image's own.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -28,7 +28,7 @@ pub(crate) fn this_program(folder: &Path) -> io::Result<PathBuf> {
     Ok(copy)
 }
 
-/// What is to be shown of a program, each with its place.
+/// Files that the program needs, each with its path in the image.
 #[derive(Debug)]
 pub(super) struct PortableProgram {
     pub(super) files: Vec<(PathBuf, PathBuf)>,
@@ -36,7 +36,7 @@ pub(super) struct PortableProgram {
 }
 
 impl PortableProgram {
-    /// Of this process, whose program's file is `program`.
+    /// For this process, whose program file is `program`.
     pub(super) fn for_this_process(program: &Path) -> io::Result<Self> {
         Ok(Self::from_maps(
             program,
@@ -71,7 +71,7 @@ impl PortableProgram {
         }
     }
 
-    /// The command line that runs it there, without its arguments.
+    /// The command line that runs the program in the image, without its arguments.
     pub(super) fn command(&self) -> Vec<&'static str> {
         if self.has_loader {
             vec![LOADER, "--library-path", LIBRARIES, PROGRAM]

@@ -1,5 +1,5 @@
-//! Trying the walls: a session like any other behind them attempts what they are to hold against, and
-//! says what it could do. An attempt that could be made is a wall that does not hold.
+//! Probes a sandbox: a regular session inside of it attempts everything that must be denied, and reports which
+//! attempts succeeded. An attempt that succeeds is a restriction that is not enforced.
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,35 +26,35 @@ use super::{SandboxContext, WorkspaceSandbox};
 use crate::process::capture::CapturePlan;
 use crate::process::{self, EndReason, Session, SessionCommand, SessionTimeouts, Supervisor};
 
-/// Trying takes milliseconds, and a container's start some hundreds.
+/// A probe takes milliseconds, and the start of a container some hundreds.
 const PROBE_TIMEOUT: Duration = Duration::from_mins(1);
 
 const SECRET: &str = "secret";
 const SOCKET: &str = "socket";
 const FILE: &str = "file";
 
-/// What is to be attempted.
+/// The attempts.
 #[derive(Debug, Serialize, Deserialize)]
 struct ProbeAttempts {
-    /// May be written; what cannot even write here has no use.
+    /// Must be writable; a sandbox in which not even this can be written is useless.
     workspace: PathBuf,
-    /// A file that may not be made.
+    /// A file that must not be created.
     outside: PathBuf,
-    /// A file in a cache of the home, which agents may not make.
+    /// A file in a cache of the home, which agents must not create.
     cache: Option<PathBuf>,
-    /// May not be read; holds a socket too.
+    /// Must not be readable; contains a socket, too.
     masked: PathBuf,
-    /// A file among the temporary ones of others.
+    /// A file among other users' temporary files.
     temporary: PathBuf,
-    /// The name of a socket.
+    /// Name of an abstract socket.
     name: String,
-    /// Somebody listens there.
+    /// A port with a listener.
     port: u16,
     /// A process outside.
     pid: i32,
 }
 
-/// What could be done.
+/// Attempts that succeeded.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ProbeResults {
     wrote_inside: bool,
@@ -69,7 +69,7 @@ struct ProbeResults {
     reached_network: bool,
 }
 
-/// Attempts it all, for real, and says what holds; or why these walls cannot be built.
+/// Makes all attempts, and returns which restrictions are enforced; or why this sandbox cannot be created.
 pub(super) async fn run_probe(
     kind: SandboxVariant<'_>,
     scene: &SandboxContext,
@@ -117,7 +117,7 @@ pub(super) async fn run_probe(
         }
     };
     let mut done = said.map_err(|error| format!("a trial run said nothing: {error}"))?;
-    // What is written where nothing of the machine is shown does not reach it.
+    // A file that was written in a place that is not shared with this machine does not reach it.
     done.wrote_outside = fs::remove_file(&attempts.outside).is_ok();
     done.wrote_cache = attempts
         .cache
@@ -125,7 +125,7 @@ pub(super) async fn run_probe(
     evaluate(kind, &done)
 }
 
-/// This program, as it is called behind walls.
+/// Command line of this program inside of the sandbox.
 fn probe_command(backend: SandboxBackend, folder: &Path) -> io::Result<Vec<OsString>> {
     let own = portable::this_program(folder)?;
     if !backend.is_container() {
@@ -139,7 +139,7 @@ fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxRepo
     if !done.wrote_inside {
         return Err("the workspace itself cannot be written behind it".to_owned());
     }
-    // What does not hold against these two is no wall.
+    // A sandbox that does not deny these two is not one.
     if done.wrote_outside || done.read_masked {
         return Err("it does not hold: a forbidden file could be reached".to_owned());
     }
@@ -158,7 +158,7 @@ fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxRepo
         (Restriction::Network, done.reached_network),
         (Restriction::Caches, done.wrote_cache),
     ];
-    // Checks write the caches that they read.
+    // Checks may write the caches that they read.
     let is_meant =
         |hold: Restriction| hold != Restriction::Caches || kind.sessions == SessionKind::Agent;
     let those = |could: bool| {
@@ -175,7 +175,7 @@ fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxRepo
     })
 }
 
-/// What there is to reach for.
+/// Targets of the attempts.
 struct ProbeFixture {
     folder: TempDir,
     temporary: tempfile::NamedTempFile,
@@ -235,14 +235,14 @@ impl ProbeFixture {
     }
 }
 
-/// The home, where it could be written without walls.
+/// The home, if it is writable without a sandbox.
 fn outside_folder() -> Option<PathBuf> {
     let home = PathBuf::from(std::env::var_os("HOME")?);
     let writable = rustix::fs::access(&home, rustix::fs::Access::WRITE_OK).is_ok();
     (home.is_absolute() && writable).then_some(home)
 }
 
-/// The hidden face `__wall-probe`: makes the attempts that its argument names.
+/// The hidden subcommand `__wall-probe`: makes the attempts that its argument lists.
 pub fn main(args: &[OsString]) -> ExitCode {
     let told = args.first().and_then(|arg| arg.to_str());
     let Some(attempts) = told.and_then(|told| serde_json::from_str::<ProbeAttempts>(told).ok())
@@ -280,8 +280,7 @@ impl ProbeAttempts {
     }
 }
 
-/// Whether the memory or a descriptor of a process can be had: the parent of a session's program is
-/// who reports its exit.
+/// Whether the memory or a descriptor of a process is accessible: the parent of a session's program reports its exit.
 fn can_reach_into(process: Option<Pid>) -> bool {
     let Some(process) = process else {
         return false;

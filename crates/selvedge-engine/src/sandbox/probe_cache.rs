@@ -1,5 +1,5 @@
-//! What was found by trying, for as long as the machine is up and no program that
-//! has part in it is another: trying costs more than a run's start may.
+//! Cache of probe results: valid until the machine reboots or a participating program changes. A probe takes longer
+//! than the start of a run may.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,13 +22,13 @@ pub(super) struct ProbeCache {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct ProbeCacheFile {
-    /// Of what it was found out.
+    /// Identifies the programs and the boot that were probed.
     key: String,
     found: BTreeMap<String, Result<SandboxReport, String>>,
 }
 
 impl ProbeCache {
-    /// What is still true of what is kept below a folder.
+    /// Loads the valid results below a folder.
     pub(super) fn load(state: &Path) -> Self {
         let path = state.join(CACHE_FILE);
         let read = fs::read(&path).ok();
@@ -57,7 +57,7 @@ impl ProbeCache {
         self.is_changed = true;
     }
 
-    /// Keeps it; where it cannot be kept, it is tried again next time.
+    /// Saves the results; if that fails, the next run probes again.
     pub(super) fn save(&self) {
         if !self.is_changed {
             return;
@@ -74,7 +74,7 @@ impl ProbeCache {
     }
 }
 
-/// Changes when anything does that the answers depend on.
+/// Key that changes with everything that the results depend on.
 fn cache_key() -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let user = rustix::process::geteuid().as_raw();

@@ -1,5 +1,5 @@
-//! System calls that no build needs and that lead past walls made of files: they fail with EPERM.
-//! Namespaces and mounts are not among them, so that a program may build walls of its own inside.
+//! System calls that no build needs and that circumvent sandboxes of files: they fail with EPERM. Namespaces and
+//! mounts are not among them, so that a program can create sandboxes of its own inside.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
-/// Of the kernel as a whole, and ways to files and keys that no path leads to.
+/// Calls that affect the whole kernel, or access files and keys without a path.
 const BLOCKED_SYSCALLS: &[libc::c_long] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_bpf,
@@ -38,12 +38,12 @@ const BLOCKED_SYSCALLS: &[libc::c_long] = &[
     libc::SYS_ioperm,
 ];
 
-/// Pushing characters into a terminal that somebody else types on.
+/// Inserts characters into a terminal that another process reads.
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
-/// Refuses them to this process and all that it will start. Without a network of its own, sockets
-/// are refused too, but those between processes of one machine.
+/// Blocks these calls for this process and its future children. If `sockets` are blocked too, only those between
+/// processes of one machine are allowed.
 pub(super) fn install_filter(sockets: bool) -> io::Result<()> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BLOCKED_SYSCALLS
         .iter()

@@ -1,5 +1,5 @@
-//! From the walls that are wished for to those that stand here: the first backend that works, or the
-//! one that was named, and what it was seen to hold.
+//! Sets up the requested sandboxes: selects the first backend that works, or the requested one, and probes which
+//! restrictions it enforces.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,38 +15,38 @@ use super::{WorkspaceSandbox, WorkspaceSandboxInner, caches, is_socket, probe, r
 use crate::agents::env::EnvironmentMap;
 use crate::process::Supervisor;
 
-/// Where walls are to be raised.
+/// Paths and environment of the sandboxes.
 #[derive(Debug, Clone)]
 pub struct SandboxContext {
-    /// What may be written.
+    /// Is writable.
     pub workspace: PathBuf,
-    /// Selvedge's own state.
+    /// Selvedge's state directory.
     pub state: PathBuf,
-    /// Says where a person's places are.
+    /// Determines the user's folders.
     pub environment: EnvironmentMap,
 }
 
-/// Walls of both kinds; none where there are none.
+/// Sandboxes of both kinds; `None` without a sandbox.
 #[derive(Debug, Clone)]
 pub struct SandboxPair {
-    /// Around agents.
+    /// For agents.
     pub agents: Option<WorkspaceSandbox>,
-    /// Around checks.
+    /// For checks.
     pub checks: Option<WorkspaceSandbox>,
-    /// What to say of it where walls were wished for and do not stand.
+    /// Warning if a sandbox was requested but is not available.
     pub unavailable_reason: Option<String>,
 }
 
-/// A run asks for walls that cannot be built here.
+/// A run requires a sandbox that is not available here.
 #[derive(Debug, thiserror::Error)]
 #[error("the sandbox that is required cannot be built: {0}")]
 pub struct SandboxUnavailableError(pub String);
 
-/// Raises the walls that are asked for.
+/// Sets up the requested sandboxes.
 ///
 /// # Errors
 ///
-/// When they are required, or named, and do not stand.
+/// If they are required, or a backend is requested, and they are not available.
 pub async fn set_up_sandboxes(
     spec: &SandboxSpec,
     scene: &SandboxContext,
@@ -67,7 +67,7 @@ pub async fn set_up_sandboxes(
         };
     }
     let state = scene.state.clone();
-    // What cannot be cleared away now may be next time.
+    // What cannot be removed now may be next time.
     let _ = tokio::task::spawn_blocking(move || remove_abandoned(&state)).await;
     let mut remembered = ProbeCache::load(&scene.state);
     for (sessions, profile, walls) in [
@@ -100,7 +100,7 @@ pub async fn set_up_sandboxes(
         }
         if walls.is_none() {
             let why = whys.join("; ");
-            // Whoever names one does not want to go on without it.
+            // A user who requests a backend does not want to continue without it.
             if spec.required || spec.backend != SandboxBackend::Auto {
                 return Err(SandboxUnavailableError(why));
             }
@@ -111,7 +111,7 @@ pub async fn set_up_sandboxes(
     Ok(raised)
 }
 
-/// Who is tried, first come first served.
+/// Backends in the order in which they are tried.
 fn candidate_backends(spec: &SandboxSpec) -> Vec<SandboxBackend> {
     let has_image = !spec.container.image.is_empty();
     match spec.backend {
@@ -124,7 +124,7 @@ fn candidate_backends(spec: &SandboxSpec) -> Vec<SandboxBackend> {
     }
 }
 
-/// Whose sessions are confined. Judges are agents that work elsewhere than in the workspace.
+/// Kind of confined sessions. Judges are agents that work outside of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionKind {
     Agent,
@@ -140,7 +140,7 @@ impl SessionKind {
     }
 }
 
-/// Walls of one kind.
+/// A sandbox of one kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SandboxVariant<'a> {
     pub(super) backend: SandboxBackend,
@@ -159,7 +159,7 @@ impl SandboxVariant<'_> {
             .transpose()
     }
 
-    /// As it is remembered.
+    /// Key in the cache of probe results.
     fn cache_name(self, contained: Option<&ContainerPlan>) -> String {
         let essence = contained
             .map(ContainerPlan::fingerprint)
@@ -184,7 +184,7 @@ async fn verify(
         return held;
     }
     let held = probe::run_probe(kind, scene, supervisor).await;
-    // An image may be made at any time.
+    // An image may be created at any time.
     if held.is_ok() || contained.is_none() {
         remembered.put(name, held.clone());
     }
@@ -232,7 +232,7 @@ impl WorkspaceSandbox {
         })
     }
 
-    /// Walls for trying out: with one more place that is masked.
+    /// A sandbox for a probe, with one more masked path.
     pub(super) fn for_probe(
         kind: SandboxVariant<'_>,
         scene: &SandboxContext,

@@ -1,7 +1,7 @@
-//! How parsers answer, whoever they are: a line for each file, its fields between tabs.
+//! Format of the parsers' answers: one line per file, with fields separated by tabs.
 //!
-//! `ok FILE`, `broken FILE LINE COLUMN MESSAGE`, `unsure FILE LINE COLUMN MESSAGE WHY`. A column of 0
-//! is none.
+//! `ok FILE`, `broken FILE LINE COLUMN MESSAGE`, `unsure FILE LINE COLUMN MESSAGE WHY`. Column 0
+//! means that it is unknown.
 
 use std::collections::HashMap;
 
@@ -26,7 +26,7 @@ pub(super) fn format_answer(file: &str, verdict: &SyntaxVerdict) -> String {
     }
 }
 
-/// Reads answers; lines that are none are skipped.
+/// Reads answers; invalid lines are skipped.
 pub(super) fn parse_answers(output: &str) -> HashMap<&str, ParserVerdict> {
     output.lines().filter_map(parse_line).collect()
 }
@@ -53,7 +53,7 @@ fn parse_line(line: &str) -> Option<(&str, ParserVerdict)> {
     }
 }
 
-/// Without what would end a field or a line.
+/// Replaces characters that would end a field or a line.
 pub(super) fn sanitize(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }

@@ -1,4 +1,4 @@
-//! Asking one parser about many files in one go.
+//! Runs one parser on many files at once.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -12,17 +12,17 @@ use super::session::{ParserContext, ParserOutput, ParserRun};
 use super::{ParserPrograms, ParserVerdict, SourceFile, answer, scripts};
 use crate::checks::CheckError;
 
-/// How often a parser that gave out is started again for the files behind the one at fault.
+/// How often a parser that failed is restarted for the files after the one that caused it.
 const MAX_RESTARTS: usize = 32;
 
-/// A parser that is asked about many files at once.
+/// A parser that handles many files at once.
 pub(super) enum BatchParser<'a> {
-    /// Reads lines from standard input and answers as [`answer`] says.
+    /// Reads lines from standard input and answers in the format of [`answer`].
     LineProtocol {
         argv: Vec<OsString>,
         line: fn(&SourceFile) -> String,
     },
-    /// Gets the files as its last arguments, and prints `FILE:LINE:` or `FILE:LINE:COLUMN:` before
+    /// Gets the files as its last arguments and prints `FILE:LINE:` or `FILE:LINE:COLUMN:` before
     /// each error.
     FileArguments {
         program: &'a Path,
@@ -30,7 +30,7 @@ pub(super) enum BatchParser<'a> {
     },
 }
 
-/// The options of `javac` that let it parse, and do nothing more.
+/// Options that make `javac` only parse.
 const JAVAC: [&str; 7] = [
     "-proc:none",
     "-implicit:none",
@@ -41,7 +41,7 @@ const JAVAC: [&str; 7] = [
     "-XDshould-stop.ifNoError=PARSE",
 ];
 
-/// Who is asked first about a language; none where nobody here knows it.
+/// The first parser for a language; `None` if no parser for it is available.
 pub(super) fn parser_for<'a>(
     language: FileLanguage,
     found: &'a ParserPrograms,
@@ -93,7 +93,7 @@ pub(super) fn with_script(program: &Path, (args, script): (&[&str], &str)) -> Ve
 }
 
 impl ParserContext {
-    /// What a parser says of each item, in their order. `name` is unique among the runs.
+    /// Returns the parser's verdict on each item, in their order. `name` is unique among the runs.
     pub(super) async fn parse_files(
         &self,
         parser: &BatchParser<'_>,
@@ -152,7 +152,7 @@ impl ParserContext {
                     .map(|(file, said)| (file.to_owned(), said)),
             );
             if !all {
-                // The one that it did not get beyond; those behind it are asked about again.
+                // The file at which the parser stopped; the files after it are parsed again.
                 let why = if output.is_timed_out {
                     "its parser took too long"
                 } else {
@@ -197,7 +197,8 @@ impl ParserContext {
     }
 }
 
-/// The first error that names the file; a parser that ended otherwise than by itself says nothing.
+/// Returns the first error that names the file; a parser that did not exit by itself gives no
+/// verdict.
 fn verdict_from_output(output: &ParserOutput, file: &str) -> ParserVerdict {
     let Some(code) = output.code else {
         return ParserVerdict::Unknown("its parser gave out".to_owned());
@@ -221,7 +222,7 @@ fn verdict_from_output(output: &ParserOutput, file: &str) -> ParserVerdict {
     });
     match fault {
         Some(fault) => ParserVerdict::Broken(fault),
-        // It complains, but of no file: of its own options, say.
+        // The error is not about a file, but for example about the parser's own options.
         None if code != 0 && !output.stderr.lines().any(|line| line.contains(':')) => {
             ParserVerdict::Unknown("its parser does not work".to_owned())
         }

@@ -1,4 +1,4 @@
-//! What is said of each file, after everybody who knows its language was asked.
+//! The verdict on each file, after all available parsers for its language were run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,45 +13,45 @@ use super::batch::parser_for;
 use super::session::ParserContext;
 use crate::checks::CheckError;
 
-/// A file that was laid out.
+/// A file copied for parsing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its name in the folder of the bench: one of ours.
+    /// Its generated name in the folder of the files.
     pub file: String,
-    /// Its path in the workspace, as far as that is text.
+    /// Its path in the workspace, as text.
     pub name: String,
-    /// What it is written in.
+    /// Its language.
     pub language: FileLanguage,
 }
 
-/// What is said of a file.
+/// Verdict on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParserVerdict {
     /// It parses.
     Parses,
-    /// It does not.
+    /// It does not parse.
     Broken(SyntaxError),
-    /// It is refused, but that may be no fault; and why.
+    /// It is rejected, but that may not be a defect of the file; with the reason.
     Unsure(SyntaxError, String),
-    /// Nobody could be asked; and why.
+    /// No parser could be run; with the reason.
     Unknown(String),
 }
 
-/// Parsers at work on one bench.
+/// Runs parsers on the files of one folder.
 pub struct SyntaxChecker<'a> {
-    /// Where.
+    /// Folder and supervisor of the parsers.
     pub context: &'a ParserContext,
-    /// Who can be asked.
+    /// The available parsers.
     pub programs: &'a ParserPrograms,
 }
 
 impl SyntaxChecker<'_> {
-    /// What is said of each item, in their order: each parser is asked about all its files at once,
-    /// and all parsers side by side. `round` is unique among the looks at one bench.
+    /// Returns the verdict on each item, in their order: each parser handles all its files at once,
+    /// and all parsers run in parallel. `round` is unique among the checks in one folder.
     ///
     /// # Errors
     ///
-    /// [`CheckError`] when it is being stopped, or nothing can be stored.
+    /// [`CheckError`] if it is being stopped, or if nothing can be stored.
     pub async fn check(
         &self,
         items: &[SourceFile],
@@ -125,7 +125,7 @@ impl SyntaxChecker<'_> {
     }
 }
 
-/// The language whose own program is asked first; none for those of our own parsers.
+/// The language whose own program is run first; `None` for languages of the built-in parsers.
 fn external_language(language: FileLanguage) -> Option<FileLanguage> {
     let programs = [
         FileLanguage::Python,

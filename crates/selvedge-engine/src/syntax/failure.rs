@@ -1,12 +1,12 @@
-//! A file that does not parse, as reports have it.
+//! A file that does not parse, as a failure in a report.
 
 use selvedge_digest::{Failure, FailureKind, FailureSource, SUMMARY_CHARS};
 use selvedge_syntax::SyntaxError;
 
-/// Longest line of the file that is quoted, in characters.
+/// Maximum characters of a quoted line of the file.
 const MAX_QUOTED_CHARS: usize = 160;
 
-/// The record; `text` is the file's.
+/// Creates the failure; `text` is the file's content.
 pub(crate) fn parse_failure(path: &str, fault: Option<&SyntaxError>, text: &str) -> Failure {
     let message = fault.map_or("", |fault| &fault.message);
     let line = fault.map(|fault| fault.line);

@@ -1,11 +1,11 @@
-//! Whether files parse in their languages: each is asked of a parser, and where that says no, of
-//! whoever else knows the language, before anybody is told.
+//! Checks whether files parse in their languages. Each file is parsed, and if a parser rejects it,
+//! also by other programs for that language, before the failure is reported.
 //!
-//! The bytes are laid out in a folder of our own under names of our own, and every parser runs there
-//! as a supervised process with its clock: a hostile name or file can at worst make its parser give
-//! out, and no setting, module or plug-in of the workspace is ever read, let alone run. The parsers
-//! that are Rust crates run in a process of this program's [subcommand](run_parser). Nothing here decides what a
-//! file that does not parse means for an attempt.
+//! The files are copied to our own folder under generated names, and every parser runs there as a
+//! supervised process with a time limit: a hostile name or file can at worst make its parser fail,
+//! and no setting, module or plug-in of the workspace is ever read, let alone run. The parsers that
+//! are Rust crates run in a separate process of this program ([`run_parser`]). This module does not
+//! decide what a syntax error means for an attempt.
 
 mod answer;
 mod batch;

@@ -1,5 +1,5 @@
-//! The hidden face `__parse`: the parsers that are Rust crates, in a process of their own, because a
-//! file may be made to exhaust the stack of any of them.
+//! The hidden subcommand `__parse`: runs the parsers that are Rust crates in a separate process,
+//! because a file may be crafted to overflow the stack of any of them.
 
 use std::fs;
 use std::io::{self, BufRead, Write};
@@ -9,11 +9,11 @@ use selvedge_syntax::{FileLanguage, parse};
 
 use super::answer;
 
-/// Stack of the thread that parses: what people write is never nested so deeply.
+/// Stack size of the parsing thread; hand-written code never nests deeply enough to exceed it.
 const STACK: usize = 64 << 20;
 
-/// Reads `LANGUAGE`, `FILE` and `NAME` between tabs, a file a line, from standard input, and answers
-/// on standard output as soon as each is known.
+/// Reads lines of `LANGUAGE`, `FILE` and `NAME`, separated by tabs, from standard input, and writes
+/// each answer to standard output as soon as it is known.
 pub fn run_parser() -> ExitCode {
     let thread = std::thread::Builder::new()
         .stack_size(STACK)

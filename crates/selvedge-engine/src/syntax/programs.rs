@@ -1,12 +1,12 @@
-//! Which programs of this machine parse what: looked up in `PATH`, but never inside the workspace,
-//! and never a stand-in that chooses a version by the folder that it is started in.
+//! Finds the programs of this machine that parse a language. They are looked up in `PATH`, but
+//! never inside the workspace, and never as a shim that chooses a version by its working directory.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 use crate::process::find_program;
 
-/// Pythons are looked for from the newest on: an older one does not know what is new.
+/// Minor versions of Python, searched from the newest: an older one does not know new syntax.
 const PYTHONS: std::ops::RangeInclusive<u32> = 8..=24;
 
 /// The programs that were found.
@@ -24,13 +24,13 @@ pub struct ParserPrograms {
 }
 
 impl ParserPrograms {
-    /// By the `PATH` of our own environment.
+    /// Finds programs by the `PATH` of our own environment.
     pub fn find_outside(workspace: &Path) -> Self {
         let path = std::env::var_os("PATH").unwrap_or_default();
         Self::find_on_path(&path, workspace)
     }
 
-    /// By a `PATH`.
+    /// Finds programs by a given `PATH`.
     fn find_on_path(path: &OsStr, workspace: &Path) -> Self {
         let stands_in = |folder: &Path| folder.components().any(|it| it.as_os_str() == "shims");
         let folders: Vec<PathBuf> = std::env::split_paths(path)

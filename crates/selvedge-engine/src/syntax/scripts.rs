@@ -1,8 +1,9 @@
-//! What interpreters are told so that they parse many files in one go and run none of them. Each
-//! reads names from standard input, one a line, and answers as [`answer`](super::answer) says.
+//! Scripts that make interpreters parse many files in one process without running any of them. Each
+//! script reads names from standard input, one per line, and answers in the format of
+//! [`answer`](super::answer).
 
-/// Compiled, not run: some errors are found only then. Neither site packages nor variables of the
-/// environment are looked at.
+/// Compiled, not run: some errors are found only by compiling. Site packages and environment
+/// variables are ignored.
 pub(super) const PYTHON: (&[&str], &str) = (
     &["-I", "-S", "-B", "-W", "ignore", "-X", "utf8", "-c"],
     r#"
@@ -39,7 +40,7 @@ for name in sys.stdin.read().split("\n"):
 "#,
 );
 
-/// Compiled to byte code and thrown away.
+/// Compiled to byte code, which is discarded.
 pub(super) const RUBY: (&[&str], &str) = (
     &["--disable=all", "-W0", "-e"],
     r#"
@@ -61,7 +62,7 @@ end
 "#,
 );
 
-/// Parsed to tokens: what is only found on compiling depends on extensions and versions.
+/// Tokenized: errors found only by compiling depend on extensions and versions.
 pub(super) const PHP: (&[&str], &str) = (
     &[
         "-n",
@@ -91,7 +92,7 @@ foreach (explode("\n", stream_get_contents(STDIN)) as $name) {
 "#,
 );
 
-/// `bash -n` reads one script; patterns that an option has to switch on are tried with it.
+/// `bash -n` reads one script; patterns that need an option are tried with that option enabled.
 pub(super) const BASH: (&[&str], &str) = (
     &["--noprofile", "--norc", "-c"],
     r#"

@@ -1,4 +1,4 @@
-//! The second opinion on what a parser crate refuses: the language's own program, which decides.
+//! Confirms an error of a parser crate with the language's own program, whose verdict is final.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,11 +11,11 @@ use super::session::{ParserContext, ParserRun};
 use super::{ParserPrograms, ParserVerdict, SourceFile, answer, scripts};
 use crate::checks::CheckError;
 
-/// Newest first: each knows words that an older file may use as names.
+/// Newest first: each has keywords that an older file may use as names.
 const EDITIONS: [&str; 4] = ["2024", "2021", "2018", "2015"];
 
 impl ParserContext {
-    /// What is left of a refusal.
+    /// Returns the final verdict on a rejected file.
     pub(super) async fn confirm_fault(
         &self,
         found: &ParserPrograms,
@@ -43,7 +43,7 @@ impl ParserContext {
             },
             FileLanguage::Rust => match &found.rustfmt {
                 None => None,
-                // Its own word for it, and its own place, are better than those of the crate.
+                // Its message and position are better than those of the crate.
                 Some(rustfmt) => match self
                     .check_with_rustfmt(rustfmt, &file, &name, cancel)
                     .await?
@@ -68,8 +68,8 @@ impl ParserContext {
         })
     }
 
-    /// Whether rustfmt can read it, in any edition; none where it cannot be asked. It is given the
-    /// bytes alone, so that it looks for no modules, and no settings but our own.
+    /// Whether rustfmt can parse the file, in any edition; `None` if rustfmt cannot be run. It gets
+    /// only the content, so that it searches for no modules, and no settings but ours.
     async fn check_with_rustfmt(
         &self,
         rustfmt: &Path,
@@ -124,7 +124,7 @@ impl ParserContext {
     }
 }
 
-/// The first error that rustfmt tells of its standard input: `error: WHAT`, then its place.
+/// The first error that rustfmt reports for its standard input: `error: WHAT`, then the position.
 fn parse_rustfmt_error(stderr: &str) -> Option<SyntaxError> {
     let (before, after) = stderr.split_once("--> <stdin>:")?;
     let message = before

@@ -1,5 +1,5 @@
-//! One program run on the files that were laid out: supervised, with its clock, an environment of
-//! its own, and its output in files.
+//! Runs one program on the copied files: supervised, with a time limit, its own environment, and
+//! its output in files.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,50 +14,50 @@ use crate::process::{
     EndReason, Session, SessionCommand, SessionTimeouts, StdinSource, Supervisor,
 };
 
-/// The longest that a parser may take; it needs milliseconds.
+/// Time limit of a parser; it usually needs milliseconds.
 const PARSER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of what it prints is read.
+/// Bytes of its output that are read.
 const OUTPUT_CAP: u64 = 4 << 20;
 
-/// Where parsers run.
+/// Environment in which parsers run.
 #[derive(Debug, Clone)]
 pub struct ParserContext {
-    /// Holds the files, and nothing else that was there before.
+    /// Contains the files and nothing else.
     pub folder: PathBuf,
-    /// Begins the mark of every process.
+    /// Prefix of the tag of every process.
     pub tag: String,
-    /// Held for as long as anything of them lives.
+    /// Locked while any of these processes is alive.
     pub lock: PathBuf,
-    /// How to start a supervised process.
+    /// Starts supervised processes.
     pub supervisor: Supervisor,
-    /// When all must be said.
+    /// When all verdicts must be available.
     pub deadline: Instant,
 }
 
-/// What to run.
+/// The program to run.
 pub(super) struct ParserRun<'a> {
-    /// Unique among the runs of one bench.
+    /// Unique among the runs in one folder.
     pub(super) name: String,
     pub(super) argv: Vec<OsString>,
-    /// What it reads, a file in the folder.
+    /// Its standard input, a file in the folder.
     pub(super) input: Option<&'a Path>,
-    /// Whether it finds its own parts by the user's folders.
+    /// Whether it needs the user's folders to find its own parts.
     pub(super) has_user_folders: bool,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug)]
 pub(super) struct ParserOutput {
     pub(super) stdout: String,
     pub(super) stderr: String,
-    /// The exit code; none where it did not end by itself.
+    /// The exit code; `None` if it did not exit by itself.
     pub(super) code: Option<i32>,
-    /// Whether its time was up.
+    /// Whether the time limit was reached.
     pub(super) is_timed_out: bool,
 }
 
 impl ParserContext {
-    /// Runs it to its end. What cannot be started has said nothing.
+    /// Runs the program to its end. A program that cannot be started produces no output.
     pub(super) async fn run(
         &self,
         run: ParserRun<'_>,
@@ -122,7 +122,7 @@ fn read_output(file: &Path) -> String {
     String::from_utf8_lossy(&fs::read(file).unwrap_or_default()).into_owned()
 }
 
-/// Nothing of the user's own that could make a parser load or run something; and English.
+/// Excludes settings of the user that could make a parser load or run something; sets English.
 fn parser_environment(at_home: bool) -> Vec<(OsString, OsString)> {
     let mut env: Vec<(OsString, OsString)> = vec![
         ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),

@@ -1,4 +1,4 @@
-//! A client that speaks plain HTTP/1.1 over one connection that stays.
+//! A client for plain HTTP/1.1 over one persistent connection.
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -21,7 +21,7 @@ impl HttpClient {
         }
     }
 
-    /// Asks, and reads the head of the answer.
+    /// Sends a request, and reads the head of the response.
     async fn ask(&mut self, method: &str, path: &str, body: &str) -> (u16, usize) {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
@@ -57,7 +57,7 @@ impl HttpClient {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Follows an event stream until so many events of this kind have come.
+    /// Follows an event stream until `count` events of this kind have arrived.
     pub(crate) async fn follow(&mut self, path: &str, kind: &str, count: usize) {
         let (status, _) = self.ask("GET", path, "").await;
         assert_eq!(status, 200);

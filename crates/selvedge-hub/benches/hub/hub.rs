@@ -1,4 +1,4 @@
-//! A hub as a process of its own, with a database of its own.
+//! A hub in its own process, with its own database.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -44,7 +44,7 @@ impl HubProcess {
         }
     }
 
-    /// A new token: each client has one of its own, since requests are counted by token.
+    /// New tokens: each client needs its own, because requests are counted by token.
     pub(crate) async fn tokens(&self, scope: &str, count: usize) -> Vec<String> {
         let mut client = HttpClient::connect(&self.host, &self.admin).await;
         let mut tokens = Vec::new();
@@ -56,7 +56,7 @@ impl HubProcess {
         tokens
     }
 
-    /// Bytes of memory that it has now.
+    /// The hub's resident memory in bytes.
     pub(crate) fn resident(&self) -> u64 {
         let id = self.child.id().unwrap();
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();

@@ -1,4 +1,4 @@
-//! What is asked of the hub.
+//! The load on the hub.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,14 +13,14 @@ use crate::http::HttpClient;
 use crate::hub::HubProcess;
 use crate::worker::BenchWorker;
 
-/// Events in one entry of a worker.
+/// Number of events in one entry of a worker.
 const BATCH: usize = 100;
 
 fn nothing() -> Value {
     json!({"description": "nothing", "skip_verification": true})
 }
 
-/// Submits so many tasks from so many clients.
+/// Submits tasks from several clients.
 pub(crate) async fn submit(hub: &HubProcess, clients: usize, tasks: usize) -> Duration {
     let tokens = hub.tokens("submit", clients).await;
     let begun = Instant::now();
@@ -43,7 +43,7 @@ fn submitting(hub: &HubProcess, tokens: &[String], tasks: usize) -> JoinSet<()> 
     set
 }
 
-/// Carries out so many tasks, those that wait and those that come.
+/// Carries out tasks, both queued and new ones.
 pub(crate) async fn carry_out(
     hub: &HubProcess,
     workers: usize,
@@ -73,7 +73,7 @@ pub(crate) async fn carry_out(
     took
 }
 
-/// Submits and carries out at the same time.
+/// Submits and carries out tasks at the same time.
 pub(crate) async fn both(hub: &HubProcess, clients: usize, slots: u32, tasks: usize) -> Duration {
     let tokens = hub.tokens("submit", clients).await;
     let begun = Instant::now();
@@ -84,8 +84,7 @@ pub(crate) async fn both(hub: &HubProcess, clients: usize, slots: u32, tasks: us
     took
 }
 
-/// From before a submission is sent to when a worker that had nothing to do has the task: so often, in
-/// order of length.
+/// Times from sending a submission until an idle worker has the task, sorted.
 pub(crate) async fn assignments(hub: &HubProcess, times: usize) -> Vec<Duration> {
     let submit = hub.tokens("submit", 1).await.remove(0);
     let token = hub.tokens("worker", 1).await.remove(0);
@@ -104,7 +103,7 @@ pub(crate) async fn assignments(hub: &HubProcess, times: usize) -> Vec<Duration>
     waits
 }
 
-/// Events that one worker writes and one watcher hears.
+/// Events from one worker to one watcher.
 pub(crate) async fn events(hub: &HubProcess, count: usize) -> (usize, Duration) {
     let submit = hub.tokens("submit", 1).await.remove(0);
     let read = hub.tokens("read", 1).await.remove(0);
@@ -147,7 +146,7 @@ fn event(task: &str, seq: usize) -> Value {
     })
 }
 
-/// Workers that have nothing to do, for as long as they are kept.
+/// Connects idle workers; they stay connected while the result lives.
 pub(crate) async fn idle(hub: &HubProcess, count: usize) -> Vec<BenchWorker> {
     let token = hub.tokens("worker", 1).await.remove(0);
     let mut workers = Vec::with_capacity(count);

@@ -1,7 +1,7 @@
-//! How a hub does as a process of its own, through HTTP and WebSocket: durable no-op tasks a second,
-//! the time from a submission to its assignment, what idle workers cost, and events to a watcher. Each
-//! task writes all that a real one does: begin_run, report, ledger, result, log. A table for people; it
-//! asserts nothing about time.
+//! Benchmark of a hub in its own process, through HTTP and WebSocket: durable no-op tasks per second, the
+//! time from a submission to its assignment, the cost of idle workers, and events to a watcher. Each task
+//! writes everything that a real one does: begin_run, report, ledger, result, log. Prints a table and asserts
+//! nothing about time.
 //!
 //! `cargo bench --package selvedge-hub --bench hub -- PROGRAM [DATABASE] [--tasks N]`
 #![expect(
@@ -21,11 +21,11 @@ use std::time::Duration;
 
 use crate::hub::HubProcess;
 
-/// Clients that submit side by side, and workers that carry out side by side.
+/// Number of concurrent submitting clients, and of concurrent workers.
 const CLIENTS: usize = 64;
-/// Tasks that a worker carries out at a time.
+/// Slots of a worker.
 const SLOTS: u32 = 50;
-/// Workers that are connected and idle.
+/// Number of idle connected workers.
 const IDLE: usize = 1_000;
 
 #[tokio::main]

@@ -1,5 +1,5 @@
-//! A worker's end of a session that carries out tasks of nothing: each is taken, begun, reported with
-//! what it cost, and completed, and each step waits for the acknowledgement that a real one waits for.
+//! A worker's end of a session that carries out no-op tasks: each is accepted, begun, reported with its cost,
+//! and completed. Each step waits for the acknowledgement that a real worker waits for.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-/// How often a worker shows that it lives.
+/// How often a worker sends a renewal.
 const SHOWS: Duration = Duration::from_secs(5);
 /// The entry that completes a task.
 const LAST: u64 = 3;
@@ -66,7 +66,7 @@ impl BenchWorker {
         self.socket.send(Message::text(text)).await.unwrap();
     }
 
-    /// The next message; meanwhile the hub is shown that it lives.
+    /// The next message; meanwhile sends renewals.
     pub(crate) async fn next(&mut self) -> HubMessage {
         loop {
             tokio::select! {
@@ -87,7 +87,7 @@ impl BenchWorker {
         }
     }
 
-    /// The next offer, taken.
+    /// Accepts the next offer.
     pub(crate) async fn assigned(&mut self) -> LeaseToken {
         loop {
             if let HubMessage::TaskAssign(assign) = self.next().await {
@@ -96,7 +96,7 @@ impl BenchWorker {
         }
     }
 
-    /// Takes one step of whatever is to be done; whether that was the last of a task.
+    /// Takes the next step; returns whether it was the last one of a task.
     pub(crate) async fn step(&mut self) -> bool {
         match self.next().await {
             HubMessage::TaskAssign(assign) => {
@@ -125,7 +125,7 @@ impl BenchWorker {
             self.send(&begin).await;
         } else if acknowledged == 1 {
             self.send(&report(lease.clone())).await;
-            // The outbox of a worker does not wait between these two either.
+            // A real worker's outbox does not wait between these two either.
             self.send(&complete(lease)).await;
         }
     }

@@ -1,5 +1,5 @@
-//! Bulk beside the messages: bytes under their SHA-256, uploaded in chunks that may be resumed after
-//! any interruption, and proved against their name before anybody may refer to them.
+//! Blobs: bytes under their SHA-256. They are uploaded in chunks, which can be resumed after any
+//! interruption, and verified before anything may refer to them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::tasks::{BodyResult, read_body};
 use crate::hub::Hub;
 use crate::problem::ApiError;
 
-/// Bytes of a chunk.
+/// Size of a chunk in bytes.
 const CHUNK_BYTES: usize = 4 * 1024 * 1024;
 const OFFSET_HEADER: &str = "upload-offset";
 
@@ -59,8 +59,8 @@ pub(super) async fn read(
     stream_blob(&hub, parse_hash(&hash)?).await
 }
 
-/// All of it, chunk by chunk: never more than one in memory. What is stored is foreign: it is never
-/// shown by a browser as what it claims to be.
+/// Streams a complete blob with at most one chunk in memory. Blobs are untrusted content, so a browser must
+/// never render them.
 pub(super) async fn stream_blob(hub: &Arc<Hub>, hash: String) -> Result<Response, ApiError> {
     let BlobState::Complete { size } = hub.store.blob_state(hash.clone()).await? else {
         return Err(ApiError::not_found("blob"));
@@ -129,7 +129,7 @@ async fn append(
     })
 }
 
-/// `bytes 0-9/20`: the offset and the total, if they fit a body of that length.
+/// Parses `bytes 0-9/20` into the offset and the total, if they fit a body of that length.
 fn parse_content_range(range: &str, length: u64) -> Option<(u64, u64)> {
     let (span, total) = range.strip_prefix("bytes ")?.split_once('/')?;
     let total = total.parse().ok()?;

@@ -1,8 +1,8 @@
-//! What happens in a task, as server-sent events: the journal from where the client left off, the
-//! task's row whenever it changes, and what its worker tells meanwhile.
+//! Server-sent events of a task: the journal from where the client left off, the task's row whenever it
+//! changes, and the live activity of its worker.
 //!
-//! A watcher reads the store at its own pace, and is told that there is something to read; one that
-//! is slow misses activity and nothing else, and never holds a worker up.
+//! A watcher reads the store at its own pace after a notification. A slow one misses only activity, and never
+//! slows a worker down.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::access::Caller;
 use crate::hub::{Hub, HubActivity, WatchGuard};
 use crate::problem::ApiError;
 
-/// How long a watcher waits before it looks for what another hub may have written.
+/// How often a watcher polls for changes by another hub.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// Journal events at a time.
+/// Maximum number of journal events per read.
 const PAGE_EVENTS: usize = 200;
-/// Events that wait for a slow reader.
+/// Capacity of the buffer for a slow client.
 const EVENT_BUFFER: usize = 64;
 
-/// Where to go on, for clients that cannot set the header.
+/// Where to resume, for clients that cannot set the header.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResumeParams {
@@ -80,7 +80,7 @@ struct TaskWatcher {
     _watched: WatchGuard,
 }
 
-/// The reader has gone, or there is nothing more to come.
+/// The client has gone, or there are no more events.
 struct EventStreamEnd;
 
 impl TaskWatcher {
@@ -92,7 +92,7 @@ impl TaskWatcher {
         self.events.send(event).await.map_err(|_| EventStreamEnd)
     }
 
-    /// Sends what the store has that was not sent yet. Over once the task is.
+    /// Sends everything new from the store. Ends once the task is finished.
     async fn send_new_events(&mut self) -> Result<(), EventStreamEnd> {
         let row = load_row(&self.hub, &self.caller, &self.task.to_string()).await;
         let row = row.map_err(|_| EventStreamEnd)?;
@@ -103,7 +103,7 @@ impl TaskWatcher {
                 .journal(self.task, self.after, PAGE_EVENTS)
                 .await;
             let lines = lines.map_err(|_| EventStreamEnd)?;
-            // What is past its time is gone.
+            // Expired lines are gone.
             let Some(last) = lines.last() else { break };
             self.after = last.seq;
             for line in &lines {
@@ -123,7 +123,7 @@ impl TaskWatcher {
         Ok(())
     }
 
-    /// Waits for a change of this task, passing on what its worker tells.
+    /// Waits for a change of this task and forwards its worker's activity meanwhile.
     async fn wait_for_change(&mut self) -> Result<(), EventStreamEnd> {
         let until = Instant::now() + POLL_INTERVAL;
         loop {
@@ -132,7 +132,7 @@ impl TaskWatcher {
                 Ok(Ok(HubActivity::Progress(task, events))) if task == self.task => {
                     for event in events.iter() {
                         let data = serde_json::to_string(event).map_err(|_| EventStreamEnd)?;
-                        // Whoever is slow misses this, and nothing that counts.
+                        // A slow client misses this activity, but no journal event.
                         let event = Event::default().event("activity").data(data);
                         if let Err(mpsc::error::TrySendError::Closed(_)) =
                             self.events.try_send(event)

@@ -1,4 +1,4 @@
-//! Who works, and numbers over all tasks.
+//! Workers, and totals over all tasks.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) async fn stats(State(hub): State<Arc<Hub>>) -> Result<Json<HubStats>,
     Ok(Json(stats))
 }
 
-/// Which runs figures are of.
+/// The period of the statistics.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct StatsParams {

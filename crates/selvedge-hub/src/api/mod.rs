@@ -1,5 +1,5 @@
-//! The REST interface: one table says of every route what it is called, which scope it needs, what
-//! it takes and gives. The router, the OpenAPI document and the test of all scopes are made from it.
+//! The REST API: one table lists for every route its name, scope, request and response. The router, the
+//! OpenAPI document and the test of all scopes are generated from it.
 
 mod blobs;
 mod events;
@@ -31,8 +31,7 @@ pub use operations::{OPERATIONS, Operation, OperationAccess};
 pub(crate) use tasks::full_row;
 pub(crate) use views::{cost as cost_of, labels};
 
-/// All routes of a hub, ready to be served or asked. What shows pages to people is merged by whoever
-/// serves it.
+/// The router with all routes of a hub. The caller merges the dashboard into it.
 pub fn app(hub: &Arc<Hub>) -> Router {
     let mut router = Router::new();
     for operation in OPERATIONS {

@@ -1,14 +1,14 @@
-//! A task that was submitted, as the store keeps it: what lists show of it, and who may be given it.
+//! Converts a submitted task for the store: the text that lists show, and the labels that a worker needs.
 
 use selvedge_core::model::{ParentPlan, Task, TaskId};
 use selvedge_core::protocol::PLAN_LABEL;
 use selvedge_core::route::named_agents;
 use selvedge_store::hub::NewTask;
 
-/// Characters of a title.
+/// Maximum number of characters of a title.
 const MAX_TITLE_CHARS: usize = 200;
 
-/// A task as the store takes it in.
+/// A task in the store's form.
 pub(crate) fn new_task(
     task: &Task,
     task_id: TaskId,

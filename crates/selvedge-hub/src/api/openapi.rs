@@ -1,4 +1,4 @@
-//! The interface as an OpenAPI document, made from the table of operations and the types' schemas.
+//! The OpenAPI document, generated from the table of operations and the schemas of the types.
 
 use axum::Json;
 use schemars::SchemaGenerator;

@@ -1,4 +1,4 @@
-//! The table of all operations: what is not here is not served.
+//! The table of all operations: nothing else is served.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use super::{blobs, events, fleet, openapi, probes, reports, tasks, tokens};
 use crate::hub::Hub;
 use crate::session;
 
-/// Who may use an operation.
+/// Access to an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationAccess {
-    /// Anybody: it tells nothing of anybody's tasks.
+    /// Anyone: it reveals nothing about tasks.
     Open,
-    /// Tokens with one of these scopes, or with one that includes it.
+    /// Tokens with one of these scopes, or with a scope that includes one.
     Scopes(&'static [Scope]),
 }
 
@@ -33,17 +33,17 @@ type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
 pub struct Operation {
     /// `GET`, `POST`, ….
     pub method: &'static str,
-    /// With `{…}` for what varies.
+    /// The path, with `{…}` for parameters.
     pub path: &'static str,
-    /// Who may.
+    /// The required scopes.
     pub access: OperationAccess,
-    /// What it does, in a sentence.
+    /// A description in one sentence.
     pub summary: &'static str,
-    /// What may be asked for behind the `?`, and what it means.
+    /// Query parameters and their meanings.
     pub query: &'static [(&'static str, &'static str)],
-    /// What it takes.
+    /// The request body.
     pub(crate) request_schema: Option<SchemaFn>,
-    /// What it gives when all is well: the status, the media type, and the form of JSON.
+    /// A successful response: the status, the media type, and the schema of the JSON.
     pub(crate) response: (u16, &'static str, Option<SchemaFn>),
     pub(crate) route: fn() -> MethodRouter<Arc<Hub>>,
 }
@@ -58,7 +58,7 @@ const STREAM: &str = "text/event-stream";
 const READ: OperationAccess = OperationAccess::Scopes(&[Scope::Read]);
 const SUBMIT: OperationAccess = OperationAccess::Scopes(&[Scope::Submit]);
 const WORKER: OperationAccess = OperationAccess::Scopes(&[Scope::Worker]);
-/// What a worker needs that goes on with a task, too.
+/// Also needed by a worker that continues a task.
 const READ_OR_WORKER: OperationAccess = OperationAccess::Scopes(&[Scope::Read, Scope::Worker]);
 const ADMIN: OperationAccess = OperationAccess::Scopes(&[Scope::Admin]);
 const PAGE_QUERY: &[(&str, &str)] = &[
@@ -121,7 +121,7 @@ impl Operation {
     }
 }
 
-/// All of them.
+/// All operations.
 pub const OPERATIONS: &[Operation] = &[
     operation("POST", "/api/v1/tasks", SUBMIT, "Submits a task.", || post(tasks::submit))
         .request_schema(schema_of::<Task>)

@@ -1,5 +1,5 @@
-//! What machines ask: alive, ready, and numbers in the text form of Prometheus, from the store, so
-//! that every hub of a fleet tells the same.
+//! Probes: liveness, readiness, and metrics in the Prometheus text format. The metrics come from the store,
+//! so all hubs on one database return the same.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) async fn liveness() -> &'static str {
 }
 
 pub(super) async fn readiness(State(hub): State<Arc<Hub>>) -> Result<&'static str, ApiError> {
-    // A write that changes nothing: the writer lives, and so does what is behind it.
+    // A write that changes nothing: it shows that the writer and the database work.
     hub.store.touch_tokens(Vec::new()).await?;
     Ok("ready\n")
 }
@@ -137,7 +137,7 @@ fn single(text: &mut String, name: &str, kind: &str, about: &str, value: u64) ->
     writeln!(text, "{name} {value}")
 }
 
-/// Verified tasks by the verification runs that it took.
+/// Verified tasks by the number of their reports.
 fn histogram(text: &mut String, stats: &HubStats) -> std::fmt::Result {
     let name = "selvedge_verified_after_attempts";
     family(

@@ -18,11 +18,11 @@ use crate::hub::Hub;
 use crate::problem::ApiError;
 use crate::result;
 
-/// Lines of a page when nobody says.
+/// Default number of lines in a page.
 const DEFAULT_LINES: usize = 500;
 const MAX_LINES: usize = 2_000;
 
-/// Which part of a series.
+/// Parameters of a page of a series.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SeriesParams {
@@ -162,7 +162,7 @@ pub(super) async fn files(
     Ok(Json(FilePage { files }))
 }
 
-/// Which file.
+/// Parameters of a file request.
 #[derive(Debug, Deserialize)]
 pub(super) struct FileParams {
     name: String,

@@ -1,4 +1,4 @@
-//! Tasks: submitting, listing, showing, stopping, trying again, deciding.
+//! Tasks: submitting, listing, showing, cancelling, resubmitting and reviewing them.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 
 pub(super) type BodyResult = Result<Bytes, BytesRejection>;
 
-/// A body within its limit, or why not.
+/// Reads a body within its limit, or returns the error.
 pub(super) fn read_body(body: BodyResult) -> Result<Bytes, ApiError> {
     body.map_err(|rejection| {
         let status = rejection.status();
@@ -60,7 +60,7 @@ pub(super) fn parse_task_id(text: &str) -> Result<TaskId, ApiError> {
     text.parse().map_err(|_| ApiError::not_found("task"))
 }
 
-/// The task, if the caller may know of it.
+/// The task, if the caller may see it.
 pub(super) async fn find_task(
     hub: &Hub,
     caller: &Caller,
@@ -113,7 +113,7 @@ async fn enqueue_task(
     let task_id = *task
         .task_id
         .get_or_insert_with(|| TaskId::new(Uuid::now_v7()));
-    // Known from now on: whoever begins a subtask, and however often, begins the same one.
+    // Ids are fixed now, so that a subtask is started only once, however often and by whichever hub.
     for subtask in &mut task.subtasks {
         subtask.task_id = Some(TaskId::new(Uuid::now_v7()));
     }
@@ -160,7 +160,7 @@ async fn enqueue_task(
     Ok((StatusCode::CREATED, [("location", place)], Json(answer)).into_response())
 }
 
-/// What a list may be asked for.
+/// List query parameters.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ListParams {
@@ -197,7 +197,7 @@ pub(super) async fn list(
     }))
 }
 
-/// A plan has no attempts and costs of its own: its row shows those of its subtasks.
+/// Adds the totals of its subtasks to a plan's row: a plan has no attempts and costs of its own.
 async fn add_plan_totals(hub: &Hub, row: &mut TaskRow) -> Result<(), ApiError> {
     if let Some((_, body)) = hub.store.task(row.task_id).await? {
         apply_totals(
@@ -277,7 +277,7 @@ pub(super) async fn load_row(hub: &Hub, caller: &Caller, task: &str) -> Result<T
     Ok(full_row(hub, &view, &body).await?)
 }
 
-/// All of a task's row, with the subtasks of a plan.
+/// The complete row of a task, with the subtasks of a plan.
 pub(crate) async fn full_row(
     hub: &Hub,
     view: &TaskView,
@@ -332,7 +332,7 @@ pub(super) async fn retry(
     resubmit_task(&hub, &caller, &view, &body, &headers).await
 }
 
-/// Makes a new task like one that is over.
+/// Creates a new task from a finished one.
 pub(crate) async fn resubmit_task(
     hub: &Hub,
     caller: &Caller,
@@ -396,7 +396,7 @@ pub(super) async fn review(
     Ok(Json(load_row(&hub, &caller, &task).await?))
 }
 
-/// Applies a person's change.
+/// Applies a change that a user requested.
 pub(crate) async fn apply_change(
     hub: &Hub,
     task: TaskId,

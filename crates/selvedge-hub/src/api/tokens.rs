@@ -1,4 +1,5 @@
-//! Tokens: making, listing, revoking. A secret leaves the hub once, in the answer that made it.
+//! API tokens: creating, listing and revoking them. A secret leaves the hub only once, in the response that
+//! created it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the hub shows that is nobody else's word: rows of the store in the forms of the wire.
+//! The hub's own response types: rows of the store in their wire format.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Files of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct FilePage {
-    /// By name.
+    /// The files, sorted by name.
     pub(crate) files: Vec<FileRef>,
 }
 
@@ -21,9 +21,9 @@ pub(crate) struct FilePage {
 pub(crate) struct LogRow {
     /// Its number in the task, from 1.
     pub(crate) seq: u64,
-    /// When.
+    /// When it was written.
     pub(crate) at: Timestamp,
-    /// What happened.
+    /// The event.
     #[schemars(with = "selvedge_core::lease::LeaseEvent")]
     pub(crate) event: serde_json::Value,
 }
@@ -31,9 +31,9 @@ pub(crate) struct LogRow {
 /// A part of the hub's log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct LogPage {
-    /// In order.
+    /// The lines, in order.
     pub(crate) lines: Vec<LogRow>,
-    /// What to give as `after` for the next page.
+    /// The value of `after` for the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<u64>,
 }
@@ -43,62 +43,62 @@ pub(crate) struct LogPage {
 pub(crate) struct AttemptLine {
     /// Its number.
     pub(crate) run_number: u32,
-    /// The grant under which it began.
+    /// The epoch of the lease under which it began.
     pub(crate) lease_epoch: u64,
     /// When it began.
     pub(crate) begun_at: Timestamp,
     /// When it was closed.
     pub(crate) closed_at: Option<Timestamp>,
-    /// How.
+    /// How it ended.
     pub(crate) closing: Option<AttemptEnd>,
 }
 
 /// The attempts of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AttemptPage {
-    /// In order.
+    /// The attempts, in order.
     pub(crate) runs: Vec<AttemptLine>,
 }
 
-/// Tasks that wait for the same labels.
+/// Queued tasks that require the same labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WaitingTasks {
-    /// What a worker must offer.
+    /// The labels that a worker must offer.
     pub(crate) labels: Vec<String>,
-    /// How many.
+    /// The number of these tasks.
     pub(crate) tasks: u64,
-    /// Since when the oldest waits.
+    /// When the oldest was queued.
     pub(crate) since: Timestamp,
-    /// Why none of the workers that are connected here can take them.
+    /// Why no connected worker can take them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unplaceable: Option<String>,
 }
 
-/// Numbers over all tasks.
+/// Totals over all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct HubStats {
     /// Tasks by state.
     pub(crate) states: BTreeMap<String, u64>,
-    /// Tasks that are over, by outcome.
+    /// Finished tasks by outcome.
     pub(crate) outcomes: BTreeMap<String, u64>,
-    /// Verified tasks by how many verification runs it took: 1 is at the first try.
+    /// Verified tasks by the number of their reports; 1 means without a retry.
     pub(crate) verified_after: BTreeMap<u32, u64>,
-    /// Verified at the first try.
+    /// Tasks verified at the first attempt.
     pub(crate) first_try: u64,
-    /// Verified after one retry or more.
+    /// Tasks verified after at least one retry.
     pub(crate) rescued: u64,
-    /// Attempts by how they were closed.
+    /// Attempts by how they ended.
     pub(crate) closings: BTreeMap<String, u64>,
-    /// Leases lost and infrastructure errors.
+    /// Lost leases and infrastructure errors.
     pub(crate) infra_losses: u64,
-    /// What everything cost.
+    /// Total cost.
     pub(crate) cost: Cost,
-    /// What everything cost over what was rescued, in micro-dollars.
+    /// Total cost divided by the number of verified tasks, in micro-dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) micro_usd_per_verified: Option<u64>,
-    /// Tokens in and out.
+    /// Input and output tokens.
     pub(crate) tokens: u64,
-    /// What waits.
+    /// Queued tasks by labels.
     pub(crate) waiting: Vec<WaitingTasks>,
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
     }
 }
 
-/// What was asked for, and not what keeps a plan from workers.
+/// The labels of the submitted task, without the internal label that keeps a plan from workers.
 pub(crate) fn labels(view: &TaskView, task: Option<&Task>) -> Vec<String> {
     if let Some(task) = task {
         return task.labels.clone();

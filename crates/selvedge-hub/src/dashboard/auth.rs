@@ -1,6 +1,6 @@
-//! Coming in by a token of the hub. The cookie holds the token itself, out of every script's reach, and
-//! is looked up at each request: a token that is revoked is out at once, and a hub that is started anew,
-//! or another one, knows the visitor still.
+//! Login with a hub token. The cookie contains the token itself, inaccessible to scripts, and is checked at
+//! each request: a revoked token is rejected immediately, and a restarted hub or another hub still accepts
+//! the session.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use selvedge_dashboard::web::{Authenticator, LoginMethod};
 use crate::auth;
 use crate::hub::Hub;
 
-/// Whoever has a token that may read.
+/// Authenticates tokens that may read.
 pub(super) struct TokenAuthenticator(pub(super) Arc<Hub>);
 
 impl Authenticator for TokenAuthenticator {

@@ -1,4 +1,4 @@
-//! The hub's store as the dashboard asks it. Nothing of another tenant's is ever found.
+//! The dashboard's backend over the hub's store. It never returns data of another tenant.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,14 +30,14 @@ use crate::problem::ApiError;
 use crate::review::{self, ReviewOrder};
 use crate::run_stats;
 
-/// How long the sums over everything are taken for those of now, by all who look. Each page that is open asks
-/// for news twice a second, and a sum reads every task; what this hub itself changed is known at once besides.
+/// How long cached totals are used, for all visitors. Each open page polls twice a second, and a total reads
+/// every task. Changes by this hub itself are noticed immediately.
 const TOTALS_TTL: Duration = Duration::from_secs(1);
 
-/// A hub.
+/// The backend of a hub.
 pub(super) struct HubBackend {
     hub: Arc<Hub>,
-    /// The sums over everything in a word, and when they were made.
+    /// A fingerprint of the totals, and when it was computed.
     sums: Mutex<Option<(Instant, String)>>,
 }
 
@@ -57,9 +57,9 @@ impl HubBackend {
         }
     }
 
-    /// Another word once anything changed, here or at another hub over the same store.
+    /// A version that changes whenever anything changes, here or at another hub on the same store.
     async fn global_version(&self) -> Result<String, DashboardError> {
-        // Held while they are made: whoever comes meanwhile waits for the same.
+        // Locked while it is computed: concurrent callers wait for the same result.
         let mut sums = self.sums.lock().await;
         let now = Instant::now();
         let known = sums.as_ref().filter(|(made, _)| now - *made < TOTALS_TTL);
@@ -146,7 +146,7 @@ impl HubBackend {
                 .and_then(|worker| worker.sandbox)
                 .unwrap_or_else(|| "not told by the worker.".to_owned()),
         };
-        // Which hub is meant stands in the reader's own environment.
+        // The command uses the hub from the reader's own environment.
         let mut commands = vec![("See it in a terminal", format!("selvedge show {}", row.id))];
         let again = asked.as_ref().map(submit_again);
         commands.extend(again.map(|command| ("Submit it again", command)));
@@ -181,7 +181,7 @@ impl HubBackend {
         })
     }
 
-    /// The bytes of a stored file of a task.
+    /// The bytes of a task's stored file.
     async fn read_file_slice(
         &self,
         task: TaskId,
@@ -221,13 +221,13 @@ impl HubBackend {
         })
     }
 
-    /// Whether all work of a task is kept as one patch.
+    /// Whether all changes of a task are stored as one patch.
     async fn has_patch(&self, task: TaskId) -> Result<bool, DashboardError> {
         let files = self.hub.store().files(task).await.map_err(store_failure)?;
         Ok(files.iter().any(|file| file.name == RESULT_PATCH))
     }
 
-    /// The first of these patches that was handed in.
+    /// The first of these patches that exists.
     async fn patch(&self, task: TaskId, names: Vec<String>) -> Result<DiffContent, DashboardError> {
         const MAX_PATCH_BYTES: usize = 4 * 1024 * 1024;
         for name in names {
@@ -416,7 +416,7 @@ impl DashboardBackend for HubBackend {
     }
 }
 
-/// What the hub refuses, as a page says it.
+/// Converts a hub's error for a page.
 fn dashboard_error(refused: &ApiError) -> DashboardError {
     let problem = refused.problem();
     let detail = problem

@@ -1,5 +1,5 @@
-//! The dashboard over a hub: who may come in by which token, and the store as the pages ask it. The
-//! pages themselves are `selvedge_dashboard`'s.
+//! The dashboard of a hub: authentication by token, and the backend over the store. The pages themselves are
+//! in `selvedge_dashboard`.
 
 mod auth;
 mod backend;
@@ -13,7 +13,7 @@ use selvedge_dashboard::web::{AllowedHosts, Dashboard, router};
 
 use crate::hub::Hub;
 
-/// The dashboard, to be merged with [`app`](crate::app).
+/// The dashboard's router, to merge with [`app`](crate::app).
 pub fn dashboard(hub: &Arc<Hub>) -> Router {
     router(Dashboard {
         backend: Arc::new(backend::HubBackend::new(Arc::clone(hub))),

@@ -1,5 +1,4 @@
-//! The hub as a whole as the dashboard asks for it: the list of tasks, and the fleet. What is shown is
-//! read, and the rest is counted by the store.
+//! The dashboard's task list and fleet page. Only rows that are shown are read; the store counts the rest.
 
 use selvedge_core::protocol::{TaskState, WorkerRow};
 use selvedge_dashboard::backend::{
@@ -13,11 +12,11 @@ use super::rows::{apply_plan_totals, row, run_standing};
 use crate::hub::Hub;
 use crate::plans;
 
-/// Waiting tasks that are looked through for those that nobody can take, the oldest first.
+/// Maximum number of queued tasks that are checked for a suitable worker, oldest first.
 const MAX_SCANNED: usize = 500;
-/// Those of them that are shown.
+/// Maximum number of unschedulable tasks that are shown.
 const MAX_UNSCHEDULABLE: usize = 50;
-/// Tasks that were started lately: their waits are told.
+/// Maximum number of recently started tasks for the median of the queue latencies.
 const MAX_STARTED: usize = 200;
 
 fn filter(visitor: &DashboardUser) -> TaskFilter {
@@ -105,7 +104,7 @@ fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The machines, and what waits for them.
+/// The workers and the queued tasks.
 pub(super) async fn fleet(
     hub: &Hub,
     visitor: &DashboardUser,
@@ -169,7 +168,7 @@ fn median(mut waits: Vec<i64>) -> Option<u64> {
     Some(u64::try_from(*middle).unwrap_or(0))
 }
 
-/// A machine, with the names of what it has of this tenant's.
+/// A worker, with the titles of its tasks of this tenant.
 async fn load_worker(
     hub: &Hub,
     tenant: &str,

@@ -1,4 +1,4 @@
-//! From the store's rows to the dashboard's.
+//! Converts the store's rows to the dashboard's.
 
 use selvedge_core::model::{Outcome, Timestamp};
 use selvedge_core::protocol::{SubtaskRow, TaskState};
@@ -11,7 +11,7 @@ use crate::api::cost_of;
 use crate::hub::Hub;
 use crate::plans;
 
-/// A task as a row.
+/// A task as a list item.
 pub(super) fn row(view: &TaskView) -> TaskListItem {
     let lease = &view.row.lease;
     TaskListItem {
@@ -32,7 +32,7 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
     }
 }
 
-/// Milliseconds since 1970 as a moment.
+/// Converts milliseconds since 1970.
 fn at(millis: i64) -> Timestamp {
     Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -51,7 +51,7 @@ pub(super) fn run_standing(state: TaskState, outcome: Option<Outcome>) -> Displa
     }
 }
 
-/// Has a plan's row show what its subtasks come to, and tells them.
+/// Adds the totals of its subtasks to a plan's row, and returns them.
 pub(super) async fn apply_plan_totals(
     hub: &Hub,
     view: &TaskView,
@@ -68,7 +68,7 @@ pub(super) async fn apply_plan_totals(
     Ok(sum.subtasks)
 }
 
-/// A plan's parts as its page shows them.
+/// The subtasks of a plan for its page.
 pub(super) fn plan_parts(subtasks: Vec<SubtaskRow>) -> Vec<SubtaskSummary> {
     let part = |it: SubtaskRow| SubtaskSummary {
         id: it.id,
@@ -83,7 +83,7 @@ pub(super) fn plan_parts(subtasks: Vec<SubtaskRow>) -> Vec<SubtaskSummary> {
     subtasks.into_iter().map(part).collect()
 }
 
-/// Short, and without anything of the store in it.
+/// A short hash that reveals nothing of the text.
 pub(super) fn fingerprint(text: &str) -> String {
     let hash = Sha256::digest(text.as_bytes());
     selvedge_core::format::hex(hash.get(..12).unwrap_or_default())

@@ -1,11 +1,11 @@
-//! Plans: tasks that are made of subtasks. The hub carries a plan through itself, as no worker could:
-//! each subtask becomes a task like any other once those that it depends on are verified, with its own
-//! lease, attempts, reports and costs, and the plan ends with the sum.
+//! Plans: tasks that consist of subtasks. No worker can carry out a plan, so the hub does it: each subtask
+//! becomes an ordinary task once the subtasks that it depends on are verified, with its own lease, attempts,
+//! reports and costs, and the plan ends with the totals.
 //!
-//! Invariant: nothing is remembered here. A plan's subtasks have their ids from its submission, so a
-//! subtask has begun once there is a task with its id; a step that two hubs take at once, or one hub
-//! twice, has one effect. The plan itself is held under a lease as any task that is at work, which every
-//! hub on the database may renew: the lease ends with the last hub, and the plan goes on with the next.
+//! Invariant: no state is kept here. The ids of a plan's subtasks are fixed at its submission, so a subtask
+//! has begun if there is a task with its id; a step that is taken twice, by two hubs or by one, has one
+//! effect. The plan itself is held under a lease like any running task, and every hub on the database may
+//! renew it. The lease expires after the last hub has stopped, and the next hub continues the plan.
 
 mod state;
 mod subtasks;
@@ -37,9 +37,9 @@ use crate::hub::{Hub, HubActivity};
 use crate::result;
 use crate::run_stats;
 
-/// How long changes are gathered before plans are looked at.
+/// How long changes are collected before plans are checked.
 const COLLECT_WINDOW: Duration = Duration::from_millis(20);
-/// Who holds plans.
+/// The holder of plans.
 const HUB_HOLDER: &str = "the hub";
 
 /// Whether this row is a plan's.
@@ -47,16 +47,15 @@ pub(crate) fn is_plan(view: &TaskView) -> bool {
     view.labels.iter().any(|label| label == PLAN_LABEL)
 }
 
-/// Which tasks belong to each plan that is not over: fixed at its submission, so what is remembered of it
-/// here only spares looking.
+/// The tasks of each unfinished plan. They are fixed at its submission, so this is only a cache.
 type PlanIndex = HashMap<TaskId, HashSet<TaskId>>;
 
-/// Carries plans through for as long as the hub lives.
+/// Carries out plans for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut activity = hub.watch();
     let mut known = PlanIndex::new();
     let renew_every = hub.settings.timing.renew_interval();
-    // What another hub wrote is told to nobody here.
+    // There are no notifications here of changes by other hubs.
     let look_every = match hub.store.peers() {
         Some(_) => renew_every.min(Duration::from_secs(1)),
         None => renew_every,
@@ -79,7 +78,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     }
 }
 
-/// The tasks that changed: some at once, or what there is at that moment; and whether any were missed.
+/// Collects the changed tasks, and whether any were missed.
 async fn collect_changes(
     activity: &mut broadcast::Receiver<HubActivity>,
     mut until: Instant,
@@ -92,7 +91,7 @@ async fn collect_changes(
             }
             Ok(Ok(HubActivity::Progress(..))) => continue,
             Ok(Err(RecvError::Lagged(_))) => missed = true,
-            // The hub is about to end, and this with it.
+            // The hub is about to end.
             Ok(Err(RecvError::Closed)) => {
                 tokio::time::sleep_until(until).await;
                 return (changed, missed);
@@ -103,7 +102,7 @@ async fn collect_changes(
     }
 }
 
-/// Looks at the plans that these changes concern, or at all of them, and renews their leases if it is time.
+/// Advances the plans that these changes concern, or all of them, and renews their leases when it is time.
 async fn advance_plans(
     hub: &Hub,
     known: &mut PlanIndex,
@@ -144,7 +143,7 @@ async fn advance_plan(hub: &Hub, mut course: PlanState) -> Result<(), HubStoreEr
             holder: HUB_HOLDER.to_owned(),
             token: Uuid::new_v4().simple().to_string(),
         };
-        // Another hub may have been first.
+        // Another hub may have acquired it first.
         hub.change(course.id(), take).await?;
         match PlanState::load(hub, course.id()).await? {
             Some(taken) => course = taken,
@@ -173,7 +172,7 @@ async fn advance_plan(hub: &Hub, mut course: PlanState) -> Result<(), HubStoreEr
     }
 }
 
-/// Makes a subtask a task.
+/// Submits a subtask as a task.
 async fn start_subtask(hub: &Hub, course: &PlanState, index: usize) -> Result<(), HubStoreError> {
     let begins_from = match trees::find_base_tree(hub, course).await? {
         Ok(begins_from) => begins_from,
@@ -193,20 +192,20 @@ async fn start_subtask(hub: &Hub, course: &PlanState, index: usize) -> Result<()
         &course.view.submitted_by,
     );
     let new = new.map_err(|error| HubStoreError::Damaged(error.to_string()))?;
-    // Another hub may have been first: then it is there all the same.
+    // Another hub may have submitted it first: then it exists as well.
     if let SubmitOutcome::New(_) = hub.store.submit(new).await? {
         hub.notify_changed(task_id);
         hub.notify_changed(course.id());
         hub.wake.notify_one();
     }
-    // Another hub may have ended the plan since it was looked at.
+    // Another hub may have ended the plan meanwhile.
     match PlanState::load(hub, course.id()).await? {
         Some(now) if now.state() != TaskState::Running => cancel_open_subtask(hub, &now).await,
         _ => Ok(()),
     }
 }
 
-/// Has the subtask that is at work stopped for good.
+/// Cancels the running subtask.
 async fn cancel_open_subtask(hub: &Hub, course: &PlanState) -> Result<(), HubStoreError> {
     let reason = course.view.row.lease.cancel.clone();
     let reason = reason.filter(|reason| !reason.is_empty());
@@ -221,8 +220,8 @@ async fn cancel_open_subtask(hub: &Hub, course: &PlanState) -> Result<(), HubSto
     Ok(())
 }
 
-/// Stops what a plan has at work, after it was itself told to stop: one that was over at once stops
-/// nothing any more.
+/// Cancels the running subtask of a cancelled plan. A plan that was finished at once is no longer advanced, so
+/// nothing else would cancel it.
 pub(crate) async fn cancel_plan_work(hub: &Hub, plan: TaskId) -> Result<(), HubStoreError> {
     match PlanState::load(hub, plan).await? {
         Some(course) => cancel_open_subtask(hub, &course).await,
@@ -265,18 +264,18 @@ fn encode_result(result: &TaskResult) -> Result<String, HubStoreError> {
     serde_json::to_string(result).map_err(|error| HubStoreError::Damaged(error.to_string()))
 }
 
-/// What a plan's subtasks come to so far: it has no attempts and costs of its own.
+/// The totals of a plan's subtasks: a plan has no attempts and costs of its own.
 pub(crate) struct PlanTotals {
-    /// Attempts begun.
+    /// Number of attempts begun.
     pub(crate) attempts: u32,
     pub(crate) cost: Cost,
-    /// In and out.
+    /// Input and output tokens.
     pub(crate) tokens: (u64, u64),
-    /// How each stands.
+    /// The subtasks and their states.
     pub(crate) subtasks: Vec<SubtaskRow>,
 }
 
-/// A plan as its parts tell it: its result, and the runs of those that have begun.
+/// A plan's result, and the runs of the subtasks that have begun.
 pub(crate) async fn load_plan(
     hub: &Hub,
     view: &TaskView,
@@ -295,7 +294,7 @@ pub(crate) async fn load_plan(
     })
 }
 
-/// What the subtasks of a plan come to.
+/// Computes the totals of a plan's subtasks.
 pub(crate) async fn compute_totals(
     hub: &Hub,
     plan: Task,

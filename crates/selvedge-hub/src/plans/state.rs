@@ -1,4 +1,4 @@
-//! A plan on its way: its own row, its subtasks, and what comes next.
+//! The state of a plan: its own row, its subtasks, and the next step.
 
 use selvedge_core::lease::LeaseCredential;
 use selvedge_core::model::{BaseTree, MicroUsd, Outcome, PlanMembership, Task, TaskId, TreeId};
@@ -10,16 +10,16 @@ use super::subtasks::Subtasks;
 use crate::hub::Hub;
 use crate::result;
 
-/// A plan.
+/// A plan and its subtasks.
 pub(super) struct PlanState {
     pub(super) view: TaskView,
     pub(super) subtasks: Subtasks,
-    /// Milliseconds that its subtasks worked, where that is capped.
+    /// Milliseconds that its subtasks were active; only computed if that is limited.
     active_ms: u64,
 }
 
 impl PlanState {
-    /// The plan of this id, if it is there.
+    /// Loads the plan with this id, if it exists.
     pub(super) async fn load(hub: &Hub, plan: TaskId) -> Result<Option<Self>, HubStoreError> {
         let Some((view, body)) = hub.store().task(plan).await? else {
             return Ok(None);
@@ -54,7 +54,7 @@ impl PlanState {
         self.view.row.lease.state
     }
 
-    /// Under which grant it is held, if it is.
+    /// The credential of the plan's lease, if it is held.
     pub(super) fn lease_credential(&self) -> Option<LeaseCredential> {
         let lease = &self.view.row.lease;
         Some(LeaseCredential {
@@ -63,13 +63,13 @@ impl PlanState {
         })
     }
 
-    /// What comes next.
+    /// Decides the next step.
     pub(super) fn decide_next(&self) -> ScheduleDecision {
         let may_spend = self.subtasks.remaining_budget(self.active_ms).is_some();
         plan::decide_next(&self.subtasks.nodes(), may_spend)
     }
 
-    /// The subtask at this place as a task.
+    /// The subtask at this index as a task.
     pub(super) fn subtask_as_task(
         &self,
         index: usize,
@@ -80,11 +80,11 @@ impl PlanState {
         let subtask = whole.subtasks.get(index)?;
         let nodes = self.subtasks.nodes();
         let mut others = nodes.iter().enumerate().filter(|(at, _)| *at != index);
-        // A branch holds the work of the whole plan, or is not made: the last one pushes it.
+        // The branch must contain the work of the whole plan, so only the last subtask pushes it.
         let is_last = others.all(|(_, node)| node.outcome.is_some_and(unblocks_dependents));
         Some(Task {
             deliver: whole.deliver.filter(|_| is_last),
-            // Without caps of the plan's own, those of its workers' settings hold.
+            // Without a budget of the plan, the budgets in the workers' settings apply.
             budget: whole
                 .budget
                 .and_then(|_| self.subtasks.remaining_budget(self.active_ms)),
@@ -98,7 +98,7 @@ impl PlanState {
         })
     }
 
-    /// The plan's result, and the work of all of it.
+    /// Builds the plan's result and the list of its files.
     pub(super) async fn build_result(
         &self,
         hub: &Hub,
@@ -114,7 +114,8 @@ impl PlanState {
             estimated_cost_usd: cost.micro_usd.map(MicroUsd::as_usd),
             cost_source: cost.source,
             verification_status: outcome.verification_status(reported),
-            // One that was lost too often, or stopped while it waited, has attempts and no result.
+            // A subtask that was lost too often, or cancelled while it was queued, has attempts but no
+            // result.
             verification_attempts: parts.started().map(|view| view.row.lease.reports).sum(),
             ..TaskResult::without_run(outcome, reason)
         };

@@ -1,4 +1,4 @@
-//! The subtasks of a plan as the store has them: those that have begun are tasks.
+//! The subtasks of a plan, loaded from the store: those that have begun are tasks.
 
 use selvedge_core::model::{Budget, Cost, Outcome, Task, TaskId};
 use selvedge_core::plan::{self, SubtaskNode, unblocks_dependents};
@@ -10,9 +10,9 @@ use crate::hub::Hub;
 
 /// A plan's subtasks.
 pub(super) struct Subtasks {
-    /// The plan as it was submitted.
+    /// The submitted plan.
     pub(super) task: Task,
-    /// In the order of the plan; none for those that have not begun.
+    /// The tasks in the order of the plan; `None` for subtasks that have not begun.
     started: Vec<Option<TaskView>>,
 }
 
@@ -32,29 +32,29 @@ impl Subtasks {
         })
     }
 
-    /// The subtasks' ids, begun or not.
+    /// The ids of all subtasks, begun or not.
     pub(super) fn ids(&self) -> impl Iterator<Item = TaskId> {
         self.task.subtasks.iter().filter_map(|it| it.task_id)
     }
 
-    /// Those that have begun.
+    /// The subtasks that have begun.
     pub(super) fn started(&self) -> impl Iterator<Item = &TaskView> {
         self.started.iter().flatten()
     }
 
-    /// Those that have begun, with their names.
+    /// The subtasks that have begun, with their names.
     pub(super) fn named(&self) -> impl Iterator<Item = (&str, &TaskView)> {
         let all = self.task.subtasks.iter().zip(&self.started);
         all.filter_map(|(subtask, view)| Some((subtask.id.as_str(), view.as_ref()?)))
     }
 
-    /// The one that has begun and is not over.
+    /// The subtask that has begun and is not finished.
     pub(super) fn open(&self) -> Option<&TaskView> {
         self.started()
             .find(|view| !view.row.lease.state.is_terminal())
     }
 
-    /// The one that ended last of those that hold: all work of the plan is in what it left.
+    /// The verified subtask that ended last: its result contains all work of the plan.
     pub(super) fn last_verified(&self) -> Option<&TaskView> {
         self.started()
             .filter(|view| outcome(view).is_some_and(unblocks_dependents))
@@ -72,13 +72,13 @@ impl Subtasks {
         .collect()
     }
 
-    /// What all of them cost so far.
+    /// The cost of all subtasks so far.
     pub(super) fn cost(&self) -> Cost {
         self.started()
             .fold(Cost::ZERO, |sum, view| sum + cost_of(view.cost))
     }
 
-    /// Tokens in and out so far.
+    /// Input and output tokens so far.
     pub(super) fn tokens(&self) -> (u64, u64) {
         self.started()
             .fold((0, 0), |(tokens_in, tokens_out), view| {
@@ -89,8 +89,7 @@ impl Subtasks {
             })
     }
 
-    /// What the plan's caps leave for the next one after so many milliseconds of work; none when one of them
-    /// is reached.
+    /// The plan's remaining budget after so many active milliseconds; `None` if a limit is reached.
     pub(super) fn remaining_budget(&self, worked_ms: u64) -> Option<Budget> {
         let whole = self.task.budget.unwrap_or_default();
         let (tokens_in, tokens_out) = self.tokens();
@@ -98,7 +97,7 @@ impl Subtasks {
         plan::remaining_plan_budget(&whole, self.cost().at_least(), tokens, worked_ms)
     }
 
-    /// How the plan ends, in one line.
+    /// The reason of the plan's outcome, in one line.
     pub(super) fn reason(&self, outcome_of_all: Outcome) -> String {
         let nodes = self.nodes();
         let good = nodes.iter().filter_map(|node| node.outcome);
@@ -130,7 +129,7 @@ impl Subtasks {
         said.join("; ")
     }
 
-    /// As a plan's page shows them.
+    /// The rows of the subtasks for the plan's page.
     pub(super) fn rows(&self, outcome_of_all: Option<Outcome>) -> Vec<SubtaskRow> {
         let nodes = self.nodes();
         let all = self.task.subtasks.iter().zip(&self.started).enumerate();
@@ -159,7 +158,7 @@ impl Subtasks {
     }
 }
 
-/// How a subtask ended; none while it has not.
+/// The outcome of a subtask; `None` while it has not ended.
 fn outcome(view: &TaskView) -> Option<Outcome> {
     let lease = &view.row.lease;
     match lease.state {
@@ -169,7 +168,7 @@ fn outcome(view: &TaskView) -> Option<Outcome> {
     }
 }
 
-/// Why a subtask has not begun, in words.
+/// Explains why a subtask has not begun.
 fn why_not_started(
     nodes: &[SubtaskNode<'_>],
     index: usize,

@@ -1,7 +1,7 @@
-//! What a subtask's work begins from: subtasks share one workspace, wherever each is carried out.
+//! The base tree of a subtask: all subtasks share one workspace, wherever each is carried out.
 //!
-//! Invariant: what a failed subtask left behind is never what another is judged by, and what a verified
-//! one left is never missing where another builds on it.
+//! Invariant: changes of a failed subtask never affect the verification of another one, and changes of a
+//! verified one are never missing where another builds on them.
 
 use selvedge_core::model::{BaseTree, SubtaskTree, TreeId};
 use selvedge_core::plan::{final_tree, unblocks_dependents};
@@ -11,7 +11,8 @@ use super::state::PlanState;
 use crate::hub::Hub;
 use crate::run_stats;
 
-/// The tree to put in place; none where what stands there is right. The inner error says what is lost.
+/// The tree to restore; `None` if the workspace already has the right files. The inner error describes what
+/// is missing.
 pub(super) async fn find_base_tree(
     hub: &Hub,
     course: &PlanState,
@@ -46,8 +47,8 @@ pub(super) async fn find_base_tree(
     Ok(Ok(last.map(|tree| BaseTree { tree, left })))
 }
 
-/// In a folder of the worker's, what the last subtask left stands there: the tree that it began from is
-/// put back if it failed.
+/// For a folder of the worker that still contains the last subtask's files: if that subtask failed, returns
+/// the tree that it began from.
 async fn tree_to_restore(
     hub: &Hub,
     last: Option<&TaskView>,
@@ -64,7 +65,8 @@ async fn tree_to_restore(
     }))
 }
 
-/// The tree that the plan began from: its first subtask began there. None where no snapshots are taken.
+/// The tree that the plan began from, which is the base of its first subtask. `None` if no snapshots are
+/// taken.
 pub(super) async fn plan_start_tree(
     hub: &Hub,
     course: &PlanState,

@@ -1,5 +1,5 @@
-//! The beginning of a session: what the worker says it holds is kept or not, and what it was offered
-//! and never took is free again.
+//! The beginning of a session: confirms or rejects the leases that the worker holds, and withdraws offers
+//! that it never accepted.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use selvedge_store::hub::{ApiToken, ChangeAnswer, HubStoreError, ListFilter, Tas
 
 use crate::hub::Hub;
 
-/// An answer for each lease that the worker holds; none when the store cannot say.
+/// An answer for each lease that the worker holds; `None` if the store fails.
 pub(super) async fn answer_held_leases(
     hub: &Hub,
     identity: &ApiToken,
@@ -36,7 +36,7 @@ pub(super) async fn answer_held_leases(
     Some(answers)
 }
 
-/// The answer to a greeting, as a message.
+/// The welcome message that answers a worker's hello.
 pub(super) fn welcome_message(hub: &Hub, answers: Vec<LeaseRenewal>) -> HubMessage {
     let ttl = hub.settings.timing.ttl().as_millis();
     HubMessage::Welcome {
@@ -51,12 +51,12 @@ async fn renew_held_lease(hub: &Hub, held: &HeldLease) -> Result<RenewalResult, 
         epoch: held.lease.lease_epoch,
         token: held.lease.lease_token.clone(),
     };
-    // Whoever holds it has accepted it, even if that was never acknowledged.
+    // A worker that holds the lease has accepted it, even if that was never acknowledged.
     let change = TaskChange::Accept(fence);
     renewal_result(hub, held.lease.task_id, change).await
 }
 
-/// What a renewal, or an acceptance, came to.
+/// The result of a renewal or an acceptance.
 pub(super) async fn renewal_result(
     hub: &Hub,
     task: TaskId,
@@ -72,7 +72,7 @@ pub(super) async fn renewal_result(
             cancel: verdict.row.lease.cancel,
         },
         Some(verdict) => {
-            // Another hub may have taken it back.
+            // Another hub may have expired the lease.
             if !verdict.row.lease.is_held() {
                 hub.sessions.release(task, verdict.row.lease.epoch);
             }
@@ -89,8 +89,8 @@ pub(super) async fn renewal_result(
     })
 }
 
-/// Offers that the worker does not know of never reached it. What it had accepted stays with it until
-/// the lease ends: an older process of the same name may still be at it.
+/// Offers that the worker does not know of never reached it. Accepted tasks stay with it until the lease
+/// expires: an older process of the same name may still be working on them.
 async fn withdraw_unknown_offers(
     hub: &Hub,
     identity: &ApiToken,

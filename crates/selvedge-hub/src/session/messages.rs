@@ -1,4 +1,4 @@
-//! What each message of a worker does, and what it is answered.
+//! Handles each message of a worker and returns the answers.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,10 +19,10 @@ use super::handshake;
 use super::registry::SessionHandle;
 use crate::hub::Hub;
 
-/// An answer to come.
+/// The future answers to a message.
 pub(super) type AnswerFuture = Pin<Box<dyn Future<Output = Vec<HubMessage>> + Send>>;
 
-/// What the message writes, if it is an entry.
+/// The header of the message, if it is an entry.
 pub(super) fn entry(message: &WorkerMessage) -> Option<&Header> {
     match message {
         WorkerMessage::TaskProgress(entry)
@@ -35,8 +35,7 @@ pub(super) fn entry(message: &WorkerMessage) -> Option<&Header> {
     }
 }
 
-/// Carries a message out. Its first step is to stand in line at the store, so that messages keep
-/// their order.
+/// Handles a message. Its first step enqueues the write at the store, so that messages keep their order.
 pub(super) fn handle_message(
     hub: Arc<Hub>,
     seat: SessionHandle,
@@ -82,7 +81,7 @@ async fn apply_simple_change(hub: &Hub, lease: &LeaseToken, change: TaskChange) 
     change_reply(key, 0, verdict)
 }
 
-/// After an error of the store nothing is said: the worker asks again, and asking again is harmless.
+/// After an error of the store there is no answer: the worker repeats the message, which is harmless.
 fn change_reply(
     key: LeaseId,
     seq: u64,
@@ -117,7 +116,7 @@ async fn renew(
     let each = leases.iter().map(|lease| async {
         let change = TaskChange::Renew(credential_of(lease));
         let verdict = handshake::renewal_result(&hub, lease.task_id, change).await;
-        // What cannot be said now is left out: the worker counts from its last renewal.
+        // Without an answer it is omitted: the worker counts from its last renewal.
         let verdict = verdict.ok()?;
         let key = lease.id();
         Some(LeaseRenewal { key, verdict })
@@ -166,7 +165,7 @@ async fn write_entry(hub: Arc<Hub>, mut entry: StreamEntry) -> Vec<HubMessage> {
     change_reply(key, seq, verdict)
 }
 
-/// Where a fault test may end us around an entry's commit.
+/// Failpoints before and after an entry's commit.
 fn fault_points(step: &EntryKind) -> (Option<&'static str>, Option<&'static str>) {
     match step {
         EntryKind::Begin(_) => (
@@ -179,7 +178,7 @@ fn fault_points(step: &EntryKind) -> (Option<&'static str>, Option<&'static str>
     }
 }
 
-/// What a message asks the store to write.
+/// The entry that a message asks the store to write.
 fn stream_entry(message: WorkerMessage) -> Result<StreamEntry, HubMessage> {
     let (header, step) = match message {
         WorkerMessage::BeginRun {
@@ -226,7 +225,7 @@ fn stream_entry(message: WorkerMessage) -> Result<StreamEntry, HubMessage> {
                 completion_id,
                 outcome: result.outcome,
                 reason: result.reason.clone(),
-                // Maps with names for keys, and numbers: a result always has a JSON form.
+                // Contains only maps with string keys and numbers: a result always has a JSON form.
                 result: serde_json::to_string(&result).unwrap_or_default(),
             };
             (entry, step)
@@ -235,7 +234,7 @@ fn stream_entry(message: WorkerMessage) -> Result<StreamEntry, HubMessage> {
             (entry, EntryKind::Release { charged })
         }
         WorkerMessage::TaskProgress(entry) => (entry, EntryKind::Progress),
-        // Invariant: only entries come here.
+        // Invariant: this function is only called with entries.
         _ => {
             return Err(HubMessage::Unknown);
         }

@@ -1,8 +1,8 @@
-//! A worker's session: one WebSocket, over which it is offered tasks and writes what becomes of them.
+//! A worker's session: one WebSocket, over which the hub offers tasks and the worker sends entries.
 //!
-//! Every entry is answered after its commit, in the order in which entries came. At most
-//! [`MAX_IN_FLIGHT`] wait for the store at a time; while they do, the socket is not read, so a slow
-//! store slows workers down instead of filling memory.
+//! Every entry is answered after its commit, in the order in which entries arrived. At most [`MAX_IN_FLIGHT`]
+//! entries wait for the store at a time; then the socket is not read, so that a slow store slows workers down
+//! instead of filling memory.
 
 mod handshake;
 mod messages;
@@ -30,31 +30,31 @@ use crate::access::{Caller, bearer_token};
 use crate::auth;
 use crate::hub::Hub;
 
-/// Entries of one session that wait for the store.
+/// Maximum number of entries of one session that wait for the store.
 const MAX_IN_FLIGHT: usize = 64;
-/// Bytes of one message.
+/// Maximum size of a message in bytes.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-/// Bytes that a session's buffers begin with: a thousand idle workers must not cost much.
+/// Initial size of a session's buffers in bytes: a thousand idle workers must not need much memory.
 const BUFFER_BYTES: usize = 4 * 1024;
-/// Messages to one worker that wait for its socket.
+/// Capacity of the queue of messages to one worker.
 const OUTGOING_BUFFER: usize = 256;
-/// How long a worker may take to say who it is.
+/// How long a worker may take to send its hello.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SessionEnd {
-    /// The worker went away.
+    /// The worker disconnected.
     Disconnected,
-    /// It was silent for too long.
+    /// The worker was silent for too long.
     TimedOut,
-    /// It said something that cannot be understood.
+    /// The worker sent an invalid message.
     ProtocolError,
-    /// Its token counts no more, or another session of the same name took its place.
+    /// Its token is no longer valid, or another session of the same name replaced it.
     Replaced,
 }
 
-/// The route.
+/// The route's handler.
 pub(crate) async fn upgrade(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
@@ -78,7 +78,7 @@ pub(crate) async fn upgrade(
 struct WorkerSession {
     hub: Arc<Hub>,
     identity: ApiToken,
-    /// The hash of its token, by which it is looked up again.
+    /// The hash of its token's secret, to check the token again.
     secret: Option<[u8; 32]>,
 }
 
@@ -91,8 +91,8 @@ impl WorkerSession {
         }
     }
 
-    /// Whether its token still counts: another hub on the same database may have revoked it, and it may
-    /// have ended by itself. A store that cannot say ends nobody.
+    /// Whether its token is still valid: it may have expired, or another hub on the same database may have
+    /// revoked it. If the store fails, the session continues.
     async fn is_token_valid(&self) -> bool {
         let Some(secret) = self.secret else {
             return false;
@@ -136,7 +136,7 @@ impl WorkerSession {
             }
         };
         self.hub.sessions.disconnect(&seat);
-        // Whoever is to go is told so; one that is gone cannot be.
+        // Sends a close frame; a client that has gone does not receive it.
         let _ = sink.close().await;
         ended
     }
@@ -149,9 +149,9 @@ impl WorkerSession {
         waiting: &mut mpsc::Receiver<HubMessage>,
     ) -> SessionEnd {
         let mut answers = FuturesOrdered::new();
-        // A worker renews three times in one TTL, whether it holds anything or not.
+        // A worker renews three times per TTL, even if it holds no task.
         let silence = self.hub.settings.timing.ttl() * 2;
-        // Counted from what was heard last: what is sent to it says nothing of whether it lives.
+        // Counts from the last received message: messages to the worker do not show that it is alive.
         let mut heard = Instant::now();
         loop {
             let room = answers.len() < MAX_IN_FLIGHT;
@@ -188,7 +188,8 @@ impl WorkerSession {
                                 return SessionEnd::Replaced;
                             }
                             if has_files(&message) {
-                                // It has to be looked up first, and must not be overtaken.
+                                // The message needs a lookup first, and earlier answers must be sent before
+                                // it.
                                 while let Some(said) = answers.next().await {
                                     if send_messages(sink, &said).await.is_err() {
                                         return SessionEnd::Disconnected;
@@ -219,14 +220,14 @@ fn parse_message(message: &Message) -> Option<WorkerMessage> {
         .ok()
 }
 
-/// Adds the answers that are there by now: one commit brings many.
+/// Adds the answers that are already available: one commit produces many.
 fn drain_ready(answers: &mut FuturesOrdered<AnswerFuture>, said: &mut Vec<HubMessage>) {
     while let Some(Some(answer)) = answers.next().now_or_never() {
         said.extend(answer);
     }
 }
 
-/// Sends messages together.
+/// Sends several messages at once.
 async fn send_messages(
     sink: &mut SplitSink<WebSocket, Message>,
     messages: &[HubMessage],

@@ -1,5 +1,5 @@
-//! Who is connected to this hub, what they offer, and how much room they have; and what other hubs say
-//! of theirs. Kept in memory only: what a worker holds is what the store says it holds.
+//! The registry of workers that are connected to this hub, with their labels and free slots, and of the
+//! workers that peers report. It is in memory only: the store decides what a worker holds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
@@ -17,14 +17,14 @@ use uuid::Uuid;
 
 use crate::hub::lock;
 
-/// How long a worker is not offered again what it declined: at first it may merely not have ended yet what is
-/// left of an earlier grant; then twice as long each time, up to the longest.
+/// How long a worker is not offered a task again after declining it: at first it may still be cleaning up
+/// after an earlier lease. The pause doubles each time, up to the maximum.
 const DECLINE_PAUSE: Duration = Duration::from_secs(1);
 const MAX_DECLINE_PAUSE: Duration = Duration::from_secs(30);
-/// Workers that are remembered after they left.
+/// Maximum number of workers that are remembered after they left.
 const MAX_REMEMBERED: usize = 2_000;
 
-/// One session's place. Another session of the same worker takes another.
+/// Handle of one session. Another session of the same worker has another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionHandle {
     worker: String,
@@ -41,9 +41,9 @@ impl SessionHandle {
 struct ConnectedWorker {
     number: u64,
     token: Uuid,
-    /// Absent once it left.
+    /// Absent after it has disconnected.
     outgoing: Option<mpsc::Sender<HubMessage>>,
-    /// Whether it was welcomed, and may be offered something.
+    /// Whether it was welcomed and may receive offers.
     is_ready: bool,
     hello: Hello,
     labels: Vec<String>,
@@ -52,26 +52,26 @@ struct ConnectedWorker {
     declined: HashMap<TaskId, DeclinedOffer>,
     lost_leases: u64,
     last_seen: Timestamp,
-    /// The same by a clock that nobody sets.
+    /// The same moment by the monotonic clock.
     last_heard: Instant,
     since: Timestamp,
 }
 
-/// What one hub tells others of a worker that is connected to it.
+/// A connected worker, as hubs report it to each other.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PeerWorker {
     row: WorkerRow,
     since: Timestamp,
 }
 
-/// When a worker declined a task, and for how long it is not offered it again.
+/// When a worker declined a task, and for how long it is not offered again.
 #[derive(Debug, Clone, Copy)]
 struct DeclinedOffer {
     at: Instant,
     pause: Duration,
 }
 
-/// All of them, by name.
+/// All workers, by name.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerRegistry {
     workers: Mutex<BTreeMap<String, ConnectedWorker>>,
@@ -80,7 +80,7 @@ pub(crate) struct WorkerRegistry {
 }
 
 impl WorkerRegistry {
-    /// A worker connected. An older session of the same name ends.
+    /// Registers a worker's session. An older session of the same name ends.
     pub(crate) fn connect(
         &self,
         hello: &Hello,
@@ -119,8 +119,8 @@ impl WorkerRegistry {
         }
     }
 
-    /// It was welcomed: from now on it may be offered something.
-    /// What it was not told to keep takes none of its slots.
+    /// Marks a session as welcomed: from now on it may receive offers. Leases that were not confirmed do not
+    /// occupy its slots.
     pub(crate) fn mark_ready(&self, seat: &SessionHandle, answers: &[LeaseRenewal]) {
         let kept = answers
             .iter()
@@ -140,7 +140,7 @@ impl WorkerRegistry {
         });
     }
 
-    /// It renewed, as each does several times in one period, whether it holds anything or not.
+    /// Records a renewal; workers send several per period, even if they hold no task.
     pub(crate) fn touch(&self, seat: &SessionHandle) {
         self.update_worker(seat, |worker| {
             worker.last_seen = Timestamp::now();
@@ -173,8 +173,8 @@ impl WorkerRegistry {
         }
     }
 
-    /// What those who have room would take, and were heard of within this time: one that is cut off
-    /// would be offered a task again and again, and nobody else ever.
+    /// Requests for tasks by workers with free slots that sent something within this time. A disconnected one
+    /// would otherwise be offered the same task again and again, and no other worker would get it.
     pub(crate) fn poll_requests(&self, within: Duration) -> Vec<PollRequest> {
         let workers = lock(&self.workers);
         let mut wants: Vec<PollRequest> = workers
@@ -194,12 +194,12 @@ impl WorkerRegistry {
                 })
             })
             .collect();
-        // Those with the most room first, and those that offer the same side by side.
+        // Groups workers with the same labels, those with the most free slots first.
         wants.sort_by(|a, b| a.labels.cmp(&b.labels).then(b.slots.cmp(&a.slots)));
         wants
     }
 
-    /// Hands an offer over. It is not there any more: the offer expires by itself.
+    /// Sends an offer. `false` if the worker is gone: the offer expires by itself.
     pub(crate) fn offer(&self, worker: &str, key: LeaseId, message: HubMessage) -> bool {
         let mut workers = lock(&self.workers);
         let Some(worker) = workers.get_mut(worker) else {
@@ -216,7 +216,7 @@ impl WorkerRegistry {
         sent
     }
 
-    /// A task is held no more.
+    /// Removes a task that is no longer held.
     pub(crate) fn release(&self, task: TaskId, epoch: u64) {
         for worker in lock(&self.workers).values_mut() {
             worker
@@ -225,14 +225,14 @@ impl WorkerRegistry {
         }
     }
 
-    /// A lease ran out.
+    /// Counts an expired lease.
     pub(crate) fn record_lost_lease(&self, worker: &str) {
         if let Some(worker) = lock(&self.workers).get_mut(worker) {
             worker.lost_leases += 1;
         }
     }
 
-    /// Tells the holder to stop for good. It hears of it again at its next renewal.
+    /// Tells the holder to cancel. The answer to its next renewal repeats it.
     pub(crate) fn cancel(&self, key: LeaseId, worker: Option<&str>, reason: &str) {
         let workers = lock(&self.workers);
         let holder = worker.and_then(|name| workers.get(name));
@@ -242,7 +242,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// A token was revoked: its sessions end.
+    /// Ends the sessions of a revoked token.
     pub(crate) fn end_sessions_of(&self, token: Uuid) {
         for worker in lock(&self.workers).values_mut() {
             if worker.token == token {
@@ -251,7 +251,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Asks all to finish what they have: the hub is about to stop.
+    /// Number of workers that are connected to this hub.
     pub(crate) fn connected(&self) -> usize {
         let workers = lock(&self.workers);
         workers
@@ -260,7 +260,7 @@ impl WorkerRegistry {
             .count()
     }
 
-    /// Why nobody who is connected, here or to another hub, could take a task with these labels.
+    /// Why no worker that is connected, here or to a peer, could take a task with these labels.
     pub(crate) fn why_unschedulable(&self, labels: &[String]) -> Option<String> {
         let (workers, elsewhere) = (lock(&self.workers), lock(&self.peer_workers));
         let here = workers.values().filter(|worker| worker.outgoing.is_some());
@@ -280,7 +280,7 @@ impl WorkerRegistry {
         ))
     }
 
-    /// For people: those who are, or were, connected here, and those who are connected elsewhere.
+    /// For people: the current and former workers of this hub, and those connected to peers.
     pub(crate) fn workers(&self) -> Vec<WorkerRow> {
         let mut rows = lock(&self.peer_workers).clone();
         for (name, worker) in lock(&self.workers).iter() {
@@ -291,7 +291,7 @@ impl WorkerRegistry {
         rows.into_values().collect()
     }
 
-    /// For other hubs: those who are connected here. The same as long as nothing but time passes.
+    /// For peers: the workers connected here. The value changes only when more than time has changed.
     pub(crate) fn local_workers(&self) -> Vec<PeerWorker> {
         let workers = lock(&self.workers);
         let here = workers
@@ -307,8 +307,8 @@ impl WorkerRegistry {
         .collect()
     }
 
-    /// What other hubs say. Whoever has connected there since is not here any more, though nobody said
-    /// so: that session ends.
+    /// Updates the workers that peers report. A worker that has connected to a peer since is no longer here,
+    /// even if its connection seems open: that session ends.
     pub(crate) fn update_peers(&self, all: Vec<PeerWorker>) {
         let mut workers = lock(&self.workers);
         let now = Timestamp::now();

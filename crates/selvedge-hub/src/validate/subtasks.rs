@@ -1,4 +1,4 @@
-//! The subtasks of a plan, each held to be what a task must be.
+//! The subtasks of a plan; each is validated like a task.
 
 use selvedge_core::model::{Subtask, Task};
 use selvedge_core::plan::{self, PlanError};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::settings::TaskDefaults;
 
-/// Subtasks of one plan.
+/// Maximum number of subtasks of one plan.
 const MAX_SUBTASKS: usize = 100;
 
 pub(super) fn check(whole: &Task, defaults: &TaskDefaults, wrong: &mut dyn FnMut(&str, String)) {
@@ -27,7 +27,7 @@ pub(super) fn check(whole: &Task, defaults: &TaskDefaults, wrong: &mut dyn FnMut
         let mut errors: Vec<FieldError> = Vec::new();
         super::check(&standalone_task(subtask), defaults, &mut errors);
         for error in errors {
-            // That it says nothing is said of the plan; and a subtask has no command.
+            // A missing description is reported for the plan; and a subtask has no command.
             if !matches!(error.field.as_str(), "description" | "command") {
                 wrong(&format!("subtasks.{index}.{}", error.field), error.detail);
             }
@@ -40,7 +40,7 @@ pub(super) fn check(whole: &Task, defaults: &TaskDefaults, wrong: &mut dyn FnMut
     }
 }
 
-/// What a subtask says itself, and nothing of the whole.
+/// A task with only the subtask's own fields.
 fn standalone_task(subtask: &Subtask) -> Task {
     Task {
         description: subtask.description.clone(),
@@ -64,7 +64,7 @@ fn error_path(error: &PlanError, subtasks: &[Subtask]) -> String {
     format!("subtasks.{}.{field}", index.unwrap_or(0))
 }
 
-/// Every subtask's number of retries, as it came.
+/// The number of retries of every subtask, as submitted.
 pub(super) fn retries(subtasks: &mut Value) -> impl Iterator<Item = (usize, &mut Value)> {
     let each = subtasks.as_array_mut().into_iter().flatten().enumerate();
     each.filter_map(|(index, it)| Some((index, it.get_mut("max_verification_retries")?)))

@@ -1,4 +1,4 @@
-//! What is refused, capped, filled in and warned of.
+//! Tests of what is rejected, capped, filled in and warned of.
 
 use axum::response::IntoResponse;
 use selvedge_core::model::{Budget, MicroUsd};

@@ -1,5 +1,4 @@
-//! A hub on loopback over either store, a client that speaks plain HTTP/1.1, and a worker's
-//! end of a session.
+//! A hub on loopback over either store, a client for plain HTTP/1.1, and a worker's end of a session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +30,7 @@ pub(crate) struct TestHub {
     database: TestDatabase,
 }
 
-/// Where its database is.
+/// The hub's database.
 #[derive(Clone)]
 pub(crate) enum TestDatabase {
     File(Arc<TempDir>),
@@ -76,12 +75,12 @@ impl TestHub {
         Self::with_database(TestDatabase::sqlite()).await
     }
 
-    /// One that gives nothing away while a test is at work, however slow the machine.
+    /// A hub whose leases do not expire during a test, however slow the machine is.
     pub(crate) async fn with_database(place: TestDatabase) -> Self {
         Self::with_ttl(TEST_TIMEOUT * 10, place).await
     }
 
-    /// One that gives away within seconds what it hears no more of.
+    /// A hub whose unrenewed leases expire within seconds.
     pub(crate) async fn with_short_leases(place: TestDatabase) -> Self {
         Self::with_ttl(Duration::from_secs(6), place).await
     }
@@ -89,7 +88,7 @@ impl TestHub {
     async fn with_ttl(ttl: Duration, place: TestDatabase) -> Self {
         let settings = HubSettings {
             timing: LeaseTiming::of_ttl(ttl),
-            // Tests poll as fast as they can; the limit has a test of its own.
+            // Tests poll as fast as they can; the limit has its own test.
             requests_per_second: 1_000_000,
             ..HubSettings::default()
         };
@@ -114,14 +113,14 @@ impl TestHub {
         }
     }
 
-    /// The same hub after a stop and a start.
+    /// Stops the hub and starts it again.
     pub(crate) async fn restart(mut self) -> Self {
         self.running.take().unwrap().stop().await;
         let settings = self.hub.settings().clone();
         let place = self.database.clone();
         let store = Arc::downgrade(self.hub.store());
         drop(self);
-        // The lock on the database goes with the last who uses it.
+        // The database stays locked until its last user is gone.
         while store.strong_count() > 0 {
             tokio::task::yield_now().await;
         }
@@ -138,7 +137,7 @@ impl TestHub {
     pub(crate) async fn raw(&self, request: &str, body: &[u8]) -> HttpAnswer {
         let mut socket = TcpStream::connect(&self.host).await.unwrap();
         socket.write_all(request.as_bytes()).await.unwrap();
-        // A server that has heard enough may close before it has read everything.
+        // A server may close the connection before it has read everything.
         let _ = socket.write_all(body).await;
         let mut bytes = Vec::new();
         let _ = timeout(TEST_TIMEOUT, socket.read_to_end(&mut bytes))
@@ -188,7 +187,7 @@ impl TestHub {
         answer.json()["task_id"].as_str().unwrap().to_owned()
     }
 
-    /// The state of a task, once it is one of these.
+    /// The task, once it is in one of these states.
     pub(crate) async fn wait_for_state(&self, task: &str, token: &str, states: &[&str]) -> Value {
         let until = tokio::time::Instant::now() + TEST_TIMEOUT;
         loop {
@@ -262,7 +261,7 @@ impl TestWorker {
         }
     }
 
-    /// Tells the hub what it must acknowledge under this number.
+    /// Sends a message and expects its acknowledgement with this number.
     pub(crate) async fn send_acknowledged(&mut self, message: &WorkerMessage, number: u64) {
         let told = self.request(message).await;
         assert!(
@@ -271,7 +270,7 @@ impl TestWorker {
         );
     }
 
-    /// The next offer; meanwhile it shows that it lives, as workers do.
+    /// The next offer; meanwhile sends renewals, as workers do.
     pub(crate) async fn next_assignment(&mut self) -> TaskAssign {
         let until = tokio::time::Instant::now() + TEST_TIMEOUT;
         while tokio::time::Instant::now() < until {

@@ -1,4 +1,5 @@
-//! Clients that ask for too much, too slowly, or never go away: each is cut off, and nobody else notices.
+//! Tests of clients that ask for too much, are too slow, or never go away: each is disconnected without
+//! affecting others.
 
 use std::time::Duration;
 
@@ -23,10 +24,10 @@ async fn hub(change: impl FnOnce(&mut HubSettings)) -> TestHub {
     TestHub::with_settings(settings, TestDatabase::sqlite()).await
 }
 
-/// All that a connection is told until the hub ends it.
+/// Everything that a connection receives until the hub ends it.
 async fn until_cut(mut socket: TcpStream) -> String {
     let mut told = Vec::new();
-    // A connection that is reset is cut as well.
+    // A reset connection has ended as well.
     let _ = timeout(TEST_TIMEOUT, socket.read_to_end(&mut told))
         .await
         .expect("the hub ends the connection");
@@ -90,7 +91,7 @@ async fn more_connections_than_there_may_be_wait_for_room() {
     let hub = hub(|settings| settings.connections = 2).await;
     let token = hub.token(&[Scope::Read]).await;
     let silent = [begun(&hub, "").await, begun(&hub, "").await];
-    // Answered once those two are cut off.
+    // Answered once those two are disconnected.
     assert_eq!(hub.get("/healthz", &token).await.status, 200);
     drop(silent);
 }
@@ -123,8 +124,8 @@ async fn heads_and_rates_have_limits() {
     assert_eq!(answer.status, 200, "others at that address are let in");
 }
 
-/// A watcher that reads nothing holds one of two connections, a worker the other: the worker is never
-/// kept waiting, and the watcher is cut off in the end.
+/// A watcher that reads nothing uses one of two connections, and a worker the other one: the worker is never
+/// blocked, and the watcher is disconnected in the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watcher_that_stops_reading_slows_nobody_and_is_cut_off() {
     let hub = hub(|settings| settings.connections = 2).await;
@@ -153,14 +154,14 @@ async fn a_watcher_that_stops_reading_slows_nobody_and_is_cut_off() {
         flood.activity = vec![ProgressEvent::Status {
             message: text.clone(),
         }];
-        // Nobody drops an event of the journal.
+        // Journal events are never dropped.
         flood.events = vec![json!({"v": 1, "run_id": lease.task_id, "seq": number,
             "at": "2026-01-01T00:00:00Z", "type": "later", "data": {"text": text}})];
         worker
             .send_acknowledged(&WorkerMessage::TaskProgress(flood), number)
             .await;
     }
-    // Its connection is free for another, although it never went away itself.
+    // Its connection is free for another client, although it never disconnected itself.
     assert_eq!(hub.get("/healthz", &submit).await.status, 200);
     drop(watcher);
 }

@@ -1,4 +1,5 @@
-//! The hub as its clients meet it: over real sockets, on a real database file or a real server.
+//! Tests of the hub through its network interface: over real sockets, on a real database file or a real
+//! server.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,7 +15,7 @@ mod scopes;
 mod session;
 mod submitting;
 
-/// What touches the store is tried on both.
+/// Runs tests that use the store on both databases.
 macro_rules! over_both {
     ($($room:ident :: $name:ident),* $(,)?) => {
         mod on_sqlite {

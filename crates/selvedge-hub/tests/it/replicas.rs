@@ -1,4 +1,4 @@
-//! Two hubs on one database: a worker is connected to one, people to the other.
+//! Tests of two hubs on one database: a worker is connected to one of them, people use the other.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn two() -> (TestHub, TestHub) {
     )
 }
 
-/// Asks until it is so.
+/// Polls until the condition holds.
 async fn until(hub: &TestHub, path: &str, token: &str, so: impl Fn(&Value) -> bool) -> Value {
     let end = Instant::now() + TEST_TIMEOUT;
     loop {
@@ -114,7 +114,7 @@ async fn a_cancellation_reaches_the_worker_at_the_other_hub() {
     let path = format!("/api/v1/tasks/{task}/cancel");
     let answer = two.post(&path, &submit, &json!({"reason": "enough"})).await;
     assert_eq!(answer.json()["state"], "cancelling");
-    // Told by itself: nothing was renewed meanwhile.
+    // Sent without a request: the worker renewed nothing meanwhile.
     let HubMessage::Cancel { key, reason } = worker.next().await else {
         panic!("not told")
     };
@@ -131,7 +131,7 @@ async fn a_worker_that_moved_is_at_one_hub_only() {
     let token = one.token(&[Scope::Worker]).await;
     let (mut before, _) = TestWorker::connect(&one, &token, &hello("mover")).await;
     let (_after, _) = TestWorker::connect(&two, &token, &hello("mover")).await;
-    // The first hub had not noticed that it went.
+    // The first hub had not noticed that the worker has left.
     assert!(timeout(TEST_TIMEOUT, before.wait_for_end()).await.is_ok());
     let tokens = two.get("/api/v1/tokens", &admin).await.json();
     let workers = tokens["tokens"].as_array().unwrap().iter();
@@ -151,7 +151,7 @@ async fn a_worker_that_moved_is_at_one_hub_only() {
     assert!(timeout(TEST_TIMEOUT, third.wait_for_end()).await.is_ok());
 }
 
-/// A stream of a task's events, as it comes.
+/// The event stream of a task.
 struct EventStreamReader {
     socket: TcpStream,
     heard: String,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{TestDatabase, TestHub, TestWorker, entry, hello};
 
-/// Hands an attempt in that a person has to decide on.
+/// Hands in an attempt that needs a review.
 async fn hand_in(worker: &mut TestWorker, attempt: u32) {
     let lease = worker.next_assignment().await.lease;
     let begin = WorkerMessage::BeginRun {
@@ -68,7 +68,7 @@ pub(crate) async fn review_names_its_work_and_the_result_agrees(place: TestDatab
     hub.wait_for_state(&task, &submit, &["needs_review"]).await;
     let stale = decide(json!({"decision": "accept", "attempt": 1})).await;
     assert_eq!(stale.status, 409, "{stale:?}");
-    // An earlier client names nothing but itself.
+    // An earlier client does not name the reviewed attempt.
     let accepted = decide(json!({"decision": "accept", "by": "mallory", "reason": "fine"})).await;
     assert_eq!(accepted.status, 200, "{accepted:?}");
     let row = accepted.json();

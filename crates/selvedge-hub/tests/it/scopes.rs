@@ -1,4 +1,4 @@
-//! Who may do what: every route, with every scope, with none, and with a token that counts no more.
+//! Tests of permissions: every route, with every scope, with none, and with a revoked token.
 
 use selvedge_core::protocol::Scope;
 use selvedge_hub::{OPERATIONS, OperationAccess};

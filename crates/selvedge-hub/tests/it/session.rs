@@ -1,4 +1,4 @@
-//! A worker's session from the offer to the end, with what goes wrong on the way.
+//! Tests of a worker's session from the offer to the end, including failures.
 
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
 use selvedge_core::protocol::{
@@ -34,7 +34,7 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: T
         from_tree: None,
     };
     worker.send_acknowledged(&begin, 1).await;
-    // Once more is harmless.
+    // Repeating it is harmless.
     worker.send_acknowledged(&begin, 1).await;
     let mut costs = entry(&lease, 2);
     costs.events = vec![
@@ -150,7 +150,8 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
         from_tree: None,
     };
     first.send_acknowledged(&begin, 1).await;
-    // It falls silent; the hub waits for the TTL and a third before it gives the task away.
+    // The worker falls silent; the hub waits for the TTL and a third before it assigns the task to another
+    // one.
     drop(first);
     let (mut second, _) = TestWorker::connect(&hub, &token, &hello("second")).await;
     let assign = second.next_assignment().await;
@@ -253,7 +254,7 @@ pub(crate) async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker(place: 
     };
     worker.send_acknowledged(&complete, 1).await;
     drop(worker);
-    // It never heard of the acknowledgement, and still believes that it holds the task.
+    // The worker did not receive the acknowledgement, and still believes that it holds the task.
     let mut back = hello("one");
     back.held = vec![HeldLease {
         lease,
@@ -278,7 +279,7 @@ pub(crate) async fn a_token_that_another_hub_revoked_ends_the_session_at_its_nex
     worker.send(&renew(1)).await;
     let renewed = worker.next().await;
     assert!(matches!(renewed, HubMessage::Renewed { id: 1, .. }));
-    // In the database alone: this hub is not told.
+    // Revoked only in the database: this hub is not notified.
     let store = hub.hub.store();
     for identity in store.list_tokens().await.unwrap() {
         assert!(store.revoke(identity.token_id).await.unwrap());

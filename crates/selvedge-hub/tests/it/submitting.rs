@@ -1,4 +1,4 @@
-//! Submitting: what is taken, what is refused, and what the same request does twice.
+//! Tests of submitting: accepted, rejected and repeated requests.
 
 use selvedge_core::protocol::Scope;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What was appended is there, all of it and nothing else.
+//! Tests of appending: all appended events are stored, and nothing else.
 
 use selvedge_core::model::Event;
 use serde_json::json;
@@ -8,8 +8,8 @@ use super::sample::{append, began, created, numbered, run};
 use crate::error::StoreError;
 use crate::journal::{AppendOutcome, Journal};
 
-/// Gaps, doubles and foreign events are refused before anything is written; a batch from another
-/// place than the journal's end is fenced, with the real end.
+/// Gaps, duplicates and events of other runs are refused before anything is written. A batch that does not
+/// start at the journal's end is fenced, and the result contains the actual end.
 pub fn a_batch_that_does_not_follow_leaves_nothing_behind<B: JournalBackend>(
     fresh: impl Fn() -> B,
 ) {
@@ -48,7 +48,7 @@ pub fn a_batch_that_does_not_follow_leaves_nothing_behind<B: JournalBackend>(
     assert_eq!(journal.summary(run(9)).unwrap(), None);
 }
 
-/// An event that this program does not know comes back with the type and data it had.
+/// An event of an unknown type is returned with its original type and data.
 pub fn events_of_a_later_release_keep_their_raw_value<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -73,7 +73,7 @@ pub fn events_of_a_later_release_keep_their_raw_value<B: JournalBackend>(fresh: 
     assert_eq!((summary.last_seq, summary.task), (3, None));
 }
 
-/// A connection made later finds what an earlier one was told is durable.
+/// A later connection reads everything that an earlier one acknowledged as durable.
 pub fn a_journal_opened_again_has_everything<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let first = backend.open();
@@ -85,7 +85,7 @@ pub fn a_journal_opened_again_has_everything<B: JournalBackend>(fresh: impl Fn()
     assert_eq!(backend.open().read(run(1), 0).unwrap(), stored);
 }
 
-/// Each run has its own numbers, and its own events.
+/// Each run has its own sequence numbers and its own events.
 pub fn runs_do_not_see_each_other<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -95,8 +95,8 @@ pub fn runs_do_not_see_each_other<B: JournalBackend>(fresh: impl Fn() -> B) {
     assert_eq!(journal.read(run(2), 0).unwrap(), two);
 }
 
-/// The iterator shows the same events as one big read, wherever it begins and however long the
-/// run is, and it sees what is appended while it is read.
+/// The iterator returns the same events as a single read, wherever it begins and however long the run is. It
+/// also returns events that are appended while it is read.
 pub fn long_runs_are_read_in_pages<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();

@@ -1,4 +1,4 @@
-//! Which run a person means.
+//! Tests of finding a run by a name or a fragment of its id.
 
 use selvedge_core::model::RunId;
 
@@ -22,8 +22,8 @@ fn with_runs(journal: &impl Journal) {
     }
 }
 
-/// Whole, by its first digits or by its last, in any case, with or without hyphens; never by its
-/// middle, by too few digits, or by what is no digit.
+/// By the whole id, by its first digits or by its last, in any case, with or without hyphens; never by digits
+/// from the middle, by too few digits, or by characters that are not hexadecimal digits.
 pub fn a_run_is_found_by_either_end_of_its_id<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -57,7 +57,7 @@ pub fn a_run_is_found_by_either_end_of_its_id<B: JournalBackend>(fresh: impl Fn(
     }
 }
 
-/// Newest first, so that a person can choose.
+/// Candidates are listed newest first.
 pub fn a_fragment_that_fits_several_runs_names_them<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -82,7 +82,7 @@ pub fn the_newest_run_has_a_name<B: JournalBackend>(fresh: impl Fn() -> B) {
     with_runs(&journal);
     assert_eq!(journal.find("last").unwrap(), RunMatch::Run(id(THIRD)));
     assert_eq!(journal.find("@").unwrap(), RunMatch::Run(id(THIRD)));
-    // A part of a plan is not what a person means by the last run; the plan is.
+    // The last run is never a subtask of a plan, but the plan itself.
     append(&journal, id(FOURTH), 0, [part_created(id(THIRD), "api")]);
     assert_eq!(journal.find("last").unwrap(), RunMatch::Run(id(THIRD)));
     let part = journal.summary(id(FOURTH)).unwrap().unwrap();

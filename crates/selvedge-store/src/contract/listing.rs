@@ -1,4 +1,4 @@
-//! What a list of runs shows.
+//! Tests of listing runs.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ fn standing(journal: &impl Journal) -> RunStatus {
     journal.summary(run(1)).unwrap().unwrap().standing
 }
 
-/// Task, attempts, cost, times and standing, as the events tell them one after another.
+/// A summary shows task, attempts, cost, times and status as of the latest event.
 pub fn a_list_shows_what_became_of_each_run<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -86,8 +86,8 @@ pub fn a_list_shows_what_became_of_each_run<B: JournalBackend>(fresh: impl Fn() 
     assert_eq!(listed, [expected]);
 }
 
-/// A judge is paid like a session; one that was cut off is asked again, and then nobody knows what it
-/// all cost.
+/// A judge's cost counts like a session's. A judgement that was interrupted is repeated, and the total cost
+/// is unknown from then on.
 pub fn what_judges_cost_is_in_the_sum<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -108,7 +108,7 @@ pub fn what_judges_cost_is_in_the_sum<B: JournalBackend>(fresh: impl Fn() -> B) 
     assert_eq!(cost().source, CostSource::Unknown);
 }
 
-/// What an interrupted session had cost is not known: the sum is a lower bound from then on.
+/// The cost of an interrupted session is unknown: the sum is a lower bound from then on.
 pub fn a_session_cut_off_leaves_its_cost_unknown<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -155,7 +155,7 @@ pub fn a_list_is_paged_from_the_newest_run<B: JournalBackend>(fresh: impl Fn() -
     assert_eq!(page(Some(run(1))), []);
 }
 
-/// By workspace, by task, and by whether they are over, alone and together.
+/// Filters by workspace, task and whether the run is finished, alone and combined.
 pub fn lists_can_be_narrowed<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -218,7 +218,7 @@ pub fn lists_can_be_narrowed<B: JournalBackend>(fresh: impl Fn() -> B) {
     );
 }
 
-/// Summaries are derived: made anew from the events alone, they are what they were.
+/// Summaries that are rebuilt from the events equal the original ones.
 pub fn summaries_can_be_made_anew<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();

@@ -1,4 +1,4 @@
-//! Several at once.
+//! Tests of concurrent use.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use super::JournalBackend;
 use super::sample::{append, began, created, numbered, run};
 use crate::journal::{AppendOutcome, Journal, RunFilter};
 
-/// Two writers that both believe they own the run: in every round exactly one batch goes in whole,
-/// and the other writer learns where the journal really is.
+/// Two writers both believe that they own the run: in every round exactly one batch is written completely,
+/// and the other writer gets the journal's actual end.
 pub fn of_two_writers_one_is_fenced<B: JournalBackend>(fresh: impl Fn() -> B) {
     const ROUNDS: u64 = 40;
     let backend = fresh();
@@ -43,7 +43,7 @@ pub fn of_two_writers_one_is_fenced<B: JournalBackend>(fresh: impl Fn() -> B) {
     }
 }
 
-/// While one appends, others see whole batches, and a summary that agrees with them.
+/// During appends, readers see whole batches, and a summary that agrees with them.
 pub fn readers_never_see_half_a_batch<B: JournalBackend>(fresh: impl Fn() -> B) {
     let backend = fresh();
     let journal = backend.open();
@@ -84,7 +84,7 @@ pub fn readers_never_see_half_a_batch<B: JournalBackend>(fresh: impl Fn() -> B) 
     });
 }
 
-/// A journal that does not exist yet is made once, by whichever of several programs is first.
+/// When several programs open a missing journal at once, it is created once.
 pub fn many_can_open_a_new_journal_at_once<B: JournalBackend>(fresh: impl Fn() -> B) {
     for _ in 0..8 {
         let backend = fresh();

@@ -1,4 +1,4 @@
-//! Whatever is appended, in whatever batches, reads back as it was.
+//! Property test: appended batches are read back unchanged.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -13,7 +13,7 @@ use super::sample::{created, interrupted, run, session_ended, session_started};
 use crate::journal::{AppendOutcome, Journal};
 use crate::summary::RunSummary;
 
-/// Any batches of any events, to two runs in turn, with a reopening now and then.
+/// Appends random batches of events to two runs in turn, sometimes reopening the journal.
 pub fn any_batches_read_back_as_they_were<B: JournalBackend>(fresh: impl Fn() -> B) {
     let batches = vec(
         (any::<bool>(), any::<bool>(), vec((events(), times()), 0..5)),
@@ -105,7 +105,7 @@ fn costs() -> impl Strategy<Value = Cost> {
         Just(CostSource::Estimated),
         Just(CostSource::Unknown)
     ];
-    // No sum of a few of them is beyond what a database's signed integers hold.
+    // Small enough that a sum of a few amounts fits into a database's signed integers.
     (proptest::option::of(0..u64::MAX / 1_000), source).prop_map(|(amount, source)| Cost {
         micro_usd: amount.map(MicroUsd),
         source,

@@ -1,4 +1,4 @@
-//! Runs and events to test with.
+//! Sample runs and events for the tests.
 
 use selvedge_core::model::{
     AttemptEnd, Cost, ENVELOPE_VERSION, EffectId, Envelope, Event, MicroUsd, ParentPlan, Prompt,
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::journal::{AppendOutcome, Journal};
 
-/// A run whose id sorts, and was made, after those of smaller numbers.
+/// A run id that sorts after the ids of smaller numbers, and has a later timestamp.
 pub(super) fn run(number: u32) -> RunId {
     format!("0190163d-{:04x}-739b-aea5-{number:012x}", number / 16)
         .parse()
@@ -37,7 +37,7 @@ pub(super) fn numbered(
         .collect()
 }
 
-/// Appends where nobody else does.
+/// Appends without a concurrent writer: panics if fenced.
 #[track_caller]
 pub(super) fn append(
     journal: &impl Journal,
@@ -74,7 +74,7 @@ pub(super) fn created(description: &str, workspace: &str) -> Event {
     }
 }
 
-/// The first event of a run that is a part of a plan.
+/// The first event of a run that is a subtask of a plan.
 pub(super) fn part_created(plan: RunId, subtask: &str) -> Event {
     let mut event = created("a part of it", "/w");
     if let Event::RunCreated { spec } = &mut event {

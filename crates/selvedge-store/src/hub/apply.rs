@@ -1,8 +1,8 @@
-//! What a change of a task writes: decided here, without any database, from the row that a database
-//! has loaded and keeps locked.
+//! Decides what a change of a task writes. It needs no database: the caller has loaded the row and keeps it
+//! locked.
 //!
-//! Invariants kept here: an entry counts once, as the next of its stream; a journal has no gaps; a
-//! write of an earlier grant leaves evidence and costs, and changes nothing else.
+//! Invariants: an entry counts once, as the next one of its stream; a journal has no gaps; a write under an
+//! earlier lease adds evidence and costs, and changes nothing else.
 
 use selvedge_core::lease::{
     InputDisposition, LeaseCredential, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason,
@@ -19,13 +19,13 @@ use super::change::{
 use super::mutants;
 use super::rows::TaskRecord;
 
-/// SHA-256.
+/// SHA-256 of a body.
 pub(crate) fn digest(body: &str) -> [u8; 32] {
     Sha256::digest(body.as_bytes()).into()
 }
 
-/// Applies a change to a row: the answer, and what to write. `stored` is what is there of the run
-/// that a [`EntryKind::Close`] names.
+/// Applies a change to a row; returns the answer and the data to write. `stored` is the stored state of the
+/// attempt that an [`EntryKind::Close`] names.
 pub fn apply(
     row: &mut TaskRecord,
     change: &TaskChange,
@@ -102,7 +102,7 @@ impl ChangeApplier<'_> {
                     epoch: *epoch,
                     record: record.clone(),
                 })?;
-                // A task that goes on has no reason yet for how it stands.
+                // After a retry the task continues, so its state has no reason yet.
                 self.row.reason = (*review != ReviewAction::Retry).then(|| record.summary());
                 self.append(events)?;
                 Ok(answer)
@@ -112,7 +112,7 @@ impl ChangeApplier<'_> {
         }
     }
 
-    /// Decides, and writes down what was decided.
+    /// Applies an input to the lease and records the resulting events.
     fn decide_and_record(&mut self, input: LeaseInput) -> Result<ChangeAnswer, ChangeAnswer> {
         let decision = decide(&self.row.lease, input, self.now, self.rules)
             .map_err(|refusal| refusal_answer(refusal, self.row.lease.state))?;
@@ -236,7 +236,7 @@ impl ChangeApplier<'_> {
         Ok(ChangeAnswer::Applied)
     }
 
-    /// It was applied before. Only other content than then is an error.
+    /// Checks an entry that was applied before: only different content is an error.
     fn check_repeated(
         &self,
         step: &EntryKind,
@@ -259,10 +259,11 @@ impl ChangeApplier<'_> {
         Ok(ChangeAnswer::Applied)
     }
 
-    /// Of a grant that is over: what it cost still counts, and its report is kept as evidence.
+    /// Records an entry of an expired lease: its costs still count, and its report is kept as evidence.
     fn record_late_entry(&mut self, entry: &StreamEntry, fence: &LeaseCredential) -> ChangeAnswer {
         if (1..=self.row.lease.epoch).contains(&fence.epoch) {
-            // Of what was cut off the hub has said so itself; a run that it never heard of had no agent.
+            // Lost costs are dropped: for an interrupted attempt the hub has already recorded one itself, and
+            // an attempt that the hub does not know of had no agent.
             let costs = entry.header.costs.iter().filter(|cost| !cost.is_lost());
             self.written.costs.extend(costs.cloned());
             if let EntryKind::Close {
@@ -312,7 +313,7 @@ impl ChangeApplier<'_> {
     }
 }
 
-/// Whether a run was closed before in exactly this way, if it was.
+/// Whether an attempt was closed before with the same content; `None` if it was not closed.
 fn is_same_closing(step: &EntryKind, stored: Option<StoredAttempt>) -> Option<bool> {
     let EntryKind::Close {
         end: closing,

@@ -1,4 +1,4 @@
-//! Changes of a task as a store is asked for them, and everything that one of them may write.
+//! Changes of a task, and everything that a change may write.
 
 use selvedge_core::lease::{LeaseCredential, LeaseEvent, ReviewAction};
 use selvedge_core::model::{AttemptEnd, Outcome, ReviewRecord};
@@ -7,56 +7,56 @@ use serde_json::Value;
 
 use super::rows::TaskRecord;
 
-/// What is to be changed.
+/// A change of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TaskChange {
-    /// The hub itself takes a task that no worker is given: it is granted and accepted at once.
+    /// The hub itself acquires a task that is never assigned to a worker: it is granted and accepted at once.
     AcquireForHub {
-        /// What it calls itself.
+        /// The hub's name as a holder.
         holder: String,
-        /// Fresh and random.
+        /// A fresh random lease token.
         token: String,
     },
-    /// The worker takes the offer.
+    /// The worker accepts the offer.
     Accept(LeaseCredential),
-    /// The worker does not take it.
+    /// The worker declines the offer.
     Decline(LeaseCredential),
-    /// The worker is at it.
+    /// The worker renews its lease.
     Renew(LeaseCredential),
-    /// The worker was started anew and does not know of this grant.
+    /// The worker was restarted and does not know of this lease.
     Forget {
-        /// The grant.
+        /// The epoch of the lease.
         epoch: u64,
     },
-    /// The worker writes.
+    /// The worker sends an entry of its stream.
     Entry(Box<StreamEntry>),
-    /// A person asks for its end.
+    /// A user cancels the task.
     Cancel {
-        /// Who.
+        /// The user's name.
         by: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A person judges it.
+    /// A user reviews the task.
     Review {
-        /// What they decide.
+        /// The decision.
         review: ReviewAction,
-        /// Who they are, why, and the work that they decided on.
+        /// The reviewer, the reason, and the attempt that was reviewed.
         record: ReviewRecord,
-        /// Under which grant that work was handed in. Another one since then, another attempt, or another
-        /// event in the journal, and the decision does not count.
+        /// The epoch under which the reviewed attempt was handed in. The decision does not count if there has
+        /// been another lease, another attempt or another journal event since.
         epoch: u64,
-        /// The last event of the journal that they decided on.
+        /// The last journal event that the reviewer has seen.
         after: u64,
-        /// What the decision adds to the journal.
+        /// Events that the decision adds to the journal.
         events: Vec<Value>,
     },
-    /// Time passed.
+    /// Time has passed: deadlines are checked.
     Tick,
 }
 
 impl TaskChange {
-    /// The run that it would close: what is stored of that one decides.
+    /// The attempt that this change would close; its stored state is needed to decide.
     pub(crate) fn closed_attempt(&self) -> Option<u32> {
         match self {
             Self::Entry(entry) => match &entry.step {
@@ -71,84 +71,84 @@ impl TaskChange {
 /// An entry of a worker's stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamEntry {
-    /// What all entries have.
+    /// The part that all entries have.
     pub header: EntryHeader,
-    /// What this one does.
+    /// The kind of the entry.
     pub step: EntryKind,
 }
 
-/// What an entry does besides.
+/// The kind of an entry: the effect that it has besides its header.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EntryKind {
-    /// Nothing.
+    /// No further effect.
     Progress,
     /// An attempt begins.
     Begin(u32),
-    /// An attempt is over, with a report or without.
+    /// An attempt ended, with or without a report.
     Close {
-        /// Its number.
+        /// The attempt's number.
         run_number: u32,
-        /// How.
+        /// How it ended.
         end: AttemptEnd,
-        /// The report as JSON, when that is how.
+        /// The report as JSON, if there is one.
         report: Option<String>,
     },
-    /// The task is over, or waits for a person.
+    /// The task is finished, or needs a review.
     Complete {
-        /// The worker's id of it.
+        /// The worker's id for this completion.
         completion_id: String,
-        /// How.
+        /// The outcome.
         outcome: Outcome,
-        /// Why, in one line.
+        /// The reason, in one line.
         reason: String,
         /// The whole result as JSON.
         result: String,
     },
-    /// The task is given back.
+    /// The worker releases the task.
     Release {
-        /// Whether that counts as a loss.
+        /// Whether it counts as a loss.
         charged: bool,
     },
 }
 
-/// What is stored of a run, as far as a repeated report needs it.
+/// The stored end of an attempt, as far as checking a repeated report needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredAttempt {
-    /// How it was closed.
+    /// How it ended.
     pub end: AttemptEnd,
     /// SHA-256 of its report.
     pub digest: Option<[u8; 32]>,
 }
 
-/// The answer to a change.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeOutcome {
-    /// What became of it.
+    /// Whether the change counts.
     pub answer: ChangeAnswer,
-    /// The task after it.
+    /// The task after the change.
     pub row: TaskRecord,
 }
 
-/// What became of a change.
+/// Whether a change counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeAnswer {
-    /// It counts, now or from before.
+    /// It counts, now or because it was applied before.
     Applied,
     /// It does not count.
     Refused {
-        /// Why, for programs.
+        /// A code for programs.
         code: RefusalCode,
-        /// Why, in words.
+        /// An explanation for people.
         detail: String,
     },
 }
 
-/// A line of a journal.
+/// An event of a run's journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalLine {
-    /// Its number.
+    /// Its sequence number.
     pub seq: u64,
-    /// As it came.
+    /// The event as JSON, unchanged.
     pub event: String,
 }
 
@@ -160,25 +160,25 @@ pub type FileLine = FileRef;
 /// Everything that a change writes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WriteSet {
-    /// Lines of the hub's log.
+    /// Lines of the hub's log: number and event.
     pub log: Vec<(u64, LeaseEvent)>,
-    /// Runs that begin: number and epoch.
+    /// Attempts that begin: number and epoch.
     pub begun: Vec<(u32, u64)>,
-    /// Runs that end.
+    /// Attempts that end: number and how.
     pub closed: Vec<(u32, AttemptEnd)>,
-    /// Reports: run number, epoch, digest, body.
+    /// Reports: attempt number, epoch, digest, body.
     pub reports: Vec<(u32, u64, [u8; 32], String)>,
-    /// Reports of grants that are over.
+    /// Late reports of expired leases: attempt number, epoch, digest, body.
     pub late_reports: Vec<(u32, u64, [u8; 32], String)>,
     /// The journal's next events.
     pub journal: Vec<JournalLine>,
-    /// Costs.
+    /// Entries of the cost ledger.
     pub costs: Vec<CostLine>,
-    /// Runs that were cut off: what they cost is not known, unless their worker has told it.
+    /// Interrupted attempts: their cost is unknown unless their worker has reported it.
     pub interrupted: Vec<u32>,
-    /// Files.
+    /// Files that are named by the change.
     pub files: Vec<FileLine>,
-    /// The result: the worker's id, and the body.
+    /// The result: the worker's completion id and the body.
     pub result: Option<(String, String)>,
     /// Whether the task's row changed.
     pub row: bool,

@@ -1,25 +1,25 @@
-//! Why the hub's store could not do what it was asked.
+//! Errors of the hub's store.
 
-/// A failure of the store. Nothing is known of what was asked: it may be durable or not, so it is
-/// asked again, and every write is such that asking again is harmless.
+/// A failure of the store. It is unknown whether the write is durable, so the caller repeats it: every write
+/// can be repeated without harm.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum HubStoreError {
-    /// There is no room.
+    /// The disk is full.
     #[error("the disk that holds the hub's database is full")]
     DiskFull,
-    /// Somebody else has it.
+    /// Another program is using the database.
     #[error("the hub's database is in use by another hub: {0}")]
     InUse(String),
-    /// It does not answer.
+    /// The database does not respond.
     #[error("the hub's database does not answer: {0}")]
     Unavailable(String),
-    /// What says where it is cannot be understood.
+    /// The database address is invalid.
     #[error("not the address of a database: {0}")]
     Address(String),
-    /// It answers, and does not let this hub in, or not do what it must.
+    /// The server responds, but rejects this hub or lacks a required ability.
     #[error("the hub's database refuses this hub: {0}")]
     Refused(String),
-    /// A later release wrote it.
+    /// The database was written by a later release.
     #[error(
         "the hub's database has format {found}, and this program knows formats up to {known}: use \
          the release that wrote it, or a later one"
@@ -30,16 +30,16 @@ pub enum HubStoreError {
         /// The latest one that this program knows.
         known: usize,
     },
-    /// What is stored cannot be what was written.
+    /// The stored data is not valid.
     #[error("the hub's database is damaged: {0}")]
     Damaged(String),
-    /// The writer is gone: the hub is stopping.
+    /// The writer has ended: the hub is stopping.
     #[error("the hub is stopping")]
     Stopping,
 }
 
 impl HubStoreError {
-    /// Says where, where nothing else does.
+    /// Adds the location to errors that do not contain it.
     #[cfg(feature = "postgres")]
     pub(crate) fn at(self, place: &str) -> Self {
         match self {

@@ -1,10 +1,10 @@
-//! What a hub remembers: its queue of tasks with their leases, the runs' journals and reports, the
-//! cost ledger, blobs, and who may ask for what.
+//! The hub's storage: the queue of tasks with their leases, the runs' journals and reports, the cost ledger,
+//! blobs and API tokens.
 //!
-//! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`]), and databases behind them. What
-//! an input *means* is decided once, purely, by `selvedge_core::lease` and [`apply`]; a database only
-//! loads rows, keeps them locked, and writes what was decided in the transaction whose commit is
-//! awaited before anyone is answered. Nothing here may hold a transaction while an agent works.
+//! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`]) are implemented by databases. The
+//! meaning of an input is decided in one place, without I/O, by `selvedge_core::lease` and [`apply`]. A
+//! database only loads rows, keeps them locked and writes the decision in a transaction, and answers after
+//! the commit. No transaction may be held while an agent works.
 
 mod apply;
 mod change;

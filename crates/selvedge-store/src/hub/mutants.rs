@@ -1,5 +1,5 @@
-//! The bugs that the fault tests plant in what a change of a task means, to see that the checker finds
-//! them. Without the feature `faults` none of them is ever there, and all of this compiles to nothing.
+//! Mutants for the fault tests: bugs in applying a change of a task, which show that the checker detects
+//! them. Without the feature `faults` none of them can be active, and all of this compiles to nothing.
 
 use selvedge_core::lease::{LeaseCredential, LeaseEvent, evolve};
 use selvedge_core::model::Outcome;
@@ -9,12 +9,12 @@ use super::change::{EntryKind, WriteSet};
 use super::rows::TaskRecord;
 use crate::fault::is_mutant_active;
 
-/// A line of the log is left out.
+/// Mutant: omits a line of the log.
 pub(super) fn skips_log(event: &LeaseEvent) -> bool {
     matches!(event, LeaseEvent::Accepted) && is_mutant_active("skip_log")
 }
 
-/// The hub forgets for a moment that the task was cancelled.
+/// Mutant: forgets temporarily that the task was cancelled.
 pub(super) fn take_cancel(row: &mut TaskRecord) -> Option<String> {
     if is_mutant_active("begin_when_cancelled") {
         row.lease.cancel.take()
@@ -23,7 +23,7 @@ pub(super) fn take_cancel(row: &mut TaskRecord) -> Option<String> {
     }
 }
 
-/// A report is not kept as it came.
+/// Mutant: changes a report before it is stored.
 pub(super) fn alter_report(mut body: String) -> String {
     if is_mutant_active("alter_report") {
         body.push(' ');
@@ -31,7 +31,7 @@ pub(super) fn alter_report(mut body: String) -> String {
     body
 }
 
-/// A call is counted under two names.
+/// Mutant: counts a call twice, under two names.
 pub(super) fn duplicate_costs(costs: Vec<CostEntry>) -> Vec<CostEntry> {
     if !is_mutant_active("count_twice") {
         return costs;
@@ -43,7 +43,7 @@ pub(super) fn duplicate_costs(costs: Vec<CostEntry>) -> Vec<CostEntry> {
     costs.iter().cloned().chain(again).collect()
 }
 
-/// The end that a worker of an earlier grant reports is taken for the holder's.
+/// Mutant: accepts a completion that was sent under an earlier lease.
 pub(super) fn accepts_stale_completion(
     row: &TaskRecord,
     fence: &mut LeaseCredential,
@@ -58,7 +58,7 @@ pub(super) fn accepts_stale_completion(
     true
 }
 
-/// A task that is over is cancelled all the same.
+/// Mutant: cancels a task that is already finished.
 pub(super) fn reopens_ended(row: &mut TaskRecord, written: &mut WriteSet) -> bool {
     if !row.lease.state.is_terminal() || !is_mutant_active("reopen_ended") {
         return false;

@@ -1,13 +1,13 @@
-//! What retention removes, as both databases say it. Tasks, logs, reports and costs stay: their rows
-//! are the tombstones that keep an old worker's words from counting.
+//! Statements of the retention. Tasks, logs, reports and costs stay: their rows are the tombstones that keep
+//! late entries of old workers from counting.
 
-/// Rows that go when they are older than `?1`, at most `?2` at a time.
+/// Removes at most `?2` rows that are older than `?1`.
 pub(crate) struct ExpiredRows {
-    /// For SQLite.
+    /// The statement for SQLite.
     pub(crate) sqlite: &'static str,
 }
 
-/// In this order.
+/// The steps, in order of execution.
 pub(crate) const RETENTION_STEPS: [ExpiredRows; 4] = [
     ExpiredRows {
         sqlite: "DELETE FROM journal WHERE (task_no, seq) IN (

@@ -1,102 +1,102 @@
-//! The rows of the hub's tables, as the rest of the program sees them. Bodies (tasks, reports,
-//! results, events) are text that is kept as it came.
+//! The rows of the hub's tables, independent of the database. Bodies (tasks, reports, results, events) are
+//! text that is stored unchanged.
 
 use selvedge_core::lease::{LeaseCredential, LeaseState};
 use selvedge_core::model::{AttemptEnd, MicroUsd, Outcome, ParentPlan, TaskId};
 use selvedge_core::protocol::TaskState;
 use uuid::Uuid;
 
-/// A task to be taken in.
+/// A task to submit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTask {
     /// Its id.
     pub task_id: TaskId,
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: String,
-    /// Who submitted it: the name of a token.
+    /// The name of the token that submitted it.
     pub submitted_by: String,
-    /// The task that this one tries again.
+    /// The task that this one retries.
     pub retry_of: Option<TaskId>,
-    /// The plan that it is a part of.
+    /// The plan that contains it.
     pub part_of: Option<ParentPlan>,
-    /// What a list shows: the beginning of its description.
+    /// The beginning of its description, for lists.
     pub title: String,
-    /// The agent that it names.
+    /// The requested agent.
     pub agent: Option<String>,
-    /// Where it works, as a list shows it.
+    /// The workspace, as shown in lists.
     pub place: Option<String>,
-    /// 0 to 9.
+    /// The priority, from 0 to 9.
     pub priority: u8,
-    /// What a worker must offer, sorted.
+    /// The labels that a worker must offer, sorted.
     pub labels: Vec<String>,
-    /// Attempts that it may have.
+    /// Maximum number of attempts.
     pub max_attempts: u32,
     /// The whole task as JSON.
     pub body: String,
-    /// The client's key for doing this once, and a hash of all that it asked.
+    /// The client's idempotency key and a hash of the whole request.
     pub idempotency: Option<(String, [u8; 32])>,
 }
 
-/// What became of a submission.
+/// The result of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubmitOutcome {
-    /// It was taken in.
+    /// The task was created.
     New(TaskId),
-    /// The same request had been made under this key.
+    /// The same request was already made under this key.
     Duplicate(TaskId),
-    /// Another request had been made under this key.
+    /// Another request was already made under this key.
     IdempotencyConflict(TaskId),
-    /// There is a task with this id.
+    /// A task with this id already exists.
     IdTaken,
 }
 
-/// The part of a task that decisions are made on.
+/// The part of a task that decisions are based on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRecord {
-    /// Which.
+    /// The task's id.
     pub task_id: TaskId,
-    /// Who may work on it.
+    /// The lease and the task's state.
     pub lease: LeaseState,
-    /// The last entry of the holder's stream that counted; 0 with every grant.
+    /// The last accepted entry of the holder's stream; 0 after each assignment.
     pub entry_seq: u64,
     /// The last event of the run's journal.
     pub event_seq: u64,
     /// The last line of the hub's log.
     pub log_seq: u64,
-    /// Why it ended so, in one line, as its worker says it.
+    /// The reason of the outcome, in one line, as reported by the worker.
     pub reason: Option<String>,
     /// Milliseconds since 1970.
     pub updated_at: i64,
 }
 
-/// What a list, a page and a client see of a task.
+/// A task as shown in lists, on pages and to clients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskView {
-    /// The part that decisions are made on.
+    /// The part that decisions are based on.
     pub row: TaskRecord,
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: String,
-    /// The token that submitted it.
+    /// The name of the token that submitted it.
     pub submitted_by: String,
-    /// The task that this one tries again.
+    /// The task that this one retries.
     pub retry_of: Option<TaskId>,
-    /// The plan that it is a part of.
+    /// The plan that contains it.
     pub part_of: Option<ParentPlan>,
     /// The beginning of its description.
     pub title: String,
-    /// The agent that it names.
+    /// The requested agent.
     pub agent: Option<String>,
-    /// Where it works.
+    /// The workspace.
     pub place: Option<String>,
-    /// 0 to 9.
+    /// The priority, from 0 to 9.
     pub priority: u8,
-    /// What a worker must offer.
+    /// The labels that a worker must offer.
     pub labels: Vec<String>,
-    /// Attempts that it may have.
+    /// Maximum number of attempts.
     pub max_attempts: u32,
     /// Milliseconds since 1970.
     pub created_at: i64,
-    /// What it cost so far.
+    /// Its cost so far.
     pub cost: LedgerTotal,
 }
 
@@ -105,40 +105,40 @@ pub struct TaskView {
 pub struct LedgerTotal {
     /// Distinct calls.
     pub calls: u64,
-    /// Those of which the price is not known.
+    /// Calls with an unknown price.
     pub unknown: u64,
-    /// Those of which it is estimated.
+    /// Calls with an estimated price.
     pub estimated: u64,
-    /// The known part.
+    /// The known part of the cost.
     pub micro_usd: MicroUsd,
-    /// Tokens in.
+    /// Input tokens.
     pub tokens_in: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub tokens_out: u64,
 }
 
-/// Which tasks a list shows.
+/// A filter of a list of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListFilter {
-    /// In any of these states; all when empty.
+    /// Tasks in any of these states; all if empty.
     pub states: Vec<TaskState>,
-    /// With this outcome.
+    /// Tasks with this outcome.
     pub outcome: Option<Outcome>,
-    /// With this agent.
+    /// Tasks with this agent.
     pub agent: Option<String>,
-    /// Held, or last held, by this worker.
+    /// Tasks that are, or were last, held by this worker.
     pub worker: Option<String>,
-    /// That ask for this label.
+    /// Tasks that require this label.
     pub label: Option<String>,
-    /// Of this tenant.
+    /// Tasks of this tenant.
     pub tenant: Option<String>,
-    /// With this in the title or the place.
+    /// Tasks with this text in the title or the workspace.
     pub text: Option<String>,
-    /// Older than this one: the last of the page before.
+    /// Tasks older than this one, which is the last of the previous page.
     pub before: Option<TaskId>,
 }
 
-/// A page of a list, the newest first.
+/// A page of a list, newest first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ListPage {
     /// The tasks.
@@ -158,12 +158,12 @@ pub struct LogLine {
     pub event: String,
 }
 
-/// A run of a task: begun, and perhaps closed.
+/// An attempt of a task: begun, and perhaps closed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRow {
     /// Its number.
     pub run_number: u32,
-    /// The grant under which it began.
+    /// The epoch of the lease under which it began.
     pub epoch: u64,
     /// Milliseconds since 1970.
     pub begun_at: i64,
@@ -176,143 +176,143 @@ pub struct AttemptRow {
 /// A stored report, or late evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportRow {
-    /// The attempt that it judges.
+    /// The attempt that it is about.
     pub run_number: u32,
-    /// The grant under which it was made.
+    /// The epoch of the lease under which it was made.
     pub epoch: u64,
-    /// As it came.
+    /// The report, unchanged.
     pub body: String,
 }
 
 /// A stored result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
-    /// The worker's id of it.
+    /// The worker's id for it.
     pub completion_id: String,
-    /// As it came.
+    /// The result, unchanged.
     pub body: String,
 }
 
-/// What a worker asks for when it has room.
+/// A request for tasks from a worker with free slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PollRequest {
-    /// Its name.
+    /// The worker's name.
     pub worker: String,
-    /// All that it offers.
+    /// All labels that it offers.
     pub labels: Vec<String>,
-    /// How many tasks.
+    /// Maximum number of tasks to assign.
     pub slots: usize,
-    /// Tasks that it is not to get now.
+    /// Tasks that must not be assigned to it now.
     pub excluded: Vec<TaskId>,
 }
 
-/// A task that was given to a worker.
+/// A task that was assigned to a worker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assignment {
-    /// Whom to.
+    /// The worker's name.
     pub worker: String,
-    /// The fence.
+    /// The credential of the lease.
     pub fence: LeaseCredential,
-    /// The task's row after the grant.
+    /// The task's row after the assignment.
     pub row: TaskRecord,
     /// The whole task as JSON.
     pub body: String,
 }
 
-/// Tasks that wait, by what they ask for.
+/// Queued tasks that require the same labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedGroup {
-    /// What a worker must offer.
+    /// The labels that a worker must offer.
     pub labels: Vec<String>,
-    /// How many wait.
+    /// The number of these tasks.
     pub waiting: u64,
-    /// Since when the oldest waits: milliseconds since 1970.
+    /// When the oldest was queued: milliseconds since 1970.
     pub since: i64,
 }
 
-/// Numbers over everything.
+/// Totals over all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overview {
     /// Tasks by state.
     pub states: Vec<(TaskState, u64)>,
     /// Finished tasks by outcome.
     pub outcomes: Vec<(Outcome, u64)>,
-    /// Verified tasks by how many reports they took.
+    /// Verified tasks by the number of their reports.
     pub verified_after: Vec<(u32, u64)>,
-    /// Finished tasks by how many reports they took.
+    /// Finished tasks by the number of their reports.
     pub reports: Vec<(u32, u64)>,
-    /// Losses over all tasks.
+    /// Lost leases over all tasks.
     pub losses: u64,
-    /// Closed runs by how.
+    /// Closed attempts by how they ended.
     pub closings: Vec<(AttemptEnd, u64)>,
     /// The ledger's sum.
     pub cost: LedgerTotal,
-    /// What waits.
+    /// Queued tasks by labels.
     pub waiting: Vec<QueuedGroup>,
 }
 
-/// Who asks: a token without its secret.
+/// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiToken {
     /// Its public id.
     pub token_id: Uuid,
-    /// What people call it.
+    /// Its name.
     pub name: String,
     /// The first characters of the secret.
     pub prefix: String,
-    /// Whose it is.
+    /// The tenant that it belongs to.
     pub tenant: String,
-    /// What it may do, in words.
+    /// The names of its scopes.
     pub scopes: Vec<String>,
     /// Milliseconds since 1970.
     pub created_at: i64,
-    /// When it ends by itself.
+    /// When it expires: milliseconds since 1970.
     pub expires_at: Option<i64>,
-    /// When it was last used, to the minute.
+    /// When it was last used, to the minute: milliseconds since 1970.
     pub last_used_at: Option<i64>,
-    /// When it was revoked.
+    /// When it was revoked: milliseconds since 1970.
     pub revoked_at: Option<i64>,
 }
 
-/// A token to be kept: only its hash.
+/// A token to store: contains only the hash of the secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewApiToken {
     /// Its public id.
     pub token_id: Uuid,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// Whose it is.
+    /// The tenant that it belongs to.
     pub tenant: String,
-    /// What it may do.
+    /// The names of its scopes.
     pub scopes: Vec<String>,
-    /// The first characters of the secret, by which a person knows it again.
+    /// The first characters of the secret, by which a person recognizes it.
     pub prefix: String,
     /// SHA-256 of the whole secret.
     pub hash: [u8; 32],
-    /// How long it lasts, in milliseconds.
+    /// Its lifetime in milliseconds; `None` until revoked.
     pub lasts_ms: Option<i64>,
 }
 
-/// How much of a blob is there.
+/// The state of a blob's upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobState {
-    /// All of it.
+    /// All bytes are stored.
     Complete {
         /// Its size in bytes.
         size: u64,
     },
-    /// The beginning.
+    /// The beginning is stored.
     Partial {
-        /// Bytes that are there.
+        /// Number of stored bytes.
         offset: u64,
     },
-    /// The chunk does not begin where the last one ended.
+    /// The chunk does not begin at the end of the stored bytes.
     OffsetMismatch {
-        /// Where it ended.
+        /// Number of stored bytes.
         offset: u64,
     },
-    /// All bytes came, and they are others than the name says: nothing is kept.
+    /// All bytes were received, but their hash does not match the name: nothing is stored.
     WrongHash,
-    /// Nothing of it.
+    /// Nothing is stored.
     Missing,
 }

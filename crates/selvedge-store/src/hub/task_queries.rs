@@ -1,78 +1,77 @@
-//! What people look at on a hub as a whole: a page of its tasks in any order, how many stand how, and the
-//! small facts of runs that statistics are made of.
+//! Queries for people: a page of tasks in any order, counts by status, and the saved statistics of runs.
 
 use selvedge_core::model::{Outcome, TaskId};
 use selvedge_core::protocol::TaskState;
 
-/// In which order tasks are shown.
+/// The order of a page of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TaskSortOrder {
-    /// The newest first.
+    /// Newest first.
     #[default]
     Newest,
-    /// The oldest first.
+    /// Oldest first.
     Oldest,
-    /// Those first where something happened lately.
+    /// Most recently changed first.
     RecentlyUpdated,
-    /// The dearest first, by what is known of their cost.
+    /// Most expensive first, by the known part of the cost.
     MostExpensive,
-    /// Those with the most tokens first, in and out.
+    /// Most input and output tokens first.
     MostTokens,
-    /// Those with the most attempts first.
+    /// Most attempts first.
     MostAttempts,
 }
 
-/// How a task stands: its state, and its outcome where it has one.
+/// A task's state, and its outcome if it has one.
 pub type StateAndOutcome = (TaskState, Option<Outcome>);
 
-/// Which tasks people look at.
+/// A filter of the tasks that people see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskFilter {
-    /// Whose tasks.
+    /// The tenant that owns the tasks.
     pub tenant: String,
-    /// The agent that they name; `default` for none.
+    /// The requested agent; `default` for none.
     pub agent: Option<String>,
-    /// With this in the title, the place or the id, whatever the case.
+    /// Text in the title, the workspace or the id, in any case.
     pub text: Option<String>,
 }
 
-/// A page of them.
+/// A page of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskPageRequest {
-    /// Those of one of these kinds; all when absent.
+    /// Tasks with one of these statuses; all if absent.
     pub statuses: Option<Vec<StateAndOutcome>>,
-    /// In which order.
+    /// The order.
     pub order: TaskSortOrder,
-    /// After so many.
+    /// Number of tasks to skip.
     pub skip: usize,
-    /// At most so many.
+    /// Maximum number of tasks.
     pub limit: usize,
 }
 
-/// How many tasks stand how.
+/// Numbers of tasks by status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskCounts {
-    /// Those that a filter lets through, by kind.
+    /// Filtered tasks by status.
     pub statuses: Vec<(StateAndOutcome, u64)>,
     /// The agents of all the tenant's tasks, sorted.
     pub agents: Vec<String>,
-    /// All the tenant's tasks.
+    /// The number of all the tenant's tasks.
     pub all: u64,
 }
 
-/// What is kept of a run for statistics.
+/// The saved statistics of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunStatsRow {
-    /// Whose run.
+    /// The task's id.
     pub task_id: TaskId,
     /// The last event of its journal.
     pub event_seq: u64,
-    /// What is kept, and the last event that it was made from: a later one makes it stale.
+    /// The saved statistics and the last event that they include; a later event makes them stale.
     pub saved: Option<(u64, String)>,
 }
 
-/// Facts to be kept: of this task, made from its journal up to this event.
+/// Statistics to save: task, last included event of its journal, and body.
 pub type NewRunStats = (TaskId, u64, String);
 
-/// What a task without an agent's name is listed under.
+/// The name under which tasks without an agent are listed.
 pub(crate) const NO_AGENT: &str = "default";

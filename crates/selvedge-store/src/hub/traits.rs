@@ -1,5 +1,5 @@
-//! What a hub asks of a database. Every answer to a write comes after its commit. Time is the
-//! store's own: the database's, or one clock that no change of the wall's can move.
+//! The hub's interface to a database. Every write is answered after its commit. The store provides the time:
+//! from the database, or from a clock that changes of the system time do not affect.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,13 +18,13 @@ use super::rows::{
 };
 use super::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
 
-/// What a step of priority is worth in waiting, in milliseconds.
+/// The waiting time that one step of priority is worth, in milliseconds.
 pub(crate) const PRIORITY_STEP_MS: i64 = 600_000;
 
-/// An answer to come.
+/// The future result of a store operation.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, HubStoreError>> + Send + 'a>>;
 
-/// How a store behaves.
+/// Settings of a store.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StoreSettings {
     /// Periods and limits of leases.
@@ -33,15 +33,16 @@ pub struct StoreSettings {
 
 /// Tasks and their leases.
 pub trait Queue: Send + Sync {
-    /// Takes a task in.
+    /// Adds a task.
     fn submit(&self, task: NewTask) -> StoreFuture<'_, SubmitOutcome>;
-    /// Gives tasks to workers that have room; at most `slots` to each.
+    /// Assigns tasks to workers with free slots; at most `slots` to each.
     fn assign_tasks(&self, wants: Vec<PollRequest>) -> StoreFuture<'_, Vec<Assignment>>;
-    /// Applies a change, if there is such a task.
+    /// Applies a change; `None` if the task does not exist.
     fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>>;
-    /// Tasks that are plans and not over: those with the hub's own label for it.
+    /// Plans that are not finished: tasks with the hub's own label for plans.
     fn plans(&self) -> StoreFuture<'_, Vec<TaskId>>;
-    /// Takes back what is due, some at a time: the tasks after it. While `quiet`, leases stay.
+    /// Expires deadlines, a limited number at a time, and returns the changed tasks. While `quiet`, leases do
+    /// not expire.
     fn expire_due(&self, quiet: bool) -> StoreFuture<'_, Vec<TaskRecord>>;
     /// The store's clock: milliseconds since 1970.
     fn now(&self) -> StoreFuture<'_, i64>;
@@ -49,59 +50,60 @@ pub trait Queue: Send + Sync {
     fn task(&self, task: TaskId) -> StoreFuture<'_, Option<(TaskView, String)>>;
     /// A page of tasks, the newest first.
     fn tasks(&self, filter: ListFilter, limit: usize) -> StoreFuture<'_, ListPage>;
-    /// A page of tasks as people look at them, in any order.
+    /// A page of tasks in any order.
     fn list_tasks(
         &self,
         filter: TaskFilter,
         page: TaskPageRequest,
     ) -> StoreFuture<'_, Vec<TaskView>>;
-    /// How many tasks stand how.
+    /// Numbers of tasks by status.
     fn task_counts(&self, filter: TaskFilter) -> StoreFuture<'_, TaskCounts>;
-    /// How long the first attempts of a tenant's latest tasks were waited for, in milliseconds: the latest
-    /// first, at most so many.
+    /// How long the first attempts of a tenant's latest tasks waited, in milliseconds: the latest first, at
+    /// most `limit`.
     fn queue_latencies(&self, tenant: String, limit: usize) -> StoreFuture<'_, Vec<i64>>;
-    /// All runs of a tenant that have a journal, with what is kept of each for statistics.
+    /// All runs of a tenant that have a journal, with their saved statistics.
     fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>>;
-    /// Keeps facts of runs, and forgets those of shorter journals. They can be made again.
+    /// Saves statistics of runs, replacing those of shorter journals. They can be recomputed.
     fn save_run_stats(&self, facts: Vec<NewRunStats>) -> StoreFuture<'_, ()>;
-    /// The hub's log of a task, after a line.
+    /// The hub's log of a task, after the given line.
     fn log(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<LogLine>>;
-    /// Numbers over everything.
+    /// Totals over all tasks.
     fn overview(&self) -> StoreFuture<'_, Overview>;
-    /// Removes what is older than so many milliseconds, at most so many rows: how many went.
+    /// Removes at most `limit` rows that are older than so many milliseconds; returns the number of removed
+    /// rows.
     fn purge_expired(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64>;
-    /// What there is between the hubs of one database, where there may be several.
+    /// The peers, if several hubs can share the database.
     fn peers(&self) -> Option<&dyn Peers> {
         None
     }
 }
 
-/// Between several hubs on one database.
+/// Communication between several hubs on one database.
 pub trait Peers: Send + Sync {
-    /// Goes up when another hub has written something, and at times without. May miss some: whoever
-    /// waits for something looks for it besides.
+    /// A counter that increases when another hub has written something, and sometimes without a change.
+    /// Changes may be missed, so waiting code must also poll.
     fn change_stream(&self) -> watch::Receiver<u64>;
-    /// Says that this hub is at work and, as JSON, who is connected to it: what the others say.
+    /// Records that this hub is running and, as JSON, its connected workers; returns those of the other hubs.
     fn heartbeat(&self, hub: Uuid, workers: String) -> StoreFuture<'_, Vec<String>>;
-    /// Tasks as they stand, in any order; those that are not there are left out.
+    /// The current rows of tasks, in any order; missing tasks are omitted.
     fn task_rows(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<TaskRecord>>;
-    /// Tasks whose holders are to be told to stop; not all of very many.
+    /// Tasks whose holders must be told to stop; a limited number of them.
     fn pending_cancellations(&self) -> StoreFuture<'_, Vec<TaskRecord>>;
 }
 
-/// What runs left behind.
+/// Records of runs.
 pub trait RunRecords: Send + Sync {
-    /// The journal of a task's run, after an event.
+    /// The journal of a task's run, after the given event.
     fn journal(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<JournalLine>>;
-    /// The runs that began.
+    /// The attempts that began.
     fn runs(&self, task: TaskId) -> StoreFuture<'_, Vec<AttemptRow>>;
-    /// The reports, by run number.
+    /// The reports, by attempt number.
     fn reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>>;
     /// One report.
     fn report(&self, task: TaskId, run_number: u32) -> StoreFuture<'_, Option<ReportRow>>;
-    /// Reports of grants that no longer counted.
+    /// Reports that were sent under expired leases.
     fn late_reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>>;
-    /// The result that counted.
+    /// The accepted result.
     fn result(&self, task: TaskId) -> StoreFuture<'_, Option<Completion>>;
     /// Files, by name.
     fn files(&self, task: TaskId) -> StoreFuture<'_, Vec<FileRef>>;
@@ -109,9 +111,9 @@ pub trait RunRecords: Send + Sync {
 
 /// Bytes by their SHA-256, in lower-case hexadecimal digits.
 pub trait BlobStore: Send + Sync {
-    /// How much of it is there.
+    /// How much of a blob is stored.
     fn blob_state(&self, hash: String) -> StoreFuture<'_, BlobState>;
-    /// Adds a chunk at an offset; the last one is held against the hash.
+    /// Adds a chunk at an offset; after the last one, the hash is verified.
     fn append(
         &self,
         hash: String,
@@ -119,29 +121,30 @@ pub trait BlobStore: Send + Sync {
         total: u64,
         chunk: Vec<u8>,
     ) -> StoreFuture<'_, BlobState>;
-    /// Some of its bytes from an offset on, if all of it is there; none at its end.
+    /// Some of a complete blob's bytes from an offset on; empty at its end, `None` if the blob is not
+    /// complete.
     fn bytes(&self, hash: String, offset: u64) -> StoreFuture<'_, Option<Vec<u8>>>;
-    /// Those of these that are not there whole.
+    /// The given blobs that are not complete.
     fn missing(&self, hashes: Vec<String>) -> StoreFuture<'_, Vec<String>>;
 }
 
-/// Tokens.
+/// API tokens.
 pub trait TokenStore: Send + Sync {
-    /// Keeps a token.
+    /// Inserts a token.
     fn insert_token(&self, token: NewApiToken) -> StoreFuture<'_, ApiToken>;
-    /// Keeps a token if there is none at all: the very first.
+    /// Inserts a token only if there are none yet.
     fn insert_first_token(&self, token: NewApiToken) -> StoreFuture<'_, Option<ApiToken>>;
-    /// Whose secret has this hash, as long as it is neither revoked nor expired.
+    /// The token whose secret has this hash, unless it is revoked or expired.
     fn find_token_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<ApiToken>>;
-    /// All of them.
+    /// All tokens.
     fn list_tokens(&self) -> StoreFuture<'_, Vec<ApiToken>>;
-    /// Revokes one, if it is there.
+    /// Revokes a token; `false` if it does not exist.
     fn revoke(&self, token_id: Uuid) -> StoreFuture<'_, bool>;
-    /// Notes that they were used now.
+    /// Records that the tokens were used now.
     fn touch_tokens(&self, tokens: Vec<Uuid>) -> StoreFuture<'_, ()>;
 }
 
-/// All of it.
+/// The complete store of a hub.
 pub trait HubStore: Queue + RunRecords + BlobStore + TokenStore {}
 
 impl<T: Queue + RunRecords + BlobStore + TokenStore> HubStore for T {}

@@ -1,4 +1,4 @@
-//! The table `event`: rows to envelopes and back.
+//! The table `event`: converts between rows and envelopes.
 
 use rusqlite::{Connection, Row, params};
 use selvedge_core::model::{Envelope, Event, RunId};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::text::{damaged, parsed};
 use crate::error::StoreError;
 
-/// An event as its row has it.
+/// An event encoded for its row.
 pub(super) struct EncodedEvent {
     run: String,
     seq: u64,
@@ -17,7 +17,7 @@ pub(super) struct EncodedEvent {
     data: Option<String>,
 }
 
-/// Encodes before the write lock is taken: it should be held for as short as can be.
+/// Encodes events. Called before the write lock is taken, to hold the lock as briefly as possible.
 pub(super) fn encode(events: &[Envelope]) -> Result<Vec<EncodedEvent>, StoreError> {
     let encode_one = |envelope: &Envelope| {
         let (kind, data) = envelope.event.to_parts()?;
@@ -81,7 +81,7 @@ pub(super) fn page(
     Ok(events)
 }
 
-/// Hands over all events of a run, one at a time.
+/// Passes all events of a run to a function, one at a time.
 pub(super) fn for_each_event(
     db: &Connection,
     run: RunId,

@@ -1,4 +1,4 @@
-//! Opening the file: who may read it, how it comes into being, how each connection is set up.
+//! Opens the file: permissions, creation, and the settings of each connection.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
@@ -12,14 +12,14 @@ use super::{log, schema};
 use crate::error::StoreError;
 
 const FILE: &str = "journal.db";
-/// Where a new database is prepared; whatever is left in it belongs to a program that was killed.
+/// Where a new database is prepared; any existing content was left by a program that was killed.
 const NEW_FILE: &str = "journal.new";
 
-/// How long one program waits for another's write. Each write is a few milliseconds; a program
-/// that was stopped in the middle of one holds the others up, and this long is enough to notice.
+/// How long one program waits for another's write. Each write takes a few milliseconds; a program that is
+/// stopped during one blocks the others, and this timeout is long enough for a user to notice.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens, or makes, the database.
+/// Opens the database; creates it if it is missing.
 pub(super) fn open_for_writing(directory: &Path) -> Result<Connection, StoreError> {
     let path = directory.join(FILE);
     if !exists(&path)? {
@@ -33,7 +33,7 @@ pub(super) fn open_for_writing(directory: &Path) -> Result<Connection, StoreErro
     Ok(db)
 }
 
-/// Opens the database if there is one, so that nothing can be written through this connection.
+/// Opens an existing database read-only. One with an older format is migrated first.
 pub(super) fn open_for_reading(directory: &Path) -> Result<Connection, StoreError> {
     let path = directory.join(FILE);
     if !exists(&path)? {
@@ -69,9 +69,9 @@ impl From<StoreError> for CreateError {
     }
 }
 
-/// Makes the database aside and moves it into place whole: no other program ever sees it without
-/// its tables or in another journal mode, nor readable by others, and of all the syncs that
-/// making it in place would cost, one is left.
+/// Creates the database in a separate folder and then moves it into place. No other program ever sees it
+/// without its tables, in another journal mode, or readable by others; and only one of the syncs remains that
+/// creating it in place would need.
 fn create(directory: &Path) -> Result<(), CreateError> {
     DirBuilder::new()
         .recursive(true)

@@ -1,4 +1,4 @@
-//! The table `run`: what a list shows of each, and finding one by its name.
+//! The table `run`: summaries for lists, and finding a run by its name.
 
 use std::path::PathBuf;
 
@@ -144,14 +144,14 @@ fn parse_status(word: &str, outcome: Option<String>) -> Result<RunStatus, StoreE
     })
 }
 
-/// The newest run, if there is one.
+/// The newest run that is not a subtask, if there is one.
 pub(super) fn newest(db: &Connection) -> Result<Option<RunId>, StoreError> {
     let mut query = db.prepare_cached("SELECT max(run_id) FROM run WHERE plan IS NULL")?;
     let newest: Option<String> = query.query_row([], |row| row.get(0))?;
     newest.map(|id| parsed(&id)).transpose()
 }
 
-/// The newest runs whose ids start or end like this, at most `limit`.
+/// The newest runs whose ids begin with `start` or end with `end`, at most `limit`.
 pub(super) fn with_fragment(
     db: &Connection,
     start: &str,

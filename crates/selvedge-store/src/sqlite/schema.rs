@@ -1,5 +1,5 @@
-//! The format of the database: numbered migrations, counted by `user_version`. A migration that was
-//! released is never edited; what comes next is a new file.
+//! The format of the database: numbered migrations, counted by `user_version`. A released migration is never
+//! edited; changes are added as a new file.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/002_plans.sql"),
 ];
 
-/// Whether the database has the format that this program knows; a later one is an error.
+/// Whether the database has this program's format; a later format is an error.
 pub(super) fn is_current(db: &Connection, path: &Path) -> Result<bool, StoreError> {
     let (found, known) = (version(db)?, MIGRATIONS.len());
     if found > known {
@@ -25,13 +25,13 @@ pub(super) fn is_current(db: &Connection, path: &Path) -> Result<bool, StoreErro
     Ok(found == known)
 }
 
-/// Brings the database up to the format that this program knows, whoever else does so meanwhile.
+/// Migrates the database to this program's format; other programs may do so at the same time.
 pub(super) fn migrate(db: &Connection, path: &Path) -> Result<(), StoreError> {
     if is_current(db, path)? {
         return Ok(());
     }
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-    // Asked again under the lock: another program may have been here first.
+    // Checked again under the lock: another program may have migrated it meanwhile.
     let done = version(&transaction)?;
     for migration in MIGRATIONS.iter().skip(done) {
         transaction.execute_batch(migration)?;
@@ -42,12 +42,12 @@ pub(super) fn migrate(db: &Connection, path: &Path) -> Result<(), StoreError> {
     Ok(transaction.commit()?)
 }
 
-/// Writes an empty database to a file that nobody else knows of yet, and does not sync it.
+/// Writes an empty database to a file that no other program knows yet, without syncing it.
 pub(super) fn write(path: &Path) -> Result<(), StoreError> {
     let db = Connection::open(path)?;
     db.execute_batch("PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;")?;
     migrate(&db, path)?;
-    // Closing folds the log in, and says so if it cannot.
+    // Closing runs a checkpoint and returns its error.
     db.close().map_err(|(_, error)| error.into())
 }
 

@@ -1,5 +1,5 @@
-//! Values that a column keeps as text: ids, times, one-word enums. Text that cannot be what was
-//! written means a damaged journal.
+//! Values that are stored as text: ids, times, one-word enums. Text that cannot be parsed means a damaged
+//! journal.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub(super) fn parsed<T: FromStr>(text: &str) -> Result<T, StoreError> {
         .map_err(|_| damaged(&format_args!("unexpected {text:?}")))
 }
 
-/// A one-word enum as it stands on the wire; NULL, which such a column refuses, for anything else.
+/// A one-word enum in its wire format; anything else becomes NULL, which such a column rejects.
 pub(super) fn word(value: impl Serialize) -> Value {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => Value::Text(word),

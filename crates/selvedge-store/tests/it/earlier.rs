@@ -1,4 +1,4 @@
-//! Journals as earlier schemas had them: read, folded and gone on with.
+//! Journals of earlier schemas: reading, folding and continuing them.
 
 use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, Event, Outcome, RunId, Timestamp};

@@ -1,6 +1,6 @@
-//! `kill -9` in the middle of appending: everything that was acknowledged is there, in whole
-//! batches. (That acknowledged means synced is another matter: the kernel outlives the program, so
-//! no kill can show it. The connection's settings are tested where they are made.)
+//! `kill -9` during appends: everything that was acknowledged is stored, in whole batches. (This cannot show
+//! that acknowledged data was synced, because the kernel outlives the program. The connection's settings are
+//! tested in the unit tests.)
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -17,8 +17,8 @@ fn run() -> RunId {
     "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap()
 }
 
-/// Not a test: what the test below starts, to kill it. Appends until then, and prints the number
-/// of the last event that it was told is durable.
+/// Not a test, but the program that the test below starts and kills. It appends until then, and prints the
+/// number of the last durable event.
 #[test]
 #[ignore = "runs only as the victim of another test"]
 fn victim() {
@@ -61,7 +61,7 @@ fn killed_at_any_moment_it_keeps_what_it_acknowledged() {
             .unwrap();
         let mut acknowledged = 0;
         let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
-        // libtest says a few things of its own first.
+        // libtest prints a few lines of its own first.
         let durable = lines.map_while(Result::ok).filter_map(|line| {
             line.rsplit_once("durable ")
                 .and_then(|(_, seq)| seq.parse::<u64>().ok())

@@ -1,4 +1,4 @@
-//! The store's tests: the contract suite over every implementation, and what is SQLite's own.
+//! The store's tests: the contract suite for every implementation, and tests specific to SQLite.
 #![expect(
     clippy::unwrap_used,
     reason = "what cannot be done fails the test that needed it"

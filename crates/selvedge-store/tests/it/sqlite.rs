@@ -1,4 +1,4 @@
-//! The contract suite over SQLite in a temporary directory, and what only a file can do wrong.
+//! The contract suite for SQLite in a temporary directory, and faults that only files can have.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use selvedge_store::contract::JournalBackend;
 use selvedge_store::{AppendOutcome, Journal, RunFilter, SqliteJournal, StoreError};
 use tempfile::TempDir;
 
-/// A state directory of its own, gone with the test.
+/// A temporary state directory.
 struct TempSqliteBackend(TempDir);
 
 impl TempSqliteBackend {
@@ -21,7 +21,7 @@ impl TempSqliteBackend {
         self.0.path().join("below/state")
     }
 
-    /// The database as any other program sees it.
+    /// Opens the database as any other program would.
     fn raw(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.state().join("journal.db")).unwrap()
     }

@@ -1,8 +1,9 @@
-//! Tests inside of Rust sources whose code moved to another file: the original tests go where their code is now.
+//! Tests in Rust sources whose code moved to another file: moves the original tests to the new file of their
+//! code.
 //!
-//! Only places are taken from the attempt, by the names of test functions and of what they use; the texts are the
-//! original ones. A test moves only if all that it uses from its old file is gone there, and defined in its new file
-//! and in no other one that was changed.
+//! Only locations are taken from the attempt, by the names of test functions and of the items they use; the
+//! texts are the original ones. A test moves only if everything that it uses from its old file was removed
+//! there and is now defined in its new file, and in no other changed file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -19,25 +20,25 @@ pub struct SourceVersions<'a> {
     pub path: &'a str,
     /// Before the attempt.
     pub before: Option<&'a [u8]>,
-    /// After it.
+    /// After the attempt.
     pub after: Option<&'a [u8]>,
 }
 
 /// Original tests in other files than before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MovedTests {
-    /// By the path of a file: its original text with those tests that belong there now, and no others.
+    /// By path: the file's original text with the tests that belong there now, and no others.
     pub originals: BTreeMap<String, Vec<u8>>,
-    /// Old and new names of the modules that hold them.
+    /// Old and new names of the modules that hold the tests.
     pub names: Vec<(String, String)>,
 }
 
-/// Documentation examples of items that have moved, by item.
+/// Documentation examples of moved items, by item.
 #[derive(Debug, Default)]
 pub struct MovedExamples(BTreeMap<String, Option<String>>);
 
 impl MovedExamples {
-    /// Finds the examples whose items are gone from their files.
+    /// Finds the examples of items that were removed from their files.
     pub fn find<'a>(files: impl IntoIterator<Item = SourceVersions<'a>>) -> Self {
         let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
         for file in files.into_iter().filter(|file| is_rust(file.path)) {
@@ -53,7 +54,7 @@ impl MovedExamples {
                 if new.items.contains(&item) {
                     continue;
                 }
-                // Of two by the same name, it is not known which one moved.
+                // With two items of the same name, it is unknown which one moved.
                 found
                     .entry(item)
                     .and_modify(|text| *text = None)
@@ -64,7 +65,7 @@ impl MovedExamples {
         Self(found)
     }
 
-    /// The example of an item that is in a file where it was not before.
+    /// The example of an item in a file that did not contain it before.
     pub(super) fn for_item(&self, item: &str) -> Option<&str> {
         self.0.get(item)?.as_deref()
     }
@@ -98,16 +99,16 @@ pub fn find_moved_tests(files: &[SourceVersions<'_>]) -> MovedTests {
     moved
 }
 
-/// A file, as far as it decides where tests belong.
+/// The parts of a file that decide where tests belong.
 struct ChangedSource<'a> {
     path: &'a str,
     is_added: bool,
     before: &'a str,
-    /// Names that its code defined.
+    /// Names that the original code defined.
     defined: BTreeSet<String>,
-    /// Names that its code defines now.
+    /// Names that the code defines now.
     defines: BTreeSet<String>,
-    /// Modules of tests at the top of the original.
+    /// Top-level test modules of the original.
     modules: Vec<TestModule>,
     /// Names of test functions in the attempt's version.
     tests: BTreeSet<String>,
@@ -116,9 +117,9 @@ struct ChangedSource<'a> {
 struct TestModule {
     name: String,
     range: Range<usize>,
-    /// Its test functions.
+    /// Names of the module's test functions.
     tests: BTreeSet<String>,
-    /// All words in it.
+    /// All words in the module.
     words: BTreeSet<String>,
 }
 
@@ -158,7 +159,7 @@ impl<'a> ChangedSource<'a> {
         })
     }
 
-    /// The module of tests whose code is in `to` now, and nowhere else.
+    /// The test module whose code is now in `to` and in no other file.
     fn module_moved_to(&self, to: &Self, all: &[ChangedSource<'_>]) -> Option<&TestModule> {
         let [module] = self.modules.as_slice() else {
             return None;
@@ -244,7 +245,7 @@ fn add_words(stream: TokenStream, words: &mut BTreeSet<String>, depth: usize) {
     }
 }
 
-/// The names of functions under an attribute that makes them tests.
+/// Adds the names of functions with a test attribute.
 fn add_tests(stream: TokenStream, tests: &mut BTreeSet<String>, depth: usize) {
     let (mut is_test, mut is_function) = (false, false);
     for token in stream {
@@ -266,7 +267,7 @@ fn add_tests(stream: TokenStream, tests: &mut BTreeSet<String>, depth: usize) {
     }
 }
 
-/// The names that follow a word which defines them.
+/// Adds the names that follow a defining keyword.
 fn add_definitions(tokens: Vec<TokenTree>, names: &mut BTreeSet<String>) {
     add_definitions_of(tokens.into_iter().collect(), names, 0);
 }
@@ -345,7 +346,7 @@ mod tests {
     fn tests_stay_where_their_code_is() {
         let before = format!("{TYPE}{TESTS}");
         let after = format!("{TYPE}{TESTS}");
-        // A copy beside the code that is used.
+        // A copy beside the used code.
         let beside = format!("mod amount;\n{TYPE}");
         for library in [beside.as_str(), before.as_str()] {
             let files = [
@@ -354,7 +355,7 @@ mod tests {
             ];
             assert_eq!(moved(&files), MovedTests::default(), "{library}");
         }
-        // A copy that only tests are compiled with.
+        // A copy that is compiled only for tests.
         let library = "mod real;\npub use real::Amount;\n";
         let files = [
             ("src/lib.rs", before.as_str(), library),

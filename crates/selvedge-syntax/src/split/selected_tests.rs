@@ -1,5 +1,5 @@
-//! Tests inside of Rust files that the task expects to change: they are as the attempt left them, all others as they
-//! were.
+//! Tests in Rust files that the task expects to change: these are kept as in the attempt, all others as in
+//! the original.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use proc_macro2::TokenStream;
 
 use super::{MAX_DEPTH, RustItem, apply_edits, decode_source};
 
-/// The original text with the attempt's version of those tests whose ids are `selected`; without them, where the attempt
-/// removed them. `None` if there are no such tests.
+/// Returns the original text with the attempt's version of the tests whose ids are in `selected`; tests that
+/// the attempt removed are removed. `None` if there are no such tests.
 pub fn merge_selected_tests(
     path: &str,
     before: &[u8],
@@ -40,7 +40,7 @@ pub fn merge_selected_tests(
     apply_edits(before, edits).map(String::into_bytes)
 }
 
-/// Where the test functions of a file are, by the ids that cargo gives them.
+/// Positions of the test functions of a file, by the ids that cargo gives them.
 fn test_functions(path: &str, text: &str) -> Option<BTreeMap<String, Range<usize>>> {
     let mut found = BTreeMap::new();
     add_functions(text, text.parse().ok()?, &module_of(path), &mut found, 0)?;
@@ -77,14 +77,14 @@ fn add_functions(
     Some(())
 }
 
-/// The name of a function or a module, from its head.
+/// The name of a function or module, from its head.
 fn name_of(head: &str) -> Option<&str> {
     let mut words = head.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
     words.find(|word| matches!(*word, "fn" | "mod"))?;
     words.find(|word| !word.is_empty())
 }
 
-/// The path of the module that a file is: nothing for the root of a crate, and for an integration test.
+/// The module path of a file; empty for a crate root and for an integration test.
 fn module_of(path: &str) -> String {
     let Some((_, inside)) = path.rsplit_once("src/") else {
         return String::new();

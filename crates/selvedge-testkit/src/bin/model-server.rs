@@ -1,6 +1,6 @@
 //! Serves a script from a JSON file until it is killed, for end-to-end tests written in shell:
-//! `model-server script.json`. The first line on stdout is the URL; then comes every request as it
-//! arrives, one JSON object a line.
+//! `model-server script.json`. The first line on stdout is the URL, followed by each request as it
+//! arrives, one JSON object per line.
 
 use std::error::Error;
 use std::io::{Write, stdout};

@@ -1,9 +1,9 @@
-//! Keys, as WebDriver names them.
+//! Keys and their WebDriver code points.
 
-/// A key.
+/// A key of the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrowserKey {
-    /// One that writes a character.
+    /// A key that types a character.
     Char(char),
     /// Enter.
     Enter,

@@ -1,13 +1,14 @@
-//! WebDriver's JSON over HTTP on loopback. What the driver refuses fails the test that asked.
+//! A WebDriver client: JSON over HTTP on loopback. An error response fails the test, except in
+//! `try_post`.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long one call may take: the first one starts the browser.
+/// How long a call may take; the first one starts the browser.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A session of a driver.
+/// A WebDriver session.
 pub(super) struct WebDriverSession {
     runtime: tokio::runtime::Runtime,
     client: reqwest::Client,
@@ -25,7 +26,7 @@ impl std::fmt::Debug for WebDriverSession {
 impl WebDriverSession {
     #[track_caller]
     pub(super) fn connect(port: u16, capabilities: &Value) -> Self {
-        // Whoever came first has installed it.
+        // An error means that it is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -89,7 +90,7 @@ impl WebDriverSession {
 
 impl Drop for WebDriverSession {
     fn drop(&mut self) {
-        // What does not close by itself is ended with the environment.
+        // A browser that does not close is killed with the environment.
         let _ = self.send(
             reqwest::Method::DELETE,
             "",
@@ -98,7 +99,7 @@ impl Drop for WebDriverSession {
     }
 }
 
-/// Standard base64, as the driver writes pictures.
+/// Decodes standard base64, the encoding of screenshots.
 pub(super) fn decode_base64(text: &str) -> Vec<u8> {
     use base64::Engine as _;
     let decoded = base64::engine::general_purpose::STANDARD.decode(text);

@@ -1,6 +1,6 @@
-//! Anthropic's Messages API as Claude Code 2.1 really uses it: streamed and whole messages,
-//! `count_tokens`, and the calls that it makes beside its main conversation, which are answered
-//! without a turn of the script.
+//! Anthropic's Messages API as Claude Code 2.1 uses it: streamed and complete messages, `count_tokens`,
+//! and Claude Code's calls outside its main conversation, which are answered without using a turn of
+//! the script.
 
 use serde_json::{Value, json};
 
@@ -36,9 +36,9 @@ pub(crate) fn answer(
     }
 }
 
-/// What Claude Code asks of its small model without offering tools (a title, a summary, whether a
-/// command is safe), or for a subagent, stands beside its main conversation. That has no tools
-/// either when it was started without any, and other clients may well have none.
+/// Whether a request of Claude Code is outside its main conversation: a subagent's, or one to its small
+/// model without tools (a title, a summary, whether a command is safe). The main conversation has no
+/// tools either if Claude Code was started without any; other clients may never offer tools.
 fn is_side_call(request: &RecordedRequest) -> bool {
     let has_tools = request.body["tools"]
         .as_array()
@@ -128,7 +128,7 @@ fn content(turn: &ScriptedTurn, id: &str) -> Vec<Value> {
         .collect()
 }
 
-/// A block opens empty, grows by two deltas, and closes.
+/// The events of a content block: it starts empty, grows by two deltas, and stops.
 fn block_events(index: usize, block: &Value) -> Vec<String> {
     let mut opening = block.clone();
     let (whole, deltas): (String, fn(&str) -> Value) = if block["type"] == "text" {

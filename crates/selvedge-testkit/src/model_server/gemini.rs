@@ -1,5 +1,5 @@
-//! Google's Gemini API: `models/NAME:generateContent` and its streamed form. Gemini CLI's calls beside its
-//! main conversation offer no tools; another client may ask without any.
+//! Google's Gemini API: `models/NAME:generateContent` and its streamed form. Calls of Gemini CLI
+//! without tools are outside its main conversation; other clients may use none in theirs.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::sessions::{AssignedTurn, ScriptedSessions};
 
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// Whether the path is one of this API's.
+/// Whether the path belongs to this API.
 pub(crate) fn is_path(path: &str) -> bool {
     path.starts_with("/v1beta/models/")
 }

@@ -1,5 +1,5 @@
-//! Ollama's API: `/api/chat` as NDJSON or whole, with tools and the closing record's counts, and
-//! the few paths by which a client asks what the server is and has.
+//! Ollama's API: `/api/chat`, streamed as NDJSON or complete, with tools and token counts, and the
+//! paths by which clients query the server's version and models.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::script::{ModelScript, ScriptedToolCall, ScriptedTurn, TurnFault};
 use super::sessions::{AssignedTurn, ScriptedSessions};
 
 const NDJSON: &str = "application/x-ndjson";
-/// A time that no test can mistake for a real one.
+/// A fixed time that cannot be mistaken for a real one.
 const CREATED_AT: &str = "2000-01-01T00:00:00Z";
 
 pub(crate) fn answer(

@@ -1,5 +1,5 @@
-//! OpenAI's APIs: Responses as Codex uses it, and chat completions as everybody else does. Both come
-//! streamed or whole, and count cached tokens among the input.
+//! OpenAI's APIs: Responses, as Codex uses it, and chat completions, which most other clients use. Both
+//! are streamed or complete, and include cached tokens in the input tokens.
 
 mod chat;
 mod responses;
@@ -13,7 +13,7 @@ use super::sessions::{AssignedTurn, ScriptedSessions};
 
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// Whether the path is one of this API's.
+/// Whether the path belongs to this API.
 pub(crate) fn is_path(path: &str) -> bool {
     matches!(
         path,
@@ -68,7 +68,7 @@ fn error(code: u16, message: &str) -> ServerReply {
     ServerReply::json(&json!({"error": error})).with_status(code)
 }
 
-/// A text in two pieces, as it would come streamed.
+/// Splits a text into two deltas for streaming.
 fn split_in_half(text: &str) -> [&str; 2] {
     let (first, second) = text.split_at(text.floor_char_boundary(text.len() / 2));
     [first, second]

@@ -1,5 +1,5 @@
-//! An answer on its way out: status, headers and the pieces of the body, with the turn's fault
-//! applied to them last, so that no API needs to know how a connection breaks.
+//! A reply: status, headers and the pieces of the body. The turn's fault is applied here, so that no
+//! API needs code for broken connections.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -24,7 +24,7 @@ pub(crate) struct ServerReply {
 }
 
 impl ServerReply {
-    /// A body sent piece by piece, as a model that is thinking would.
+    /// A reply whose body is streamed piece by piece.
     pub(crate) fn stream(content_type: &'static str, pieces: Vec<String>) -> Self {
         Self {
             status: 200,
@@ -107,14 +107,14 @@ fn stream_body(pieces: Vec<String>) -> Body {
     Body::from_stream(stream::iter(pieces).map(Ok::<_, Infallible>))
 }
 
-/// The error that makes the server close the connection. It comes only when it is polled for the
-/// second time: what is already written leaves the server in between, or it would be thrown away.
+/// Returns the error that makes the server close the connection. It yields once first, so that the
+/// pieces already written are sent; otherwise they would be discarded.
 async fn abort_connection() -> io::Result<Bytes> {
     tokio::task::yield_now().await;
     Err(io::Error::other("cut by the script"))
 }
 
-/// The first `bytes` bytes; a character may be cut in two, as it would be on the wire.
+/// The first `bytes` bytes. A character may be cut in two, as on the wire.
 fn truncate(pieces: Vec<String>, bytes: usize) -> Vec<Bytes> {
     let mut left = bytes;
     let cut = |piece: String| {
@@ -129,7 +129,7 @@ fn truncate(pieces: Vec<String>, bytes: usize) -> Vec<Bytes> {
         .collect()
 }
 
-/// Takes the end off the middle piece's JSON and leaves its line break.
+/// Truncates the JSON of the middle piece and keeps its line break.
 fn break_middle(mut pieces: Vec<String>) -> Vec<String> {
     let middle = pieces.len() / 2;
     if let Some(piece) = pieces.get_mut(middle) {

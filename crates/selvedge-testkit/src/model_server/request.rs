@@ -1,12 +1,12 @@
-//! A request as the server saw it, with the readings that tests want: which turn answered it, and
-//! what the user (that is, Selvedge through its agent) said in it.
+//! A recorded request, with accessors for tests: which turn answered it, and which text the user (that
+//! is, Selvedge through its agent) sent in it.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// One recorded request.
+/// A request that the server received.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RecordedRequest {
     /// The HTTP method.
@@ -17,13 +17,13 @@ pub struct RecordedRequest {
     pub query: String,
     /// The headers, names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The body as JSON; null when it was empty or no JSON.
+    /// The body as JSON; null if it was empty or not JSON.
     pub body: Value,
-    /// What the server answered it with.
+    /// The source of the reply.
     pub answer: ReplySource,
 }
 
-/// Where an answer came from. Sessions and turns are counted from 1.
+/// The source of a reply. Sessions and turns are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplySource {
@@ -34,18 +34,18 @@ pub enum ReplySource {
         /// The turn's number within its session.
         turn: usize,
     },
-    /// The main conversation asked for more than the script has: answered with 400.
+    /// The main conversation needed more turns than the script has: answered with 400.
     NothingLeft {
         /// The session's number.
         session: usize,
-        /// The turn that the script lacks.
+        /// The number of the missing turn.
         turn: usize,
     },
-    /// A call that the client makes beside its main conversation (titles, summaries, probes).
+    /// A call outside the client's main conversation (titles, summaries, probes).
     Side,
-    /// A model that the script says the server does not have.
+    /// The requested model is not among the script's models.
     NoSuchModel,
-    /// A path that the server does not know: answered with 404.
+    /// The server does not know the path: answered with 404.
     NoSuchPath,
 }
 
@@ -60,8 +60,8 @@ impl RecordedRequest {
         }
     }
 
-    /// What opened the conversation: the text of its first user message, or where the client plays a whole
-    /// conversation before it, of its last.
+    /// The prompt that opened the conversation: the first user message, or the last one if the client
+    /// starts with an example conversation.
     pub fn prompt(&self) -> String {
         let mut texts = self.user_texts();
         if texts
@@ -73,21 +73,21 @@ impl RecordedRequest {
         texts.into_iter().next().unwrap_or_default()
     }
 
-    /// The text of every user message, without what clients slip in beside it (reminders, what the
-    /// machine is like) and without messages that hold only tool results.
+    /// The text of every user message, without text that clients inject (reminders, descriptions of the
+    /// machine) and without messages that contain only tool results.
     pub fn user_texts(&self) -> Vec<String> {
         let texts = self.messages_of("user").map(message_text);
         texts.filter(|text| !text.is_empty()).collect()
     }
 
-    /// Whether the model has already spoken in this conversation.
+    /// Whether the conversation already contains output of the model.
     pub(crate) fn has_model_turn(&self) -> bool {
         let is_played =
             |message: &Value| message_text(message).starts_with(EXAMPLE_CONVERSATION_END);
         self.messages().any(is_from_model) && !self.messages().any(is_played)
     }
 
-    /// Whether the client only asks for a title of its session, as OpenCode does.
+    /// Whether the request only asks for a title of the session, as OpenCode does.
     pub(crate) fn is_title_request(&self) -> bool {
         let system = self.messages_of("system").map(message_text);
         system
@@ -95,7 +95,7 @@ impl RecordedRequest {
             .contains("title generator")
     }
 
-    /// The conversation, in the words of whichever API: messages, items, contents.
+    /// The messages of the conversation, whatever the API calls them: messages, input or contents.
     fn messages(&self) -> impl Iterator<Item = &Value> {
         let fields = ["messages", "input", "contents"];
         let messages = fields.iter().find_map(|field| self.body[*field].as_array());
@@ -108,10 +108,11 @@ impl RecordedRequest {
     }
 }
 
-/// How aider ends the conversation that it plays as an example before each of its own.
+/// The end of the example conversation that aider puts before each of its own.
 const EXAMPLE_CONVERSATION_END: &str = "I switched to a new code base.";
 
-/// What the model said or did: the Responses API has items of their own for its calls.
+/// Whether a message is output of the model. In the Responses API, tool calls and reasoning are items
+/// without a role.
 fn is_from_model(message: &Value) -> bool {
     let role = message["role"].as_str();
     let kind = message["type"].as_str();
@@ -119,7 +120,7 @@ fn is_from_model(message: &Value) -> bool {
         || kind.is_some_and(|kind| kind.ends_with("_call") || kind == "reasoning")
 }
 
-/// A message's content is a string, or blocks of which only the text blocks count.
+/// The text of a message: its content is a string, or blocks of which only the text blocks count.
 fn message_text(message: &Value) -> String {
     let blocks = match (&message["content"], &message["parts"]) {
         (Value::String(text), _) => return text.clone(),
@@ -131,7 +132,7 @@ fn message_text(message: &Value) -> String {
     said.join("\n")
 }
 
-/// What Claude Code, Codex and Gemini CLI say in the user's place.
+/// Whether Claude Code, Codex or Gemini CLI injected this text into the user's message.
 fn is_injected_text(text: &str) -> bool {
     const TAGS: [&str; 4] = [
         "<system-reminder>",

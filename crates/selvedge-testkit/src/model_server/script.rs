@@ -1,5 +1,5 @@
-//! What the model will say, as data: sessions, each a queue of turns. Built fluently in a test or
-//! read from JSON by the `model-server` program; knows nothing of HTTP or of any one model API.
+//! The model's script as data: sessions, each a queue of turns. Built in a test or read from JSON by
+//! the `model-server` program; independent of HTTP and of any model API.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,21 +16,21 @@ pub struct ModelScript {
 }
 
 impl ModelScript {
-    /// A script in which nothing is said yet.
+    /// Creates an empty script.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the session that opens next, with its turns in order. An agent program that is started
-    /// anew opens a new one; what it asks again by itself (after a fault) stays in its own.
+    /// Adds the next session, with its turns in order. Each start of an agent program opens a new
+    /// session; retries by the agent itself (after a fault) stay in its session.
     #[must_use]
     pub fn session(mut self, turns: impl IntoIterator<Item = ScriptedTurn>) -> Self {
         self.sessions.push(turns.into_iter().collect());
         self
     }
 
-    /// Names the models that Ollama's API has; any other is answered with 404. Without this call
-    /// the server has every model that it is asked for.
+    /// Sets the models that Ollama's API has; requests for others are answered with 404. Without this
+    /// call every model exists.
     #[must_use]
     pub fn models<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.models = names.into_iter().map(Into::into).collect();
@@ -43,13 +43,13 @@ impl ModelScript {
 }
 
 impl<const N: usize> From<[ScriptedTurn; N]> for ModelScript {
-    /// A script of one session.
+    /// Creates a script of one session.
     fn from(turns: [ScriptedTurn; N]) -> Self {
         Self::new().session(turns)
     }
 }
 
-/// One answer of the model: text, then tool calls, unless a fault comes in between.
+/// One answer of the model: text, then tool calls, unless it has a fault.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptedTurn {
@@ -60,7 +60,7 @@ pub struct ScriptedTurn {
 }
 
 impl ScriptedTurn {
-    /// Says `text`; with no tool call beside it this ends the agent's work.
+    /// Answers with `text`; without tool calls this ends the agent's work.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -68,12 +68,12 @@ impl ScriptedTurn {
         }
     }
 
-    /// Calls a tool. More calls in the same turn: [`ScriptedTurn::and_tool`].
+    /// Calls a tool. Use [`ScriptedTurn::and_tool`] for more calls in the same turn.
     pub fn tool(name: impl Into<String>, input: Value) -> Self {
         Self::default().and_tool(name, input)
     }
 
-    /// Refuses with this HTTP status and the API's own error body.
+    /// Fails with this HTTP status and the API's own error body.
     pub fn status(code: u16) -> Self {
         Self::default().with_fault(TurnFault::Status {
             code,
@@ -81,7 +81,7 @@ impl ScriptedTurn {
         })
     }
 
-    /// Refuses with 429 and asks to come back after so many seconds.
+    /// Fails with 429 and a `retry-after` header of this many seconds.
     pub fn rate_limited(retry_after: u32) -> Self {
         Self::default().with_fault(TurnFault::Status {
             code: 429,
@@ -89,12 +89,12 @@ impl ScriptedTurn {
         })
     }
 
-    /// Breaks the connection after so many bytes of the body.
+    /// Breaks the connection after this many bytes of the body.
     pub fn drop_after(bytes: usize) -> Self {
         Self::text(BROKEN_JSON_TEXT).with_fault(TurnFault::DropAfter(bytes))
     }
 
-    /// Falls silent after so many bytes of the body, with the connection left open.
+    /// Sends nothing more after this many bytes of the body, but keeps the connection open.
     pub fn stall_after(bytes: usize) -> Self {
         Self::text(BROKEN_JSON_TEXT).with_fault(TurnFault::StallAfter(bytes))
     }
@@ -104,12 +104,12 @@ impl ScriptedTurn {
         Self::default().with_fault(TurnFault::Hang)
     }
 
-    /// Answers 200 with JSON that breaks off in the middle of a record.
+    /// Answers 200 with one record whose JSON is cut in half.
     pub fn broken_json() -> Self {
         Self::text(BROKEN_JSON_TEXT).with_fault(TurnFault::BrokenJson)
     }
 
-    /// Adds a tool call after what the turn already says.
+    /// Adds a tool call to the turn.
     #[must_use]
     pub fn and_tool(mut self, name: impl Into<String>, input: Value) -> Self {
         self.tools.push(ScriptedToolCall {
@@ -119,7 +119,7 @@ impl ScriptedTurn {
         self
     }
 
-    /// Sets the tokens that the turn reports, without any cached ones.
+    /// Sets the tokens that the turn reports, without cached tokens.
     #[must_use]
     pub fn usage(self, input: u64, output: u64) -> Self {
         self.with_usage(TurnUsage {
@@ -136,7 +136,7 @@ impl ScriptedTurn {
         self
     }
 
-    /// Lets the turn go wrong in the given way.
+    /// Sets the fault of the turn.
     #[must_use]
     pub fn with_fault(mut self, fault: TurnFault) -> Self {
         self.fault = Some(fault);
@@ -144,7 +144,7 @@ impl ScriptedTurn {
     }
 }
 
-/// Long enough that a cut lands in the middle of it, in either API.
+/// Long enough that a cut falls within it in every API.
 const BROKEN_JSON_TEXT: &str =
     "This sentence is long enough to be cut off well before it comes to its end.";
 
@@ -174,7 +174,7 @@ pub struct TurnUsage {
 }
 
 impl Default for TurnUsage {
-    /// Round numbers that a sum over several turns can be recognised by.
+    /// Round numbers that are easy to recognize in a sum over several turns.
     fn default() -> Self {
         Self {
             input: 100,
@@ -185,24 +185,24 @@ impl Default for TurnUsage {
     }
 }
 
-/// A way in which a turn goes wrong. The client may ask again; it gets the session's next turn.
+/// A fault of a turn. If the client retries, it gets the next turn of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum TurnFault {
-    /// An HTTP error.
+    /// An HTTP error status.
     Status {
-        /// The status, 400 to 599.
+        /// The status code, 400 to 599.
         code: u16,
         /// The `retry-after` header, in seconds.
         #[serde(default)]
         retry_after: Option<u32>,
     },
-    /// The connection breaks after so many bytes of the body.
+    /// The connection breaks after this many bytes of the body.
     DropAfter(usize),
-    /// Nothing more comes after so many bytes of the body.
+    /// Nothing is sent after this many bytes of the body; the connection stays open.
     StallAfter(usize),
-    /// Not even the response's head comes.
+    /// The request is never answered, not even with a status line.
     Hang,
-    /// One record of the body is cut in half; the response itself ends well.
+    /// One record of the body is cut in half; the response itself is complete.
     BrokenJson,
 }

@@ -1,14 +1,14 @@
-//! Which scripted turn answers which request: pure bookkeeping over the requests seen so far.
+//! Assigns scripted turns to requests: pure bookkeeping over the requests so far.
 //!
-//! A client that names its session (Claude Code does, in a header) is taken at its word. For all
-//! others a session is a conversation: it opens with a request in which the model has not spoken
-//! yet, and is known again by its first prompt. While none of its turns has succeeded, the same
-//! opening request is the client trying again, not a second session.
+//! A client that names its session (Claude Code does, in a header) is identified by that name. For all
+//! others a session is a conversation: it opens with a request that contains no output of the model
+//! yet, and is identified by its first prompt. Until one of its turns has succeeded, a repeated opening
+//! request is a retry by the client, not a second session.
 
 use super::request::{RecordedRequest, ReplySource};
 use super::script::{ModelScript, ScriptedTurn};
 
-/// How Claude Code names its session.
+/// The header in which Claude Code names its session.
 pub(crate) const SESSION_HEADER: &str = "x-claude-code-session-id";
 
 #[derive(Debug)]
@@ -17,12 +17,12 @@ pub(crate) struct ScriptedSessions {
     opened: Vec<OpenedSession>,
 }
 
-/// A turn on its way out, with its place in the script counted from 1.
+/// A turn that answers a request, with its position in the script, counted from 1.
 #[derive(Debug)]
 pub(crate) struct AssignedTurn {
     pub(crate) session: usize,
     pub(crate) number: usize,
-    /// Missing when the script has nothing left for this session.
+    /// None if the script has no turn left for this session.
     pub(crate) turn: Option<ScriptedTurn>,
 }
 
@@ -35,7 +35,7 @@ impl AssignedTurn {
         }
     }
 
-    /// What to tell a client that asked for more than the script has.
+    /// Error message for a client that needs more turns than the script has.
     pub(crate) fn exhausted_message(&self) -> String {
         format!(
             "the script has no turn {} for session {}",
@@ -92,7 +92,7 @@ impl ScriptedSessions {
         }
     }
 
-    /// How many scripted turns nobody has asked for.
+    /// Number of scripted turns that were not requested.
     pub(crate) fn turns_left(&self) -> usize {
         let taken = |index| {
             self.opened

@@ -1,5 +1,5 @@
-//! A program that runs beside the test: its output is read as it comes, waiting for it always ends,
-//! and when the handle is dropped its whole tree goes with it.
+//! A program that runs in the background of a test. Its output is read as it arrives, every wait has a
+//! timeout, and dropping the handle kills the whole process tree.
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
@@ -27,7 +27,7 @@ pub struct SpawnedProgram {
     has_exited: Arc<WatchedValue<bool>>,
 }
 
-/// What came out of one of its streams so far.
+/// The output of one stream so far.
 #[derive(Debug, Default)]
 struct StreamBuffer {
     bytes: Vec<u8>,
@@ -51,7 +51,8 @@ impl SpawnedProgram {
         if input.is_some() {
             command.stdin(Stdio::piped());
         }
-        // A group of its own: a signal for it is not one for the test, and the group can be ended.
+        // A separate process group: signals to it do not reach the test, and it can be signalled as a
+        // whole.
         command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -63,7 +64,7 @@ impl SpawnedProgram {
             )
         });
         if let (Some(input), Some(mut stdin)) = (input, process.stdin.take()) {
-            // A program that does not read all of its input is no error of the test.
+            // A program may ignore its input; a failed write is not an error.
             thread::spawn(move || drop(stdin.write_all(&input)));
         }
         let stdout = spawn_reader(process.stdout.take().expect("a piped stdout"));
@@ -86,7 +87,7 @@ impl SpawnedProgram {
         self.process.id()
     }
 
-    /// What its standard output holds so far.
+    /// Its standard output so far.
     pub fn stdout(&self) -> String {
         self.stdout.get().text()
     }
@@ -97,7 +98,8 @@ impl SpawnedProgram {
         self.wait_for_text(&self.stdout, "stdout", text);
     }
 
-    /// The same, of a program that may end without: whether it said it.
+    /// Waits until its standard output holds `text`; returns `false` if the output ends without it or
+    /// the timeout expires.
     pub fn try_wait_for_stdout(&self, text: &str) -> bool {
         self.wait_until_printed(&self.stdout, text)
     }
@@ -108,23 +110,23 @@ impl SpawnedProgram {
         self.wait_for_text(&self.stderr, "stderr", text);
     }
 
-    /// Ctrl-C: SIGINT to the whole foreground group, as a terminal would send it.
+    /// Sends SIGINT to the process group, as a terminal does on Ctrl-C.
     pub fn interrupt(&self) {
-        // The program may be gone already; the test then sees its exit code.
+        // The program may have ended already; the test then sees its exit code.
         let _ = rustix::process::kill_process_group(self.pid, Signal::INT);
     }
 
-    /// SIGTERM to the program alone.
+    /// Sends SIGTERM to the program alone.
     pub fn terminate(&self) {
         let _ = rustix::process::kill_process(self.pid, Signal::TERM);
     }
 
-    /// SIGKILL to the program alone: what it started is left to itself.
+    /// Sends SIGKILL to the program alone; its children keep running.
     pub fn kill(&self) {
         let _ = rustix::process::kill_process(self.pid, Signal::KILL);
     }
 
-    /// Waits for its end and for the end of its output.
+    /// Waits for the exit and for the end of the output; fails the test on a timeout.
     #[track_caller]
     pub fn wait(mut self) -> CommandOutput {
         if self
@@ -182,7 +184,7 @@ impl Drop for SpawnedProgram {
     fn drop(&mut self) {
         if !matches!(self.process.try_wait(), Ok(Some(_))) {
             process_tree::kill_tree(self.pid);
-            // Ended just now: this only reaps it.
+            // Killed just now: this only reaps it.
             let _ = self.process.wait();
         }
     }
@@ -201,8 +203,8 @@ fn spawn_reader(mut source: impl Read + Send + 'static) -> Arc<WatchedValue<Stre
     stream
 }
 
-/// Notices the exit without reaping, so that the process id stays the child's own until
-/// [`SpawnedProgram::wait`] or the drop reaps it.
+/// Watches for the exit without reaping, so that the process id is not reused until
+/// [`SpawnedProgram::wait`] or the drop reaps the process.
 fn watch_exit(pid: Pid) -> Arc<WatchedValue<bool>> {
     let has_exited = Arc::new(WatchedValue::new(false));
     let sink = Arc::clone(&has_exited);

@@ -1,4 +1,4 @@
-//! A command line about to be run in a [`TestEnv`](crate::TestEnv).
+//! A command to be run in a [`TestEnv`](crate::TestEnv).
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use super::child::SpawnedProgram;
 use super::output::CommandOutput;
 use crate::watched_value::WAIT_TIMEOUT;
 
-/// A program with its arguments, environment and input: run it to its end, or spawn it.
+/// A program with its arguments, environment and input: [`Self::run`] it to its end, or [`Self::spawn`]
+/// it.
 #[derive(Debug)]
 #[must_use = "nothing runs until `run` or `spawn`"]
 pub struct Invocation {
@@ -41,19 +42,19 @@ impl Invocation {
         self
     }
 
-    /// Sets a variable.
+    /// Sets an environment variable.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Takes a variable away.
+    /// Removes an environment variable.
     pub fn env_remove(mut self, name: impl AsRef<OsStr>) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Lets a variable of the test's own environment through, if it is set there.
+    /// Passes on a variable of the test's own environment, if it is set there.
     pub fn env_inherit(self, name: impl AsRef<OsStr>) -> Self {
         match std::env::var_os(&name) {
             Some(value) => self.env(name, value),
@@ -61,32 +62,32 @@ impl Invocation {
         }
     }
 
-    /// Gives the program this on its standard input, which is empty otherwise.
+    /// Sets the standard input, which is empty by default.
     pub fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = Some(input.into());
         self
     }
 
-    /// Runs in this directory; a relative path starts in the work directory.
+    /// Sets the working directory; a relative path starts in the work directory.
     pub fn dir(mut self, directory: impl AsRef<Path>) -> Self {
         self.command
             .current_dir(self.root.join("work").join(directory));
         self
     }
 
-    /// How long to wait for it before the test fails (60 s otherwise).
+    /// Sets how long the test waits for the program before it fails (default: 60 s).
     pub fn timeout(mut self, patience: Duration) -> Self {
         self.timeout = patience;
         self
     }
 
-    /// Starts it and returns at once.
+    /// Starts the program and returns immediately.
     #[track_caller]
     pub fn spawn(self) -> SpawnedProgram {
         SpawnedProgram::spawn(self.command, self.root, self.input, self.timeout)
     }
 
-    /// Runs it to its end, whatever its exit code.
+    /// Runs the program to its end, whatever its exit code.
     #[track_caller]
     pub fn run(self) -> CommandOutput {
         self.spawn().wait()

@@ -1,11 +1,11 @@
-//! Placeholders for what differs from run to run, so that snapshots hold only what matters.
+//! Placeholders for values that differ from run to run, so that snapshots contain only what matters.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Applied in order: the longer forms before those that are part of them.
+/// Patterns in the order of application: longer forms before their parts.
 const PATTERNS: [(&str, &str); 8] = [
     (
         r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",

@@ -1,5 +1,5 @@
-//! What a program left behind when it ended, and the readings of it that tests want. Every failed
-//! reading shows the whole output, so that a red test explains itself.
+//! The output and exit code of a program, with accessors for tests. Every failed assertion shows the
+//! whole output.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -47,7 +47,7 @@ impl CommandOutput {
             .unwrap_or_else(|error| panic!("stdout is no JSON: {error}\n{self}"))
     }
 
-    /// The standard output as JSON, one value a line.
+    /// The standard output as JSON, one value per line.
     #[track_caller]
     pub fn jsonl(&self) -> Vec<Value> {
         let parse = |line: &str| {
@@ -72,7 +72,7 @@ impl fmt::Display for CommandOutput {
     }
 }
 
-/// As a shell reports it: 128 plus the signal for a program that a signal ended.
+/// The exit code as a shell reports it: 128 plus the signal's number if a signal ended the program.
 fn shell_code(status: ExitStatus) -> i32 {
     status
         .code()

@@ -1,7 +1,7 @@
-//! Which processes belong to a test, read from `/proc`, and how all of them end. A process belongs
-//! to an environment when its working directory or its environment variables lie in it; to a child
-//! when it descends from it. A process that left both behind (cleared its environment, moved to
-//! `/`, and lost its parent) is out of reach here; a test that makes one must watch it itself.
+//! Finds the processes of a test in `/proc` and kills them. A process belongs to an environment if its
+//! working directory or its environment variables refer to it, and to a child if it descends from it. A
+//! process that cleared its environment, moved to `/` and lost its parent is not found; a test that
+//! creates one must track it itself.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,12 +12,12 @@ use rustix::process::{Pid, Signal};
 
 use crate::watched_value::WAIT_TIMEOUT;
 
-/// A living process.
+/// A running process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningProcess {
     /// Its id.
     pub pid: i32,
-    /// Its command line, joined by blanks.
+    /// Its command line, joined by spaces.
     pub command: String,
 }
 
@@ -35,8 +35,8 @@ pub(super) fn processes_in(root: &Path) -> Vec<RunningProcess> {
         .collect()
 }
 
-/// Ends every process that lives under `root`, until a look round finds none: one that forks while
-/// it is being looked for is met in the next round.
+/// Kills every process that lives under `root`. Repeats until none is found, because a process may fork
+/// during the search.
 pub(super) fn kill_all_in(root: &Path) {
     retry_until_timeout(|| {
         let found = processes_in(root);
@@ -48,10 +48,10 @@ pub(super) fn kill_all_in(root: &Path) {
     });
 }
 
-/// Ends `root` with everything that descends from it, and sees them all gone.
+/// Kills `root` and all its descendants, and waits until they are gone.
 pub(super) fn kill_tree(root: Pid) {
     let mut tree = vec![root];
-    // Each is stopped before its children are looked up, so that none can fork behind the walk.
+    // Each process is stopped before its children are listed, so that it cannot fork afterwards.
     for index in 0.. {
         let Some(pid) = tree.get(index).copied() else {
             break;
@@ -63,7 +63,8 @@ pub(super) fn kill_tree(root: Pid) {
     retry_until_timeout(|| tree.iter().all(|pid| parent_of(raw(*pid)).is_none()));
 }
 
-/// What cannot be ended does not hold the test up for ever.
+/// Retries until done, but no longer than [`WAIT_TIMEOUT`]: a process that cannot be killed must not
+/// block the test forever.
 fn retry_until_timeout(mut is_done: impl FnMut() -> bool) {
     let deadline = Instant::now() + WAIT_TIMEOUT;
     while !is_done() && Instant::now() < deadline {
@@ -85,11 +86,11 @@ fn raw(pid: Pid) -> i32 {
 }
 
 fn kill(pid: Pid) {
-    // Gone in the meantime is as good as ended.
+    // The process may have ended already.
     let _ = rustix::process::kill_process(pid, Signal::KILL);
 }
 
-/// Process ids with their parents', zombies left out.
+/// Returns process ids with their parents' ids, without zombies.
 fn running_processes() -> HashMap<i32, i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -97,10 +98,10 @@ fn running_processes() -> HashMap<i32, i32> {
         .collect()
 }
 
-/// `None` for a process that is gone or a zombie.
+/// Returns the parent's id; `None` for a process that is gone or a zombie.
 fn parent_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may itself hold blanks and parentheses.
+    // The name in parentheses may contain spaces and parentheses itself.
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;

@@ -1,4 +1,4 @@
-//! Anthropic's Messages API, asked as Claude Code asks it.
+//! Anthropic's Messages API, used as Claude Code uses it.
 
 use selvedge_testkit::{ModelScript, ModelServer, ReplySource, ScriptedTurn, TurnUsage};
 use serde_json::{Value, json};

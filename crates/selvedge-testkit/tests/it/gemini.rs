@@ -1,4 +1,4 @@
-//! Google's Gemini API, asked as Gemini CLI asks it.
+//! Google's Gemini API, used as Gemini CLI uses it.
 
 use selvedge_testkit::{ModelServer, ReplySource, ScriptedTurn, TurnUsage};
 use serde_json::{Value, json};

@@ -1,21 +1,21 @@
-//! Just enough of an HTTP client to see what really comes over the wire: a library would hide
-//! where a body broke off.
+//! A minimal HTTP client that shows exactly what is sent; a library would hide where a body was cut
+//! off.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
 
-/// A request on its way; the answer has not been read yet.
+/// A request that was sent; its response has not been read yet.
 pub(crate) struct Pending(TcpStream);
 
-/// An answer as it came.
+/// A response as it was received.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
-    /// Whether the body came to its proper end.
+    /// Whether the body is complete.
     pub(crate) is_whole: bool,
 }
 
@@ -52,7 +52,7 @@ impl Pending {
     /// Reads until the server closes the connection.
     pub(crate) fn read(mut self) -> Answer {
         let mut bytes = Vec::new();
-        // A reset shows as a body that is not whole.
+        // After a reset, the body is incomplete.
         let _ = self.0.read_to_end(&mut bytes);
         let text = String::from_utf8(bytes).unwrap();
         let Some((head, raw)) = text.split_once("\r\n\r\n") else {
@@ -79,7 +79,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    /// One value a line, for NDJSON; for server-sent events the `data` lines.
+    /// The records of the body: one JSON value per line, or the `data` lines of server-sent events.
     pub(crate) fn records(&self) -> Vec<Result<Value, serde_json::Error>> {
         let lines = self
             .body

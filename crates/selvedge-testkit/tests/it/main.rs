@@ -1,4 +1,4 @@
-//! The testkit tested: a harness that lies makes every other test worthless.
+//! Tests of the testkit itself: an unreliable harness would make every other test worthless.
 #![expect(
     clippy::unwrap_used,
     reason = "the steps of a test are plain: what fails to unwrap fails the test there"

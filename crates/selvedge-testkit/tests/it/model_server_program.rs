@@ -1,4 +1,4 @@
-//! The `model-server` program: a script from a file, for tests written in shell.
+//! The `model-server` program: it serves a script from a file, for tests written in shell.
 
 use selvedge_testkit::TestEnv;
 use serde_json::json;

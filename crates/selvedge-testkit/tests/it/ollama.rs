@@ -1,4 +1,4 @@
-//! Ollama's API, with conversations that carry no name of their own.
+//! Ollama's API, whose conversations have no session name.
 
 use selvedge_testkit::{ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedTurn};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! OpenAI's two APIs, asked as Codex and as everybody else asks them.
+//! OpenAI's two APIs: Responses as Codex uses it, and chat completions.
 
 use selvedge_testkit::{ModelScript, ModelServer, ReplySource, ScriptedTurn, TurnUsage};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The hermetic environment: nothing comes in, nothing stays behind, nothing waits for ever.
+//! The hermetic environment: nothing leaks in, nothing is left behind, and no wait is unlimited.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn input_goes_in_whole_and_output_comes_out_whole() {
 #[test]
 fn a_signal_shows_in_the_exit_code_as_in_a_shell() {
     let env = env();
-    // SIGINT is left out: where a shell runs the tests in the background, children ignore it.
+    // SIGINT is omitted: where a shell runs the tests in the background, children ignore it.
     let signals: [fn(&SpawnedProgram); 2] = [SpawnedProgram::terminate, SpawnedProgram::kill];
     let codes = signals.map(|signal| {
         let child = env
@@ -80,7 +80,7 @@ fn a_dropped_child_takes_its_whole_tree_along() {
     let script = "sleep 1000 & setsid sh -c 'sleep 1001 & echo ready; wait' & wait";
     let child = env.command("sh").args(["-c", script]).spawn();
     child.wait_for_stdout("ready");
-    // Two shells and two sleepers, which may not have become `sleep` yet.
+    // Two shells and two `sleep`s; the latter may still be forked shells.
     assert_eq!(env.processes().len(), 4, "{:?}", env.processes());
     drop(child);
     assert_eq!(env.processes(), []);

@@ -1,4 +1,4 @@
-//! A statement's file: the bare statement, or a DSSE envelope around it with one signature.
+//! The attestation file: the bare statement, or a DSSE envelope around it with one signature.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use super::statement::Statement;
 
 const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
-/// The largest file that is read.
+/// The largest file that is read, in bytes.
 pub(crate) const MAX_ATTESTATION_BYTES: u64 = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,24 +27,24 @@ struct DsseSignature {
     sig: String,
 }
 
-/// A statement that was read, and what is known of who wrote it.
+/// A statement that was read, and whether it is signed.
 #[derive(Debug)]
 pub(crate) struct OpenedAttestation {
     pub(crate) statement: Statement,
-    /// Whether it bears a signature, which was checked then.
+    /// Whether it has a signature; the signature was checked.
     pub(crate) is_signed: bool,
 }
 
-/// Why a file is not what it should be.
+/// Why an attestation cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OpenError {
-    /// Not a statement or an envelope, or in another form than it is written in.
+    /// Not a statement or an envelope, or not in canonical form.
     #[error("it is no attestation as Selvedge writes them, byte for byte")]
     Malformed,
-    /// Signed, and there is no key to check it with.
+    /// Signed, but no key was given to check the signature.
     #[error("it is signed by {0}, and no key was given to check that with")]
     NoKey(String),
-    /// Not signed, though a key was given.
+    /// Not signed, although a key was given.
     #[error("it is not signed")]
     NotSigned,
     /// Signed with another key.
@@ -55,7 +55,7 @@ pub(crate) enum OpenError {
     Signature,
 }
 
-/// The file of a statement.
+/// Encodes a statement as a file.
 pub(crate) fn encode_attestation(
     statement: &Statement,
     key: Option<&PrivateKey>,
@@ -75,7 +75,7 @@ pub(crate) fn encode_attestation(
     to_canonical_json(&envelope)
 }
 
-/// Reads a file again, and checks its signature.
+/// Reads a file and checks its signature.
 pub(crate) fn open_attestation(
     file: &[u8],
     key: Option<&PublicKey>,
@@ -95,7 +95,7 @@ pub(crate) fn open_attestation(
     if signature.keyid != key.id() {
         return Err(OpenError::OtherKey(signature.keyid));
     }
-    // Strict: no other spelling stands for the same bytes.
+    // Strict: no other encoding of the same bytes is accepted.
     let bytes = |text: &str| STANDARD.decode(text).map_err(|_| OpenError::Malformed);
     let payload = bytes(&envelope.payload)?;
     let is_ours = envelope.payload_type == PAYLOAD_TYPE;
@@ -108,21 +108,21 @@ pub(crate) fn open_attestation(
     })
 }
 
-/// What is signed: the payload with its type and length (DSSE's pre-authentication encoding).
+/// The bytes to sign: the payload with its type and length (DSSE's pre-authentication encoding).
 fn signing_input(payload: &[u8]) -> Vec<u8> {
     let (of_type, length) = (PAYLOAD_TYPE.len(), payload.len());
     let head = format!("DSSEv1 {of_type} {PAYLOAD_TYPE} {length} ");
     [head.as_bytes(), payload].concat()
 }
 
-/// The one form in which a value is written.
+/// Serializes a value in its canonical form.
 fn to_canonical_json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     Ok(text)
 }
 
-/// Reads a value that stands there in that form.
+/// Parses a value and rejects any form but the canonical one.
 fn parse_canonical<T: Serialize + for<'de> Deserialize<'de>>(bytes: &[u8]) -> Result<T, OpenError> {
     let value: T = serde_json::from_slice(bytes).map_err(|_| OpenError::Malformed)?;
     let is_exact = to_canonical_json(&value).is_ok_and(|text| text == bytes);

@@ -1,5 +1,5 @@
-//! Ed25519 keys in the usual files: PKCS #8 for the private one, SubjectPublicKeyInfo for the public
-//! one, both in PEM, so that other programs read them too.
+//! Ed25519 keys in PEM files that other programs can read: PKCS #8 for the private key, SubjectPublicKeyInfo for the
+//! public key.
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
@@ -7,7 +7,7 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use selvedge_core::format::hex;
 use sha2::{Digest, Sha256};
 
-/// Why a key cannot be used. It says nothing of the key's content.
+/// Why a key cannot be used. Never contains key material.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyError {
     /// No source of randomness.
@@ -26,34 +26,34 @@ pub(crate) enum KeyError {
     NotPublic,
 }
 
-/// What signs.
+/// Signs statements.
 pub(crate) struct PrivateKey(SigningKey);
 
-/// What is known to those who check.
+/// Checks signatures.
 pub(crate) struct PublicKey(VerifyingKey);
 
 impl PrivateKey {
-    /// A new one.
+    /// Generates a new key.
     pub(crate) fn generate() -> Result<Self, KeyError> {
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(|_| KeyError::NoRandomness)?;
         Ok(Self(SigningKey::from_bytes(&secret)))
     }
 
-    /// From its file's text.
+    /// Parses the PEM text of a key file.
     pub(crate) fn from_pem(pem: &str) -> Result<Self, KeyError> {
         let key = SigningKey::from_pkcs8_pem(pem);
         key.map(Self).map_err(|_| KeyError::NotPrivate)
     }
 
-    /// Its file's text.
+    /// The key as PEM text.
     pub(crate) fn to_pem(&self) -> Result<String, KeyError> {
         let pem = self.0.to_pkcs8_pem(LineEnding::LF);
         pem.map(|pem| pem.to_string())
             .map_err(|_| KeyError::Unwritable)
     }
 
-    /// Its public half.
+    /// The public half of the key.
     pub(crate) fn public(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
@@ -64,19 +64,19 @@ impl PrivateKey {
 }
 
 impl PublicKey {
-    /// From its file's text.
+    /// Parses the PEM text of a key file.
     pub(crate) fn from_pem(pem: &str) -> Result<Self, KeyError> {
         let key = VerifyingKey::from_public_key_pem(pem);
         key.map(Self).map_err(|_| KeyError::NotPublic)
     }
 
-    /// Its file's text.
+    /// The key as PEM text.
     pub(crate) fn to_pem(&self) -> Result<String, KeyError> {
         let pem = self.0.to_public_key_pem(LineEnding::LF);
         pem.map_err(|_| KeyError::Unwritable)
     }
 
-    /// A name for it: the hash of its bytes.
+    /// The key's id: the hash of its bytes.
     pub(crate) fn id(&self) -> String {
         format!("sha256:{}", hex(&Sha256::digest(self.0.as_bytes())))
     }

@@ -1,9 +1,9 @@
-//! Attestations: an in-toto statement that says which tree was verified, by which checks, on what
-//! evidence and with what outcome; signed, when there is a key, in a DSSE envelope.
+//! Attestations: an in-toto statement of which tree was verified, by which checks, on what evidence and with what
+//! outcome; signed in a DSSE envelope if there is a key.
 //!
-//! What is written has exactly one form, byte for byte, and only that form is read again: a change that
-//! a signature does not cover (white space, an unknown field, another spelling of the same bytes) is
-//! noticed like any other. Nothing here decides what the work is worth: it states what was found.
+//! Statements have exactly one form, byte for byte, and only that form is accepted: a change that a signature does not
+//! cover (white space, an unknown field, another encoding of the same bytes) is detected like any other. Nothing here
+//! judges the work: a statement reports what was found.
 
 mod envelope;
 mod key;

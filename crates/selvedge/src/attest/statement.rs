@@ -1,5 +1,5 @@
-//! The statement: in-toto's frame, and our predicate in it. It holds no fractions, for they would not
-//! read back exactly, and no text of the task beside its hash, for statements travel.
+//! The statement: in-toto's format with Selvedge's predicate. It contains no fractions, because they would not read
+//! back exactly, and no task text but its hash, because statements are shared.
 
 use selvedge_core::export::ReportVerdict;
 use selvedge_core::format::hex;
@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::subject::Subject;
 
 const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
-/// Names the predicate below; another shape gets another name.
+/// Names the predicate below; must change with its shape.
 const PREDICATE_TYPE: &str = "urn:selvedge:verification:v1";
 
 /// An in-toto statement about one tree.
@@ -23,34 +23,34 @@ const PREDICATE_TYPE: &str = "urn:selvedge:verification:v1";
 pub(crate) struct Statement {
     #[serde(rename = "_type")]
     kind: String,
-    /// The tree.
+    /// The verified tree.
     pub(crate) subject: [Subject; 1],
     predicate_type: String,
-    /// What was found of it.
+    /// The result of the verification.
     pub(crate) predicate: Predicate,
 }
 
-/// What was found.
+/// The result of a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Predicate {
     pub(crate) verifier: Verifier,
     pub(crate) verified_at: Timestamp,
-    /// The outcome's word on the wire; for a verification by itself `verified`, `unchecked`,
-    /// `not_verified` or `infrastructure`.
+    /// The outcome as on the wire; for a standalone verification `verified`, `unchecked`, `not_verified` or
+    /// `infrastructure`.
     pub(crate) outcome: String,
     pub(crate) reason: String,
-    /// The person's decision that ended the run; absent where the checks and judges did.
+    /// The person's decision that ended the run; absent if the checks and judges decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) review: Option<AttestedReview>,
-    /// Absent for a verification by itself.
+    /// Absent for a standalone verification.
     pub(crate) run: Option<AttestedRun>,
     pub(crate) checks: Vec<AttestedCheck>,
     pub(crate) gates: Vec<AttestedGate>,
     pub(crate) guard: Option<AttestedGuard>,
-    /// The report as `show --format json` and `verify --format json` have it, in one line.
+    /// Hash of the report as `show --format json` and `verify --format json` print it, on one line.
     pub(crate) report_sha256: Option<String>,
-    /// Files that the tree does not cover: what the same command wrote into it.
+    /// Files that the tree does not cover, because the same command wrote them.
     pub(crate) not_covered: Vec<String>,
 }
 
@@ -68,16 +68,16 @@ pub(crate) struct AttestedRun {
     pub(crate) task_id: TaskId,
     pub(crate) task_sha256: String,
     pub(crate) agent: AttestedAgent,
-    /// The attempt that the report is of.
+    /// The attempt that the report belongs to.
     pub(crate) attempt: Option<u32>,
     pub(crate) attempts: usize,
-    /// The checks before the work began, in the same order; absent where nobody looked.
+    /// The checks before the agent began, in the same order; absent if there was no baseline.
     pub(crate) baseline: Option<Vec<CheckStatus>>,
     pub(crate) known_failures: KnownFailures,
-    /// Whether the agent changed no files; absent where that is not known.
+    /// Whether the agent changed no files; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unchanged: Option<bool>,
-    /// What was deleted and no tree holds.
+    /// Deleted content that no tree holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) deleted_unkept: Option<ExcludedContent>,
     pub(crate) froze_with: String,
@@ -103,7 +103,7 @@ pub(crate) struct AttestedCheck {
     pub(crate) exit_code: Option<i32>,
     pub(crate) evidence: Option<Evidence>,
     pub(crate) tests: Option<AttestedTests>,
-    /// `preexisting`, `flaky`, `regression`, `fixed`, `weakened`, `missing`: those that hold.
+    /// Those that apply of `preexisting`, `flaky`, `regression`, `fixed`, `weakened`, `missing`.
     pub(crate) marks: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct AttestedJudge {
     pub(crate) passed: Option<bool>,
 }
 
-/// What a person decided. Their words are in the reason of the whole.
+/// A person's decision. Their comment is part of the outcome's reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AttestedReview {
@@ -149,7 +149,7 @@ pub(crate) struct AttestedGuard {
     pub(crate) findings: usize,
 }
 
-/// What a run came to.
+/// The statement about a run.
 pub(crate) fn run_statement(run: &Run, subject: Subject, not_covered: Vec<String>) -> Statement {
     let (outcome, reason) = run.conclusion();
     let delivered = run
@@ -199,7 +199,7 @@ pub(crate) fn run_statement(run: &Run, subject: Subject, not_covered: Vec<String
     build_statement(subject, predicate)
 }
 
-/// What a verification by itself came to.
+/// The statement about a standalone verification.
 pub(crate) fn verification_statement(
     report: &Report,
     subject: Subject,
@@ -219,7 +219,7 @@ pub(crate) fn verification_statement(
 }
 
 impl Predicate {
-    /// Whether it says that the tree is verified.
+    /// Whether the statement asserts that the tree is verified.
     pub(crate) fn is_verified(&self) -> bool {
         self.outcome == Outcome::Verified.as_str()
     }
@@ -235,7 +235,7 @@ fn build_statement(subject: Subject, predicate: Predicate) -> Statement {
 }
 
 impl Statement {
-    /// Whether it is one of those that this program writes.
+    /// Whether this program writes statements of this kind.
     pub(crate) fn is_known(&self) -> bool {
         self.kind == STATEMENT_TYPE && self.predicate_type == PREDICATE_TYPE
     }

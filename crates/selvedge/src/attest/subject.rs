@@ -1,5 +1,5 @@
-//! What an attestation is about: the files of a directory that its repository tracks or does not
-//! ignore, as they are on disk.
+//! The subject of an attestation: the files of a directory that its repository tracks or does not ignore, as they are
+//! on disk.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,13 +16,13 @@ use super::tree::{GitFileKind, GitFolder, GitObjectHasher, GitObjectIds, TreeDig
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Subject {
-    /// The directory, from the repository's root; `.` for the root itself.
+    /// The directory relative to the repository's root; `.` for the root itself.
     pub(crate) name: String,
-    /// Its tree.
+    /// The digests of its tree.
     pub(crate) digest: TreeDigest,
 }
 
-/// Why there is no name for what a directory holds.
+/// Why the tree of a directory cannot be computed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SubjectError {
     /// The files cannot be listed.
@@ -33,15 +33,15 @@ pub(crate) enum SubjectError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Something that git has no name for, or only a name that says nothing of its content.
+    /// A file that git cannot represent, or only by a name that does not cover its content.
     #[error("{} is a nested repository or no ordinary file: its content cannot be attested", .0.display())]
     Unsupported(PathBuf),
 }
 
-/// What a workspace holds now. The files in `but` are left out: paths from the workspace.
+/// Computes the subject of a workspace as it is now. `but` lists files to leave out, relative to the workspace.
 pub(crate) fn compute_subject(
     workspace: &Workspace,
     but: &[String],
@@ -69,7 +69,7 @@ pub(crate) fn compute_subject(
     })
 }
 
-/// A file's names; nothing where there is none: tracked, and deleted.
+/// A file's kind and ids; `None` for a tracked file that was deleted.
 fn read_entry(path: &Path) -> Result<Option<(GitFileKind, GitObjectIds)>, SubjectError> {
     let unreadable = |source| SubjectError::Unreadable {
         path: path.to_owned(),

@@ -1,5 +1,4 @@
-//! What must hold of every attestation: it reads back as it was written, and no change of it, however
-//! small, goes unnoticed.
+//! Properties of every attestation: it reads back as written, and any change to it is detected.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -67,7 +66,7 @@ fn who_signed_is_never_taken_on_trust() {
     );
     let bare = encode_attestation(&statement(), None).unwrap();
     assert_eq!(refused(&bare, Some(&key)), OpenError::NotSigned);
-    // Another's signature under the right name.
+    // Another key's signature under the right key id.
     let text = String::from_utf8(by_other).unwrap();
     let renamed = text.replace(&other.public().id(), &key.id());
     assert_eq!(
@@ -126,10 +125,10 @@ impl Change {
     }
 }
 
-/// What each file of a tree holds, by its path.
+/// The contents of each file of a tree, by path.
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// A tree: what each file holds, by a path of few short parts, so that files and folders meet.
+/// A tree: file contents by paths of few short components, so that names of files and folders collide.
 fn tree() -> impl Strategy<Value = Files> {
     prop::collection::btree_map(
         "[ab]{1,2}(/[ab.-]{1,2}){0,2}",

@@ -1,6 +1,6 @@
-//! The name that git gives to a tree of files, computed from the files alone: anybody with the same
-//! files gets the same name, with or without Selvedge, and a commit of them bears it too. In both of
-//! git's object formats, for SHA-1 alone can be made to collide.
+//! Git's name of a tree of files, computed from the files alone: everyone with the same files gets the same name, with
+//! or without Selvedge, and it is also the tree of a commit of them. In both of git's object formats, because SHA-1
+//! collisions can be made.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// What stands for a tree or a file in git's two object formats.
+/// The ids of a tree or a file in git's two object formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GitObjectIds {
     sha1: [u8; 20],
@@ -20,7 +20,7 @@ pub(super) struct GitObjectIds {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct TreeDigest {
-    /// As `git write-tree` names it.
+    /// The name that `git write-tree` prints.
     pub(crate) git_tree: String,
     /// The same in git's SHA-256 object format.
     pub(crate) git_tree_sha256: String,
@@ -35,7 +35,7 @@ impl From<GitObjectIds> for TreeDigest {
     }
 }
 
-/// What git knows of a file beside its bytes.
+/// What git records about a file besides its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitFileKind {
     File,
@@ -53,14 +53,14 @@ impl GitFileKind {
     }
 }
 
-/// An object on its way to its names.
+/// Computes the ids of an object from its bytes.
 pub(super) struct GitObjectHasher {
     sha1: Sha1,
     sha256: Sha256,
 }
 
 impl GitObjectHasher {
-    /// A file's bytes, of which there will be so many.
+    /// Starts a blob of `length` bytes.
     pub(super) fn blob(length: u64) -> Self {
         Self::with_header("blob", length)
     }
@@ -86,7 +86,7 @@ impl GitObjectHasher {
     }
 }
 
-/// A folder with all that is in it.
+/// A folder with everything in it.
 #[derive(Debug, Default)]
 pub(super) struct GitFolder {
     files: BTreeMap<Vec<u8>, (GitFileKind, GitObjectIds)>,
@@ -94,7 +94,7 @@ pub(super) struct GitFolder {
 }
 
 impl GitFolder {
-    /// Puts a file where its path says, with `/` between its parts.
+    /// Inserts a file at its path, with `/` as the separator.
     pub(super) fn insert(&mut self, path: &[u8], kind: GitFileKind, ids: GitObjectIds) {
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         let mut folder = self;
@@ -107,7 +107,7 @@ impl GitFolder {
         }
     }
 
-    /// Its names. Git sorts a folder as if its name ended with a slash, and knows no empty folders.
+    /// The ids of the folder. Git sorts a folder as if its name ended with a slash, and has no empty folders.
     pub(super) fn ids(&self) -> GitObjectIds {
         let mut entries = BTreeMap::new();
         for (name, (kind, ids)) in &self.files {

@@ -1,4 +1,4 @@
-//! `selvedge attest`: makes keys, and checks attestations against a tree.
+//! `selvedge attest`: generates keys, and checks attestations against a tree.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::error::CliError;
 use crate::local::StateDir;
 use crate::output::{file, one_line, style};
 
-/// Something does not hold. As for checks: looked at, and found wanting.
+/// The attestation is not valid. Same code as for checks that ran and failed.
 const EXIT_NOT_VALID: u8 = exit_code::CHECKS_FAILED;
 
 pub(super) fn run(command: &AttestCommand) -> Result<u8, CliError> {
@@ -78,7 +78,7 @@ fn verify(path: &Path, dir: Option<&Path>, key: Option<&Path>) -> Result<u8, Cli
     Ok(print_statement(&statement, is_signed))
 }
 
-/// What holds, and whether it says what one wants to hear.
+/// Prints what was verified; the exit code depends on whether the statement asserts a verified tree.
 fn print_statement(statement: &Statement, is_signed: bool) -> u8 {
     let [stated] = &statement.subject;
     let predicate = &statement.predicate;
@@ -130,7 +130,7 @@ fn report_invalid(why: &str) -> u8 {
     EXIT_NOT_VALID
 }
 
-/// The same directory here, and what it holds.
+/// The same directory on this machine, and its current subject.
 fn current_subject(
     dir: Option<&Path>,
     stated: &Subject,

@@ -1,5 +1,5 @@
-//! `selvedge verify --since REV`: work that no run watched, held against what stood before it. The
-//! revision is laid out beside, so the directory itself is read and never written.
+//! Comparison with a base revision for `selvedge verify`: existing changes are compared with the revision they started
+//! from. The revision is checked out in a separate folder, so the directory itself is read and never written.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,14 +20,14 @@ use crate::local::StateDir;
 use crate::sandbox_setup;
 use crate::secrets::checks_supervisor;
 
-/// What is known of the time before, and of what was changed since.
+/// Results of the checks on the base revision, and the changes since.
 pub(super) struct BaseComparison {
     guard: GuardReport,
     baseline: Baseline,
     known_failures: KnownFailures,
 }
 
-/// Lays out the revision.
+/// Checks out the revision.
 pub(super) fn check_out_base(dir: &Path, revision: &str) -> Result<BaseRevision, CliError> {
     BaseRevision::check_out(dir, revision).map_err(|error| {
         let hint = "a shallow clone may lack it: fetch it first (in CI, with the whole history)";
@@ -36,7 +36,7 @@ pub(super) fn check_out_base(dir: &Path, revision: &str) -> Result<BaseRevision,
 }
 
 impl BaseComparison {
-    /// Runs the checks on the revision, and inspects what was changed since.
+    /// Runs the checks on the revision, and inspects the changes since.
     pub(super) async fn run(
         since: &BaseRevision,
         trees: &VerificationTrees,
@@ -71,7 +71,7 @@ impl BaseComparison {
         })
     }
 
-    /// Completes a report with it; where it passes, the checks run again with the tests of the revision.
+    /// Completes a report with the comparison; if it passes, runs the checks again with the tests of the revision.
     #[expect(
         clippy::too_many_arguments,
         reason = "each is another part of one verification"
@@ -118,7 +118,7 @@ impl BaseComparison {
     }
 }
 
-/// Starts processes in the revision's folder, with the sandbox of checks.
+/// A supervisor for processes in the revision's folder, with the sandbox of checks.
 async fn base_supervisor(
     since: &BaseRevision,
     settings: &ResolvedConfig,

@@ -1,4 +1,4 @@
-//! `selvedge config`: the settings in force and where they come from.
+//! `selvedge config`: the effective settings and where they come from.
 
 use selvedge_core::config::{DEFAULT_TOML, Flags};
 use selvedge_core::model::exit_code;

@@ -1,5 +1,5 @@
-//! `selvedge demo`: the loop on a small repository made for it. Only the agent is scripted, and it
-//! says so; git, processes, checks and journal are the real ones.
+//! `selvedge demo`: a run on a small repository made for it. Only the agent is scripted, and it is labelled as such;
+//! git, processes, checks and journal are real.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use crate::local::StateDir;
 use crate::output::style;
 use crate::{demo, launch, resolve};
 
-/// What the demo's agent is called wherever it is named.
+/// The name of the demo's agent in all output.
 const SCRIPTED_AGENT_NAME: &str = "scripted agent";
 
 pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
@@ -60,7 +60,7 @@ fn print_introduction(dir: &Path, agent: Option<&str>) {
     errln!("{} {}\n", style::strong("task:"), demo::TASK);
 }
 
-/// This very program in its hidden role as an agent, spoken to as Claude Code is.
+/// This executable in its internal role as an agent, driven like Claude Code.
 fn scripted_agent_spec() -> Result<AgentSpec, CliError> {
     let program = std::env::current_exe().map_err(CliError::infrastructure)?;
     let defaults = config::resolve([]).map_err(CliError::infrastructure)?;
@@ -79,7 +79,7 @@ fn scripted_agent_spec() -> Result<AgentSpec, CliError> {
     })
 }
 
-/// Makes the demo's repository, with one commit.
+/// Creates the demo's repository, with one commit.
 fn create_repository(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let failed =
         |error: io::Error| CliError::usage(format!("cannot make the demo's repository: {error}"));

@@ -1,4 +1,4 @@
-//! `selvedge digest`: a tool's output from standard input, digested.
+//! `selvedge digest`: digests a tool's output from standard input.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use crate::output::json as out;
 use crate::secrets;
 use crate::streams::write_output;
 
-/// How much is read at once.
+/// Bytes read at once.
 const CHUNK: usize = 256 << 10;
 
 pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
@@ -44,7 +44,7 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-/// Writes all that can be read, without secrets.
+/// Copies all that can be read, with secrets redacted.
 fn copy(
     mut from: impl Read,
     to: &mut impl Write,
@@ -75,7 +75,7 @@ fn copy(
     }
 }
 
-/// An exit status as shells say it: a code, or nothing known. Codes above 128 are signals.
+/// Parses an exit status as shells report it: a code, or unknown. Codes above 128 are signals.
 pub(super) fn parse_exit(text: Option<&str>) -> Result<CommandStatus, CliError> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(CommandStatus::Unknown);

@@ -1,5 +1,5 @@
-//! `selvedge doctor`: what is installed, what works, and what is enforced. It claims nothing that it
-//! did not just try.
+//! `selvedge doctor`: reports what is installed, what works, and what is enforced. Everything it reports was tried just
+//! now.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,14 +19,14 @@ use crate::local::{StateDir, disk};
 use crate::output::{json, one_line, style};
 use crate::secrets;
 
-/// What one look found.
+/// The result of one check of the installation.
 #[derive(Debug, Serialize)]
 struct DoctorFinding {
-    /// What was looked at.
+    /// The subject of the check.
     what: String,
-    /// Whether it is as it should be; nothing where it need not be there.
+    /// Whether it is as it should be; `None` if it is optional.
     ok: Option<bool>,
-    /// What was found, or how to mend it.
+    /// The result, or how to fix the problem.
     found: String,
 }
 
@@ -121,7 +121,7 @@ fn check_state(home: &StateDir) -> DoctorFinding {
     }
 }
 
-/// What room the state takes: the parts that grow, the largest first.
+/// Disk usage of the state directory: the parts that grow, the largest first.
 fn check_disk(home: &StateDir) -> DoctorFinding {
     let parts = [
         "journal.db",
@@ -189,7 +189,7 @@ fn check_checks(count: usize) -> DoctorFinding {
     }
 }
 
-/// Every backend, tried with both profiles, and what the settings make of that.
+/// Tries every sandbox backend with both profiles, and reports what the settings select.
 fn check_sandbox(
     settings: &ResolvedConfig,
     home: &StateDir,
@@ -257,14 +257,14 @@ fn check_sandbox(
     })
 }
 
-/// A container engine means nothing without an image, and its arguments nothing to another one.
+/// A container engine needs an image, and its arguments apply to no other engine.
 fn should_probe(backend: SandboxBackend, settings: &ResolvedConfig) -> bool {
     let wish = &settings.sandbox;
     let has_image = wish.backend == SandboxBackend::Auto && !wish.container.image.is_empty();
     !backend.is_container() || backend == wish.backend || has_image
 }
 
-/// What of our environment checks do not see, and what of it is redacted.
+/// Environment variables that checks do not see, and those that are redacted.
 fn check_variables(settings: &ResolvedConfig) -> [DoctorFinding; 2] {
     let told = |what: &str, names: Vec<String>, more: String| DoctorFinding {
         what: what.to_owned(),

@@ -1,5 +1,5 @@
-//! `selvedge gc`: removes what stands in the state directory for nobody any more. What a run that is not
-//! over may still need is never touched, nor any journal.
+//! `selvedge gc`: removes unused data from the state directory. Never touches journals, nor anything that an unfinished
+//! run may still need.
 
 use std::collections::HashSet;
 use std::fs;
@@ -19,25 +19,25 @@ use crate::local::{IsolatedClone, StateDir, disk};
 use crate::output::json;
 use selvedge_core::format::counted;
 
-/// How long the room of a run is kept that nobody goes on with.
+/// How long the verification room of an unfinished run is kept.
 const ROOM_MAX_AGE: Duration = Duration::from_hours(7 * 24);
-/// How long the result of a baseline is remembered.
+/// How long the result of a baseline is kept.
 const BASELINE_MAX_AGE: Duration = Duration::from_hours(30 * 24);
 
-/// What the caches of agents may take up together, in bytes; the least recently used ones are removed first.
+/// Limit for the caches of all agents together, in bytes; the least recently used ones are removed first.
 const AGENT_CACHE_LIMIT_BYTES: u64 = 10_000_000_000;
 
-/// Caches that were used since then stay, whatever they take up: an agent may be at work with them.
+/// Caches used within this time are kept, whatever their size: an agent may be using them.
 const RECENT_USE: Duration = Duration::from_hours(24);
 
-/// Something that can go.
+/// Something that can be removed.
 #[derive(Debug, Serialize)]
 struct GarbageItem {
-    /// What it is.
+    /// A description of it.
     what: &'static str,
     /// Where it is.
     path: PathBuf,
-    /// What room it takes, in bytes.
+    /// Its disk usage, in bytes.
     bytes: u64,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
         for waste in &removed {
             remove_path(&waste.path)?;
         }
-        // What killed supervisors have left takes no name: the next run would clear it away as well.
+        // Leftovers of killed supervisors are not reported: the next run would remove them as well.
         let _ = remove_abandoned(home.root());
     }
     let gone = GcReport {
@@ -107,7 +107,7 @@ fn all_runs(journal: &SqliteJournal) -> Result<Vec<RunSummary>, CliError> {
     }
 }
 
-/// Clones and copies of runs that are over, and of runs that never began.
+/// Clones and copies of runs that have ended, and of runs that never began.
 fn stale_clones_and_copies(
     home: &StateDir,
     runs: &[RunSummary],
@@ -129,7 +129,7 @@ fn stale_clones_and_copies(
                 .find(|run| run.run_id == run_id)
                 .map(|run| run.standing);
             let goes = match standing {
-                // A run writes its first event soon after its clone is there.
+                // A run writes its first event soon after its clone exists.
                 None => is_older(&path, Duration::from_hours(1)),
                 Some(RunStatus::Finished { outcome }) => {
                     failed
@@ -150,7 +150,7 @@ fn stale_clones_and_copies(
     Ok(waste)
 }
 
-/// Whether work is not lost with the clone: it is elsewhere too, or nothing was changed.
+/// Whether removing the clone loses no work: it is stored elsewhere too, or nothing was changed.
 fn is_work_preserved(home: &StateDir, what: &str, run_id: RunId) -> Result<bool, CliError> {
     if what != "clone" {
         return Ok(true);
@@ -158,9 +158,8 @@ fn is_work_preserved(home: &StateDir, what: &str, run_id: RunId) -> Result<bool,
     Ok(IsolatedClone::load(home, run_id)?.is_some_and(|own| own.can_be_removed()))
 }
 
-/// Snapshots of directories that are gone and in which no run is to go on: a folder that was moved, or a disk
-/// that is not there, may come back. Those of directories that no run names are left alone: it is not known
-/// whose they are.
+/// Snapshots of directories that no longer exist and in which no run can be resumed: a folder that was moved, or a disk
+/// that is not mounted, may come back. Snapshots of directories that no run names are kept: their owner is unknown.
 fn stale_snapshots(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let folder = home.root().join("shadows");
     let open = open_directories(runs);
@@ -181,7 +180,7 @@ fn stale_snapshots(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     gone.into_iter().map(waste).collect()
 }
 
-/// Where runs are to go on.
+/// Directories of runs that can be resumed.
 fn open_directories(runs: &[RunSummary]) -> HashSet<&Path> {
     let open = runs
         .iter()
@@ -193,8 +192,8 @@ fn run_directory(run: &RunSummary) -> Option<&Path> {
     run.task.as_ref().map(|task| task.workspace.as_path())
 }
 
-/// Verification rooms that runs have left, which remove their own at the end: of runs that are over, and of those that
-/// nobody has gone on with for long. A run that goes on makes another one.
+/// Verification rooms left behind by runs, which normally remove their own: of runs that have ended, and of runs not
+/// resumed for a long time. A resumed run creates a new one.
 fn stale_rooms(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let is_over = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -228,7 +227,7 @@ fn old_baselines(home: &StateDir) -> Vec<GarbageItem> {
     .collect()
 }
 
-/// Caches of agents that are unused, or beyond what all of them may take up.
+/// Agent caches that are unused, or exceed the limit for all of them.
 fn stale_agent_caches(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let open = open_directories(runs);
     let mut all = AgentCaches::all(home.root());

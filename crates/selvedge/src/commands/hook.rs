@@ -1,5 +1,5 @@
-//! `selvedge hook`: the checks as an agent's hook. An exit code of 2 would hold the agent back, so
-//! nothing that goes wrong in here may have it.
+//! `selvedge hook`: runs the checks as an agent's stop hook. An exit code of 2 would block the agent, so no failure of
+//! the hook may use it.
 
 use std::io::Read;
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::local::StateDir;
 use crate::output::json::{self, JsonReporter};
 use crate::streams::output_failed;
 
-/// Exits with this when the hook itself fails: shown to the person, and the agent stops.
+/// Exit code if the hook itself fails: shown to the user, and the agent stops.
 const EXIT_HOOK_FAILED: u8 = 1;
-/// An input larger than this is none. The agent's last message is part of it.
+/// A larger input is rejected, in bytes. The agent's last message is part of the input.
 const MAX_INPUT_BYTES: u64 = 16 << 20;
-/// What all digests together may cost the agent's context.
+/// Token limit for all digests together, to save the agent's context.
 const DIGEST_TOKENS: usize = 1_000;
 
 pub(super) fn run(command: &HookCommand) -> u8 {
@@ -45,7 +45,7 @@ fn claude_stop(args: &ClaudeStopArgs) -> Result<HookResponse, CliError> {
         found.map(|(_, value)| value.as_str())
     };
     if variable("SELVEDGE_RUN_ID").is_some() {
-        // The run that started this agent checks its work itself.
+        // The run that started this agent verifies its work itself.
         return Ok(HookResponse::default());
     }
     let project = variable("CLAUDE_PROJECT_DIR").map(Path::new);
@@ -67,7 +67,7 @@ fn claude_stop(args: &ClaudeStopArgs) -> Result<HookResponse, CliError> {
     if !answer.is_blocking() {
         return Ok(answer);
     }
-    // Held back only when it is counted, or when the agent's program itself knows that it is the first time.
+    // Block only if the block can be counted, or if the agent's program itself reports that it is the first one.
     match memory.store(blocks + 1) {
         Err(error) if stop.was_blocked_before => {
             let why = format!("how often cannot be counted ({error})");

@@ -1,4 +1,4 @@
-//! `selvedge hub`: opens the store, makes the first token, listens until it is told to stop.
+//! `selvedge hub`: opens the store, creates the first token, and serves until it is stopped.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -25,11 +25,11 @@ use crate::local::StateDir;
 use crate::secrets::{self, RedactingWriter};
 use crate::streams::print_output;
 
-/// Whose everything is as long as there are no others.
+/// The tenant that owns everything as long as there are no others.
 const DEFAULT_TENANT: &str = "default";
-/// Where the password of a database server may be, as other programs have it.
+/// The variable that may hold the password of the database server, as for other PostgreSQL clients.
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
-/// How much the hub tells of itself on standard error.
+/// Log level of the hub on standard error.
 const LOG_LEVEL: tracing::Level = tracing::Level::INFO;
 
 pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
@@ -50,7 +50,7 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
         .with_writer(move || RedactingWriter::new(std::io::stderr(), redactor.clone()))
         .with_max_level(LOG_LEVEL)
         .with_target(false)
-        // A line that cannot be written is lost; there is nowhere to complain.
+        // Lines that cannot be written are lost; there is nowhere to report that.
         .log_internal_errors(false)
         .init();
     build_runtime()?.block_on(serve(args, settings, tls))
@@ -102,7 +102,7 @@ async fn open_store(
             let store = PostgresHub::open(url, password, kept).await;
             Ok(Arc::new(store.map_err(|error| database_error(&error))?))
         }
-        // The rest of it may hold a password.
+        // The rest of it may contain a password.
         (Some((scheme, _)), _) => Err(CliError::usage(format!(
             "--database: no database is known by `{scheme}://`"
         ))
@@ -128,7 +128,7 @@ fn open_sqlite(path: &Path, kept: StoreSettings) -> Result<Arc<dyn HubStore>, Cl
     Ok(Arc::new(store))
 }
 
-/// What to do about a database server that cannot be used.
+/// The error for an unusable database server, with a hint.
 fn database_error(error: &HubStoreError) -> CliError {
     let told = format!("--database: {error}");
     match error {
@@ -145,12 +145,12 @@ fn database_error(error: &HubStoreError) -> CliError {
     }
 }
 
-/// The very first start makes a token for an administrator, and tells it once.
+/// The first start creates an administrator token, and shows it once.
 async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliError> {
     let scopes = [Scope::Admin];
     let minted = generate_token("first administrator", DEFAULT_TENANT, &scopes, None)
         .map_err(|error| CliError::infrastructure(format!("no random numbers: {error}")))?;
-    // Before there is a token that nobody could read.
+    // Opened before the token is created: otherwise nobody could read the token.
     let place = args.admin_token_file.as_deref().map(TokenFile::open);
     let place = place.transpose()?;
     let first = store.insert_first_token(minted.identity).await;
@@ -178,7 +178,7 @@ async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<()
     Ok(())
 }
 
-/// Where the administrator's token goes; a file that was made for it in vain is removed again.
+/// The file for the administrator's token; removed again if it was created but not used.
 struct TokenFile<'a> {
     path: &'a Path,
     file: File,
@@ -258,8 +258,8 @@ fn parse_check_kind(word: &str, known: &[StepKind]) -> Result<StepKind, CliError
     })
 }
 
-/// The exact names that it answers to: those that were given, with its port and without, and on this
-/// machine its address.
+/// The exact host names that the hub accepts: the given ones, with and without its port, and on this machine its
+/// address.
 fn allowed_hosts(given: &[String], at: SocketAddr) -> Vec<String> {
     let port = at.port();
     let mut hosts: Vec<String> = given

@@ -21,7 +21,7 @@ use crate::settings::REPOSITORY_FILE;
 pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     let dir = canonical_directory(args.dir.as_deref())?;
     let file = dir.join(REPOSITORY_FILE);
-    // Said before minutes are spent on trying checks.
+    // Reported before minutes are spent on trying checks.
     if file.exists() && !args.force && !args.dry_run {
         return Err(
             CliError::usage(format!("{} exists already", file.display()))
@@ -33,7 +33,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         errln!("no check was found by looking at the repository");
     }
     let limit = Duration::from_secs(args.try_timeout);
-    // Only a person's own settings count: the repository's file is about to be written anew.
+    // Only the user's own settings apply: the repository's file is about to be overwritten.
     let own = load_settings(&dir, &Flags::default(), &environment())
         .map(|settings| (settings.resolved.sandbox, settings.resolved.environment))
         .unwrap_or_default();

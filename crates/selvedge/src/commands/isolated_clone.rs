@@ -1,4 +1,4 @@
-//! `run --worktree` and `--repo`: the clone that the run is to work in.
+//! Creates and removes the isolated clone of a run (`run --repo` and its siblings).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
 
-/// Makes the clone, where one is asked for; gives the directory in it that stands for the one that was meant.
+/// Creates the clone if one is requested; returns the directory in it that corresponds to the requested one.
 pub(super) fn prepare_clone(
     args: &RunArgs,
     workspace: Option<&str>,
     home: &StateDir,
     run_id: RunId,
 ) -> Result<Option<PathBuf>, CliError> {
-    // The command line cannot say it: what conflicts with an option is not asked for on its behalf.
+    // clap cannot express this: arguments that conflict with an option are not required on its behalf.
     if args.push && args.repo.is_none() {
         let error = CliError::usage("--push is for the repository of --repo URL");
         return Err(error.hint("--worktree gives the branch back to the repository here by itself"));
@@ -72,8 +72,8 @@ pub(super) fn prepare_clone(
     Ok(Some(dir))
 }
 
-/// Takes ignored files along that the repository's `.worktreeinclude` or the settings name, into a clone of a
-/// repository of this machine.
+/// Copies ignored files that the repository's `.worktreeinclude` or the settings list into a clone of a repository on
+/// this machine.
 pub(super) fn copy_ignored_files(
     args: &RunArgs,
     workspace: Option<&str>,
@@ -115,7 +115,7 @@ pub(super) fn copy_ignored_files(
     Ok(())
 }
 
-/// The repository that holds a directory, and where in it the directory is.
+/// The repository that contains a directory, and the directory's path in it.
 fn enclosing_repository(
     home: &StateDir,
     dir: &Path,
@@ -135,7 +135,7 @@ fn enclosing_repository(
     Ok((address, within))
 }
 
-/// Removes the clone of a run that never began: it was refused on the way.
+/// Removes the clone of a run that was rejected before it began.
 pub(super) fn remove_clone_unless_started(home: &StateDir, run_id: RunId) {
     let journal = home.open_journal_read_only();
     let began = journal.is_ok_and(|journal| journal.events(run_id, 0).next().is_some());
@@ -145,6 +145,6 @@ pub(super) fn remove_clone_unless_started(home: &StateDir, run_id: RunId) {
 }
 
 fn remove_clone(home: &StateDir, run_id: RunId) {
-    // What cannot be removed now is found by `selvedge gc`.
+    // `selvedge gc` removes whatever cannot be removed now.
     let _ = fs::remove_dir_all(IsolatedClone::clone_root(home, run_id));
 }

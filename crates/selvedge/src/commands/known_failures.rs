@@ -1,4 +1,4 @@
-//! `selvedge known-failures`: the tests that fail now, as a list that settings can name.
+//! `selvedge known-failures`: lists the tests that fail now, in a form that settings can refer to.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
     let checks = ProjectChecks {
         plan: resolve::verification_plan(&Task::default(), &settings, &dir, in_git)?,
         dir,
-        // What is listed already is to be listed again.
+        // Tests that are already listed must be listed again.
         known_failures: KnownFailures::default(),
         limit: Duration::from_millis(settings.verification_timeout_ms),
         sandbox: settings.sandbox,
@@ -56,7 +56,7 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-/// A check that ran out of time has not said all that fails.
+/// Whether a check has a complete result: one that timed out has not reported all failures.
 fn is_judged(check: &CheckReport) -> bool {
     matches!(
         check.status,
@@ -64,7 +64,7 @@ fn is_judged(check: &CheckReport) -> bool {
     )
 }
 
-/// The failed tests of each check; the label of a check that names none.
+/// The failed tests of each check; the check's label if it names none.
 fn format_known_failures(report: &Report) -> String {
     let mut text = String::new();
     let failed = report.checks.iter().filter(|it| it.status.is_failure());

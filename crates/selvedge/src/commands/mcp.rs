@@ -1,5 +1,5 @@
-//! `selvedge mcp`: the checks, the digest and the story of a run as tools for any agent that speaks the
-//! Model Context Protocol, over standard input and output.
+//! `selvedge mcp`: the checks, the digest and the details of a run as tools for any agent that speaks the Model Context
+//! Protocol, over standard input and output.
 
 mod arguments;
 
@@ -29,7 +29,7 @@ use crate::output::json::JsonReporter;
 use crate::secrets;
 use arguments::{DigestCall, ShowCall, VerifyCall, parse_arguments};
 
-/// What all digests of one answer together may cost the agent's context.
+/// Token limit for all digests of one answer together, to save the agent's context.
 const FEEDBACK_TOKENS: usize = 1_500;
 /// Longest answer, in characters.
 const MAX_ANSWER_CHARS: usize = 24_000;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &McpArgs) -> Result<u8, CliError> {
 #[derive(Debug)]
 struct McpServer {
     dir: PathBuf,
-    /// Checks of one project run one after the other: they share its directory.
+    /// Runs checks one at a time: they share the project's directory.
     verify_lock: Mutex<()>,
 }
 
@@ -97,7 +97,7 @@ impl ServerHandler for McpServer {
     }
 }
 
-/// What a tool came to; the outer error is for a call that cannot be understood.
+/// The result of a tool; the outer error is for an invalid call.
 type ToolCallResult = Result<Result<String, CliError>, ErrorData>;
 
 impl McpServer {
@@ -141,7 +141,7 @@ impl McpServer {
     }
 }
 
-/// Work that blocks, away from the conversation.
+/// Runs blocking work away from the conversation's thread.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CliError> + Send + 'static,
 ) -> Result<T, CliError> {

@@ -1,5 +1,5 @@
-//! The commands, one file each. A command reads its arguments and the world, has the other rooms
-//! do the work, and says how it went; its return value is the process exit code.
+//! The commands, one file each. A command reads its arguments and the environment, calls the other modules, and reports
+//! the result; its return value is the process exit code.
 
 mod attest;
 mod base_comparison;
@@ -40,7 +40,7 @@ use crate::local::{StateDir, WorkspaceRuns};
 use crate::output::{OutputFormat, OutputOptions, ReportOutputs, style};
 use crate::settings::{self, DiagnosticSeverity, LoadedSettings, SettingsError, environment};
 
-/// Carries out a command.
+/// Runs a command.
 pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
     match command {
         CliCommand::Run(args) => run::run(&args),
@@ -75,7 +75,7 @@ pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
     }
 }
 
-/// All that the command says, refused where it could not be said.
+/// The output options of a command; an error if an output cannot be written.
 fn output_options(
     format: OutputFormat,
     reports: &ReportArgs,
@@ -103,7 +103,7 @@ fn canonical_directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
     }
 }
 
-/// The run that a command means: the named one, or else the latest of this directory.
+/// The run that a command refers to: the named one, or else the latest of this directory.
 fn resolve_run(
     home: &StateDir,
     journal: &SqliteJournal,
@@ -120,7 +120,7 @@ fn workspace_runs(home: &StateDir, journal: &SqliteJournal) -> Result<WorkspaceR
     WorkspaceRuns::find(home, journal, &canonical_directory(None)?)
 }
 
-/// The settings in force, with their warnings said.
+/// Loads the effective settings, and prints their warnings.
 fn load_settings(
     dir: &Path,
     flags: &selvedge_core::config::Flags,
@@ -144,7 +144,7 @@ fn load_settings(
     Ok(settings)
 }
 
-/// The directory of the work: where the repository's settings are, said when that is elsewhere.
+/// The directory of the work: the one with the repository's settings. Prints a notice if that is not `dir`.
 fn working_directory(settings: &LoadedSettings, dir: &Path) -> PathBuf {
     let root = settings.root(dir);
     if root != dir {
@@ -156,7 +156,7 @@ fn working_directory(settings: &LoadedSettings, dir: &Path) -> PathBuf {
     root.to_owned()
 }
 
-/// Something that the person should know before it begins.
+/// Prints something that the user should know before the run begins.
 pub(crate) fn print_notice(text: &str) {
     errln!("{} {text}", style::warning("note:"));
 }

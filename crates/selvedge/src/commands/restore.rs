@@ -1,5 +1,5 @@
-//! `selvedge restore`: any tree of a run, back into the workspace. What stands there now is kept
-//! first, so that this too can be undone.
+//! `selvedge restore`: reverts the workspace to any tree of a run. The current state is snapshotted first, so that a
+//! restore can be undone.
 
 use selvedge_core::machine::Run;
 use selvedge_core::model::{TreeId, exit_code};
@@ -50,7 +50,7 @@ pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-/// The tree that is meant.
+/// The tree to restore.
 fn resolve_tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
     if let Some(tree) = &args.tree {
         return Ok(TreeId::new(tree));
@@ -71,7 +71,7 @@ fn resolve_tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
     })
 }
 
-/// The tree that is meant of a plan: the one that its first subtask began from.
+/// The tree to restore for a plan: the one that its first subtask began from.
 fn resolve_plan_tree(
     args: &RestoreArgs,
     home: &StateDir,

@@ -1,4 +1,4 @@
-//! `selvedge resume`: goes on with a run from its journal alone.
+//! `selvedge resume`: resumes a run from its journal alone.
 
 use selvedge_store::{RunStatus, RunSummary};
 

@@ -19,9 +19,9 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
     let home = StateDir::from_environment(&environment)?;
     let journal = home.open_journal_read_only()?;
     let mut run_id = resolve_reviewed_run(args, &home, &journal)?;
-    // Read once: what is decided below counts for this state, or not at all.
+    // Read once: the decision below applies to this state, or not at all.
     let mut state = home.replay(&journal, run_id)?;
-    // Of a plan, the subtask that it waits for is meant.
+    // For a plan, the decision is about the subtask that awaits review.
     if let Some(PlanStep::Continue { run_id: part, .. }) = state.plan.as_ref().map(Plan::next) {
         state = home.replay(&journal, part)?;
         run_id = part;
@@ -58,12 +58,12 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
         stated_by: None,
         reason: args.reason.clone(),
     };
-    // Refused before anything of a plan around it is written.
+    // Rejected before anything of a surrounding plan is written.
     decide(&state, input.clone()).map_err(CliError::usage)?;
     launch::continue_run(&home, state, input, &args.format.into())
 }
 
-/// The run that is meant: the named one, or else the latest of this directory, which must be awaiting review.
+/// The run to review: the named one, or else the latest of this directory; it must be awaiting review.
 fn resolve_reviewed_run(
     args: &ReviewArgs,
     home: &StateDir,
@@ -112,7 +112,7 @@ fn not_awaiting_error(run_id: RunId, state: &JournalState) -> CliError {
     .hint(format!("`selvedge show {short}` tells how it stands"))
 }
 
-/// Announces the work that is decided on, and refuses it if the command line names other work.
+/// Announces the work to be decided on; an error if the command line names other work.
 fn announce(args: &ReviewArgs, run_id: RunId, target: &ReviewTarget) -> Result<(), CliError> {
     let short = run_id.short();
     target.check(&requested_target(args)).map_err(|stale| {
@@ -132,7 +132,7 @@ pub(super) fn requested_target(args: &ReviewArgs) -> ReviewTarget {
     }
 }
 
-/// Prints the work that is decided on.
+/// Prints the work to be decided on.
 pub(super) fn print_target(args: &ReviewArgs, whose: &str, target: &ReviewTarget) {
     let verb = if args.accept {
         "accepting"

@@ -1,4 +1,4 @@
-//! `selvedge run`: the main job.
+//! `selvedge run`: runs a task.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -108,7 +108,7 @@ fn start_run(
     launch::begin_plan(home, run_id, frozen.spec, output)
 }
 
-/// Whether the task is to be executed several times: by the flag, or because that is what votes in tier 3.
+/// Whether the task runs as best-of-N: by the flag, or because tier 3 votes that way.
 fn is_best_of(args: &RunArgs, task: &Task, settings: &ResolvedConfig) -> Result<bool, CliError> {
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
     let by_tier = tier == 3 && settings.vote_mode == VoteMode::Executions;
@@ -129,7 +129,7 @@ fn is_best_of(args: &RunArgs, task: &Task, settings: &ResolvedConfig) -> Result<
     Ok(true)
 }
 
-/// Flags outrank what a task object says, of the whole and of its parts.
+/// Applies the flags, which override the task object, to the task and its subtasks.
 fn apply_flags(args: &RunArgs, agent: &str, task: &mut Task) {
     task.skip_verification |= args.no_verify;
     if args.agent.is_some() || args.agent_cmd.is_some() {

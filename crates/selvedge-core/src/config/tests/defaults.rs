@@ -1,4 +1,4 @@
-//! `default.toml` is the reference that people read, so it must be whole and true.
+//! `default.toml` is the reference for users, so it must be complete and correct.
 
 use super::{person, resolve};
 use crate::config::environment;
@@ -8,7 +8,7 @@ use crate::config::tree::{ConfigNode, ConfigValue};
 use crate::config::{DEFAULT_TOML, Origin};
 use crate::model::{AgentKind, RunSpec};
 
-/// The defaults with their examples switched on: `#key = …` (prose has a space after the `#`).
+/// The defaults with their examples enabled: `#key = …` (prose has a space after the `#`).
 fn with_examples() -> String {
     let example = |line: &str| {
         let code = line.strip_prefix('#').filter(|rest| !rest.starts_with(' '));
@@ -133,7 +133,7 @@ fn the_text_and_the_code_name_the_same_cap() {
     assert!(resolve([retries]).is_ok());
 }
 
-/// The guide's tables and examples are held to the code as well.
+/// The guide's tables and examples must match the code as well.
 #[test]
 fn the_guide_says_the_same() {
     const GUIDE: &str = include_str!("../../../../../docs/configuration.md");

@@ -1,4 +1,4 @@
-//! Later layers win, key by key, and every value knows where it comes from.
+//! Later layers win, key by key, and every value has its origin.
 
 use proptest::prelude::*;
 

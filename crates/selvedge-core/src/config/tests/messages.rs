@@ -1,11 +1,11 @@
-//! What people are told when a file is wrong: one table, one snapshot.
+//! Error messages for invalid files: one table, one snapshot.
 
 use std::fmt::Write as _;
 
 use super::{of_repository, person, resolve};
 use crate::config::{ConfigLayer, FileOwner, Flags};
 
-/// A snapshot of each file and the answer to it, with the text that the answer points at.
+/// Snapshots each file with the resulting message and the text that the message points at.
 fn answers(name: &str, files: &[&str]) {
     let mut settings = insta::Settings::clone_current();
     settings.set_omit_expression(true);

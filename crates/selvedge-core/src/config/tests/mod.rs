@@ -1,4 +1,4 @@
-//! What the configuration promises: its defaults, its layers, its messages.
+//! Tests of the configuration: its defaults, its layers, its messages.
 
 mod defaults;
 mod layers;

@@ -1,4 +1,4 @@
-//! Whatever tools, agents and repositories say, it stays text in every form.
+//! Output of tools, agents and repositories remains plain text in every format.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::{account, failing, forms, junit_counts, only, passing};
 use crate::export::ResultCategory;
 use crate::model::{Report, SessionOutcome, SessionStatus};
 
-/// Pieces that mean something to one of the forms.
+/// Fragments that have a meaning in one of the formats.
 fn hostile() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "\n",
@@ -47,7 +47,7 @@ fn hostile() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// An account in which every foreign text is this one.
+/// A report in which every untrusted text is this one.
 fn saying(text: &str) -> Report {
     let mut report = failing();
     report.checks.truncate(1);

@@ -8,7 +8,7 @@ use super::super::diff::diff;
 use super::super::mask::SourceViews;
 use super::super::text::{self, SourceLanguage};
 
-/// Above this size nothing is read.
+/// Larger files are not read.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The texts of a change that the flags read.
@@ -20,7 +20,7 @@ pub(super) struct ChangeTexts<'a> {
     after: Option<Cow<'a, str>>,
 }
 
-/// `None` for what is no source text, too big, or somebody's data.
+/// Reads both texts; `None` for a file that is not source text, is too large, or is test data.
 pub(super) fn read_texts<'a>(change: &ChangedFile<'a>) -> Option<ChangeTexts<'a>> {
     let too_big = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| bytes.len() > MAX_BYTES);
     let is_read =
@@ -43,7 +43,7 @@ pub(super) struct ChangedLines<'a> {
     pub(super) new: SourceViews,
     added: Vec<usize>,
     removed: Vec<usize>,
-    /// Where the tests inside a Rust source begin.
+    /// The first line of the tests inside a Rust source.
     inline_tests: Option<usize>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> ChangedLines<'a> {
         }
     }
 
-    /// Whether a line of the file as it is now belongs to tests.
+    /// Whether a line of the current file belongs to tests.
     pub(super) fn is_test_line(&self, line: usize) -> bool {
         self.inline_tests.is_some_and(|from| line >= from)
     }
@@ -104,7 +104,7 @@ impl<'a> ChangedLines<'a> {
     }
 }
 
-/// `#[cfg(test)]` begins the tests of a Rust source, which stand at its end.
+/// Finds the tests of a Rust source: they begin at `#[cfg(test)]`, at its end.
 fn inline_tests(language: SourceLanguage, views: &SourceViews) -> Option<usize> {
     let is_mark = |line: &String| line.trim_start().starts_with("#[cfg(test)]");
     let module = |line: &String| line.contains("mod ");
@@ -122,7 +122,7 @@ fn inline_tests(language: SourceLanguage, views: &SourceViews) -> Option<usize> 
         .then_some(mark)
 }
 
-/// How often each line was removed, over all files: so often it may come back somewhere else.
+/// How often each line was removed, over all files: it may reappear elsewhere that many times.
 #[derive(Debug)]
 pub(super) struct MovedLines<'a>(HashMap<&'a str, usize>);
 
@@ -135,7 +135,7 @@ impl<'a> MovedLines<'a> {
         Self(count)
     }
 
-    /// The added lines of a file that came from nowhere.
+    /// The added lines of a file that were not moved from elsewhere.
     pub(super) fn new_lines(&mut self, file: &ChangedLines<'a>) -> Vec<usize> {
         let is_new = |(index, line): (usize, &str)| match self.0.get_mut(line) {
             Some(left) if *left > 0 => {

@@ -1,5 +1,5 @@
-//! Tricks that one line alone does not show: a question about the surroundings of a call is honest, and so is a text
-//! about tests, but both together ask whether a test is running.
+//! Tricks that take more than one line: code that inspects its callers is legitimate, and so is a text about tests, but
+//! together they detect whether a test is running.
 
 use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
@@ -10,7 +10,7 @@ use super::change::ChangedLines;
 /// How many lines may be between the two halves.
 const MAX_DISTANCE: usize = 8;
 
-/// Two patterns that mean something only near each other.
+/// Two patterns that are only significant near each other.
 struct Combination {
     language: SourceLanguage,
     kind: FindingKind,

@@ -1,7 +1,7 @@
-//! New lines of sources that attack what judges them, as flags for a person and the higher tiers to weigh.
+//! Flags new lines of sources that attack the checks, for a person and the higher tiers to assess.
 //!
-//! Tests are not read: the checks run again with the original ones. Only lines that this attempt added are judged,
-//! never one that merely moved; comments, texts and fixtures are not code. Files above 1 MiB are left unread.
+//! Tests are not read: the checks run again with the original ones. Only lines that this attempt added are inspected,
+//! not moved ones; comments, texts and fixtures are not code. Files above 1 MiB are not read.
 
 mod bodies;
 mod change;
@@ -80,7 +80,7 @@ pub(super) fn inspect(
     findings
 }
 
-/// One finding for each kind and strength of a file: the first line stands for all.
+/// Folds flags into one finding for each kind and severity in a file, at the first line.
 fn fold_flags(path: &str, flags: Vec<Flag>) -> Vec<Finding> {
     let mut groups: BTreeMap<_, (Flag, usize)> = BTreeMap::new();
     for flag in flags {

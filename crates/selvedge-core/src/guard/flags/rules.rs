@@ -1,4 +1,4 @@
-//! Tricks that show in one line, in a table.
+//! Tricks that a single line shows, as a table of rules.
 
 use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
@@ -8,11 +8,11 @@ use super::super::text::SourceLanguage::{
 use super::Flag;
 use super::change::ChangedLines;
 
-/// Where a rule holds.
+/// The files to which a rule applies.
 #[derive(Clone, Copy, PartialEq)]
 enum RuleScope {
     Sources,
-    /// Not in tests, nor in a program's entry point, which may well end the process.
+    /// Neither in tests nor in a program's entry point, which may end the process.
     Libraries,
 }
 
@@ -56,7 +56,7 @@ use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
 static RULES: [LineRule; 54] = [
-    // Ends the process as a success before the runner has judged.
+    // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
     rule(Python, Libraries, Text, FindingKind::EarlyExit, Strong, r"\bgetattr\s*\(\s*(?:os|sys)\s*,\s*['\x22_+ ]*(?:_?exit|_?e['\x22])"),
@@ -70,7 +70,7 @@ static RULES: [LineRule; 54] = [
     rule(Curly, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:System\.exit|exitProcess|Environment\.Exit)\s*\(\s*0\s*\)|\bgetRuntime\s*\(\)\.halt\s*\(\s*0"),
     rule(Elixir, Sources, Code, FindingKind::EarlyExit, Strong, r"\bSystem\.(?:halt|stop)\s*\(\s*0?\s*\)"),
 
-    // Replaces the runner, or what it judges with.
+    // Replaces the runner or its assertions.
     rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"\b_pytest\.\w+|\bimport\s+_pytest\b|\bpluggy\b|\b(?:unittest\.)?TestCase\.\w+\s*=[^=]|\bunittest\.\w+(?:\.\w+)*\s*=[^=]|\bbuiltins\.\w+\s*=[^=]"),
     rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"(?:^|[^.\w])setattr\s*\(\s*(?:unittest|pytest|_pytest|builtins)\b|\.(?:runtest|pytest_pyfunc_call|makereport)\s*=[^=]|\b(?:sys|os)\.(?:exit|_exit)\s*=[^=]"),
     rule(Python, Sources, Text, FindingKind::RunnerPatched, Strong, r"\bsys\.modules\s*\[\s*['\x22](?:_?pytest|unittest|pluggy)[\w.]*['\x22]\s*\]\s*="),
@@ -89,7 +89,7 @@ static RULES: [LineRule; 54] = [
     rule(Curly, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*package\s+(?:org\.junit|org\.testng|org\.assertj|org\.hamcrest|org\.mockito)\b"),
     rule(Elixir, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bdefmacro\s+assert\b|\bExUnit\.(?:configure|after_suite)\b"),
 
-    // Asks whether a test is running.
+    // Detects whether a test is running.
     rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
     rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:[^-'\x22][^'\x22]*_)?(?:py)?tests?(?:_[^'\x22]*)?['\x22]\s+(?:not\s+)?in\s+[\w\x22' .]*\(?\s*sys\.(?:modules|argv|orig_argv)\b|\bsys\.(?:orig_)?argv\b.*\.(?:startswith|endswith|find|count)\(\s*['\x22](?:[^'\x22]*[^a-z'\x22])?test"),
     rule(Python, Sources, Code, FindingKind::TestDetection, Weak, r"\binspect\.(?:stack|currentframe)\s*\(|\bsys\._getframe\s*\(|\bgc\.get_(?:objects|referrers)\b"),
@@ -110,7 +110,7 @@ static RULES: [LineRule; 54] = [
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:program_invocation(?:_short)?_name|__progname|getprogname\s*\().*\x22[^\x22]*test|/proc/self/(?:exe|cmdline|comm)\b.*test|\bgetenv\s*\(\s*\x22(?:MAKELEVEL|MAKEFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
     rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
 
-    // Holds whatever the objects are.
+    // Is always true, whatever the objects are.
     rule(Python, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b__eq__\s*=\s*lambda\b.*:\s*True\b|\bdef\s+__eq__\s*\(.*\).*:\s*return\s+True\b"),
     rule(Python, Sources, Code, FindingKind::ForgedEquality, Strong, r"^\s*from\s+(?:unittest\.)?mock\s+import\b.*\bANY\b|\bmock\.ANY\b"),
     rule(JavaScript, Sources, Code, FindingKind::ForgedEquality, Strong, r"\basymmetricMatch\s*(?:\(|:|=).*(?:return\s+|=>\s*)true"),
@@ -120,11 +120,11 @@ static RULES: [LineRule; 54] = [
 
 ];
 
-/// Programs that may end their process by themselves.
+/// Programs that may end their own process.
 static ENTRY: Pattern = Pattern::new(
     r"(?i)(?:^|/)(?:[\w-]*main|[\w-]*cli|[\w-]*application|__main__|index|server|app|manage|setup|entry\w*)\.\w+$|(?:^|/)(?:bin|cmd|cli|commands?|scripts?|tools|xtask)/|(?:^|/)build\.rs$",
 );
-/// What the single lines of a file show.
+/// Flags of single lines.
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let is_entry = ENTRY.is_match(file.path);
     let mut flags = Vec::new();

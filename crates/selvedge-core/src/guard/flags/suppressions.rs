@@ -6,7 +6,7 @@ use super::super::text::{SourceLanguage, language};
 use super::Flag;
 use super::change::ChangedLines;
 
-/// What a linter or a type checker reported before the attempt.
+/// A diagnostic that a linter or a type checker reported before the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownDiagnostic {
     /// As the tool wrote it.
@@ -28,15 +28,15 @@ static ATTRIBUTE: Pattern = Pattern::new(
 static ANY_TYPE: Pattern = Pattern::new(
     r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never)\b|:\s*[Aa]ny\b|@(?:\w+\.)?no_type_check\b",
 );
-/// `x!` of TypeScript, which takes "may be missing" from a type.
+/// TypeScript's `x!`, which removes "may be missing" from a type.
 static NULL_ASSERTION: Pattern = Pattern::new(r"[\w)\]]!(?:[^=\w]|$)");
-/// Suppressions that hold for a whole file.
+/// Suppressions that apply to a whole file.
 static WHOLE_FILE: Pattern = Pattern::new(
     r"@ts-nocheck|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint-disable\b|phpcs:ignoreFile|rubocop:disable",
 );
 
-/// A suppression is strong where the tool had reported something on the very line, or anywhere in a file that is
-/// suppressed as a whole; elsewhere it is shown.
+/// A suppression is strong if the tool had reported a diagnostic on that line, or anywhere in a file that is suppressed
+/// as a whole; otherwise it is only shown.
 pub(super) fn flags(
     file: &ChangedLines<'_>,
     added: &[usize],
@@ -101,7 +101,7 @@ fn strip_comment(line: &str) -> &str {
     line.get(..end.unwrap_or(line.len())).unwrap_or(line).trim()
 }
 
-/// What a line gives a value to, as far as it is an assignment; else the line.
+/// The target of an assignment; the line itself if it is not one.
 fn assignment_target(line: &str) -> &str {
     let line = strip_comment(line);
     match line.split_once('=') {

@@ -157,7 +157,7 @@ fn tests_that_were_read_in_different_modes_are_not_compared() {
     assert!(check.fixed_tests.is_empty() && check.marks.fixed);
 }
 
-/// A check whose failed tests say what their summaries are.
+/// A check with failed tests, with the summaries of their failures.
 fn failing(passed: &[&str], failed: &[(&str, &str)]) -> CheckReport {
     let ids: Vec<&str> = failed.iter().map(|(id, _)| *id).collect();
     let failure = |(id, summary): &(&str, &str)| selvedge_digest::Failure {

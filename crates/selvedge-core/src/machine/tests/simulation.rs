@@ -1,5 +1,4 @@
-//! A driver without a world: random fates for agents and checks, answered to the machine, with the
-//! journal in memory.
+//! A simulated driver: random results of agents and checks are sent to the machine, with the journal in memory.
 
 use super::super::{Input, JournalState, Run, RunControl, decide, evolve};
 use crate::model::ReviewTarget;
@@ -11,17 +10,17 @@ use crate::model::{
     VerificationPlan,
 };
 
-/// What one attempt meets.
+/// The script of one attempt.
 #[derive(Debug, Clone)]
 pub(in crate::machine) struct AttemptScript {
     pub(in crate::machine) session: SessionStatus,
     pub(in crate::machine) cost: Option<u64>,
     pub(in crate::machine) report: ReportStatus,
-    /// Which tree the attempt leaves behind: few, so that trees repeat.
+    /// The tree after the attempt: few different ones, so that trees repeat.
     pub(in crate::machine) tree: u8,
 }
 
-/// What befalls an effect while it runs.
+/// An interruption of a running effect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::machine) enum EffectInterruption {
     None,
@@ -37,12 +36,12 @@ pub(crate) struct SimulatedWorld {
     pub(in crate::machine) snapshots: bool,
     pub(in crate::machine) baseline: bool,
     pub(in crate::machine) cap: Option<u64>,
-    /// The tiers above the checks, and what they say, one after the other; then they pass.
+    /// The tiers above the checks, and their answers in order; then they pass.
     pub(in crate::machine) tiers: Vec<u8>,
     pub(in crate::machine) gates: Vec<GateReport>,
-    /// By attempt; the last one stands for all after it.
+    /// By attempt; the last one applies to all further attempts.
     pub(in crate::machine) fates: Vec<AttemptScript>,
-    /// One for each session or verification run; none once they are used up.
+    /// One for each session or verification; no interruption once they are used up.
     pub(in crate::machine) mishaps: Vec<EffectInterruption>,
 }
 
@@ -120,7 +119,7 @@ pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>
         _ => CheckStatus::Fail,
     };
     let check = CheckReport::new(&Step::new(StepKind::Command, "c"), status_of_check);
-    // A second check holds on some trees only, so that some attempts are worth more than others.
+    // A second check passes only on some trees, so that some attempts are better than others.
     let odd = tree
         .as_ref()
         .is_some_and(|tree| tree.as_str().ends_with('1'));
@@ -151,7 +150,7 @@ pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>
     }
 }
 
-/// A driver without a world: the journal in memory, effects answered by fate.
+/// A simulated driver: the journal in memory, random results of effects.
 pub(in crate::machine) struct Simulation {
     pub(in crate::machine) state: JournalState,
     pub(in crate::machine) journal: Vec<Envelope>,
@@ -178,7 +177,7 @@ impl Simulation {
         self.state.run.as_ref().unwrap()
     }
 
-    /// Plays a world to its end.
+    /// Runs a simulation to its end.
     pub(in crate::machine) fn play(world: &SimulatedWorld) -> Self {
         let mut simulation = Self {
             state: JournalState::default(),

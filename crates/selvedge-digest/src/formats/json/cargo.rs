@@ -1,5 +1,5 @@
-//! `cargo build --message-format=json`: a message of cargo's a line, with rustc's or clippy's own
-//! diagnostic in it. It covers the build alone: the tests print text.
+//! `cargo build --message-format=json`: one message per line, with rustc's or clippy's own diagnostic in it.
+//! It covers only the build: tests print text.
 
 use serde::Deserialize;
 
@@ -102,7 +102,7 @@ fn build_failure(
     draft
 }
 
-/// A total, which repeats what the diagnostics said.
+/// Whether a diagnostic is a total, which repeats earlier diagnostics.
 fn is_total(diagnostic: &CargoDiagnostic) -> bool {
     let message = &diagnostic.message;
     diagnostic.level == "failure-note"

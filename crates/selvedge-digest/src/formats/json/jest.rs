@@ -1,7 +1,7 @@
-//! `jest --json` and `vitest --reporter=json`: one entry a test file.
+//! `jest --json` and `vitest --reporter=json`: one entry per test file.
 //!
-//! Both keep files that did not load beside the assertions, and vitest leaves errors outside of all
-//! tests out of the report: then only `success` tells of them.
+//! Both report files that did not load outside of the assertions, and vitest omits errors outside of all
+//! tests: only `success` shows them.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ use crate::record::FailureKind;
 #[derive(Debug)]
 pub(super) struct JestJsonParser {
     tool: &'static str,
-    /// What stands between the titles in an id, as the runner's text has it.
+    /// The separator between titles in an id, as in the runner's text output.
     separator: &'static str,
     success: Option<bool>,
     failures: u64,
@@ -62,7 +62,7 @@ impl JestJsonParser {
     fn record_file(&mut self, file: &JestTestFile, number: u64, findings: &mut Findings) {
         for test in &file.assertion_results {
             let id = self.test_id(&file.name, test);
-            // Titles are unique in a file at best.
+            // Titles are unique within a file at best.
             let within_all = match self.tool {
                 "vitest" => id.clone(),
                 _ => format!("{}{}{id}", file.name, self.separator),

@@ -1,5 +1,5 @@
-//! libtest's `--format json`, an event a line: of the unstable option, and of nextest's
-//! `--message-format libtest-json`, which runs on stable.
+//! libtest's `--format json`, one event per line: of the unstable option, and of nextest's `--message-format
+//! libtest-json`, which works on stable.
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 const TOOL: &str = "libtest";
-/// What each of its events begins with.
+/// The first key of every event.
 pub(super) const FIRST_KEY: &str = "type";
 
 /// Reads an event of libtest's.
@@ -92,7 +92,7 @@ fn record_failure(event: &LibtestEvent, number: u64, findings: &mut Findings) {
     }
     let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
     draft.failure.id = Some(event.name.clone());
-    // Before the panic stands what the test printed.
+    // The test's output comes before the panic.
     let (printed, panic) = match event.stdout.find("panicked at ") {
         Some(at) => event
             .stdout

@@ -1,6 +1,6 @@
-//! The reports of linters and type checkers: findings one by one, or grouped by file. They differ
-//! in the names of a few fields, so one record with many names reads them all; [`SHAPES`] says which
-//! tool's report begins with which key.
+//! The reports of linters and type checkers: findings as a list, or grouped by file. They differ in the names
+//! of a few fields, so one record with aliases reads them all; [`SHAPES`] lists the key that each tool's
+//! report begins with.
 
 use serde::Deserialize;
 
@@ -8,14 +8,14 @@ use super::{EntryMatch, JsonReportParser, libtest};
 use crate::findings::{FailureBuilder, FailureSeverity, Findings};
 use crate::record::FailureKind;
 
-/// A tool's report.
+/// Shape of a tool's report.
 #[derive(Debug)]
 struct LintReportShape {
     tool: &'static str,
     kind: FailureKind,
     /// The first key of its root object, or of its first element.
     first: &'static str,
-    /// The key of the array that holds the entries; empty where they stand at the root.
+    /// The key of the array with the entries; empty if they are at the root.
     entries: &'static str,
     /// An entry is a file with its findings.
     grouped: bool,
@@ -136,7 +136,7 @@ struct LintPositions {
     begin: LintPosition,
 }
 
-/// pyright's, which counts from 0.
+/// pyright's range, which counts from 0.
 #[derive(Debug, Deserialize)]
 struct LintRange {
     start: LintPosition,
@@ -200,7 +200,7 @@ impl LintJsonParser {
         }
         draft.failure.code = match finding.code {
             Some(TextOrNumber::Text(code)) => Some(code),
-            // shellcheck's codes are numbers, and its entries begin as mypy's do.
+            // shellcheck's codes are numbers, and its entries begin like mypy's.
             Some(TextOrNumber::Number(code)) => {
                 draft.failure.tool = Some("shellcheck".to_owned());
                 draft.failure.kind = FailureKind::Lint;
@@ -209,7 +209,7 @@ impl LintJsonParser {
             None => None,
         };
         draft.severity = match finding.severity {
-            // RuboCop fails for its conventions, too.
+            // RuboCop also fails for conventions.
             Some(TextOrNumber::Text(word))
                 if self.shape.tool != "rubocop" && is_below_error(&word) =>
             {
@@ -226,7 +226,7 @@ impl LintJsonParser {
     }
 }
 
-/// The message without the rule that some put before it, and stylelint after it, in parentheses.
+/// The message without the rule, which some tools put before it, and stylelint after it, in parentheses.
 fn strip_rule<'a>(message: &'a str, rule: &str) -> &'a str {
     if rule.is_empty() {
         return message;
@@ -240,7 +240,7 @@ fn strip_rule<'a>(message: &'a str, rule: &str) -> &'a str {
     before.or(after).unwrap_or(message)
 }
 
-/// Severities below an error, as the tools write them.
+/// Whether a tool's severity is below an error.
 fn is_below_error(word: &str) -> bool {
     const MILD: [&str; 8] = [
         "warning",

@@ -69,7 +69,7 @@ impl JsonReportParser for MochaJsonParser {
         let Ok(test) = serde_json::from_slice::<MochaTest>(value) else {
             return EntryMatch::NoMatch;
         };
-        // Titles are unique in a file at best.
+        // Titles are unique within a file at best.
         let within_all = match &test.file {
             Some(file) => &format!("{file} > {}", test.full_title),
             None => &test.full_title,

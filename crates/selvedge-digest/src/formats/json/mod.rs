@@ -1,8 +1,8 @@
-//! Reports in JSON: one document, pretty or on one line of any length, among other output.
+//! Reports in JSON: one document, pretty-printed or on one line of any length, among other output.
 //!
-//! [`JsonStreamSplitter`] cuts a document into its entries. At first several reports may be meant; each entry is
-//! shown to all that are left until one knows it, and from then on to that one alone. A document
-//! that none knows is left to the general signals.
+//! [`JsonStreamSplitter`] splits a document into its entries. At first several reports are possible; each
+//! entry is offered to all candidates until one recognises it, and then to that one only. A document that no
+//! report recognises is left to the general signals.
 
 mod cargo;
 mod jest;
@@ -20,20 +20,20 @@ use crate::findings::Findings;
 use crate::line::CleanLine;
 use stream_splitter::{JsonFragment, JsonProgress, JsonStreamSplitter, first_key};
 
-/// What a report makes of an entry.
+/// Whether an entry matches a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EntryMatch {
-    /// Only this report has such an entry.
+    /// Only this report has such entries.
     Certain,
-    /// It may be this report's.
+    /// It may belong to this report.
     Possible,
-    /// This report has no such entry.
+    /// This report has no such entries.
     NoMatch,
 }
 
 /// Reads the report of one tool.
 trait JsonReportParser: Debug + Send {
-    /// Looks at an entry that begins before the end of line `number`.
+    /// Reads an entry that begins before the end of line `number`.
     fn parse_entry(
         &mut self,
         key: &str,
@@ -42,7 +42,7 @@ trait JsonReportParser: Debug + Send {
         findings: &mut Findings,
     ) -> EntryMatch;
 
-    /// The document has ended, or the log ended before it did. Only called for a known report.
+    /// The document has ended, or the log ended before it did. Only called for a recognised report.
     fn finish_document(&mut self, _complete: bool, _number: u64, _findings: &mut Findings) {}
 }
 
@@ -87,14 +87,14 @@ pub(super) struct JsonParser {
 #[derive(Debug, Default)]
 struct JsonDocument {
     cutter: JsonStreamSplitter,
-    /// Those that may be meant; empty until the first key was seen.
+    /// The candidates; empty until the first key was read.
     reports: Vec<Box<dyn JsonReportParser>>,
     begun: bool,
-    /// It began with a key that only one report begins with.
+    /// Whether it began with a key of only one report.
     sure: bool,
-    /// An entry was seen that only this report has.
+    /// Whether an entry was read that only this report has.
     known: bool,
-    /// The line that it began in, and the one that is being read.
+    /// The first line of the document, and the current one.
     first: u64,
     number: u64,
 }
@@ -133,7 +133,7 @@ impl FormatParser for JsonParser {
 }
 
 impl JsonParser {
-    /// Reads a piece of the document; says what the piece is.
+    /// Reads a piece of the document. Returns the claim on it.
     fn feed(&mut self, bytes: &[u8], findings: &mut Findings) -> LineClaim {
         let Some(mut document) = self.document.take() else {
             return LineClaim::NotMine;
@@ -205,7 +205,7 @@ impl JsonDocument {
         if !complete {
             findings.add_note("a JSON report ends early: what it says after that is not known");
         }
-        // Its first lines were shown before one could know it.
+        // Its first lines were shown before it was recognised.
         findings.mark_reported(self.first..=self.number);
         for report in &mut self.reports {
             report.finish_document(complete, self.number, findings);
@@ -213,13 +213,13 @@ impl JsonDocument {
     }
 }
 
-/// As much of a line as shows how it begins.
+/// The beginning of a line, enough to identify it.
 fn line_head(bytes: &[u8]) -> &[u8] {
     const HEAD_BYTES: usize = 200;
     &bytes[..bytes.len().min(HEAD_BYTES)]
 }
 
-/// Whether a document that is known may begin with this line.
+/// Whether a known document may begin with this line.
 fn may_begin(text: &str) -> bool {
     match text {
         "{" | "[" => true,

@@ -1,5 +1,5 @@
-//! `rspec --format json`: every example, then a summary that also counts the errors outside of them,
-//! of which the messages tell before.
+//! `rspec --format json`: every example, then a summary that also counts errors outside of examples, which
+//! are in the messages before it.
 
 use serde::Deserialize;
 
@@ -111,7 +111,7 @@ fn record_example(example: &RSpecExample, number: u64, findings: &mut Findings) 
         "failed" => TestOutcome::Failed,
         _ => TestOutcome::Skipped,
     };
-    // Two files may describe the same in the same words.
+    // Two files may use the same descriptions.
     let within_all = format!("{} > {id}", example.file_path);
     findings.runs.record_test(TOOL, outcome, Some(&within_all));
     if outcome != TestOutcome::Failed {
@@ -120,14 +120,14 @@ fn record_example(example: &RSpecExample, number: u64, findings: &mut Findings) 
     let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
     draft.failure.id = Some(id.clone());
     if let Some(exception) = &example.exception {
-        // An expectation that is not met needs no name.
+        // A failed expectation needs no exception name.
         let message = exception.message.trim();
         if exception.class.ends_with("ExpectationNotMetError") {
             draft.push_message(message);
         } else {
             draft.push_message(&format!("{}: {message}", exception.class));
         }
-        // As RSpec prints them for people.
+        // In the format of RSpec's text output.
         let frames = exception.backtrace.iter().flatten();
         let frames: Vec<String> = frames.map(|frame| format!("# {frame}")).collect();
         stack_trace::parse_trace(&mut draft, &frames.join("\n"), Some(&example.file_path));

@@ -1,5 +1,5 @@
-//! SARIF, the static analysis results interchange format 2.1.0 of OASIS: the results of each run,
-//! and what kept the tool itself from its work.
+//! SARIF, the static analysis results interchange format 2.1.0 of OASIS: the results of each run, and errors
+//! of the tool itself.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use super::{EntryMatch, JsonReportParser};
 use crate::findings::{FailureBuilder, FailureSeverity, Findings};
 use crate::record::FailureKind;
 
-/// How many results wait for the name of their tool, which may stand after them.
+/// Maximum number of results that are held until their tool's name is read, which may follow them.
 const WAITING: usize = 400;
 
 /// Reads SARIF.
@@ -78,7 +78,7 @@ struct SarifRegion {
     start_column: Option<u32>,
 }
 
-/// What the tool says of its own run.
+/// The tool's report on its own run.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]

@@ -1,42 +1,42 @@
-//! Cuts a JSON document that comes in pieces into values small enough to be parsed whole.
+//! Splits a JSON document that arrives in pieces into values that are small enough to be parsed whole.
 //!
-//! The members of the root object, the elements of its arrays, and the elements of a root array are
-//! the values; so are the members of SARIF's runs. A report of any length is thus read in the memory
-//! of its longest entry, and one that ends early yields every entry before its end.
+//! The values are the members of the root object, the elements of its arrays, the elements of a root array,
+//! and the members of SARIF's runs. A report of any length is thus read in the memory of its longest entry,
+//! and a truncated one yields every entry before its end.
 //!
-//! Invariant: how the document is cut into pieces makes no difference.
+//! Invariant: the result does not depend on how the document is split into pieces.
 
 use memchr::memchr2;
 
-/// The longest value that is kept; a longer one is [`JsonFragment::Oversized`].
+/// Maximum size of a value; a longer one is [`JsonFragment::Oversized`].
 const VALUE_BYTES: usize = 1 << 20;
 /// How deep containers may be nested.
 const DEPTH: usize = 128;
 /// The longest key.
 const KEY_BYTES: usize = 200;
-/// The array whose elements are cut like a root object: SARIF's.
+/// The array whose elements are split like a root object: SARIF's.
 const RUNS: &str = "runs";
 /// Root objects that begin with one of these keys are one entry each: their values belong together.
 const ENTRIES: [&str; 4] = ["reason", "file", "type", "cell"];
 
-/// What was cut out.
+/// A fragment of the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonFragment<'a> {
     /// The first key of the root object, or of the first element of a root array.
     FirstKey(&'a str),
-    /// A value: the key of the member or of the array that it stands in, and its text.
+    /// A value: the key of its member or array, and its text.
     Value(&'a str, &'a [u8]),
-    /// A value under this key that was too long.
+    /// A value under this key that exceeds the size limit.
     Oversized(&'a str),
 }
 
-/// How a document goes on.
+/// State of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonProgress {
     Open,
-    /// It ended, after so many bytes of the piece.
+    /// It ended after this many bytes of the piece.
     Ended,
-    /// It is no JSON.
+    /// It is not valid JSON.
     Broken,
 }
 
@@ -51,22 +51,22 @@ enum JsonLexState {
     Bare,
 }
 
-/// Cuts one document.
+/// Splits one document.
 #[derive(Debug, Default)]
 pub(super) struct JsonStreamSplitter {
-    /// The open containers; those below `outer` are cut up, what is in the others is kept whole.
+    /// The open containers; those below `outer` are split, the content of the others is kept whole.
     stack: Vec<u8>,
     outer: usize,
     /// The key of each member that is open in the outer containers.
     keys: Vec<String>,
     lex_state: JsonLexState,
-    /// A string that is being read is a key of an outer object.
+    /// Whether the current string is a key of an outer object.
     in_key: bool,
     wants_key: bool,
     value: Vec<u8>,
     in_value: bool,
     is_oversized: bool,
-    /// The first key was told.
+    /// Whether the first key was emitted.
     begun: bool,
     ended: bool,
 }
@@ -126,7 +126,7 @@ impl JsonStreamSplitter {
         }
     }
 
-    /// Reads a byte that is not part of a string or a word; false if it may not stand there.
+    /// Reads a byte that is not part of a string or a word; false if it is not allowed there.
     fn handle_structural_byte(
         &mut self,
         byte: u8,
@@ -196,7 +196,7 @@ impl JsonStreamSplitter {
         true
     }
 
-    /// Whether a container that begins here is cut up.
+    /// Whether a container that begins here is split.
     fn is_cut_up(&self, byte: u8) -> bool {
         match self.outer {
             0 => true,
@@ -207,7 +207,7 @@ impl JsonStreamSplitter {
         }
     }
 
-    /// Whether what comes next stands in a container that is cut up.
+    /// Whether the next value is in a container that is split.
     fn is_outer(&self) -> bool {
         self.stack.len() == self.outer
     }
@@ -253,7 +253,7 @@ impl JsonStreamSplitter {
             emit(JsonFragment::FirstKey(&key));
         }
         if self.outer == 1 && self.keys[0].is_empty() && ENTRIES.contains(&key.as_str()) {
-            // The object itself is the value, and this the beginning of its text.
+            // The object itself is the value, and this is the beginning of its text.
             self.outer = 0;
             self.keys.clear();
             self.in_value = true;
@@ -264,7 +264,7 @@ impl JsonStreamSplitter {
         }
     }
 
-    /// Ends a value, if what ended is not only a part of it.
+    /// Ends a value, unless only a part of it ended.
     fn end_value(&mut self, emit: &mut impl FnMut(JsonFragment<'_>)) {
         if !self.in_value || self.stack.len() > self.outer {
             return;
@@ -280,7 +280,7 @@ impl JsonStreamSplitter {
     }
 }
 
-/// The first key of an object, where it needs no unescaping.
+/// The first key of an object, if it needs no unescaping.
 pub(super) fn first_key(object: &[u8]) -> Option<&str> {
     let rest = object.strip_prefix(b"{")?.trim_ascii_start();
     let rest = rest.strip_prefix(b"\"")?;
@@ -297,7 +297,7 @@ fn is_bare(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// The values that are cut out, and how the document ended.
+    /// The values, and the final state of the document.
     fn cut(pieces: &[&[u8]]) -> (Vec<(String, String)>, JsonProgress) {
         let mut out = Vec::new();
         let mut cutter = JsonStreamSplitter::default();

@@ -1,8 +1,8 @@
-//! JUnit's XML, as pytest, Surefire, Gradle, jest-junit, mocha, vitest, nextest, GoogleTest and many
-//! others write it. There is no one schema: suites may be nested, every attribute may be missing.
+//! JUnit's XML, as pytest, Surefire, Gradle, jest-junit, mocha, vitest, nextest, GoogleTest and many others
+//! write it. There is no single schema: suites may be nested, and every attribute may be missing.
 //!
-//! A suite that counts more failures than its tests tell did not load, or failed outside of them:
-//! that is a failure, too.
+//! A suite that counts more failures than its tests have did not load, or failed outside of them: this counts
+//! as a failure, too.
 
 use super::{XmlReportParser, XmlTag};
 use crate::findings::{FailureBuilder, Findings, TestOutcome};
@@ -11,7 +11,7 @@ use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 const TOOL: &str = "junit";
-/// How much text of a failure is read.
+/// Maximum length of a failure's text, in bytes.
 const TEXT_BYTES: usize = 256 << 10;
 
 /// Reads JUnit's report.
@@ -25,14 +25,14 @@ pub(super) struct JunitXmlParser {
     number: u64,
 }
 
-/// What an open element is, as far as it matters.
+/// The kind of an open element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum JunitElement {
     Suite,
     Case,
     /// `failure` or `error`.
     Failure,
-    /// What the test printed.
+    /// Output of the test.
     Output,
     Other,
 }
@@ -42,11 +42,11 @@ struct JunitSuite {
     name: String,
     file: Option<String>,
     is_libtest: bool,
-    /// How many tests and failures it says it has.
+    /// Number of tests and failures that its attributes state.
     tests: u64,
     failed: u64,
     skipped: u64,
-    /// How many were told, those of the suites within it included.
+    /// Number of tests and failures that were read, including nested suites.
     tests_seen: u64,
     failed_seen: u64,
 }
@@ -58,7 +58,7 @@ struct JunitCase {
     line: Option<u32>,
     skipped: bool,
     failures: Vec<JunitFailure>,
-    /// What it printed: where a failure has no text, the explanation is here.
+    /// Output of the test: it has the explanation if a failure has no text.
     output: String,
 }
 
@@ -121,7 +121,7 @@ impl XmlReportParser for JunitXmlParser {
     fn close_element(&mut self, findings: &mut Findings) {
         match self.elements.pop() {
             Some(JunitElement::Case) => self.close_case(findings),
-            // A failure of the suite itself, in no test of it.
+            // A failure of the suite itself, not of a test.
             Some(JunitElement::Failure) if !self.elements.contains(&JunitElement::Case) => {
                 if let (Some(case), Some(suite)) = (&mut self.case, self.suites.last()) {
                     case.id.clone_from(&suite.name);
@@ -156,14 +156,14 @@ impl JunitXmlParser {
                 .attribute("file")
                 .or_else(|| suite.and_then(|suite| suite.file.clone())),
             line: tag.number_attribute("line"),
-            // GoogleTest tells so what it did not run.
+            // GoogleTest marks tests this way that it did not run.
             skipped: status == "notrun" || result == "suppressed" || result == "skipped",
             failures: Vec::new(),
             output: String::new(),
         }
     }
 
-    /// The id as the runner itself writes it, as far as the report lets one know.
+    /// The id as the runner itself writes it, as far as the report allows.
     fn test_id(&self, tag: &XmlTag<'_>) -> String {
         let name = tag.attribute("name").unwrap_or_default();
         let class = tag.attribute("classname").unwrap_or_default();
@@ -178,14 +178,14 @@ impl JunitXmlParser {
             return name;
         }
         if name.is_empty() {
-            // What goes before all tests of a class.
+            // Setup before all tests of a class.
             return class;
         }
         if self.suites.last().is_some_and(|suite| suite.is_libtest) {
             return format!("{class}::{name}");
         }
         if class == "test" {
-            // node:test says that of all its tests.
+            // node:test uses this for all its tests.
             let suites = self.suites.iter().map(|suite| suite.name.as_str());
             let path: Vec<&str> = suites
                 .chain([name.as_str()])
@@ -209,7 +209,7 @@ impl JunitXmlParser {
         let Some(case) = self.case.take() else {
             return;
         };
-        // jest-junit tells a suite that did not load again, as the error object in JSON.
+        // jest-junit repeats a suite that did not load, as the error object in JSON.
         let again = case.id == self.failed && !case.failures.is_empty();
         if again
             && case
@@ -276,7 +276,7 @@ impl JunitXmlParser {
             return;
         }
         findings.runs.close_as_seen(TOOL);
-        // Some reports leave out what was skipped.
+        // Some reports omit skipped tests.
         if suite.tests > suite.tests_seen.saturating_add(suite.skipped) {
             findings.add_note(format!(
                 "junit: the report counts {} tests and tells {}",
@@ -299,10 +299,11 @@ fn parse_suite(tag: &XmlTag<'_>) -> JunitSuite {
     }
 }
 
-/// The message of a failure, with its type where it does not begin with that.
+/// The message of a failure, with its type if the message does not begin with it.
 fn failure_message(tag: &XmlTag<'_>) -> String {
     let message = tag.attribute("message").unwrap_or_default();
-    // Rust's place, and what pytest says of every file that it could not load: the text says more.
+    // Rust's place, and pytest's message for every file that could not be loaded: the text has more
+    // information.
     if message.contains(" panicked at ") || message == "collection failure" {
         return String::new();
     }
@@ -318,7 +319,7 @@ fn failure_message(tag: &XmlTag<'_>) -> String {
     }
 }
 
-/// PHPUnit tells the class as PHP writes it, beside a name with dots as others have it.
+/// PHPUnit writes the class in PHP notation, beside a dotted name like other runners.
 fn php_id(tag: &XmlTag<'_>, name: &str) -> Option<String> {
     let file = tag.attribute("file")?;
     (extension(&file) == "php").then_some(())?;
@@ -326,7 +327,7 @@ fn php_id(tag: &XmlTag<'_>, name: &str) -> Option<String> {
     Some(format!("{class}::{name}"))
 }
 
-/// `tests/test_a.py::TestB::test_c`: the file stands in the class's name, where not apart.
+/// `tests/test_a.py::TestB::test_c`: the file is part of the class name, unless it is a separate attribute.
 fn pytest_id(file: Option<&str>, class: &str, name: &str) -> String {
     if class.is_empty() {
         // A file that could not be collected.

@@ -1,4 +1,5 @@
-//! Reports in XML, among other output: JUnit's, .NET's and checkstyle's. The root element says which.
+//! Reports in XML, among other output: JUnit's, .NET's and checkstyle's. The root element identifies the
+//! format.
 
 mod checkstyle;
 mod junit;
@@ -12,9 +13,9 @@ use crate::findings::Findings;
 use crate::line::CleanLine;
 use stream_splitter::{XmlFragment, XmlProgress, XmlStreamSplitter, XmlTag};
 
-/// Reads the report of one sort of tool.
+/// Reads one kind of report.
 trait XmlReportParser: Debug + Send {
-    /// An element begins, in line `number`.
+    /// An element begins in line `number`.
     fn open_element(&mut self, tag: &XmlTag<'_>, number: u64, findings: &mut Findings);
 
     /// Text of the innermost open element, whole or in parts.
@@ -46,9 +47,9 @@ pub(super) struct XmlParser {
 struct XmlDocument {
     cutter: XmlStreamSplitter,
     report: Option<Box<dyn XmlReportParser>>,
-    /// The root element is none that is known.
+    /// Whether the root element is unknown.
     unknown: bool,
-    /// The line that is being read.
+    /// The current line.
     number: u64,
 }
 
@@ -57,11 +58,11 @@ impl FormatParser for XmlParser {
         if self.document.is_none() && !may_begin(line.text) {
             return LineClaim::NotMine;
         }
-        // The end of the last line; that line may have come in parts.
+        // The end of the last line, which may have come in parts.
         self.feed(b"\n", findings);
         self.document.get_or_insert_default().number = line.number;
         match (self.feed(line.text.as_bytes(), findings), self.is_open()) {
-            // Open and not known yet: what stands before the root.
+            // Open and not yet recognised: the content before the root.
             (true, _) | (false, true) => LineClaim::Suppress,
             (false, false) => LineClaim::NotMine,
         }
@@ -89,7 +90,7 @@ impl FormatParser for XmlParser {
 }
 
 impl XmlParser {
-    /// Reads a piece of the document; says whether it is one that is known.
+    /// Reads a piece of the document. Returns whether its format is known.
     fn feed(&mut self, bytes: &[u8], findings: &mut Findings) -> bool {
         let Some(mut document) = self.document.take() else {
             return false;
@@ -133,9 +134,9 @@ impl XmlDocument {
     }
 }
 
-/// Whether a document that is known may begin with this line.
+/// Whether a known document may begin with this line.
 fn may_begin(text: &str) -> bool {
-    // .NET begins its files with a mark of the byte order.
+    // .NET files begin with a byte order mark.
     let text = text.trim_start_matches('\u{feff}');
     ["<?xml ", "<testsuite", "<checkstyle", "<TestRun "]
         .iter()

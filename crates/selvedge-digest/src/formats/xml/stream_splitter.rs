@@ -1,10 +1,10 @@
-//! Cuts an XML document that comes in pieces into tags and text.
+//! Splits an XML document that arrives in pieces into tags and text.
 //!
-//! `quick-xml` wants to pull from a reader that it may wait for; here pieces are pushed, so the
-//! document is cut at its angle brackets first, and each tag is parsed whole.
+//! `quick-xml` pulls from a reader that may block; here pieces are pushed, so the document is first split at
+//! its angle brackets, and each tag is parsed whole.
 //!
-//! Invariant: how the document is cut into pieces makes no difference, but for very long text, which
-//! comes in parts.
+//! Invariant: the result does not depend on how the document is split into pieces, except that very long text
+//! is emitted in parts.
 
 use std::borrow::Cow;
 
@@ -12,14 +12,14 @@ use memchr::{memchr, memchr3};
 use quick_xml::escape::unescape;
 use quick_xml::events::BytesStart;
 
-/// The longest tag.
+/// Maximum length of a tag, in bytes.
 const TAG_BYTES: usize = 1 << 20;
-/// The longest text that comes in one part.
+/// Maximum length of text that is emitted in one part, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
 /// How deep elements may be nested.
 const DEPTH: usize = 64;
 
-/// What was cut out.
+/// A fragment of the document.
 #[derive(Debug)]
 pub(super) enum XmlFragment<'a> {
     Open(&'a XmlTag<'a>),
@@ -27,12 +27,12 @@ pub(super) enum XmlFragment<'a> {
     Text(&'a str),
 }
 
-/// How a document goes on.
+/// State of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum XmlProgress {
     Open,
     Ended,
-    /// It is no XML, or none of a sort that is read.
+    /// It is not valid XML, or not of a supported kind.
     Broken,
 }
 
@@ -64,9 +64,9 @@ impl XmlTag<'_> {
 enum XmlLexState {
     #[default]
     Text,
-    /// After `<`, before it is known what begins.
+    /// After `<`, before the kind of markup is known.
     Markup,
-    /// In a tag, and in which quotes.
+    /// In a tag, and the quote that is open in it.
     Tag(Option<u8>),
     Cdata,
     Comment,
@@ -74,7 +74,7 @@ enum XmlLexState {
 }
 
 impl XmlLexState {
-    /// What ends it, where that is more than one byte.
+    /// The bytes that end this state, if more than one.
     fn end(self) -> &'static [u8] {
         match self {
             Self::Cdata => b"]]>",
@@ -84,7 +84,7 @@ impl XmlLexState {
     }
 }
 
-/// Cuts one document.
+/// Splits one document.
 #[derive(Debug, Default)]
 pub(super) struct XmlStreamSplitter {
     state: XmlLexState,
@@ -154,7 +154,7 @@ impl XmlStreamSplitter {
         text.len() + 1
     }
 
-    /// Finds out what begins with `<`.
+    /// Detects the kind of markup after `<`.
     fn detect_markup(&mut self, bytes: &[u8]) -> Option<usize> {
         const CDATA: &[u8] = b"<![CDATA[";
         self.buffer.push(*bytes.first()?);
@@ -233,7 +233,7 @@ impl XmlStreamSplitter {
         Some(())
     }
 
-    /// Reads up to an end of several bytes; only the text of CDATA is for anybody.
+    /// Reads up to an end of several bytes; only the text of CDATA is emitted.
     fn read_until_end(&mut self, bytes: &[u8], emit: &mut impl FnMut(XmlFragment<'_>)) -> usize {
         let close = memchr(b'>', bytes);
         let taken = close.map_or(bytes.len(), |close| close + 1);
@@ -256,7 +256,7 @@ impl XmlStreamSplitter {
         taken
     }
 
-    /// Tells long text up to the last end of a line in it, but for its last `spared` bytes.
+    /// Emits long text up to its last line end, without its last `spared` bytes.
     fn flush(&mut self, spared: usize, mut tell: impl FnMut(&str)) {
         while self.buffer.len() > TEXT_BYTES + spared {
             let head = &self.buffer[..TEXT_BYTES];
@@ -267,7 +267,7 @@ impl XmlStreamSplitter {
     }
 }
 
-/// Text without its entities; what cannot be unescaped stays as it is.
+/// Decodes the entities of text; text that cannot be unescaped stays unchanged.
 fn decode_entities(text: &str) -> Cow<'_, str> {
     unescape(text).unwrap_or(Cow::Borrowed(text))
 }

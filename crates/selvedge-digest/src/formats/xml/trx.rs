@@ -1,5 +1,6 @@
-//! .NET's test results (`dotnet test --logger trx`). Results come first and name their test as the
-//! framework likes: some by its method alone. Its class is told later, so nothing is said before the end.
+//! .NET's test results (`dotnet test --logger trx`). Results come first and name their test in a
+//! framework-specific way: some only by the method. The class follows later, so nothing is recorded before
+//! the end.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use crate::formats::stack_trace;
 use crate::record::FailureKind;
 
 const TOOL: &str = "dotnet test";
-/// How much text of a failure is read.
+/// Maximum length of a failure's text, in bytes.
 const TEXT_BYTES: usize = 64 << 10;
 
 /// Reads .NET's report.
@@ -18,15 +19,15 @@ pub(super) struct TrxParser {
     /// Names of the open elements.
     open: Vec<String>,
     results: Vec<TrxResult>,
-    /// The definition that is open, and the class of each test that was defined.
+    /// The open definition, and the class of each defined test.
     definition: String,
     classes: HashMap<String, String>,
-    /// What became of the run as a whole.
+    /// Outcome of the whole run.
     ended: String,
     number: u64,
 }
 
-/// What is told of one test.
+/// The result of one test.
 #[derive(Debug)]
 struct TrxResult {
     test: String,
@@ -74,7 +75,7 @@ impl XmlReportParser for TrxParser {
             Some("StackTrace") => &mut told.stack,
             _ => return,
         };
-        // What a run says of itself stands in elements of the same name, after the results.
+        // The run's own messages are in elements of the same name, after the results.
         if self.open.iter().any(|name| name == "UnitTestResult") {
             let room = TEXT_BYTES.saturating_sub(into.len());
             into.push_str(&text[..text.floor_char_boundary(room)]);

@@ -1,5 +1,5 @@
-//! The conversation with an agent, by the official library: who we are and what we offer, a session in
-//! the workspace, one prompt, and answers to what it asks meanwhile.
+//! The conversation with an agent through the official library: initialization, a session in the
+//! workspace, one prompt, and answers to the agent's requests.
 
 use std::future::Future;
 use std::io;
@@ -25,23 +25,24 @@ use crate::agents::SessionRequest;
 use crate::agents::chat::workspace_fs::FileError;
 use crate::agents::final_message::reason_from_text;
 
-/// How long an agent may take to heed a cancellation before it is stopped.
+/// Time that an agent gets to react to a cancellation before it is stopped.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
-/// How the talk with an agent ended; how the session did, its own messages say.
+/// How the conversation with an agent ended; the agent's own messages determine how the session
+/// ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ConversationEnd {
     /// The prompt was answered.
     Finished,
-    /// The person cancelled.
+    /// The user cancelled.
     Cancelled,
-    /// What it told of its cost reached the cap.
+    /// The reported cost reached the cap.
     OverBudget,
-    /// It said something that ended the talk, or nothing any more.
+    /// A protocol error, or the connection ended.
     Failed(String),
 }
 
-/// All that is needed to hold it.
+/// The data needed for the conversation.
 pub(super) struct AcpConversation<'a> {
     request: &'a SessionRequest,
     cancel: &'a CancellationToken,
@@ -66,7 +67,7 @@ impl<'a> AcpConversation<'a> {
         })
     }
 
-    /// Holds the whole conversation; what we say is closed afterwards.
+    /// Runs the whole conversation; our side of the connection is closed afterwards.
     pub(super) async fn run(
         &self,
         sending: impl Sink<String, Error = io::Error> + Send + 'static,
@@ -135,12 +136,12 @@ impl<'a> AcpConversation<'a> {
             () = self.cancel.cancelled() => ConversationEnd::Cancelled,
         };
         agent.send_notification(CancelNotification::new(session))?;
-        // Whether it heeds that or not, it is stopped next.
+        // Whether or not it reacts, it is stopped next.
         let _ = tokio::time::timeout(CANCEL_GRACE, answer).await;
         Ok(broken_off)
     }
 
-    /// Opens a session in the workspace, with the model that was asked for.
+    /// Opens a session in the workspace, with the requested model.
     async fn open_session(&self, agent: &ConnectionTo<Agent>) -> Result<SessionId, Error> {
         let files = FileSystemCapabilities::new()
             .read_text_file(true)
@@ -179,8 +180,8 @@ impl<'a> AcpConversation<'a> {
     }
 }
 
-/// Whether an update tells that the session costs as much as it may. The cap is the run's; what the
-/// agent spends between two updates is not held back.
+/// Whether an update reports that the cost of the session has reached the cap. The cap is the
+/// run's; spending between two updates cannot be prevented.
 fn reaches_cost_limit(cap: Option<MicroUsd>, update: &SessionUpdate) -> bool {
     let SessionUpdate::UsageUpdate(usage) = update else {
         return false;
@@ -190,8 +191,8 @@ fn reaches_cost_limit(cap: Option<MicroUsd>, update: &SessionUpdate) -> bool {
     matches!((spent, cap), (Some(spent), Some(cap)) if spent >= cap)
 }
 
-/// What an agent is told that does not get a file. One that is missing is told apart: agents look for a
-/// file before they make it.
+/// The error for an agent that does not get a file. A missing file has its own error: agents look
+/// for a file before they create it.
 fn file_error(why: &FileRequestError) -> Error {
     let said = why.to_string();
     match why {

@@ -1,5 +1,5 @@
-//! Which model an agent is told to use, and how hard it is to think: one of those that it offers for a session. An agent that offers
-//! no choice takes its model from its own arguments and settings.
+//! Selects the model and the reasoning effort from the options that an agent offers for a session.
+//! An agent without options takes its model from its own arguments and settings.
 
 use agent_client_protocol::v1::schema::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value;
 
-/// The agent has no such model, or knows no such effort.
+/// The agent does not offer this model or effort.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the agent has no {option} `{requested}`; it offers {}", offered.join(", "))]
 pub(super) struct UnsupportedOptionError {
@@ -16,7 +16,7 @@ pub(super) struct UnsupportedOptionError {
     offered: Vec<String>,
 }
 
-/// What to ask for; nothing where the agent offers no choice.
+/// The option to request; `None` if the agent offers no options.
 pub(super) fn select_option(
     session: &SessionId,
     options: &[SessionConfigOption],
@@ -46,7 +46,7 @@ pub(super) fn select_option(
     Ok(Some(request))
 }
 
-/// The values of a choice, which may stand in groups.
+/// Collects the values of an option, which may be grouped.
 fn collect_values(choice: &Value, found: &mut Vec<String>) {
     let Some(options) = choice.get("options").and_then(Value::as_array) else {
         return;

@@ -1,7 +1,7 @@
-//! What an agent gets when it asks: files of the workspace, by a directory held open, so that neither
-//! `..` nor a symbolic link leads out of it; and leave to do what it says that it will do there. Nobody
-//! sits in front of it, so what it may is decided here. It may do more behind our back: that is what a
-//! sandbox is for.
+//! Answers an agent's requests for files and permissions. Files are accessed below an open
+//! directory, so that neither `..` nor a symbolic link leads out of the workspace; permissions are
+//! granted for actions in the workspace. No person is present, so the decision is made here. An
+//! agent can do more without asking: the sandbox restricts that.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::agents::SessionRole;
 use crate::agents::chat::workspace_fs::{FileError, WorkspaceRoot};
 
-/// Arguments that name a file or a directory, in whichever words an agent's tools take them.
+/// Argument names with which agents' tools name a file or a directory.
 const PATH_ARGUMENTS: &[&str] = &[
     "file_path",
     "filePath",
@@ -29,15 +29,15 @@ const PATH_ARGUMENTS: &[&str] = &[
     "dir_path",
 ];
 
-/// Decides what an agent may.
+/// Decides which requests of an agent are granted.
 pub(super) struct AccessPolicy {
     root: WorkspaceRoot,
     role: SessionRole,
-    /// Whether a file that is missing reads as an empty one.
+    /// Whether a missing file is returned as an empty one.
     missing_is_empty: AtomicBool,
 }
 
-/// Why an agent does not get what it asks for.
+/// Why a request for a file is denied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FileRequestError {
     #[error(transparent)]
@@ -58,14 +58,14 @@ impl AccessPolicy {
         })
     }
 
-    /// Heeds what an agent cannot do: Gemini CLI looks whether a file is there before it makes one, and
-    /// takes the protocol's word for "missing" for a failure.
+    /// Works around an agent's limitations: Gemini CLI checks whether a file exists before it
+    /// creates one, and treats the protocol's "missing" error as a failure.
     pub(super) fn apply_agent_quirks(&self, agent: &str) {
         let misreads = agent == "gemini-cli";
         self.missing_is_empty.store(misreads, Ordering::Relaxed);
     }
 
-    /// Answers a request for permission: once where that is offered.
+    /// Answers a request for permission: for one use, if that option is offered.
     pub(super) fn answer_permission_request(
         &self,
         asked: &RequestPermissionRequest,
@@ -86,7 +86,8 @@ impl AccessPolicy {
         RequestPermissionResponse::new(outcome)
     }
 
-    /// Whether a tool may be used: on what lies in the workspace, and by a judge only to look.
+    /// Whether a tool call is allowed: only on paths in the workspace, and for a judge only
+    /// reading.
     fn allows(&self, call: &ToolCallUpdateFields) -> bool {
         let kind = call.kind.unwrap_or_default();
         let looks = matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think);
@@ -103,7 +104,7 @@ impl AccessPolicy {
         })
     }
 
-    /// Reads a text file, or some lines of it.
+    /// Reads a text file, or some of its lines.
     pub(super) fn read(
         &self,
         asked: &ReadTextFileRequest,
@@ -145,7 +146,7 @@ impl AccessPolicy {
     }
 }
 
-/// All files and directories that a tool call names.
+/// All files and directories named by a tool call.
 fn paths_in_call(call: &ToolCallUpdateFields) -> Vec<String> {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     let mut named = Vec::new();

@@ -1,6 +1,7 @@
-//! The two lines between us and the agent: what we say goes through a named pipe beside its output,
-//! for a session's input is a file; what it says is read by whoever captures its output, and handed on
-//! from there, one message a line. Bounded in both directions.
+//! The two channels between Selvedge and the agent. Our messages go through a named pipe beside the
+//! agent's output, because a session's standard input is a file; the agent's messages are read by
+//! the capture of its output and forwarded from there, one message per line. Both directions are
+//! bounded.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,18 +20,18 @@ use crate::agents::jsonl::{ParsedSession, SessionParser as _, lock_parser};
 use crate::agents::program::{ActivitySender, write_error_outcome};
 use crate::process::capture::{LineSplitter, OutputConsumer, OutputLine};
 
-/// Bytes of one message: files travel in them.
+/// Maximum bytes of one message; messages contain files.
 const LINE_LIMIT: usize = 16 << 20;
-/// Messages on their way to the conversation.
+/// Maximum messages waiting for the conversation.
 const QUEUE_CAPACITY: usize = 16;
 
-/// A wire that is laid, and over which nothing has been said yet.
+/// A transport that has not been used yet.
 pub(super) struct AcpTransport {
     path: PathBuf,
     sender: pipe::Sender,
 }
 
-/// Where the reader puts what it hears; closed when the output ends.
+/// Receives the agent's messages; closed at the end of its output.
 pub(super) type MessageSender = mpsc::Sender<String>;
 
 impl AcpTransport {
@@ -39,13 +40,13 @@ impl AcpTransport {
             .run_dir
             .join(format!("{}.stdin", request.file_prefix));
         let lay = || {
-            // One that an earlier try left behind has no reader any more.
+            // A pipe left behind by an earlier session has no reader.
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
             rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-            // Open for both, it neither waits for a reader nor breaks without one.
+            // Opened for reading and writing, it neither waits for a reader nor breaks without one.
             pipe::OpenOptions::new().read_write(true).open_sender(&path)
         };
         match lay() {
@@ -58,7 +59,7 @@ impl AcpTransport {
         &self.path
     }
 
-    /// What we say, what we hear, and where the reader puts that.
+    /// Splits into the writer, the reader, and the sender that feeds the reader.
     pub(super) fn into_parts(
         self,
     ) -> (
@@ -84,17 +85,18 @@ impl AcpTransport {
     }
 }
 
-/// Takes the pipe's name away when nobody sends any more.
+/// Removes the pipe's name when the sender is gone.
 struct RemoveOnDrop(PathBuf);
 
 impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
-        // A name that stays is in nobody's way.
+        // A name that cannot be removed does no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// A consumer that folds what the agent says into `reading` and hands it on to the conversation.
+/// A consumer that parses the agent's messages into `reading` and forwards them to the
+/// conversation.
 pub(super) fn parse_output(
     reading: Arc<Mutex<ParsedSession<AcpUpdateParser>>>,
     heard: MessageSender,
@@ -106,10 +108,10 @@ pub(super) fn parse_output(
         }
         let mut tell = |activity| drop(told.try_send(activity));
         lock_parser(&reading).parse_line(line.bytes, &mut tell);
-        // What is no message is no concern of the conversation: some agents print a greeting first.
+        // Lines that are not messages are not forwarded: some agents print a greeting first.
         let text = String::from_utf8_lossy(line.bytes);
         if text.trim_start().starts_with('{') {
-            // Nobody listens any more once the conversation is over.
+            // The receiver is gone once the conversation is over.
             let _ = heard.blocking_send(text.into_owned());
         }
     })

@@ -1,6 +1,6 @@
-//! What an agent says over the protocol, message by message: texts, tools, tokens and cost, and how the
-//! prompt's turn ended. Read beside the conversation, leniently: a message that is not understood is
-//! counted, and harms nothing.
+//! Parses an agent's protocol messages one by one: texts, tools, tokens and cost, and how the
+//! prompt's turn ended. It works independently of the conversation and leniently: an unknown
+//! message is only counted.
 
 use agent_client_protocol::v1::schema::{
     ContentBlock, ContentChunk, RequestPermissionRequest, SessionNotification, SessionUpdate,
@@ -15,10 +15,10 @@ use crate::agents::jsonl::{
     self, SessionState, lenient, tool_call_from_input, tool_call_from_subject,
 };
 
-/// What is to be remembered between two messages.
+/// State kept between two messages.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct AcpUpdateParser {
-    /// Whether the last thing that it did was to say something.
+    /// Whether the last message was text.
     is_continuing_text: bool,
 }
 
@@ -35,7 +35,7 @@ struct AcpMessage<'a> {
     error: Option<AcpError>,
 }
 
-/// The answer to any of our requests: to the prompt where it says why it stopped.
+/// A response to any of our requests: to the prompt if it has a stop reason.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct AcpResponse {
@@ -49,7 +49,7 @@ struct AcpResponse {
     meta: AcpResponseMeta,
 }
 
-/// Where Gemini CLI tells its tokens.
+/// Metadata in which Gemini CLI reports its tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct AcpResponseMeta {
@@ -64,7 +64,7 @@ struct GeminiQuota {
     token_count: AcpTokens,
 }
 
-/// Tokens: cached ones stand beside the input, thoughts beside the output.
+/// Tokens: cached ones are not included in the input, nor thoughts in the output.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 struct AcpTokens {
@@ -125,7 +125,7 @@ impl jsonl::EventParser for AcpUpdateParser {
             };
         } else if message.method.as_deref() == Some("session/request_permission") {
             let params = message.params.map_or("", RawValue::get);
-            // Some agents tell of a call by asking whether they may, and then only how it went.
+            // Some agents report a call only by asking for permission, and then only its result.
             if let Ok(asked) = serde_json::from_str::<RequestPermissionRequest>(params) {
                 on_permission_request(asked.tool_call, account);
             }
@@ -192,7 +192,7 @@ fn on_permission_request(tool: ToolCallUpdate, account: &mut SessionState) {
 
 fn on_tool_call_update(tool: ToolCallUpdate, account: &mut SessionState) {
     let (id, fields) = (tool.tool_call_id.0, tool.fields);
-    // Some agents say only now what the call is about.
+    // Some agents report only now what the call is about.
     if let (Some(title), Some(input)) = (&fields.title, &fields.raw_input) {
         let kind = kind_name(fields.kind.unwrap_or_default());
         let name = fields.name.as_deref().unwrap_or(kind);
@@ -202,7 +202,7 @@ fn on_tool_call_update(tool: ToolCallUpdate, account: &mut SessionState) {
     on_tool_end(&id, fields.status, &said, account);
 }
 
-/// What a tool is called for: by its arguments, else in the agent's own words.
+/// Describes a tool call: by its arguments, otherwise by the agent's title.
 fn describe_call(name: &str, title: &str, input: Option<&Value>) -> core::ToolCall {
     let input = input.and_then(|input| to_raw_value(input).ok());
     let called = tool_call_from_input(name, input.as_deref());
@@ -213,7 +213,7 @@ fn describe_call(name: &str, title: &str, input: Option<&Value>) -> core::ToolCa
     core::ToolCall { subject, ..called }
 }
 
-/// What a tool is called that has no name of its own.
+/// The name of a tool that has no name of its own.
 fn kind_name(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "read",
@@ -227,7 +227,7 @@ fn kind_name(kind: ToolKind) -> &'static str {
     }
 }
 
-/// A tool that came back, one way or the other.
+/// Handles the end of a tool call, successful or not.
 fn on_tool_end(
     id: &str,
     status: Option<ToolCallStatus>,
@@ -254,7 +254,7 @@ fn on_tool_end(
 fn on_usage_update(usage: &UsageUpdate, account: &mut SessionState) {
     let dollars = usage.cost.as_ref().filter(|cost| cost.currency == "USD");
     let spent = dollars.and_then(|cost| MicroUsd::from_usd(cost.amount));
-    // Nothing is what a model costs that it has no price for: that is not known, then.
+    // A model without a known price is reported with cost zero: the cost is then unknown.
     if let Some(spent) = spent.filter(|spent| spent.0 > 0) {
         account.cost = Some(spent);
     }
@@ -290,7 +290,7 @@ impl AcpResponse {
 }
 
 impl AcpError {
-    /// The message, and what stands beside it: there the reason often is.
+    /// The message and its additional data, which often contains the reason.
     fn full_message(&self) -> String {
         let Self { message, data } = self;
         let details = ["details", "message", "error"]

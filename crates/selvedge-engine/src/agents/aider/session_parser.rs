@@ -1,6 +1,6 @@
-//! What aider's logs say of a session: every message that was sent must have been answered, and the
-//! last thing that it did was to end. Never believed beyond that: it ends the same way when its edits
-//! did not apply.
+//! Parses aider's logs of a session: every message that was sent must have been answered, and the
+//! last event must be the exit. That proves nothing more: the session ends the same way if its
+//! edits could not be applied.
 
 use std::time::Instant;
 
@@ -12,12 +12,12 @@ use crate::agents::SessionRequest;
 use crate::agents::final_message::{reason_from_text, truncate_to_tail};
 use crate::agents::jsonl::{self, emit_line, lenient, read_session_file, resolve_status};
 
-/// How it says in its text that it asks again.
+/// Marks a retry in aider's text output.
 const RETRY_MARKER: (&str, &str) = ("Retrying in ", " seconds...");
-/// How the errors of the library that speaks to models begin.
+/// Prefix of the errors of the library that calls models.
 const API_ERROR_MARKERS: &str = "litellm.";
 
-/// What is heard of a session while it lasts.
+/// State parsed from the output while the session runs.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct AiderSessionParser {
     api_retries: u32,
@@ -25,7 +25,7 @@ pub(in crate::agents) struct AiderSessionParser {
     oversized_lines: u32,
 }
 
-/// The log of its analytics, added up.
+/// Totals of the analytics log.
 #[derive(Debug, Default, PartialEq)]
 struct AnalyticsTotals {
     requests_sent: u32,
@@ -84,7 +84,7 @@ impl AnalyticsTotals {
                 self.usd = properties.total_cost;
             }
             "exit" => self.has_ended = properties.reason.starts_with("Completed"),
-            // What it tells its makers of besides is no concern of ours.
+            // Other analytics events are not needed.
             _ => {}
         }
     }
@@ -115,7 +115,7 @@ impl jsonl::SessionParser for AiderSessionParser {
     ) -> SessionOutcome {
         let ledger = read_session_file(&super::analytics_file(request)).unwrap_or_default();
         let ledger = AnalyticsTotals::parse(&ledger);
-        // When it said so is not known: a stop may have come first.
+        // The time of that event is not known: a stop may have come first.
         let has_ended = ledger.has_ended && stopped_at.is_none();
         let ending = has_ended.then(|| self.end_status(&ledger));
         let (status, error) = resolve_status(ending, by_exit, stopped_at);
@@ -150,7 +150,8 @@ impl AiderSessionParser {
     }
 }
 
-/// Its own sum, by a list of prices that it brings; of a model that is not there it says nothing.
+/// aider's own sum, from its own price list; it reports no cost for a model that is not in the
+/// list.
 fn cost(ledger: &AnalyticsTotals, request: &SessionRequest) -> Cost {
     if let Some(told) = MicroUsd::from_usd(ledger.usd).filter(|cost| cost.0 > 0) {
         return Cost::reported(told);
@@ -163,8 +164,7 @@ fn cost(ledger: &AnalyticsTotals, request: &SessionRequest) -> Cost {
     price.map_or(Cost::UNKNOWN, Cost::estimated)
 }
 
-/// What the model said last: in the chat what it was told stands behind `####`, and what aider itself
-/// says behind `>`.
+/// The model's last answer: in the chat, `####` precedes prompts and `>` aider's own output.
 fn last_answer(chat: &str) -> String {
     let mut answer = Vec::new();
     for line in chat.lines() {

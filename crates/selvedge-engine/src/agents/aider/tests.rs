@@ -30,7 +30,7 @@ const ANSWERED: &str = r#"{"event": "message_send", "properties": {"main_model":
 const ENDED: &str = r#"{"event": "exit", "properties": {"reason": "Completed --message-file"}, "user_id": "e", "time": 1}
 "#;
 
-/// What a session came to whose program exited with 0.
+/// The outcome of a session whose program exited with 0.
 fn outcome(records: &[&str], printed: &str) -> SessionOutcome {
     let folder = tempfile::tempdir().unwrap();
     let request = SessionRequest {

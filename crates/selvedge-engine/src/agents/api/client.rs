@@ -1,4 +1,4 @@
-//! One question to a provider's API and its answer, read as it streams.
+//! Sends one request to a provider's API and reads its answer as it streams.
 
 use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, StreamExt};
@@ -20,10 +20,10 @@ use crate::agents::chat::timeouts::SessionTimer;
 use crate::agents::final_message::reason_from_text;
 use crate::agents::retry::parse_retry_after;
 
-/// Bytes of one answer.
+/// Maximum bytes of one answer.
 const ANSWER_LIMIT: usize = 8 << 20;
 
-/// Asks one model.
+/// Client for one model.
 #[derive(Debug)]
 pub(super) struct GenaiClient {
     genai: genai::Client,
@@ -91,7 +91,7 @@ impl GenaiClient {
         Err(connection_lost())
     }
 
-    /// What went wrong, in our words.
+    /// Converts an error of the library.
     fn convert_error(&self, error: &Error) -> ChatError {
         if let Error::WebStream { error, .. } = error
             && let Some(inner) = error.downcast_ref::<Error>()
@@ -138,7 +138,7 @@ impl GenaiClient {
     }
 }
 
-/// An answer that has come to its end, which the API must have said.
+/// The reply from a stream that the API has marked as complete.
 fn model_reply(end: StreamEnd) -> Result<ModelReply, ChatError> {
     let Some(stop) = end.captured_stop_reason else {
         return Err(connection_lost());
@@ -161,7 +161,7 @@ fn connection_lost() -> ChatError {
     ChatError::ConnectionLost("the connection ended in the middle".to_owned())
 }
 
-/// The library counts cached tokens into the input; they are priced apart.
+/// The library includes cached tokens in the input; they have a different price.
 fn usage(told: &genai::chat::Usage) -> Usage {
     let count = |count: Option<i32>| u64::try_from(count.unwrap_or(0)).unwrap_or(0);
     let details = told.prompt_tokens_details.as_ref();
@@ -175,7 +175,7 @@ fn usage(told: &genai::chat::Usage) -> Usage {
     }
 }
 
-/// The `error.message` of a JSON body, as all three APIs have it; else what the library says.
+/// The `error.message` of a JSON body, as in all three APIs; otherwise the library's message.
 fn error_message(error: &Error) -> String {
     let body = match error {
         Error::HttpError { body, .. }
@@ -187,7 +187,7 @@ fn error_message(error: &Error) -> String {
     };
     let parsed: Option<Value> = serde_json::from_str(body).ok();
     let told = parsed.as_ref().and_then(|body| {
-        // Gemini's comes as a list of one when it is asked for a stream.
+        // Gemini's body is a list with one element when a stream was requested.
         let body = body.get(0).unwrap_or(body);
         let error = body.get("error")?;
         error.get("message").unwrap_or(error).as_str()
@@ -204,7 +204,7 @@ impl ChatModel for GenaiClient {
         &self.provider.model
     }
 
-    /// No API tells it; all of them call tools.
+    /// No API reports it; all of them support tool calls.
     fn model_info<'a>(
         &'a self,
         _: &'a SessionTimer<'_>,

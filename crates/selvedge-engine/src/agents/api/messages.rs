@@ -1,4 +1,5 @@
-//! A conversation in the words of the client library, which turns it into each API's own.
+//! Converts a conversation to the types of the client library, which converts it to each API's
+//! format.
 
 use genai::chat::{
     ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall, ToolResponse,
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::agents::chat::conversation::{ConversationMessage, FunctionCall, MessageRole};
 
-/// The request that asks for the next turn.
+/// Builds the request for the next turn.
 pub(super) fn chat_request(messages: &[ConversationMessage], tools: Option<&Value>) -> ChatRequest {
     let mut request = ChatRequest::new(Vec::new());
     let mut answers: Vec<ToolResponse> = Vec::new();
@@ -21,7 +22,7 @@ pub(super) fn chat_request(messages: &[ConversationMessage], tools: Option<&Valu
             MessageRole::System => request.with_system(message.content.clone()),
             MessageRole::User => request.append_message(ChatMessage::user(message.content.clone())),
             MessageRole::Assistant => request.append_message(chat_message(message)),
-            // The call stood in the text, and so the API knows of none.
+            // The call was part of the text, so the API does not know it.
             MessageRole::Tool => {
                 let name = message.tool_name.as_deref().unwrap_or_default();
                 let told = format!("{name}: {}", message.content);
@@ -36,7 +37,7 @@ pub(super) fn chat_request(messages: &[ConversationMessage], tools: Option<&Valu
     }
 }
 
-/// APIs want all answers to the calls of one turn together.
+/// APIs require the answers to all calls of one turn together.
 fn append_tool_responses(request: ChatRequest, answers: &mut Vec<ToolResponse>) -> ChatRequest {
     match std::mem::take(answers) {
         none if none.is_empty() => request,
@@ -66,13 +67,13 @@ fn chat_message(message: &ConversationMessage) -> ChatMessage {
         }));
     }
     if content.is_empty() {
-        // An API refuses a turn that says nothing.
+        // APIs reject an empty turn.
         content.push(ContentPart::Text("(nothing)".to_owned()));
     }
     ChatMessage::assistant(content)
 }
 
-/// A call as the conversation keeps it.
+/// Converts a call to the conversation's type.
 pub(super) fn function_call(call: ToolCall) -> FunctionCall {
     let arguments = match call.fn_arguments {
         Value::Object(arguments) => arguments,
@@ -87,7 +88,7 @@ pub(super) fn function_call(call: ToolCall) -> FunctionCall {
     }
 }
 
-/// The tools, out of OpenAI's description of them.
+/// Converts the tools from OpenAI's description of them.
 fn tool_definitions(tools: &Value) -> Vec<Tool> {
     let all = tools.as_array().into_iter().flatten();
     let tool = |tool: &Value| {

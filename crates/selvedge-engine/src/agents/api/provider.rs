@@ -1,4 +1,4 @@
-//! Whose API a model is behind, where that is, and with which key it is asked.
+//! The provider of a model: which API, its address, and the key for it.
 
 use genai::adapter::AdapterKind;
 use genai::resolver::{AuthData, Endpoint};
@@ -8,14 +8,14 @@ use selvedge_core::model::AgentSpec;
 
 use crate::agents::env;
 
-/// An API.
+/// A supported API.
 #[derive(Debug)]
 struct KnownProvider {
-    /// What stands before a model's name.
+    /// Prefixes of model names.
     names: &'static [&'static str],
     adapter: AdapterKind,
     base_url: &'static str,
-    /// Variables that hold the key; the first that is set counts.
+    /// Variables that hold the key; the first one that is set counts.
     key_variables: &'static [&'static str],
 }
 
@@ -40,8 +40,8 @@ const KNOWN_PROVIDERS: [KnownProvider; 3] = [
     },
 ];
 
-/// Models that give at most so many tokens in one answer, by how their names begin, and refuse to be asked for
-/// more: as their makers' lists of models said in 2026.
+/// Models with a low limit on the tokens of one answer, by the beginning of their names; they
+/// reject requests for more. From their providers' model lists of 2026.
 const OUTPUT_TOKEN_LIMITS: &[(&str, u32)] = &[
     ("claude-3-5", 8_192),
     ("claude-3-", 4_096),
@@ -53,43 +53,43 @@ const OUTPUT_TOKEN_LIMITS: &[(&str, u32)] = &[
     ("gpt-4o", 16_384),
 ];
 
-/// The most tokens that a model gives in one answer, where that is known to be few.
+/// Maximum tokens of one answer, for models with a known low limit.
 fn max_output_tokens(name: &str) -> Option<u32> {
     let short = OUTPUT_TOKEN_LIMITS.iter();
     let mut short = short.filter(|(head, _)| name.starts_with(head));
     short.next().map(|(_, tokens)| *tokens)
 }
 
-/// Whether a variable holds the key of an API. The model's own commands never see it.
+/// Whether a variable holds the key of an API. The model's commands never see it.
 pub(in crate::agents) fn is_api_key(variable: &str) -> bool {
     KNOWN_PROVIDERS
         .iter()
         .any(|known| known.key_variables.contains(&variable))
 }
 
-/// Why an agent's API cannot be asked.
+/// Why an agent's API cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::agents) enum ProviderError {
-    /// The model's name does not say.
+    /// The model's name has no provider prefix.
     #[error(
         "`{0}` does not say whose model it is: write anthropic/…, openai/… (also for servers that are \
          compatible with it) or gemini/…"
     )]
     Unknown(String),
-    /// The server's address is none.
+    /// The server's address is invalid.
     #[error(
         "`{0}` is not the address of a model server: expected something like http://127.0.0.1:8080/v1"
     )]
     InvalidAddress(String),
-    /// A server elsewhere wants a key.
+    /// A remote server requires a key.
     #[error("agent `{agent}` needs a key: set {variable}")]
     MissingKey {
         /// The agent.
         agent: String,
-        /// Where it is looked for first.
+        /// The variable that is searched first.
         variable: &'static str,
     },
-    /// The same, and the environment's is not for it.
+    /// A key is required, and the environment's key must not be used for this server.
     #[error(
         "agent `{agent}` needs a key of its own, for this repository names its server: say {variable} under \
          [agents.{agent}.env] in your own ~/.config/selvedge/config.toml"
@@ -97,27 +97,27 @@ pub(in crate::agents) enum ProviderError {
     MissingOwnKey {
         /// The agent.
         agent: String,
-        /// Where it is looked for first.
+        /// The variable that is searched first.
         variable: &'static str,
     },
 }
 
-/// A model and the API that it is behind.
+/// A model and the API that serves it.
 #[derive(Debug)]
 pub(in crate::agents) struct Provider {
     pub(super) target: ServiceTarget,
-    /// The most tokens of one answer, where that is known to be few.
+    /// Maximum tokens of one answer, for models with a known low limit.
     pub(super) max_output_tokens: Option<u32>,
-    /// The model's name with its provider's.
+    /// The model's name with the provider prefix.
     pub(super) model: String,
-    /// The server as people write it.
+    /// The server's address for display.
     pub(super) address: String,
-    /// Whether it is on this machine.
+    /// Whether the server is on this machine.
     pub(super) is_local: bool,
 }
 
 impl Provider {
-    /// The provider of an agent's model.
+    /// Determines the provider of an agent's model.
     pub(in crate::agents) fn for_agent(agent: &AgentSpec) -> Result<Self, ProviderError> {
         let model = agent.model.as_deref().unwrap_or_default();
         let unknown = || ProviderError::Unknown(model.to_owned());
@@ -136,7 +136,7 @@ impl Provider {
         let key = api_key(agent, known);
         let auth = match key {
             Some(key) => AuthData::Key(key),
-            // Servers on one's own machine ask for none, but the header must say something.
+            // Local servers require no key, but the header must have a value.
             None if is_local => AuthData::Key("none".to_owned()),
             None => {
                 let name = agent.name.clone();
@@ -169,7 +169,8 @@ impl Provider {
     }
 }
 
-/// The agent's own setting, else our environment's; that one goes to no server that a repository names.
+/// The key from the agent's own settings, otherwise from our environment; that one is not sent to a
+/// server that the repository configures.
 fn api_key(agent: &AgentSpec, known: &KnownProvider) -> Option<String> {
     let ours = env::host_env();
     let of_agent = env::agent_settings(agent, &ours);

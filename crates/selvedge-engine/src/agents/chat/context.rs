@@ -1,24 +1,25 @@
-//! Keeps a conversation within the model's window. The server would cut off the beginning without
-//! a word, which is where the task stands; so what is oldest and least is shortened here first:
-//! what tools answered, then what they were given, then whole exchanges. The opening (system, task,
-//! correction) is never touched.
+//! Keeps a conversation within the model's context window. The server would silently cut off the
+//! beginning, which contains the task. Therefore the oldest and least important parts are shortened
+//! first: tool results, then tool arguments, then whole exchanges. The opening (system, task,
+//! correction) is never changed.
 
 use serde_json::Value;
 
 use super::conversation::{ConversationMessage, MessageRole};
 
-/// Bytes that one token stands for, at least: prose has more, code about as many.
+/// Minimum bytes per token: prose has more, code about as many.
 pub(super) const BYTES_PER_TOKEN: usize = 3;
 
-/// Answers of tools that are kept whole as long as possible: what the model works on right now.
+/// Most recent tool results, which are kept whole as long as possible because the model works on
+/// them.
 const PRESERVED_TOOL_RESULTS: usize = 2;
-/// Bytes that are left of a text that is shortened.
+/// Bytes that remain of a shortened text.
 const SHORTENED_TEXT_BYTES: usize = 200;
-/// What a message costs beside its text: its role and the template's marks.
+/// Bytes of a message in addition to its text: its role and the template's markers.
 const MESSAGE_OVERHEAD_BYTES: usize = 24;
 
 /// Shortens `messages` until they take at most `budget` bytes, or nothing more can be shortened.
-/// The first `opening` of them stay as they are.
+/// The first `opening` messages are kept unchanged.
 pub(super) fn fit_to_budget(
     messages: &mut Vec<ConversationMessage>,
     opening: usize,
@@ -84,7 +85,7 @@ fn shorten_text(text: &mut String) {
     }
 }
 
-/// Takes out the oldest turn of the model with all that answered it, unless it is the only one.
+/// Removes the oldest turn of the model with all answers to it, unless it is the only one.
 fn drop_oldest_exchange(messages: &mut Vec<ConversationMessage>, opening: usize) -> bool {
     let turns = messages.iter().enumerate().skip(opening + 1);
     let next = turns
@@ -128,8 +129,8 @@ mod tests {
 
     const OPENING: usize = 2;
 
-    /// A conversation with an opening and so many exchanges, each with long arguments and a long
-    /// answer.
+    /// A conversation with an opening and this number of exchanges, each with long arguments and a
+    /// long answer.
     fn conversation(exchanges: usize) -> Vec<ConversationMessage> {
         let mut messages = vec![
             ConversationMessage::new(MessageRole::System, "system"),
@@ -189,7 +190,7 @@ mod tests {
                 total_size(&messages) <= budget.max(total_size(&opening) + 700),
                 "{budget}"
             );
-            // No answer without the turn that asked for it.
+            // No answer remains without the turn that requested it.
             assert_eq!(messages[OPENING].role, MessageRole::Assistant);
         }
     }

@@ -1,9 +1,9 @@
-//! A conversation with a model, in the shape that Ollama's API has for it; others turn it into theirs.
+//! A conversation with a model, in the format of Ollama's API; clients of other APIs convert it.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// Who speaks.
+/// The sender of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::agents) enum MessageRole {
@@ -20,10 +20,10 @@ pub(in crate::agents) struct ConversationMessage {
     pub(in crate::agents) content: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(in crate::agents) tool_calls: Vec<RequestedToolCall>,
-    /// On a tool's answer: which tool.
+    /// The tool, in a tool's answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::agents) tool_name: Option<String>,
-    /// On a tool's answer: which call.
+    /// The call's id, in a tool's answer.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(in crate::agents) tool_call_id: String,
 }
@@ -40,27 +40,27 @@ impl ConversationMessage {
     }
 }
 
-/// The model wants to use a tool.
+/// A tool call requested by the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::agents) struct RequestedToolCall {
     pub(in crate::agents) function: FunctionCall,
 }
 
-/// Which tool, on what.
+/// The tool and its arguments.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::agents) struct FunctionCall {
-    /// What its answer is known by, where the API has such names.
+    /// The call's id, if the API uses ids.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(in crate::agents) id: String,
     pub(in crate::agents) name: String,
     #[serde(default, deserialize_with = "deserialize_arguments")]
     pub(in crate::agents) arguments: Map<String, Value>,
-    /// What the API wants to see again with the call; no part of the transcript.
+    /// Values that the API expects to be sent back with the call; not part of the transcript.
     #[serde(skip)]
     pub(in crate::agents) signatures: Vec<String>,
 }
 
-/// Arguments as an object; or as its JSON text, which is how OpenAI's API has it.
+/// Reads arguments given as an object, or as JSON text, as in OpenAI's API.
 pub(in crate::agents) fn deserialize_arguments<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Map<String, Value>, D::Error> {

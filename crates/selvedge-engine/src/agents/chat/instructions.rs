@@ -1,5 +1,6 @@
-//! What the model is told beside the task: how to work here. Short, because small models follow
-//! little. The task itself goes into the user's message, word for word, and never in here.
+//! Instructions for the model in addition to the task: how to work here. Short, because small
+//! models follow few instructions. The task itself is sent verbatim in the user's message, never in
+//! these.
 
 use serde_json::Value;
 
@@ -14,24 +15,24 @@ Change only what the task needs. Do not weaken, skip or delete tests or checks t
 When the work is done, answer without calling a tool, with a short summary of what you changed. \
 If the task cannot be done, begin a line of that answer with `CANNOT_SATISFY:` and say why.";
 
-/// The system prompt of one that judges.
+/// The system prompt of a judge.
 pub(super) const JUDGE_SYSTEM_PROMPT: &str = "\
 You are a strict reviewer of other people's work. You answer with one JSON object and nothing else.";
 
-/// Stands for an answer of the attempt before that said nothing.
+/// Replaces an empty answer of the previous attempt.
 pub(super) const NO_PREVIOUS_OUTPUT: &str = "(I ended my work without a word.)";
 
-/// To a model that answered without ever having used a tool.
+/// Sent to a model that answered without ever having used a tool.
 pub(super) const NO_TOOL_USED_REMINDER: &str = "\
 You have not used any tool, so nothing in the repository has changed. Do the task now by calling \
 the tools: read what matters, change the files, run the tests. If it cannot be done, say so in a \
 line that begins with `CANNOT_SATISFY:`.";
 
-/// To a model whose answer ran into the limit on its length.
+/// Sent to a model whose answer reached the length limit.
 pub(super) const TRUNCATED_ANSWER_REMINDER: &str = "\
 Your answer was cut off because it was too long. Go on with smaller steps, one tool call at a time.";
 
-/// For a model that cannot call tools by itself: how to write a call.
+/// For a model without native tool calls: how to write a call.
 pub(super) fn system_with_tools(tools: &Value) -> String {
     format!(
         "{SYSTEM_PROMPT}\n\nTo call a tool, write one JSON object and nothing else:\n\

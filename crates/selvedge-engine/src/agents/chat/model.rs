@@ -1,6 +1,6 @@
-//! A model that can be asked for the next turn of a conversation, whoever serves it. The ways in which
-//! that fails are told apart here, because they call for different things: start the server, get the
-//! model, ask again, or give up.
+//! A model that returns the next turn of a conversation, independent of its server. Failures are
+//! distinguished by the action that they require: start the server, install the model, retry, or
+//! give up.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -15,72 +15,72 @@ use crate::agents::retry::is_transient;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whoever answers.
+/// A model that answers.
 pub(in crate::agents) trait ChatModel: Send + Sync {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// What is known of it before it is asked anything.
+    /// Returns what is known about the model before the first request.
     fn model_info<'a>(
         &'a self,
         clocks: &'a SessionTimer<'_>,
     ) -> BoxFuture<'a, Result<ModelInfo, ChatError>>;
 
-    /// Its next turn.
+    /// Requests the next turn.
     fn next_turn<'a>(
         &'a self,
         question: ModelRequest<'a>,
         clocks: &'a SessionTimer<'_>,
     ) -> BoxFuture<'a, Result<ModelReply, ChatError>>;
 
-    /// What so much costs.
+    /// The cost of this usage.
     fn cost_of(&self, usage: &Usage) -> Cost;
 }
 
-/// What is known of a model.
+/// Properties of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::agents) struct ModelInfo {
-    /// Tokens of context that it was made for, where that is known.
+    /// Tokens of its context window, if known.
     pub(in crate::agents) context: Option<usize>,
     /// Whether it can call tools.
     pub(in crate::agents) has_tools: bool,
 }
 
-/// What a model is asked.
+/// A request for the next turn.
 #[derive(Debug, Clone)]
 pub(in crate::agents) struct ModelRequest<'a> {
     pub(in crate::agents) messages: &'a [ConversationMessage],
     /// The tools it may call, as OpenAI's API describes them.
     pub(in crate::agents) tools: Option<&'a Value>,
-    /// A JSON schema for the answer.
+    /// A JSON schema of the answer.
     pub(in crate::agents) schema: Option<Value>,
     pub(in crate::agents) window: ContextWindow,
 }
 
-/// How long a conversation may be.
+/// Limits on the length of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::agents) struct ContextWindow {
-    /// Tokens of all of it.
+    /// Tokens of the whole conversation.
     pub(in crate::agents) context: usize,
-    /// Tokens of one answer at most: a small model may never stop.
+    /// Maximum tokens of one answer: a small model may never stop.
     pub(in crate::agents) output: usize,
 }
 
-/// What the model answered.
+/// The model's answer.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct ModelReply {
     pub(in crate::agents) content: String,
     pub(in crate::agents) calls: Vec<FunctionCall>,
-    /// The tokens of question and answer; absent where the API did not count them.
+    /// Tokens of request and answer; `None` if the API did not count them.
     pub(in crate::agents) usage: Option<Usage>,
-    /// It ran into the limit on its length and is not complete.
+    /// Whether the answer reached the length limit and is incomplete.
     pub(in crate::agents) is_truncated: bool,
 }
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::agents) enum ChatError {
-    /// Nobody listens there.
+    /// No server answers at the address.
     #[error("no model server answers at {address}{hint} ({cause})")]
     ConnectionFailed {
         address: String,
@@ -97,13 +97,13 @@ pub(in crate::agents) enum ChatError {
         message: String,
         retry_after: Option<Duration>,
     },
-    /// The answer began and did not end.
+    /// The answer began but is incomplete.
     #[error("the model server's answer broke off: {0}")]
     ConnectionLost(String),
-    /// No HTTP client could be made.
+    /// The HTTP client could not be created.
     #[error("no HTTP client: {0}")]
     ClientSetup(String),
-    /// A clock or the caller ended the wait.
+    /// A time limit or the caller ended the wait.
     #[error("stopped")]
     Stopped(WaitError),
 }
@@ -115,8 +115,8 @@ impl From<WaitError> for ChatError {
 }
 
 impl ChatError {
-    /// Whether asking again may help. A server that has answered before may be starting anew; one
-    /// that never has is not there.
+    /// Whether a retry may help. A server that has answered before may be restarting; one that
+    /// never has answered is not running.
     pub(in crate::agents) fn is_transient(&self, has_answered: bool) -> bool {
         match self {
             Self::ConnectionFailed { .. } => has_answered,
@@ -126,7 +126,7 @@ impl ChatError {
         }
     }
 
-    /// How long the server asks to be left alone.
+    /// The wait that the server asks for.
     pub(in crate::agents) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Rejected { retry_after, .. } => *retry_after,
@@ -135,7 +135,7 @@ impl ChatError {
     }
 }
 
-/// An error with its causes: reqwest's own words say only that something failed.
+/// An error with its causes: reqwest's own message contains only the outermost failure.
 pub(in crate::agents) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut cause = error.source();
@@ -146,24 +146,24 @@ pub(in crate::agents) fn error_chain(error: &dyn std::error::Error) -> String {
     said
 }
 
-/// TLS needs a provider of cryptography, chosen once for the whole program.
+/// TLS needs a cryptography provider, chosen once per process.
 fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // It fails only when the program has already chosen one.
+        // Fails only if the process has already chosen one.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }
 
-/// What speaks HTTP to a model's server; one on this machine is never behind a proxy.
+/// The HTTP client for a model's server; a proxy is never used for a server on this machine.
 pub(in crate::agents) fn http_client(is_local: bool) -> Result<reqwest::Client, ChatError> {
     install_crypto();
-    // Not every API's key is in a header that is taken off when a redirect leads to another host.
+    // Not every API's key is in a header that is removed when a redirect leads to another host.
     let mut builder = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .redirect(reqwest::redirect::Policy::none());
     if is_local {
-        // A proxy reaches its own loopback, not ours.
+        // A proxy would reach its own loopback interface, not ours.
         builder = builder.no_proxy();
     }
     builder

@@ -1,5 +1,5 @@
-//! The conversation of one session, turn by turn: ask, carry out what the model calls for, tell it
-//! what came of that, until it answers without a call or a limit is reached.
+//! The conversation of one session, turn by turn: requests a turn, executes the model's tool calls
+//! and sends their results, until the model answers without a call or a limit is reached.
 
 use std::time::Duration;
 
@@ -22,21 +22,21 @@ use crate::agents::retry::{self, Backoff, WaitOutcome};
 use crate::agents::spend_limit::SpendLimit;
 use crate::agents::{self, SessionRequest};
 
-/// Bytes of a tool's answer.
+/// Maximum bytes of a tool's result.
 const TOOL_RESULT_LIMIT: usize = 12 << 10;
-/// Characters of what the attempt before said.
+/// Maximum characters of the previous attempt's output.
 const PREVIOUS_OUTPUT_LIMIT: usize = 4_000;
-/// Characters of a tool's subject that are shown.
+/// Maximum characters of a tool's subject that are shown.
 const SUBJECT_LIMIT: usize = 120;
 
-/// What differs from one kind of server to another.
+/// Defaults that depend on the kind of server.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::agents) struct SessionDefaults {
-    /// Turns of the model when no other limit is set.
+    /// Maximum turns of the model if no other limit is set.
     pub(in crate::agents) turns: u32,
-    /// The longest conversation that is asked for.
+    /// Maximum context in tokens that is requested.
     pub(in crate::agents) context: usize,
-    /// Waits between tries.
+    /// Waits between retries.
     pub(in crate::agents) backoff: Backoff,
 }
 
@@ -50,7 +50,7 @@ struct ChatSession<'a> {
     tools: ToolExecutor<'a>,
     transcript: Transcript,
     messages: Vec<ConversationMessage>,
-    /// How many of them open the conversation and are never shortened.
+    /// Number of messages that open the conversation and are never shortened.
     opening_messages: usize,
     tool_descriptions: Option<Value>,
     window: ContextWindow,
@@ -61,7 +61,7 @@ struct ChatSession<'a> {
 /// How the conversation ended.
 type ConversationResult = Result<String, Box<SessionOutcome>>;
 
-/// Carries out one session.
+/// Runs one session.
 pub(in crate::agents) async fn run_session(
     request: &SessionRequest,
     model: &dyn ChatModel,
@@ -111,7 +111,8 @@ impl<'a> ChatSession<'a> {
         })
     }
 
-    /// Carries the conversation to its end: the model's last words, or what else ended it.
+    /// Runs the conversation to its end: returns the model's last message, or the outcome of a
+    /// session that ended otherwise.
     async fn run_conversation(&mut self) -> ConversationResult {
         self.load_model_info().await?;
         self.add_opening_messages()?;
@@ -161,7 +162,7 @@ impl<'a> ChatSession<'a> {
         )))
     }
 
-    /// The session's account of itself.
+    /// Builds the session's outcome.
     fn session_outcome(&self, ending: ConversationResult) -> SessionOutcome {
         let outcome = match ending {
             Ok(said) => SessionOutcome {
@@ -181,7 +182,8 @@ impl<'a> ChatSession<'a> {
         }
     }
 
-    /// Fits the window to the model, and falls back to written calls where it has no others.
+    /// Adapts the context window to the model, and falls back to written tool calls if the model
+    /// has no native ones.
     async fn load_model_info(&mut self) -> Result<(), Box<SessionOutcome>> {
         let about = match self.model.model_info(&self.timer).await {
             Ok(about) => about,
@@ -241,7 +243,7 @@ impl<'a> ChatSession<'a> {
         self.request.role == agents::SessionRole::Judge
     }
 
-    /// Asks for the next turn; again, while what goes wrong may pass.
+    /// Requests the next turn; retries transient failures.
     async fn request_turn(&mut self) -> Result<ModelReply, Box<SessionOutcome>> {
         self.check_cost_limit()?;
         let ContextWindow {
@@ -278,7 +280,7 @@ impl<'a> ChatSession<'a> {
         Err(Box::new(SessionOutcome::new(SessionStatus::Failed)))
     }
 
-    /// The cap is asked for before each turn; what one turn may cost more is not known before.
+    /// Checks the cap before each turn; the cost of the turn itself is not known in advance.
     fn check_cost_limit(&self) -> Result<(), Box<SessionOutcome>> {
         let cap = SpendLimit::for_session(self.request);
         let cost = self.usage.cost(self.model).at_least();
@@ -379,7 +381,7 @@ impl<'a> ChatSession<'a> {
     }
 }
 
-/// A turn of the model as the conversation keeps it.
+/// Converts a turn of the model to a message of the conversation.
 fn assistant_message(said: &str, calls: &[FunctionCall]) -> ConversationMessage {
     let tool_calls = calls
         .iter()

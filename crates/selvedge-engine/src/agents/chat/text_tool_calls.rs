@@ -1,18 +1,18 @@
 //! Tool calls that a model wrote into its text instead of making them. Small models do so often:
-//! the call is right, only the server's template did not recognise it. Read are the forms that are
-//! common (Hermes and Qwen, Mistral, Llama, fenced JSON, Qwen-Coder's tags), and only where the
-//! name is that of a tool; anything else is talk and stays so.
+//! the call is right, only the server's template did not recognise it. The common forms are parsed
+//! (Hermes and Qwen, Mistral, Llama, fenced JSON, Qwen-Coder's tags), and only if the name is that
+//! of a tool; any other text is left unchanged.
 
 use serde_json::{Map, Value};
 
 use super::conversation::FunctionCall;
 
-/// Bytes of an answer that are searched.
+/// Maximum bytes of an answer that are searched.
 const SEARCH_LIMIT: usize = 256 << 10;
-/// Calls that are taken from one answer.
+/// Maximum calls taken from one answer.
 const MAX_CALLS: usize = 16;
 
-/// The calls in a text, in order.
+/// Parses the calls in a text, in order.
 pub(super) fn parse_calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<FunctionCall> {
     let text = &text[..text.floor_char_boundary(SEARCH_LIMIT)];
     let mut found = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn parse_calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<Fun
         let calls = calls.into_iter().filter(|call| is_tool(&call.name));
         let before = found.len();
         found.extend(calls);
-        // What was no call may still hold one.
+        // A value that is not a call may contain one.
         let skip = if found.len() > before { read } else { 1 };
         rest = rest.get(skip..).unwrap_or_default();
     }
@@ -36,12 +36,12 @@ pub(super) fn parse_calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<Fun
     found
 }
 
-/// The text without what the model thought aloud.
+/// Removes the model's reasoning from the text.
 pub(super) fn strip_reasoning(text: &str) -> String {
     const OPEN: &str = "<think>";
     const CLOSE: &str = "</think>";
     let mut said = String::with_capacity(text.len());
-    // Some templates leave out the opening tag.
+    // Some templates omit the opening tag.
     let mut rest = match (text.find(OPEN), text.find(CLOSE)) {
         (None, Some(end)) => &text[end + CLOSE.len()..],
         (Some(open), Some(end)) if end < open => &text[end + CLOSE.len()..],
@@ -57,7 +57,7 @@ pub(super) fn strip_reasoning(text: &str) -> String {
     said.trim().to_owned()
 }
 
-/// The value that begins a text, as calls, and how many bytes it takes.
+/// Parses the value at the beginning of a text as calls; also returns its length in bytes.
 fn parse_json_calls(text: &str) -> Option<(Vec<FunctionCall>, usize)> {
     if text.starts_with('<') {
         return None;
@@ -72,7 +72,8 @@ fn parse_json_calls(text: &str) -> Option<(Vec<FunctionCall>, usize)> {
     Some((calls, read))
 }
 
-/// An object as a call: `{"name", "arguments"}` and what else models call these two.
+/// Parses an object as a call: `{"name", "arguments"}`, or other names that models use for these
+/// two.
 fn parse_call(value: &Value) -> Option<FunctionCall> {
     let object = value.as_object()?;
     let object = object
@@ -121,7 +122,8 @@ fn parse_parameters(body: &str) -> Map<String, Value> {
         let value = rest
             .split_once("</parameter>")
             .map_or(rest, |(value, _)| value);
-        // The template puts each tag on a line of its own; only those line ends are not the value's.
+        // The template puts each tag on its own line; only those line ends do not belong to the
+        // value.
         let value = value.strip_prefix('\n').unwrap_or(value);
         let value = value.strip_suffix('\n').unwrap_or(value);
         Some((name.trim().to_owned(), Value::String(value.to_owned())))
@@ -188,7 +190,7 @@ mod tests {
         ] {
             check(text, &[]);
         }
-        // A call that stands inside of something else is found all the same.
+        // A call nested in another value is found too.
         let nested = r#"{"plan": [{"name": "run_command", "arguments": {"command": "ls"}}]}"#;
         check(nested, &[("run_command", json!({"command": "ls"}))]);
     }

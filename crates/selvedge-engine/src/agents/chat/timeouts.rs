@@ -1,4 +1,4 @@
-//! The two clocks of a session that is not a process: how long it runs, how long it is silent.
+//! The time limits of a session that is not a process: total time, and time without activity.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::program::timeout_outcome;
 
-/// Watches over everything that a session waits for.
+/// Applies the time limits and cancellation to every wait of a session.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::agents) struct SessionTimer<'a> {
     limits: SessionLimits,
@@ -15,7 +15,7 @@ pub(in crate::agents) struct SessionTimer<'a> {
     cancel: &'a CancellationToken,
 }
 
-/// Why a wait was given up.
+/// Why a wait was ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::agents) enum WaitError {
     TimedOut,
@@ -32,7 +32,8 @@ impl<'a> SessionTimer<'a> {
         }
     }
 
-    /// Waits for `work`, unless a clock or the caller ends it first. Every wait begins a silence.
+    /// Waits for `work`, unless a time limit or the caller ends the wait. Every wait starts a new
+    /// period without activity.
     pub(in crate::agents) async fn wait_for<T>(
         &self,
         work: impl Future<Output = T>,
@@ -59,7 +60,7 @@ impl<'a> SessionTimer<'a> {
         self.cancel
     }
 
-    /// The outcome of a session that was so stopped.
+    /// The outcome of a session that was stopped for this reason.
     pub(in crate::agents) fn outcome_of(&self, stopped: WaitError) -> SessionOutcome {
         match stopped {
             WaitError::TimedOut => timeout_outcome(self.limits.wall_ms, "no end"),

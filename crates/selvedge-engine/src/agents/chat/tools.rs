@@ -1,6 +1,6 @@
-//! The tools that a model works with: what it is told of them, and who carries out a call. What
-//! goes wrong in a tool is told to the model, which may do better; only what ends the session
-//! (cancelled, the machinery failed) is not.
+//! The tools that a model works with: their descriptions, and the execution of calls. A tool's
+//! error is returned to the model, which may correct it; only failures that end the session
+//! (cancelled, infrastructure failure) are not.
 
 mod arguments;
 mod files;
@@ -18,14 +18,14 @@ use super::timeouts::SessionTimer;
 use super::workspace_fs::WorkspaceRoot;
 use crate::agents::SessionRequest;
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) enum ToolResult {
-    /// For the model.
+    /// The result for the model.
     Done(String),
-    /// For the model: what it did wrong, or what failed.
+    /// The error for the model: an invalid call, or a failure.
     Failed(String),
-    /// The session is over.
+    /// The session has ended.
     SessionEnded(Box<SessionOutcome>),
 }
 
@@ -43,9 +43,9 @@ impl From<Result<String, String>> for ToolResult {
 pub(super) struct ToolExecutor<'a> {
     request: &'a SessionRequest,
     root: Arc<WorkspaceRoot>,
-    /// Bytes of one answer.
+    /// Maximum bytes of one answer.
     answer_limit: usize,
-    /// What became of the processes of all commands.
+    /// Process cleanup of all commands.
     pub(super) processes: Option<ProcessCleanup>,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn is_tool(name: &str) -> bool {
     TOOL_NAMES.contains(&name)
 }
 
-/// The tools as the model is told of them.
+/// Descriptions of the tools for the model.
 pub(super) fn tool_descriptions() -> Value {
     let text = |about: &str| json!({"type": "string", "description": about});
     let number = |about: &str| json!({"type": "integer", "description": about});
@@ -130,7 +130,7 @@ pub(super) fn tool_descriptions() -> Value {
     ])
 }
 
-/// What a call is about, in a few words, for people who watch.
+/// The subject of a call, in a few words, for display.
 pub(super) fn call_subject(call: &FunctionCall) -> String {
     let arguments = ToolArguments::new(call);
     let told = [arguments.command(), arguments.path(), arguments.pattern()];
@@ -141,7 +141,7 @@ pub(super) fn call_subject(call: &FunctionCall) -> String {
         .to_owned()
 }
 
-/// The file that a call writes; none where its tool writes none.
+/// The file that a call writes; `None` if its tool writes no file.
 pub(super) fn written_file(call: &FunctionCall) -> Option<String> {
     let is_write = matches!(&*call.name, "edit_file" | "write_file");
     let path = ToolArguments::new(call).path().filter(|_| is_write)?;
@@ -159,7 +159,7 @@ impl<'a> ToolExecutor<'a> {
         })
     }
 
-    /// Carries out a call.
+    /// Executes a call.
     pub(super) async fn run_call(
         &mut self,
         call: &FunctionCall,
@@ -197,7 +197,7 @@ fn run_file_tool(
     }
 }
 
-/// At most `limit` bytes of a text, the beginning and the end of it.
+/// The beginning and the end of a text, at most `limit` bytes in total.
 fn head_and_tail(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! What was said in a session, one JSON object a line, in the file where other agents' output
-//! stands. It is written as it happens, so that a session that is cut off has one too.
+//! The transcript of a session, one JSON object per line, at the path of other agents' output. It
+//! is written during the session, so that an interrupted session has one too.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use selvedge_core::model::OutputRef;
 use selvedge_core::redact::Redactor;
 use serde_json::Value;
 
-/// Bytes that the file takes.
+/// Maximum bytes of the file.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// The transcript of a session.
@@ -33,7 +33,7 @@ impl Transcript {
         })
     }
 
-    /// Adds a line. The files of a run stand on a local disk: this is as good as immediate.
+    /// Appends a line. The files of a run are on a local disk, so the write blocks only briefly.
     pub(super) fn add(&mut self, entry: &Value) -> io::Result<()> {
         let line = self
             .redactor

@@ -1,15 +1,15 @@
-//! What a session used: turns, tokens, calls of tools, and what that costs.
+//! Resources used by a session: turns, tokens, tool calls and cost.
 
 use selvedge_core::model::{Cost, SessionOutcome, ToolCall, Usage};
 use selvedge_core::price::PriceTable;
 
 use super::model::ChatModel;
 
-/// What a session used so far.
+/// Usage of a session so far.
 #[derive(Debug, Default)]
 pub(super) struct UsageTally {
     usage: Usage,
-    /// Whether tokens were used that nobody counted.
+    /// Whether there was usage that the API did not count.
     is_uncounted: bool,
     pub(super) turns: u32,
     pub(super) tool_calls: u32,
@@ -19,7 +19,7 @@ pub(super) struct UsageTally {
 }
 
 impl UsageTally {
-    /// Adds what one turn used.
+    /// Adds the usage of one turn.
     pub(super) fn add_usage(&mut self, usage: Option<Usage>) {
         match usage {
             Some(usage) => self.usage = self.usage + usage,
@@ -27,19 +27,19 @@ impl UsageTally {
         }
     }
 
-    /// Adds a call of a tool.
+    /// Adds a tool call.
     pub(super) fn add_tool_call(&mut self, call: ToolCall) {
         self.tool_calls += 1;
         self.tool_errors += u32::from(call.error.is_some());
         call.add(&mut self.calls);
     }
 
-    /// Tokens so far, in and out.
+    /// Input and output tokens so far.
     pub(super) fn total_tokens(&self) -> u64 {
         self.usage.total()
     }
 
-    /// What it costs so far; not known where not all was counted.
+    /// Cost so far; unknown if the API did not count all usage.
     pub(super) fn cost(&self, model: &dyn ChatModel) -> Cost {
         if self.is_uncounted {
             Cost::UNKNOWN
@@ -48,7 +48,7 @@ impl UsageTally {
         }
     }
 
-    /// Puts all of it into an outcome.
+    /// Adds the usage to an outcome.
     pub(super) fn apply_to_outcome(
         &self,
         model: &dyn ChatModel,

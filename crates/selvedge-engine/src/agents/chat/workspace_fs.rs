@@ -1,7 +1,7 @@
-//! Files of the workspace, and of nothing else: every path that a model names is resolved below
-//! one open directory by the kernel itself, so that neither `..` nor an absolute path nor a
-//! symbolic link (one made a moment ago included) leads out of it. `.git` may not be written: what
-//! stands there is run by git on the user's behalf.
+//! Access to the files of the workspace only: the kernel resolves every path that a model names
+//! below one open directory, so that neither `..` nor an absolute path nor a symbolic link (even
+//! one created a moment ago) leads out of it. `.git` must not be written: git executes parts of it
+//! with the user's permissions.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,17 +11,17 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-/// Bytes of a file that is read or edited.
+/// Maximum bytes of a file that is read or edited.
 pub(super) const FILE_LIMIT: u64 = 4 << 20;
 
-/// The workspace, held open.
+/// The workspace, as an open directory.
 #[derive(Debug)]
 pub(in crate::agents) struct WorkspaceRoot {
     directory: OwnedFd,
     path: PathBuf,
 }
 
-/// Why a file cannot be used, in words for the model.
+/// Why a file cannot be used, as a message for the model.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::agents) enum FileError {
     #[error("`{0}` is outside of the workspace; name files by their path below it")]
@@ -50,8 +50,8 @@ impl WorkspaceRoot {
         })
     }
 
-    /// The path below the workspace that a model means. An absolute path is taken for what it is
-    /// when it leads into the workspace: models like to be thorough.
+    /// The path relative to the workspace that a model means. An absolute path is accepted if it
+    /// leads into the workspace: models often use them.
     pub(super) fn resolve(&self, named: &str) -> Result<PathBuf, FileError> {
         let outside = || FileError::Outside(named.to_owned());
         let path = Path::new(named.trim());
@@ -69,7 +69,7 @@ impl WorkspaceRoot {
         Ok(below)
     }
 
-    /// A whole file.
+    /// Reads a whole file.
     pub(in crate::agents) fn read(&self, named: &str) -> Result<Vec<u8>, FileError> {
         let path = self.resolve(named)?;
         // Without O_NONBLOCK, opening a named pipe would wait for a writer.
@@ -84,7 +84,7 @@ impl WorkspaceRoot {
         Ok(bytes)
     }
 
-    /// Writes a whole file, making the directories on the way.
+    /// Writes a whole file, creating missing parent directories.
     pub(in crate::agents) fn write(&self, named: &str, bytes: &[u8]) -> Result<(), FileError> {
         let path = self.resolve(named)?;
         let is_git = |part: &std::ffi::OsStr| part.eq_ignore_ascii_case(".git");
@@ -101,7 +101,7 @@ impl WorkspaceRoot {
         written.map_err(|error| file_error(named, error))
     }
 
-    /// A directory below the workspace, proved to be one.
+    /// Returns a directory relative to the workspace, after checking that it is one.
     pub(super) fn directory(&self, named: &str) -> Result<PathBuf, FileError> {
         let path = self.resolve(named)?;
         let flags = OFlags::DIRECTORY | OFlags::RDONLY;
@@ -111,7 +111,7 @@ impl WorkspaceRoot {
         }
     }
 
-    /// Whether a name means something in the workspace, there or yet to be made.
+    /// Whether a path is in the workspace, existing or not yet created.
     pub(in crate::agents) fn contains(&self, named: &str) -> bool {
         let Ok(path) = self.resolve(named) else {
             return false;
@@ -119,7 +119,7 @@ impl WorkspaceRoot {
         path.ancestors().find_map(|path| {
             match self.open_at(path, OFlags::PATH, Mode::empty()) {
                 Ok(_) => Some(true),
-                // What is not there yet will be made in what is.
+                // A path that does not exist yet will be created in its closest existing parent.
                 Err(Errno::NOENT) => None,
                 Err(_) => Some(false),
             }
@@ -158,7 +158,7 @@ impl WorkspaceRoot {
             use rustix::fs::ResolveFlags;
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
             match rustix::fs::openat2(&self.directory, path, flags, mode, resolve) {
-                // An old kernel, or a sandbox that does not know the call.
+                // An old kernel, or a sandbox that does not allow the call.
                 Err(Errno::NOSYS | Errno::PERM) => {}
                 opened => return opened,
             }
@@ -167,8 +167,8 @@ impl WorkspaceRoot {
     }
 }
 
-/// Where the kernel cannot confine a path: one component after the other, following no symbolic
-/// link at all.
+/// Opens a path one component after the other without following symbolic links, for kernels that
+/// cannot confine a path.
 fn open_without_links(
     root: impl AsFd,
     path: &Path,
@@ -219,7 +219,7 @@ fn file_error(named: &str, error: io::Error) -> FileError {
         Some(Errno::XDEV | Errno::LOOP) => FileError::Outside(name),
         Some(Errno::NOENT) => FileError::Missing(name),
         Some(Errno::ISDIR) => FileError::Directory(name),
-        // A named pipe without a reader, a socket.
+        // A socket, or a named pipe without a reader.
         Some(Errno::NXIO) => FileError::Special(name),
         _ => FileError::Io {
             name,
@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    /// A workspace with a neighbour that must stay as it is.
+    /// A workspace beside a folder that must not be changed.
     struct ConfinedFixture {
         top: tempfile::TempDir,
     }

@@ -1,12 +1,11 @@
-//! The command line of Claude Code, for a session that nobody sits in front of.
+//! The command line of Claude Code for a session without a person.
 //!
 //! Permissions: by default the agent may edit files below the workspace and run commands without
-//! asking (`--permission-mode acceptEdits --allowedTools=Bash`). An agent that cannot run the
-//! tests is of little use in a loop, and this form still heeds the deny rules of the user's own
-//! settings and works for root. A program that is configured with any permission flag of its own
-//! (`--dangerously-skip-permissions`, `--permission-mode plan`, …) gets none of ours. One that judges
-//! gets no tools at all, its user's or a plug-in's included, but the one by which it answers in the form that
-//! is asked for.
+//! asking (`--permission-mode acceptEdits --allowedTools=Bash`). An agent that cannot run the tests
+//! is of little use in a loop, and this form still obeys the deny rules of the user's own settings
+//! and works for root. If any permission flag is configured (`--dangerously-skip-permissions`,
+//! `--permission-mode plan`, …), ours are not added. A judge gets no tools, including those of the
+//! user or of plug-ins, except the one with which it answers in the required format.
 
 use selvedge_core::gate;
 use selvedge_core::model::MicroUsd;
@@ -16,7 +15,7 @@ use crate::agents::{SessionRequest, SessionRole};
 
 const DEFAULT_PROGRAM: &str = "claude";
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &[
     "--dangerously-skip-permissions",
     "--allow-dangerously-skip-permissions",
@@ -26,7 +25,7 @@ const PERMISSION_FLAGS: &[&str] = &[
     "--allowed-tools",
 ];
 
-/// No tools, no servers that bring any, no skills.
+/// No tools, no MCP servers, no skills.
 const NO_TOOLS_FLAGS: [&str; 4] = [
     "--tools",
     "",

@@ -1,5 +1,4 @@
-//! What a session of Claude Code came to: what its last record says of its end, its tokens and what
-//! they cost.
+//! The outcome of a Claude Code session: its status, tokens and cost from its last record.
 
 use std::time::Instant;
 
@@ -12,8 +11,8 @@ use crate::agents::final_message::{reason_from_text, truncate_to_tail};
 use crate::agents::jsonl::resolve_status;
 use crate::agents::retry::{is_transient, is_transient_message};
 
-/// What a session came to. `by_exit` is what the program's end says, for when the records are
-/// silent or say only that the session was broken off; `stopped_at` is when we broke it off.
+/// The outcome of a session. `by_exit` is derived from the program's exit and used if the records
+/// are missing or report only an interruption; `stopped_at` is when we interrupted it.
 pub(super) fn session_outcome(
     reading: &ClaudeSessionParser,
     by_exit: SessionOutcome,
@@ -46,7 +45,7 @@ pub(super) fn session_outcome(
     }
 }
 
-/// Whether the session failed for a reason that may pass by itself, so that asking again helps.
+/// Whether the session failed for a transient reason, so that a retry may help.
 pub(super) fn is_transient_failure(reading: &ClaudeSessionParser) -> bool {
     let Some(ending) = &reading.ending else {
         return false;
@@ -61,7 +60,7 @@ pub(super) fn is_transient_failure(reading: &ClaudeSessionParser) -> bool {
     }
 }
 
-/// Tokens and money so far.
+/// Tokens and cost so far.
 pub(super) fn usage_so_far(reading: &ClaudeSessionParser) -> (u64, MicroUsd) {
     (
         total_usage(reading).total(),
@@ -73,8 +72,8 @@ fn session_status(ending: &ClaudeResultRecord) -> SessionStatus {
     match (ending.subtype.as_deref(), ending.is_error) {
         (Some("error_max_turns"), _) => SessionStatus::TurnLimit,
         (Some("error_max_budget_usd"), _) => SessionStatus::Budget,
-        // Trouble with the API ends in `success` with `is_error`: both must agree. An agent that
-        // is only like Claude Code may name no subtype.
+        // API failures end with `success` and `is_error`: both must agree. A compatible agent may
+        // omit the subtype.
         (Some("success"), Some(false) | None) | (None, Some(false)) => SessionStatus::Success,
         _ => SessionStatus::Failed,
     }
@@ -96,7 +95,8 @@ fn error_message(status: SessionStatus, ending: &ClaudeResultRecord) -> Option<S
     ))
 }
 
-/// By model, since that counts side calls too; else the main loop's; else message by message.
+/// Usage by model, since that includes side calls; otherwise that of the main loop; otherwise
+/// summed over messages.
 fn total_usage(reading: &ClaudeSessionParser) -> Usage {
     let by_model = reading.ending.as_ref().map(|ending| {
         ending
@@ -145,7 +145,7 @@ fn estimate_cost(reading: &ClaudeSessionParser) -> Option<MicroUsd> {
             .iter()
             .map(|(name, tokens)| prices.cost(name, &tokens.usage()))
             .sum(),
-        // Tokens may have been paid for that nobody told of: no tokens, no estimate.
+        // Unreported tokens may have been paid for: without tokens there is no estimate.
         None => Some(total_usage(reading))
             .filter(|usage| usage.total() > 0)
             .and_then(|usage| prices.cost(&reading.model()?, &usage)),

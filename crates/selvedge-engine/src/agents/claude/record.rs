@@ -1,7 +1,7 @@
-//! One line of Claude Code's stream-json, as far as it is read. The shapes grow from release to
+//! A line of Claude Code's stream-json: the fields that are used. The format grows from release to
 //! release (one record went from 26 to 103 fields within 160 patch releases), so any field may be
-//! missing or of another type without harm to the others, and what is not named here is skipped
-//! without being stored.
+//! missing or of another type without affecting the others, and unknown fields are skipped without
+//! being stored.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::agents::jsonl::lenient;
 
-/// A record of any type but `result`: the fields of all types that are read, side by side.
+/// A record of any type except `result`: the used fields of all types.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ClaudeRecord<'a> {
@@ -28,10 +28,10 @@ pub(super) struct ClaudeRecord<'a> {
     /// `assistant` and `user`.
     #[serde(borrow, deserialize_with = "lenient")]
     pub(super) message: ClaudeMessage<'a>,
-    /// Set on what a sub-agent says and does.
+    /// Set on messages of a sub-agent.
     #[serde(deserialize_with = "lenient")]
     pub(super) parent_tool_use_id: Option<String>,
-    /// `system`/`api_retry`; and `assistant` when the program speaks in the model's place.
+    /// `system`/`api_retry`; also `assistant` if the program itself wrote the message.
     #[serde(deserialize_with = "lenient")]
     pub(super) error: Option<String>,
     /// `system`/`api_retry`.
@@ -48,7 +48,7 @@ pub(super) struct ClaudeRecord<'a> {
     pub(super) error_status: Option<u16>,
 }
 
-/// What the model said, or what its tools answered.
+/// A message of the model, or the results of its tools.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ClaudeMessage<'a> {
@@ -77,7 +77,7 @@ pub(super) struct ClaudeContentBlock<'a> {
     /// `tool_use`.
     #[serde(deserialize_with = "lenient")]
     pub(super) name: String,
-    /// `tool_use`: whatever the tool takes, possibly a whole file.
+    /// `tool_use`: the tool's arguments, possibly a whole file.
     #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
     /// `tool_result`.
@@ -107,7 +107,7 @@ pub(super) struct ClaudeResultRecord {
     pub(super) result: Option<String>,
     #[serde(deserialize_with = "lenient")]
     pub(super) errors: Vec<String>,
-    /// Where an agent that is only like Claude Code says what went wrong.
+    /// The error message of a compatible agent.
     #[serde(deserialize_with = "lenient")]
     pub(super) error: ClaudeErrorMessage,
     #[serde(deserialize_with = "lenient")]
@@ -117,7 +117,7 @@ pub(super) struct ClaudeResultRecord {
     /// The main loop's tokens only.
     #[serde(deserialize_with = "lenient")]
     pub(super) usage: Option<ClaudeTokens>,
-    /// Everybody's tokens, side calls included.
+    /// Tokens of all models, side calls included.
     #[serde(rename = "modelUsage", deserialize_with = "lenient")]
     pub(super) by_model: BTreeMap<String, ClaudeModelTokens>,
     #[serde(deserialize_with = "lenient")]
@@ -189,7 +189,7 @@ impl ClaudeModelTokens {
     }
 }
 
-/// What a tool said.
+/// The text of a tool's result.
 pub(super) fn tool_result_text(content: Option<&RawValue>) -> String {
     #[derive(Deserialize)]
     #[serde(untagged)]

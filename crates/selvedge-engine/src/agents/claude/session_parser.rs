@@ -1,6 +1,6 @@
-//! Claude Code's records folded into what is known of a session. Takes one line at a time, keeps
-//! a bounded amount, and passes on what people want to watch. It draws no conclusion: what the
-//! session came to is for [`verdict`](super::verdict) to say.
+//! Parses Claude Code's records into the state of a session. Takes one line at a time, keeps a
+//! bounded amount of data, and reports activity for display. It draws no conclusions:
+//! [`outcome`](super::outcome) determines how the session ended.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -13,22 +13,23 @@ use crate::activity::Activity;
 use crate::agents::final_message::{reason_from_text, truncate_to_tail};
 use crate::agents::jsonl::tool_call_from_input;
 
-/// Messages whose usage is kept apart, so that one that comes again is not counted again.
+/// Maximum messages whose usage is stored separately, so that a repeated message is not counted
+/// twice.
 const MAX_TRACKED_MESSAGES: usize = 1_000;
-/// Tools that may be running at a time.
+/// Maximum tools running at the same time.
 const MAX_RUNNING_TOOLS: usize = 1_000;
-/// Stands for the model where the program speaks in its place.
+/// Model name in messages that the program itself wrote.
 const SYNTHETIC_MODEL: &str = "<synthetic>";
 
-/// What is known of a session so far.
+/// The state of a session so far.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct ClaudeSessionParser {
-    /// The program's name for the session.
+    /// The program's id of the session.
     pub(super) session_id: Option<String>,
-    /// What the program said it would use, and what answered.
+    /// The model that the program announced, and the one that answered.
     announced_model: Option<String>,
     answering_model: Option<String>,
-    /// What the model said last.
+    /// The model's last text.
     pub(super) text: String,
     usage: UsageByMessage,
     running: BTreeMap<String, ToolCall>,
@@ -36,18 +37,18 @@ pub(in crate::agents) struct ClaudeSessionParser {
     pub(super) tool_calls: u32,
     pub(super) tool_errors: u32,
     pub(super) api_retries: u32,
-    /// Retries since the model last answered: those of the request that failed, if one did.
+    /// Retries since the model's last answer: those of the failed request, if one failed.
     pub(super) retries_since_answer: u32,
-    /// What went wrong with the API, in the program's own word for it.
+    /// The API's failure, as named by the program.
     pub(super) api_error: Option<String>,
     pub(super) ending: Option<ClaudeResultRecord>,
-    /// When the ending was read.
+    /// When the last record was read.
     pub(super) ended_at: Option<Instant>,
     pub(super) unknown_records: u32,
 }
 
 impl ClaudeSessionParser {
-    /// Takes one line; `told` hears what happens in it.
+    /// Parses one line; reports activity to `told`.
     pub(in crate::agents) fn line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
@@ -66,13 +67,13 @@ impl ClaudeSessionParser {
             (Some("assistant"), _) => self.on_assistant_message(record, told),
             (Some("user"), _) => self.on_tool_results(&record.message, told),
             (Some("result"), _) => self.on_result(text, told),
-            // Known, and nothing that is wanted here.
+            // Known records that are not needed.
             (Some("system" | "stream_event" | "rate_limit_event" | "tool_progress"), _) => {}
             _ => self.unknown(),
         }
     }
 
-    /// Takes a line that was too long to be kept.
+    /// Counts a line that was too long to be kept.
     pub(in crate::agents) fn unknown(&mut self) {
         self.unknown_records = self.unknown_records.saturating_add(1);
     }
@@ -82,16 +83,17 @@ impl ClaudeSessionParser {
         self.ending.is_some()
     }
 
-    /// The model that answered, else the one that was announced.
+    /// The model that answered, otherwise the announced one.
     pub(super) fn model(&self) -> Option<String> {
         self.answering_model
             .clone()
             .or_else(|| self.announced_model.clone())
     }
 
-    /// What the messages so far cost by the price table, were they all of the same model.
+    /// Estimated cost of the messages so far by the price table, assuming that all are from the
+    /// same model.
     pub(super) fn estimate_cost(&self) -> Option<MicroUsd> {
-        // Tokens may have been paid for that nobody told of: no tokens, no estimate.
+        // Unreported tokens may have been paid for: without tokens there is no estimate.
         let usage = Some(self.usage()).filter(|usage| usage.total() > 0)?;
         PriceTable::built_in().cost(&self.model()?, &usage)
     }
@@ -178,12 +180,13 @@ impl ClaudeSessionParser {
         }
     }
 
-    /// The last one counts, should there be several.
+    /// If there are several result records, the last one counts.
     fn on_result(&mut self, line: &str, told: &mut dyn FnMut(Activity)) {
         let Ok(ending) = serde_json::from_str::<ClaudeResultRecord>(line) else {
             return self.unknown();
         };
-        // Before anybody hears of it, and may stop the session because of it.
+        // The time is taken before the result is reported, which may cause the session to be
+        // stopped.
         self.ended_at = Some(Instant::now());
         if let Some(cost) = ending.total_cost_usd.and_then(MicroUsd::from_usd) {
             told(Activity::Cost(Cost::reported(cost)));
@@ -198,7 +201,7 @@ impl ClaudeSessionParser {
     }
 }
 
-/// Usage by message: one record comes for each block of a message, all with the same usage.
+/// Usage by message: there is one record for each block of a message, all with the same usage.
 #[derive(Debug, Default)]
 struct UsageByMessage {
     recent: BTreeMap<String, Usage>,

@@ -1,4 +1,4 @@
-//! The reading of records, against trimmed recordings of the real program, without any process.
+//! Parsing of trimmed recordings of the real program, without starting a process.
 
 use std::time::{Duration, Instant};
 
@@ -144,7 +144,7 @@ fn the_last_record_decides_how_a_session_ended() {
             "[ede_diagnostic] result_type=user",
         ),
         (recording!("api_recovered"), 0, Success, ""),
-        // A newer program may well exit otherwise.
+        // A newer program may use another exit code.
         (recording!("api_recovered"), 1, Success, ""),
         (
             recording!("max_turns"),
@@ -175,7 +175,7 @@ fn a_session_that_had_succeeded_is_not_undone_by_a_late_stop() {
         (recording!("interrupted"), Cancelled, Cancelled),
         (recording!("interrupted"), Timeout, Timeout),
         (recording!("killed"), Timeout, Timeout),
-        // Something of it may still be alive: nothing may be verified now.
+        // One of its processes may still be alive: nothing may be verified now.
         (recording!("success"), Infra, Infra),
     ] {
         let reading = read(lines).0;
@@ -200,7 +200,7 @@ fn what_a_session_says_after_our_own_signal_is_no_success() {
             assert_eq!(outcome.error.as_deref(), Some("stopped"));
         }
     }
-    // What was used was used all the same.
+    // Usage counts whatever the outcome is.
     let outcome = outcome::session_outcome(
         &read(recording!("success")).0,
         stopped(Cancelled),
@@ -306,7 +306,7 @@ fn a_field_of_another_type_harms_no_other_field() {
 fn the_programs_own_retries_are_counted_and_shown() {
     let (reading, told) = read(recording!("api_recovered"));
     assert_eq!(reading.api_retries, 2);
-    // They bore fruit: nothing speaks against as many again.
+    // These retries succeeded, so the count starts from zero.
     assert_eq!(reading.retries_since_answer, 0);
     let expect = Activity::ApiRetry {
         attempt: 1,
@@ -368,7 +368,8 @@ fn the_weakest_source_of_a_cost_is_named() {
 
 #[test]
 fn no_bytes_make_the_reader_fall_over() {
-    // A cheap stand-in for the fuzz target: every prefix of every recording, cut anywhere.
+    // A cheap replacement for the fuzz target: every prefix of every recording, cut at any
+    // position.
     for lines in [
         recording!("success"),
         recording!("api_overloaded"),

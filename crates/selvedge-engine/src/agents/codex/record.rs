@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::agents::jsonl::{self, SessionState, lenient, tool_call_from_subject};
 
-/// What is to be remembered between two of Codex's records: nothing.
+/// Parser of Codex's records; keeps no state between two records.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct CodexEventParser;
 
@@ -80,7 +80,7 @@ struct CodexFileChange {
     path: String,
 }
 
-/// Tokens of the whole thread, which is this session's alone: cached ones are among the input.
+/// Tokens of the whole thread, which belongs to this session alone: the input includes cached ones.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_field_names, reason = "these are the program's names")]
@@ -134,7 +134,7 @@ impl jsonl::EventParser for CodexEventParser {
     }
 }
 
-/// An error at the top is a retry, or comes before the turn fails, which says it again.
+/// A top-level error is a retry, or precedes a failed turn, which repeats it.
 fn on_error(message: &str, account: &mut SessionState) {
     let Some(rest) = message.strip_prefix("Reconnecting... ") else {
         return;
@@ -161,7 +161,7 @@ fn on_item(item: &CodexItem, is_over: bool, account: &mut SessionState) {
             let call = tool_call_from_subject("command", &item.command);
             report_tool_call(&item.id, call, is_over, error.as_deref(), account);
         }
-        // A call for each file, though it is one patch that does or fails all of it.
+        // One call for each file, although it is one patch that succeeds or fails as a whole.
         "file_change" => {
             for CodexFileChange { path, .. } in &item.changes {
                 let call = ToolCall {
@@ -181,7 +181,7 @@ fn on_item(item: &CodexItem, is_over: bool, account: &mut SessionState) {
             let call = tool_call_from_subject("web_search", &item.query);
             report_tool_call(&item.id, call, is_over, None, account);
         }
-        // Reasoning, a list of things to do, what later releases bring: no call.
+        // Reasoning, to-do lists and unknown items are not calls.
         _ => {}
     }
 }
@@ -199,7 +199,7 @@ fn report_tool_call(
     }
 }
 
-/// A provider's answer comes as it is: what it says, where it is JSON that says anything.
+/// A provider's answer is passed on unchanged: extract its message if it is JSON that contains one.
 fn provider_error_message(message: &str) -> String {
     #[derive(Default, Deserialize)]
     #[serde(default)]

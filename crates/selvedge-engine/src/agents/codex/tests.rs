@@ -28,7 +28,7 @@ fn a_success_is_told_in_full() {
     assert_eq!(outcome.text, "Done.");
     let id = "00000000-0000-4000-8000-000000000001";
     assert_eq!(outcome.session_id.as_deref(), Some(id));
-    // Cached tokens are among the input that it tells.
+    // The reported input includes cached tokens.
     let usage = Usage {
         input: 1_400,
         output: 100,
@@ -43,7 +43,7 @@ fn a_success_is_told_in_full() {
     assert_eq!(outcome.cost, Cost::UNKNOWN, "nor with which model it works");
 
     let priced = session.of_model("gpt-5").exited(0);
-    // 1.25 dollars, a tenth of it when cached, and 10 for what comes out.
+    // 1.25 dollars for input, a tenth of it for cached input, and 10 for output.
     assert_eq!(priced.cost, Cost::estimated(MicroUsd(2_825)));
 }
 

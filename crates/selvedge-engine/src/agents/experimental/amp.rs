@@ -1,9 +1,9 @@
-//! Amp: `amp --execute --stream-json`, with records like Claude Code's. It tells no cost.
+//! Amp: `amp --execute --stream-json`, with records like Claude Code's. It reports no cost.
 
 use super::jsonl::{AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default};
 use crate::agents::{SessionRequest, SessionRole, claude};
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &["--dangerously-allow-all", "--settings-file"];
 
 /// Amp as an agent.

@@ -1,5 +1,5 @@
-//! GitHub's Copilot CLI: `copilot --output-format json -p`. Its events carry their `data`; the last one,
-//! `result`, an exit code. It takes its prompt as an argument.
+//! GitHub's Copilot CLI: `copilot --output-format json -p`. Its events carry their `data`; the last
+//! one, `result`, an exit code. It takes its prompt as an argument.
 
 use selvedge_core::model::SessionStatus;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use super::jsonl::{
 use super::{NestedErrorMessage, message_or_default};
 use crate::agents::{SessionRequest, SessionRole};
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &[
     "--allow-all-tools",
     "--allow-tool",
@@ -38,7 +38,7 @@ impl AgentCli for CopilotCli {
         if let Some(model) = &request.agent.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
-        // Without it Copilot is refused every tool that would ask a person.
+        // Without this flag Copilot denies every tool that would ask a person.
         if asks_nobody {
             argv.push("--allow-all-tools".to_owned());
         }
@@ -47,7 +47,7 @@ impl AgentCli for CopilotCli {
     }
 }
 
-/// What is to be remembered between two records: nothing.
+/// Parser of Copilot's records; keeps no state between two records.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct CopilotEventParser;
 
@@ -122,7 +122,7 @@ impl jsonl::EventParser for CopilotEventParser {
                     }
                 }
             }
-            // Pieces of what comes whole as well, and the events of its own life.
+            // Parts of messages that are also sent whole, and events about the session's lifecycle.
             Some(kind) if kind.starts_with("assistant.") || kind.starts_with("session.") => {}
             Some("user.message") => {}
             _ => return false,

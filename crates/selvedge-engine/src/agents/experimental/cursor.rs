@@ -1,5 +1,6 @@
-//! Cursor's agent: `cursor-agent -p --output-format=stream-json`. Messages like Claude Code's, tools in
-//! records of their own, each under a key that names it. It takes its prompt as an argument.
+//! Cursor's agent: `cursor-agent -p --output-format=stream-json`. Its messages are like Claude
+//! Code's; tools have their own records, each under a key with its name. It takes its prompt as an
+//! argument.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::jsonl::{
 use super::message_or_default;
 use crate::agents::{SessionRequest, SessionRole};
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &["-f", "--force", "--mode"];
 
 /// Cursor's agent as an agent.
@@ -44,7 +45,7 @@ impl AgentCli for CursorCli {
     }
 }
 
-/// What is to be remembered between two records: nothing.
+/// Parser of Cursor's records; keeps no state between two records.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct CursorEventParser;
 
@@ -90,7 +91,7 @@ struct CursorContentBlock {
 struct CursorToolCall<'a> {
     #[serde(borrow)]
     args: Option<&'a RawValue>,
-    /// Its one key says how it went.
+    /// Its only key is the status.
     #[serde(borrow, deserialize_with = "lenient")]
     result: BTreeMap<String, &'a RawValue>,
 }

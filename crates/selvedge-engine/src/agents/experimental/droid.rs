@@ -13,7 +13,7 @@ use super::message_or_default;
 use crate::agents::program::prompt_path;
 use crate::agents::{SessionRequest, SessionRole};
 
-/// Flags by which a user takes permissions into their own hands.
+/// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &["--auto", "--skip-permissions-unsafe", "--use-spec"];
 
 /// Droid as an agent.
@@ -34,7 +34,7 @@ impl AgentCli for DroidExec {
         if let Some(model) = &request.agent.model {
             argv.extend(["--model".to_owned(), model.clone()]);
         }
-        // Without it Droid may only read.
+        // Without this flag Droid may only read.
         if asks_nobody {
             argv.extend(["--auto", "medium"].map(str::to_owned));
         }
@@ -44,7 +44,7 @@ impl AgentCli for DroidExec {
     }
 }
 
-/// What is to be remembered between two records: nothing.
+/// Parser of Droid's records; keeps no state between two records.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct DroidEventParser;
 

@@ -1,5 +1,5 @@
-//! goose: `goose run --output-format stream-json`. Messages hold texts, requests of tools and their
-//! answers; `complete` or `error` ends it. It tells no cost.
+//! goose: `goose run --output-format stream-json`. Messages contain texts, tool requests and their
+//! answers; `complete` or `error` ends the session. It reports no cost.
 
 use selvedge_core::model::SessionStatus;
 use serde::Deserialize;
@@ -33,7 +33,7 @@ impl AgentCli for GooseRun {
         if let Some(turns) = allowance.turns {
             argv.extend(["--max-turns".to_owned(), turns.to_string()]);
         }
-        // The prompt comes on standard input.
+        // The prompt is read from standard input.
         argv.extend(["--instructions", "-"].map(str::to_owned));
         argv
     }
@@ -50,7 +50,7 @@ impl AgentCli for GooseRun {
     }
 }
 
-/// The message whose text goes on, piece by piece.
+/// Parser of goose's records; remembers the message whose text arrives in parts.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct GooseEventParser {
     text_message_id: Option<String>,

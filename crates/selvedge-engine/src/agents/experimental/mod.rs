@@ -1,6 +1,7 @@
-//! Agents that were never run here, for no registry has their programs: read as their makers document
-//! their records, and marked as experimental wherever people meet them. What holds for every program
-//! that prints records holds for them too: no success without a record that says so.
+//! Agents that were never run here, because no package registry has their programs: their records
+//! are parsed as their vendors document them, and they are marked as experimental in the user
+//! interface. The rules for all programs that print records apply to them too: no success without a
+//! record that reports it.
 
 mod amp;
 mod copilot;
@@ -21,7 +22,7 @@ use serde::Deserialize;
 
 use super::jsonl::{self, lenient};
 
-/// An error with its message, as most of them nest it.
+/// An error message, nested as in most of these programs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct NestedErrorMessage {
@@ -29,7 +30,7 @@ struct NestedErrorMessage {
     message: String,
 }
 
-/// Why a tool failed, where it says nothing.
+/// The message of a failed tool, or a default if it is empty.
 fn message_or_default(said: &str) -> &str {
     if said.is_empty() { "failed" } else { said }
 }

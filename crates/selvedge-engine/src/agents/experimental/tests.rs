@@ -1,12 +1,14 @@
-//! Records as the makers of these programs document them: nobody has recorded a real session here.
+//! Parsing of records as the vendors of these programs document them: no real session has been
+//! recorded.
 
 use selvedge_core::model::SessionStatus;
 
 use super::{copilot, cursor, droid, goose};
 use crate::agents::jsonl::{EventParser, ParsedSession, tests as recorded};
 
-/// A session of a text, a tool that wrote a file, one that failed, and a good end: read in full, and a
-/// failure without its last record, whatever the exit code says.
+/// A session with a text, a tool that wrote a file, a tool that failed, and a successful end:
+/// parsed completely it has this outcome, and without its last record it is a failure, whatever the
+/// exit code is.
 fn check<R: EventParser>(lines: &str, expect: &str) {
     let outcome = recorded::RecordedSession::<ParsedSession<R>>::read(lines).exited(1);
     assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");

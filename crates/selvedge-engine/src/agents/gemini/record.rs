@@ -1,4 +1,4 @@
-//! Gemini CLI's records: messages in pieces, tools by their ids, and one result.
+//! Gemini CLI's records: messages in parts, tools by their ids, and one result.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::agents::jsonl::{self, SessionState, lenient, tool_call_from_input};
 
-/// Whether the next piece of a message goes on with the one before.
+/// Remembers whether the next part of a message continues the one before.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct GeminiEventParser {
     is_continuing_text: bool,
@@ -60,7 +60,7 @@ struct GeminiErrorMessage {
     message: String,
 }
 
-/// Tokens of the whole session: cached ones are among the input.
+/// Tokens of the whole session: the input includes cached ones.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct GeminiStats {
@@ -74,7 +74,7 @@ struct GeminiStats {
     models: BTreeMap<String, GeminiModelStats>,
 }
 
-/// One model's share of them.
+/// One model's share of the tokens.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct GeminiModelStats {
@@ -134,7 +134,8 @@ fn on_result(record: &GeminiRecord<'_>, account: &mut SessionState) {
         cache_read: stats.cached,
         cache_write: 0,
     };
-    // One that answered, where it is the only one: what several cost is not known from their sum.
+    // The model that answered, if it is the only one: the cost of several models cannot be
+    // calculated from the sum of their tokens.
     let mut models = stats
         .models
         .iter()

@@ -1,4 +1,4 @@
-//! Gemini CLI's records, against recordings of the real program, and what it is started with.
+//! Gemini CLI's records, against recordings of the real program, and its command line and settings.
 
 use selvedge_core::model::{Cost, MicroUsd, SessionStatus, Usage};
 
@@ -35,7 +35,7 @@ fn a_success_is_told_in_full() {
     };
     assert_eq!(outcome.usage, usage, "cached tokens are among the input");
     assert_eq!(outcome.cost, Cost::UNKNOWN);
-    // A command that exited with 3 is a success to it.
+    // A command that exited with 3 counts as a success in its records.
     assert_eq!((outcome.tool_calls, outcome.tool_errors), (3, 1));
     assert_eq!(outcome.calls[0].writes.as_deref(), Some("answer"));
     assert!(

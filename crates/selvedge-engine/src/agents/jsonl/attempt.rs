@@ -1,12 +1,12 @@
 //! One attempt of a program that prints records: a session, and further ones while the model's API
-//! is in trouble that may pass.
+//! has transient failures.
 //!
-//! Only trouble with the API is tried again here. A program asks again by itself too, and gives up
-//! early on some kinds; then a fresh session takes over. Both draw on one allowance, `api_retries`,
-//! so that they do not multiply: what the program used up on the request that failed is not there
-//! for a fresh session any more. A fresh session begins with the same prompt on the tree as the
-//! failed one left it, also when that one had already worked: work builds on work, and clock, turns
-//! and money go on counting.
+//! Only API failures are retried here. A program also retries by itself, and gives up early on some
+//! failures; then a fresh session takes over. Both use one allowance, `api_retries`, so that their
+//! retries do not multiply: retries that the program used for the failed request are no longer
+//! available for a fresh session. A fresh session begins with the same prompt on the tree as the
+//! failed one left it, even if that one had already changed files: it builds on that work, and
+//! time, turns and cost continue to count.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -38,7 +38,7 @@ pub(super) struct AttemptRunner<'a, P> {
 /// One session of an attempt.
 struct FinishedSession {
     outcome: SessionOutcome,
-    /// When the API was in trouble that may pass: how often the program itself asked in vain.
+    /// If the API had a transient failure: the number of failed retries by the program itself.
     transient_api_failures: Option<u32>,
 }
 
@@ -57,7 +57,7 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
         let mut retries_left = granted;
         let mut total = tried.outcome;
         for retry in 1.. {
-            // The fresh session is a retry itself.
+            // The fresh session itself counts as a retry.
             let used = tried
                 .transient_api_failures
                 .map(|in_vain| in_vain.saturating_add(1));
@@ -127,7 +127,7 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
             retry,
         };
         let reading = Arc::new(Mutex::new(P::Parser::default()));
-        // Stopped by the person, or by a cap.
+        // Stopped by the user, or by a cap.
         let stop = self.cancel.child_token();
         let watch = {
             let (stop, request) = (stop.clone(), self.request.clone());
@@ -157,7 +157,7 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
                     outcome.status = SessionStatus::TurnLimit;
                 }
                 outcome = spend_limit::mark_over_budget(outcome, reached);
-                // One that was stopped, by a person or a clock, is not taken up again.
+                // A session that was stopped by the user or a time limit is not retried.
                 let in_vain = match outcome.status {
                     SessionStatus::Failed => reading.transient_api_failures(),
                     _ => None,
@@ -170,7 +170,7 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
         }
     }
 
-    /// What the next session may use; nothing when there is nothing left.
+    /// The allowance of the next session; `None` if nothing is left.
     fn allowance(
         &self,
         spent: Option<&SessionOutcome>,
@@ -199,7 +199,7 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
     }
 }
 
-/// Two sessions of one attempt as one: how the later ended, and what both used.
+/// Combines two sessions of one attempt: the end of the later one, and the usage of both.
 fn combine_outcomes(before: SessionOutcome, after: SessionOutcome) -> SessionOutcome {
     let turns = match (before.turns, after.turns) {
         (None, None) => None,

@@ -1,11 +1,12 @@
-//! Reading foreign records field by field: any may be missing or of another type without harm to
-//! the others, and what is not named in a record's type is skipped without being stored.
+//! Lenient deserialization of records: any field may be missing or of another type without
+//! affecting the others, and fields that a record's type does not declare are skipped without being
+//! stored.
 
 use serde::Deserialize;
 use serde::de::Deserializer;
 use serde_json::value::RawValue;
 
-/// A field's value if it is of the expected type, else the type's default.
+/// Returns a field's value if it has the expected type, otherwise the type's default.
 pub(in crate::agents) fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

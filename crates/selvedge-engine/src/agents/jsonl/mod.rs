@@ -1,11 +1,11 @@
-//! Agents that are programs and print JSON records, one a line: what they have in common. Each of
-//! them brings two things in a small file of its own: how its program is started ([`AgentCli`]), and
-//! what its records mean ([`EventParser`], folded into an [`SessionState`]; or a [`SessionParser`] of its own). All
-//! else is here, once: prompt and environment, reading along, fresh sessions while the API is in
-//! trouble, and what a session came to.
+//! Agents that are programs and print JSON records, one per line: their common part. Each agent
+//! defines two things in its own small file: how its program is started ([`AgentCli`]), and how its
+//! records are parsed ([`EventParser`], which updates a [`SessionState`]; or its own
+//! [`SessionParser`]). Everything else is shared: prompt and environment, parsing during the
+//! session, fresh sessions after transient API failures, and the session's outcome.
 //!
-//! What is read is foreign and may be hostile: a record that is not understood is counted, a line
-//! that is too long is not kept, and nothing of it becomes part of a command.
+//! The input is untrusted and may be hostile: an unknown record is counted, a line that is too long
+//! is not kept, and no part of it is used in a command.
 
 mod attempt;
 mod lenient;
@@ -43,21 +43,21 @@ use crate::activity::{Activity, Progress};
 use crate::process::capture::{LineSplitter, OutputConsumer, OutputLine};
 use crate::process::{SessionExit, StopSignal};
 
-/// Bytes of one record that are read; the longest hold images.
+/// Maximum bytes of a record that are parsed; the longest ones contain images.
 const LINE_LIMIT: usize = 4 << 20;
 
-/// One program: how it is started for a session.
+/// A program: how it is started for a session.
 pub(super) trait AgentCli: Default + Send + Sync + 'static {
-    /// What its records are read into.
+    /// The parser of its records.
     type Parser: SessionParser;
 
-    /// How its end begins when it is stopped.
+    /// The signal that begins a stop.
     const STOP: StopSignal = StopSignal::Terminate;
 
-    /// The exit code by which it says that its limit on turns was reached, where no record does.
+    /// The exit code that reports that the turn limit was reached, if no record does.
     const TURN_LIMIT_EXIT: Option<i32> = None;
 
-    /// The files that it needs beside its prompt, and what is in them.
+    /// Files that it needs in addition to its prompt, with their content.
     fn files(&self, _: &SessionRequest, _: SessionAllowance) -> Vec<(PathBuf, String)> {
         Vec::new()
     }
@@ -70,7 +70,7 @@ pub(super) trait AgentCli: Default + Send + Sync + 'static {
     /// Removes what [`AgentCli::prepare`] made, after the program has ended.
     fn remove_prepared(&self, _: &SessionRequest) {}
 
-    /// The files and folders among them that the program writes itself.
+    /// Files and folders among these that the program writes itself.
     fn written_paths(&self, _: &SessionRequest) -> Vec<PathBuf> {
         Vec::new()
     }
@@ -79,7 +79,8 @@ pub(super) trait AgentCli: Default + Send + Sync + 'static {
     /// no process list shows it.
     fn command_line(&self, request: &SessionRequest, allowance: SessionAllowance) -> Vec<String>;
 
-    /// Adds what keeps it quiet and bounded. What the user set stands in `environment` already.
+    /// Adds variables that disable interaction and set limits. `environment` already contains the
+    /// user's settings.
     fn environment(
         &self,
         _: &SessionRequest,
@@ -89,27 +90,27 @@ pub(super) trait AgentCli: Default + Send + Sync + 'static {
     }
 }
 
-/// What may differ between the sessions of one attempt.
+/// The limits of one session; they differ between the sessions of one attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SessionAllowance {
-    /// Turns that are left.
+    /// Remaining turns.
     pub(super) turns: Option<u32>,
-    /// Money that is left.
+    /// Remaining cost.
     pub(super) cost: Option<MicroUsd>,
-    /// How often the program itself may ask its API again.
+    /// Maximum API retries by the program itself.
     pub(super) retries: u32,
 }
 
-/// What is known of a session from its records.
+/// Parses a session's records.
 pub(super) trait SessionParser: Default + Send + 'static {
-    /// Takes one line; `told` hears what happens in it.
+    /// Parses one line; reports activity to `told`.
     fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity));
 
-    /// Takes a line that was too long to be kept.
+    /// Counts a line that was too long to be kept.
     fn count_unknown(&mut self);
 
-    /// What the session came to. `by_exit` is what the program's end says; `stopped_at` is when we
-    /// broke it off.
+    /// The outcome of the session. `by_exit` is derived from the program's exit; `stopped_at` is
+    /// when we stopped it.
     fn outcome(
         &self,
         request: &SessionRequest,
@@ -117,13 +118,13 @@ pub(super) trait SessionParser: Default + Send + 'static {
         stopped_at: Option<Instant>,
     ) -> SessionOutcome;
 
-    /// Tokens and money so far, as far as they are told: what caps are held against.
+    /// Tokens and cost so far, if reported; compared with the caps.
     fn usage_so_far(&self, _: &SessionRequest) -> (u64, MicroUsd) {
         (0, MicroUsd(0))
     }
 
-    /// Whether the session failed for a reason that may pass by itself, so that asking again helps:
-    /// how often the program asked in vain.
+    /// Whether the session failed for a transient reason, so that a retry may help: the number of
+    /// failed retries by the program itself.
     fn transient_api_failures(&self) -> Option<u32>;
 }
 
@@ -135,7 +136,7 @@ pub struct JsonlAgent<P> {
 }
 
 impl<P: Default> JsonlAgent<P> {
-    /// With these waits between tries.
+    /// Sets the waits between retries.
     pub fn with_backoff(backoff: Backoff) -> Self {
         Self {
             program: P::default(),
@@ -165,7 +166,7 @@ impl<P: AgentCli> Agent for JsonlAgent<P> {
     }
 }
 
-/// The words by which the program of an agent is started: the configured ones, or its usual name.
+/// The command of an agent's program: as configured, or its usual name.
 pub(super) fn program_or_default(request: &SessionRequest, usual: &str) -> Vec<String> {
     match request.agent.program.as_slice() {
         [] => vec![usual.to_owned()],
@@ -173,7 +174,7 @@ pub(super) fn program_or_default(request: &SessionRequest, usual: &str) -> Vec<S
     }
 }
 
-/// Whether one of these flags is configured, so that the user took the matter into their own hands.
+/// Whether one of these flags is configured by the user.
 pub(super) fn has_flag(argv: &[String], flags: &[&str]) -> bool {
     let name = |word: &String| {
         word.split_once('=')
@@ -182,8 +183,8 @@ pub(super) fn has_flag(argv: &[String], flags: &[&str]) -> bool {
     argv.iter().any(|word| flags.contains(&name(word).as_str()))
 }
 
-/// A consumer that folds the program's records into `reading` and tells what happens in them; `watch`
-/// looks at what is known after each.
+/// A consumer that parses the program's records into `reading` and reports activity; `watch` is
+/// called with the parser after each record.
 pub(super) fn parse_output<R: SessionParser>(
     reading: Arc<Mutex<R>>,
     told: ActivitySender,
@@ -194,14 +195,14 @@ pub(super) fn parse_output<R: SessionParser>(
         if line.omitted > 0 {
             reading.count_unknown();
         } else {
-            // Activity is lossy: what does not fit is dropped.
+            // Activity is lossy: it is dropped if the queue is full.
             reading.parse_line(line.bytes, &mut |activity| drop(told.try_send(activity)));
             watch(&reading);
         }
     })
 }
 
-/// What a session came to, by its records and by how the program ended.
+/// The outcome of a session, from its records and the program's exit.
 pub(super) fn session_outcome<R: SessionParser>(
     request: &SessionRequest,
     reading: &R,
@@ -213,6 +214,6 @@ pub(super) fn session_outcome<R: SessionParser>(
 }
 
 pub(super) fn lock_parser<R>(reading: &Mutex<R>) -> MutexGuard<'_, R> {
-    // A reader that panicked leaves a reading that is short, not wrong.
+    // A parser whose thread panicked has incomplete but not wrong data.
     reading.lock().unwrap_or_else(PoisonError::into_inner)
 }

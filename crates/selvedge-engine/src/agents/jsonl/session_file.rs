@@ -1,5 +1,5 @@
-//! What a program writes about its session into a file, beside the text that it prints for people:
-//! read once, when the session is over. Foreign bytes, and never more of them than fit.
+//! Reads a file in which a program describes its session, for programs whose output is text for
+//! people. The file is read once, after the session, as untrusted data of limited size.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,13 +8,13 @@ use std::path::Path;
 use crate::activity::Activity;
 use crate::agents::program::MAX_SHOWN_LINE_BYTES;
 
-/// Bytes of such a file that are read. One that is longer was not written for us.
+/// Maximum bytes of such a file; a larger one is ignored.
 const FILE_LIMIT: u64 = 64 << 20;
 
-/// The text of a file that a program wrote; nothing where it wrote none, or too much.
+/// The text of a file that a program wrote; `None` if it is missing or too large.
 pub(in crate::agents) fn read_session_file(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?;
-    // What an agent put in its place may be a pipe, which would wait for ever.
+    // An agent may have replaced it by a pipe, which would block.
     if !file.metadata().ok()?.is_file() {
         return None;
     }
@@ -24,7 +24,7 @@ pub(in crate::agents) fn read_session_file(path: &Path) -> Option<String> {
     fits.then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Shows a printed line as the agent's words, without what only a terminal understands.
+/// Reports a printed line as the agent's text, without terminal escape sequences.
 pub(in crate::agents) fn emit_line(line: &[u8], told: &mut dyn FnMut(Activity)) {
     let shown = line.get(..MAX_SHOWN_LINE_BYTES).unwrap_or(line);
     let text = anstream::adapter::strip_str(&String::from_utf8_lossy(shown)).to_string();

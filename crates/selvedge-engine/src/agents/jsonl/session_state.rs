@@ -1,5 +1,5 @@
-//! What is known of a session, kept the same way for every program whose records are folded into
-//! it: bounded, each tool call counted once, and people told what happens.
+//! The state of a session, shared by all parsers of records: bounded, with each tool call counted
+//! once, and with activity reported for display.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,40 +14,41 @@ use crate::agents::SessionRequest;
 use crate::agents::final_message::{TEXT_LIMIT, reason_from_text, truncate_to_tail};
 use crate::agents::retry::is_transient_message;
 
-/// Tools that may be running at a time.
+/// Maximum tools running at the same time.
 const MAX_RUNNING_TOOLS: usize = 1_000;
 
-/// What one program's records mean.
+/// Interprets the records of one program.
 pub(in crate::agents) trait EventParser: Default + Send + 'static {
-    /// Whether the program itself tries its API again, up to the whole allowance and in silence: then
+    /// Whether the program silently retries its API itself and uses up the whole allowance: then
     /// nothing is left for a fresh session.
     const RETRIES_ITSELF: bool = false;
 
-    /// Takes one record, which is JSON or claims to be; whether it is one that is known.
+    /// Parses one record, which should be JSON; returns whether its type is known.
     fn parse_record(&mut self, line: &str, account: &mut SessionState) -> bool;
 }
 
-/// Records folded into an account.
+/// Applies the records of a session to its state.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct ParsedSession<R> {
     parser: R,
     state: SessionState,
 }
 
-/// What is known of a session so far.
+/// The state of a session so far.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct SessionState {
-    /// The program's name for the session.
+    /// The program's id of the session.
     pub(in crate::agents) session_id: Option<String>,
-    /// The model that answered, where it is told.
+    /// The model that answered, if reported.
     pub(in crate::agents) model: Option<String>,
     /// Tokens so far.
     pub(in crate::agents) usage: Usage,
-    /// What the program says it cost.
+    /// The cost that the program reports.
     pub(in crate::agents) cost: Option<MicroUsd>,
-    /// Whether several models answered: what they cost is not known from their sum.
+    /// Whether several models answered: their cost cannot be calculated from the sum of their
+    /// tokens.
     pub(in crate::agents) has_several_models: bool,
-    /// Turns, where they are told.
+    /// Turns, if reported.
     pub(in crate::agents) turns: Option<u32>,
     text: String,
     tool_calls: u32,
@@ -63,7 +64,7 @@ pub(in crate::agents) struct SessionState {
 }
 
 impl SessionState {
-    /// The model said something.
+    /// The model wrote a text.
     pub(in crate::agents) fn on_text(&mut self, text: &str) {
         self.retries_since_answer = 0;
         if !text.trim().is_empty() {
@@ -72,7 +73,7 @@ impl SessionState {
         }
     }
 
-    /// The model goes on with what it said last.
+    /// The model continued its last text.
     pub(in crate::agents) fn on_text_delta(&mut self, text: &str) {
         self.retries_since_answer = 0;
         self.text.push_str(text);
@@ -82,7 +83,7 @@ impl SessionState {
         self.activities.push(Activity::Text(text.to_owned()));
     }
 
-    /// A tool was called; the same call may be told of several times.
+    /// A tool was called; the same call may be reported several times.
     pub(in crate::agents) fn on_tool_start(&mut self, id: &str, call: ToolCall) {
         self.retries_since_answer = 0;
         if self.running.contains_key(id) {
@@ -98,14 +99,14 @@ impl SessionState {
         }
     }
 
-    /// More is told of a call that has not come back yet.
+    /// Adds details to a call that has not completed yet.
     pub(in crate::agents) fn on_tool_update(&mut self, id: &str, call: ToolCall) {
         if let Some(running) = self.running.get_mut(id) {
             *running = call;
         }
     }
 
-    /// A tool came back, with this error if it failed.
+    /// A tool call completed, with this error if it failed.
     pub(in crate::agents) fn on_tool_end(&mut self, id: &str, error: Option<&str>) {
         self.tool_errors = self.tool_errors.saturating_add(u32::from(error.is_some()));
         let call = self.running.remove(id).unwrap_or_default();
@@ -117,7 +118,7 @@ impl SessionState {
         ToolCall { error, ..call }.add(&mut self.calls);
     }
 
-    /// The program asks its API again.
+    /// The program retries its API.
     pub(in crate::agents) fn on_api_retry(&mut self, attempt: u32, max: u32, why: &str) {
         self.api_retries = self.api_retries.saturating_add(1);
         self.retries_since_answer = self.retries_since_answer.saturating_add(1);
@@ -129,18 +130,20 @@ impl SessionState {
         });
     }
 
-    /// Something that people may want to know.
+    /// A note for display.
     pub(in crate::agents) fn on_note(&mut self, text: &str) {
         self.activities.push(Activity::Note(reason_from_text(text)));
     }
 
-    /// The program said how the session ended; the last word counts, should there be several.
+    /// The program reported how the session ended; if it does so several times, the last one
+    /// counts.
     pub(in crate::agents) fn on_result(&mut self, status: SessionStatus, error: Option<&str>) {
-        // The time is taken before anybody hears of it, and may stop the session because of it.
+        // The time is taken before the result is reported, which may cause the session to be
+        // stopped.
         self.ending = Some((status, error.map(reason_from_text), Instant::now()));
     }
 
-    /// The session goes on after all.
+    /// The session continues after a reported end.
     pub(in crate::agents) fn on_resumed(&mut self) {
         self.ending = None;
     }
@@ -149,7 +152,7 @@ impl SessionState {
         if let Some(reported) = self.cost {
             return Cost::reported(reported);
         }
-        // Tokens may have been paid for that nobody told of: no tokens, no estimate.
+        // Unreported tokens may have been paid for: without tokens there is no estimate.
         let is_priced = self.usage.total() > 0 && !self.has_several_models;
         let usage = Some(self.usage).filter(|_| is_priced);
         let price = |usage| agent.cost_of(model?, &usage);
@@ -158,7 +161,7 @@ impl SessionState {
 }
 
 impl<R> ParsedSession<R> {
-    /// Whether the program said how the session ended.
+    /// Whether the program reported how the session ended.
     pub(in crate::agents) fn has_ended(&self) -> bool {
         self.state.ending.is_some()
     }

@@ -1,25 +1,25 @@
-//! How a session ended, by its own last record first, then by how the program ended.
+//! How a session ended: by its last record, otherwise by the program's exit.
 //!
-//! The last record outranks the exit code, in both directions, and a stop that came after it: an
-//! exit code of 0 proves nothing without it, and a session that has said `success` is not undone
-//! by a clock that ran out while it was cleaning up. A record that came after our own signal ranks
-//! below it: the program may say `success` of work that we have just broken off. What it says
-//! about the work is not believed here or anywhere.
+//! The last record has precedence over the exit code, in both directions, and over a later stop: an
+//! exit code of 0 proves nothing without the record, and a session that has reported `success`
+//! stays successful if a time limit is reached while the program exits. A record written after our
+//! own signal has lower precedence: the program may report `success` for work that we have just
+//! interrupted. Its statements about the work itself are never trusted.
 
 use std::time::Instant;
 
 use selvedge_core::model::{SessionOutcome, SessionStatus};
 
-/// How it ended, and why where it did not succeed. `ending` is what the last record says and when it
-/// was read; `by_exit` what the program's end says, for when the records are silent or say only that
-/// the session was broken off; `stopped_at` is when we broke it off.
+/// The status, and the reason if the session did not succeed. `ending` is the status of the last
+/// record and when it was read; `by_exit` is derived from the program's exit, for sessions whose
+/// records are missing or report only an interruption; `stopped_at` is when we stopped the program.
 pub(in crate::agents) fn resolve_status(
     ending: Option<(SessionStatus, Option<String>, Instant)>,
     by_exit: SessionOutcome,
     stopped_at: Option<Instant>,
 ) -> (SessionStatus, Option<String>) {
     match ending {
-        // What failed was not the agent, and something of it may still be alive.
+        // The failure was not the agent's, and one of its processes may still be alive.
         _ if by_exit.status == SessionStatus::Infra => (by_exit.status, by_exit.error),
         None if by_exit.status == SessionStatus::Success => {
             let error = "ended without saying how: no result record".to_owned();

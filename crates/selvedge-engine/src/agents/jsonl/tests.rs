@@ -1,4 +1,4 @@
-//! Recordings of programs played to their readings, without any process.
+//! Parsing of recorded output, without starting a process.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,11 +12,11 @@ use crate::activity::Activity;
 use crate::agents::{SessionRequest, SessionRole};
 use crate::process::Supervisor;
 
-/// A session of which a recording is all that is known.
+/// A session of which only the recorded output is known.
 pub(in crate::agents) struct RecordedSession<R> {
     reading: R,
     request: SessionRequest,
-    /// What people were told.
+    /// Reported activities.
     pub(in crate::agents) activities: Vec<Activity>,
 }
 
@@ -34,13 +34,13 @@ impl<R: SessionParser> RecordedSession<R> {
         }
     }
 
-    /// The same session of an agent for which a model is configured.
+    /// The same session, of an agent with a configured model.
     pub(in crate::agents) fn of_model(mut self, model: &str) -> Self {
         self.request.agent.model = Some(model.to_owned());
         self
     }
 
-    /// What it came to, had the program exited with this code.
+    /// The outcome if the program exited with this code.
     pub(in crate::agents) fn exited(&self, code: i32) -> SessionOutcome {
         let by_exit = match code {
             0 => SessionOutcome::new(SessionStatus::Success),
@@ -49,7 +49,7 @@ impl<R: SessionParser> RecordedSession<R> {
         self.reading.outcome(&self.request, by_exit, None)
     }
 
-    /// What it came to, had a clock ended it after its last record.
+    /// The outcome if a time limit ended the session after its last record.
     pub(in crate::agents) fn stopped(&self) -> SessionOutcome {
         let by_clock = SessionOutcome::failed(SessionStatus::Timeout, "stopped");
         let now = Some(Instant::now());
@@ -61,7 +61,7 @@ impl<R: SessionParser> RecordedSession<R> {
     }
 }
 
-/// A request that no process will ever see.
+/// A request that is never passed to a process.
 pub(in crate::agents) fn request() -> SessionRequest {
     let nowhere = PathBuf::from("/nowhere");
     SessionRequest {

@@ -1,4 +1,4 @@
-//! What a tool is called for, in whichever words an agent's tools take their arguments.
+//! Describes a tool call by its arguments, with the argument names of various agents.
 
 use selvedge_core::model::ToolCall;
 use serde::Deserialize;
@@ -7,11 +7,12 @@ use serde_json::value::RawValue;
 use super::lenient;
 use crate::agents::final_message::shorten;
 
-/// Characters of a tool's name, and of its subject.
+/// Maximum characters of a tool's name, and of its subject.
 const NAME_LIMIT: usize = 80;
 const SUBJECT_LIMIT: usize = 120;
 
-/// Tools that write the one file that they are given, by their names in the agents that have them.
+/// Tools that write exactly the file in their arguments, by their names in the agents that have
+/// them.
 const FILE_WRITING_TOOLS: &[&str] = &[
     "Edit",
     "MultiEdit",
@@ -23,7 +24,7 @@ const FILE_WRITING_TOOLS: &[&str] = &[
     "replace",
 ];
 
-/// The arguments that say what a tool is used on. Any may be missing or of another type.
+/// The arguments that can be a call's subject. Any may be missing or of another type.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct SubjectArguments {
@@ -45,7 +46,7 @@ struct SubjectArguments {
     description: Option<String>,
 }
 
-/// A call that has not come back yet: its subject is the first argument that says what it is about.
+/// A call that has not completed yet: its subject is the first known argument.
 pub(in crate::agents) fn tool_call_from_input(name: &str, input: Option<&RawValue>) -> ToolCall {
     let arguments: SubjectArguments = input
         .and_then(|raw| serde_json::from_str(raw.get()).ok())
@@ -68,7 +69,7 @@ pub(in crate::agents) fn tool_call_from_input(name: &str, input: Option<&RawValu
     }
 }
 
-/// A call of which only this is known.
+/// A call of which only the name and the subject are known.
 pub(in crate::agents) fn tool_call_from_subject(name: &str, subject: &str) -> ToolCall {
     ToolCall {
         name: shorten(name, NAME_LIMIT),

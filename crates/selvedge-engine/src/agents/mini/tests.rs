@@ -1,4 +1,4 @@
-//! mini-SWE-agent's trajectory, as the real program writes it, and the configuration that it gets.
+//! mini-SWE-agent's trajectory, as the real program writes it, and its configuration.
 
 use selvedge_core::model::{MicroUsd, Prompt, SessionOutcome, SessionStatus, Usage};
 use serde_json::{Value, json};

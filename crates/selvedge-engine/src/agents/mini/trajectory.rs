@@ -1,5 +1,6 @@
-//! mini-SWE-agent's trajectory: messages, each with what it cost and what its commands came to, and
-//! how it ended. A limit ends it with an exit code of 0, so only this file says that one was reached.
+//! mini-SWE-agent's trajectory: messages, each with its cost and the results of its commands, and
+//! the exit status. If a limit ends the session, the exit code is 0: only this file shows that a
+//! limit was reached.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -16,10 +17,10 @@ use crate::agents::jsonl::{
     self, emit_line, lenient, read_session_file, resolve_status, tool_call_from_subject,
 };
 
-/// The command by which it says that it is done: no work.
+/// The command with which it reports that it is done; not counted as work.
 const SUBMIT_COMMAND: &str = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT";
 
-/// What is heard of a session while it lasts: text for people.
+/// State parsed from the output while the session runs: text for people.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct MiniSweSessionParser {
     oversized_lines: u32,
@@ -68,19 +69,19 @@ struct TrajectoryMessage {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TrajectoryExtra {
-    /// Of the model's messages.
+    /// In messages of the model.
     #[serde(deserialize_with = "lenient")]
     actions: Vec<TrajectoryAction>,
     #[serde(deserialize_with = "lenient")]
     response: TrajectoryResponse,
-    /// Of a command's.
+    /// In results of a command.
     #[serde(deserialize_with = "lenient")]
     returncode: i64,
     #[serde(deserialize_with = "lenient")]
     raw_output: String,
     #[serde(deserialize_with = "lenient")]
     exception_info: String,
-    /// Of the last one.
+    /// In the last message.
     #[serde(deserialize_with = "lenient")]
     exception_str: String,
 }
@@ -103,7 +104,7 @@ struct TrajectoryResponse {
     usage: OpenAiTokens,
 }
 
-/// Tokens as OpenAI counts them: cached ones are among the prompt's.
+/// Tokens as OpenAI counts them: those of the prompt include cached ones.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct OpenAiTokens {
@@ -156,7 +157,8 @@ impl jsonl::SessionParser for MiniSweSessionParser {
     ) -> SessionOutcome {
         let text = read_session_file(&super::trajectory_file(request)).unwrap_or_default();
         let trajectory: Trajectory = serde_json::from_str(&text).unwrap_or_default();
-        // It is written after each step: what ended by itself ended before any stop.
+        // The file is written after each step: a session that ended by itself ended before any
+        // stop.
         let ended = trajectory
             .end_status(request)
             .filter(|_| stopped_at.is_none());
@@ -213,7 +215,8 @@ impl Trajectory {
         each.fold(Usage::default(), |sum, tokens| sum + Usage::from(tokens))
     }
 
-    /// Its own sum, by a list of prices that it brings; of a model that is not there it says nothing.
+    /// Its own sum, from its bundled price list; it reports no cost for a model that is not in the
+    /// list.
     fn cost(&self, usage: &Usage, model: Option<&str>, agent: &AgentSpec) -> Cost {
         let told = MicroUsd::from_usd(self.info.model_stats.instance_cost);
         if let Some(told) = told.filter(|cost| cost.0 > 0) {
@@ -226,7 +229,7 @@ impl Trajectory {
         price.map_or(Cost::UNKNOWN, Cost::estimated)
     }
 
-    /// Commands, each with what it came to; how many there were, and how many failed.
+    /// Commands with their results; the number of commands, and of failed ones.
     fn calls(&self) -> (Vec<ToolCall>, u32, u32) {
         let (mut running, mut calls) = (BTreeMap::new(), Vec::new());
         let (mut started, mut errors) = (0_u32, 0_u32);
@@ -246,7 +249,7 @@ impl Trajectory {
         (calls, started, errors)
     }
 
-    /// How it says that it ended; nothing while it has not.
+    /// The exit status that it reports; `None` if it has not ended.
     fn end_status(&self, request: &SessionRequest) -> Option<(SessionStatus, Option<String>)> {
         let TrajectoryInfo {
             exit_status,

@@ -1,4 +1,4 @@
-//! Ollama's API: one question to the server and its answer, read as it streams.
+//! Client of Ollama's API: sends one request to the server and reads its answer as it streams.
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -18,12 +18,12 @@ use crate::agents::chat::model::{
 use crate::agents::chat::timeouts::{SessionTimer, WaitError};
 use crate::agents::retry::parse_retry_after;
 
-/// Bytes of one answer: far beyond what `num_predict` lets a model say.
+/// Maximum bytes of one answer: far more than `num_predict` allows.
 const ANSWER_LIMIT: usize = 8 << 20;
-/// Bytes of an error's body that are read.
+/// Maximum bytes of an error's body that are read.
 const ERROR_LIMIT: usize = 64 << 10;
 
-/// Speaks to one model server.
+/// Client of one model server.
 #[derive(Debug)]
 pub(super) struct OllamaClient<'a> {
     http: reqwest::Client,
@@ -57,8 +57,8 @@ impl ChatModel for OllamaClient<'_> {
         self.chat(question, clocks).boxed()
     }
 
-    /// A model on one's own machine costs nothing. Ollama also passes on to models that it hosts, and
-    /// what those cost it does not say.
+    /// A local model costs nothing. Ollama also forwards requests to models that it hosts, and does
+    /// not report their cost.
     fn cost_of(&self, _: &Usage) -> Cost {
         if self.model.ends_with("-cloud") || self.model.ends_with(":cloud") {
             Cost::UNKNOWN
@@ -78,8 +78,8 @@ impl<'a> OllamaClient<'a> {
         })
     }
 
-    /// What the server knows of the model. Servers that are only like Ollama may not have this
-    /// call: then nothing is known.
+    /// Requests the model's properties. Servers compatible with Ollama may not have this call: then
+    /// nothing is known.
     async fn show_model(&self, clocks: &SessionTimer<'_>) -> Result<OllamaModelInfo, ChatError> {
         match self
             .post("/api/show", &json!({ "model": self.model }), clocks)
@@ -94,7 +94,7 @@ impl<'a> OllamaClient<'a> {
         }
     }
 
-    /// Asks, and reads the answer to its end.
+    /// Sends a request and reads its answer to the end.
     async fn chat(
         &self,
         question: ModelRequest<'_>,
@@ -157,7 +157,7 @@ impl<'a> OllamaClient<'a> {
     }
 }
 
-/// The `error` of a JSON body, else its text, else the status in words.
+/// The `error` of a JSON body, otherwise its text, otherwise the status as text.
 async fn error_message(response: Response, clocks: &SessionTimer<'_>) -> Result<String, WaitError> {
     let in_words = response
         .status()
@@ -217,12 +217,12 @@ where
 }
 
 impl ModelReply {
-    /// Takes one line; says whether it was the last.
+    /// Parses one line; returns whether it was the last.
     fn add_line(&mut self, line: &[u8]) -> Result<bool, ChatError> {
         if line.trim_ascii().is_empty() {
             return Ok(false);
         }
-        // A line that cannot be read is a piece of the answer that is missing.
+        // An invalid line means that a part of the answer is missing.
         let chunk: OllamaChunk = serde_json::from_slice(line)
             .map_err(|error| ChatError::ConnectionLost(format!("a line is no JSON: {error}")))?;
         if let Some(error) = chunk.error {

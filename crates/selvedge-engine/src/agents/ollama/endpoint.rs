@@ -1,5 +1,5 @@
-//! Where the model server is: from the agent's configuration, else from `OLLAMA_HOST` as Ollama's
-//! own programs read it, else where Ollama listens by default.
+//! The address of the model server: from the agent's configuration, otherwise from `OLLAMA_HOST` as
+//! Ollama's own programs parse it, otherwise Ollama's default address.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ pub(in crate::agents) struct Endpoint {
     base: Url,
 }
 
-/// An address that cannot be understood.
+/// The address cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not the address of a model server: expected something like http://127.0.0.1:11434"
@@ -23,7 +23,7 @@ pub(in crate::agents) struct Endpoint {
 pub(in crate::agents) struct InvalidAddressError(String);
 
 impl Endpoint {
-    /// The server of an agent.
+    /// Determines the server of an agent.
     pub(in crate::agents) fn for_agent(agent: &AgentSpec) -> Result<Self, InvalidAddressError> {
         let ours = || std::env::var("OLLAMA_HOST").ok();
         let told = agent
@@ -52,7 +52,8 @@ impl Endpoint {
         if !has_scheme && base.port().is_none() {
             base.set_port(Some(DEFAULT_PORT)).map_err(|()| bad())?;
         }
-        // A server is told `0.0.0.0` to listen everywhere; a client cannot speak to that.
+        // A server is configured with `0.0.0.0` to listen on all addresses; a client cannot connect
+        // to that.
         match host(&base).parse::<IpAddr>() {
             Ok(IpAddr::V4(any)) if any.is_unspecified() => base.set_host(Some("127.0.0.1")),
             Ok(IpAddr::V6(any)) if any.is_unspecified() => base.set_host(Some("[::1]")),
@@ -62,17 +63,17 @@ impl Endpoint {
         Ok(Self { base })
     }
 
-    /// The address of one call.
+    /// The URL of one call.
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.base.as_str().trim_end_matches('/'))
     }
 
-    /// As people write it.
+    /// The address for display.
     pub(super) fn name(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
     }
 
-    /// Whether it is on this machine.
+    /// Whether the server is on this machine.
     pub(in crate::agents) fn is_local(&self) -> bool {
         let host = host(&self.base);
         host == "localhost"
@@ -81,7 +82,7 @@ impl Endpoint {
                 .is_ok_and(|address| address.is_loopback())
     }
 
-    /// Where to connect to.
+    /// Host and port to connect to.
     pub(in crate::agents) fn host_and_port(&self) -> (String, u16) {
         (
             host(&self.base).to_owned(),

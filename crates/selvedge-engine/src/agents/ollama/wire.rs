@@ -1,5 +1,5 @@
-//! Ollama's `/api/chat` as types: what is sent, and what is read of the answer. Every field of the
-//! answer may be missing.
+//! Ollama's `/api/chat` as types: the request, and the used fields of the answer. Every field of
+//! the answer may be missing.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -20,12 +20,12 @@ pub(super) struct OllamaChatRequest<'a> {
     pub(super) options: OllamaOptions,
 }
 
-/// What the server's defaults are too small for.
+/// Options whose default values are too small.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct OllamaOptions {
-    /// Tokens of context. What does not fit is cut off by the server without a word.
+    /// Tokens of context. The server silently cuts off what does not fit.
     pub(super) num_ctx: usize,
-    /// Tokens of one answer at most: a small model may never stop.
+    /// Maximum tokens of one answer: a small model may never stop.
     pub(super) num_predict: usize,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct OllamaChunk {
     pub(super) error: Option<String>,
 }
 
-/// What a line adds to the answer.
+/// The part of the answer in a line.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OllamaChunkMessage {
@@ -57,7 +57,7 @@ pub(super) struct OllamaErrorBody {
     pub(super) error: String,
 }
 
-/// What `/api/show` says of a model.
+/// The answer of `/api/show` about a model.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OllamaModelInfo {
@@ -66,14 +66,15 @@ pub(super) struct OllamaModelInfo {
 }
 
 impl OllamaModelInfo {
-    /// Tokens that the model was made for.
+    /// Tokens of context that the model supports.
     pub(super) fn context_length(&self) -> Option<usize> {
         let mut info = self.model_info.iter();
         let (_, length) = info.find(|(name, _)| name.ends_with(".context_length"))?;
         usize::try_from(length.as_u64()?).ok()
     }
 
-    /// Whether it can call tools. An older server does not say; then it is tried.
+    /// Whether the model supports tool calls. An older server does not report it; then they are
+    /// tried.
     pub(super) fn has_tools(&self) -> bool {
         self.capabilities
             .as_ref()

@@ -1,5 +1,5 @@
-//! OpenCode's records: steps that begin and finish, each with its tokens and cost, and in them texts
-//! and tools that have come back.
+//! OpenCode's records: steps that begin and finish, each with its tokens and cost, and in them
+//! texts and completed tools.
 
 use selvedge_core::model::{MicroUsd, SessionStatus, Usage};
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::agents::jsonl::{self, SessionState, lenient, tool_call_from_input};
 
-/// What is to be remembered between two of OpenCode's records: nothing.
+/// Parser of OpenCode's records; keeps no state between two records.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct OpenCodeEventParser;
 
@@ -65,12 +65,12 @@ struct OpenCodeToolState<'a> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct OpenCodeToolMetadata {
-    /// Of a command.
+    /// Exit code of a command.
     #[serde(deserialize_with = "lenient")]
     exit: Option<i64>,
 }
 
-/// Tokens of one step: cached ones stand beside the input, reasoning beside the output.
+/// Tokens of one step: cached ones are not included in the input, nor reasoning in the output.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct OpenCodeTokens {
@@ -152,7 +152,7 @@ impl jsonl::EventParser for OpenCodeEventParser {
     }
 }
 
-/// A tool is told of once it has come back.
+/// A tool is reported after it has completed.
 fn on_tool(part: &OpenCodePart<'_>, account: &mut SessionState) {
     let state = &part.state;
     account.on_tool_start(&part.call_id, tool_call_from_input(&part.tool, state.input));
@@ -167,7 +167,7 @@ fn on_tool(part: &OpenCodePart<'_>, account: &mut SessionState) {
 fn on_step(part: OpenCodePart<'_>, account: &mut SessionState) {
     account.usage = account.usage + Usage::from(part.tokens);
     account.turns = Some(account.turns.unwrap_or_default().saturating_add(1));
-    // Nothing is what a model costs that it has no price for: that is not known, then.
+    // A model without a known price is reported with cost zero: the cost is then unknown.
     if let Some(cost) = MicroUsd::from_usd(part.cost).filter(|cost| cost.0 > 0) {
         let before = account.cost.unwrap_or_default();
         account.cost = Some(MicroUsd(before.0.saturating_add(cost.0)));

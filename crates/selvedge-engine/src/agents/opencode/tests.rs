@@ -33,7 +33,7 @@ fn a_success_is_told_in_full() {
     };
     assert_eq!(outcome.usage, usage);
     assert_eq!(outcome.turns, Some(4));
-    // It says so of a model that it has no price for.
+    // It reports this cost for a model without a price.
     assert_eq!(
         outcome.cost,
         Cost::UNKNOWN,

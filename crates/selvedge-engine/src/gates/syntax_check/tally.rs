@@ -1,4 +1,4 @@
-//! What is told of the changed files: how many parse, which do not, and what is only worth a note.
+//! Result of the syntax check: how many files parse, which do not, and notes.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use super::ExtractedFiles;
 use crate::checks::CheckOutcome;
 use crate::syntax::{ParserVerdict, SourceFile, parse_failure};
 
-/// Lines about files that a report holds.
+/// Maximum number of lines about files in a report.
 const MAX_LINES: usize = 50;
 
-/// What comes of a look.
+/// Results of one syntax check.
 pub(super) struct SyntaxCheckTally {
     parsed: usize,
     uncertain: usize,

@@ -1,5 +1,5 @@
-//! Somebody who reads a stream along while it is captured, on a thread of its own behind a bounded
-//! queue. A slow consumer slows the program down; it never makes memory grow.
+//! A consumer reads a stream while it is captured, on its own thread behind a bounded queue. A slow
+//! consumer slows the program down; it never increases memory use.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -8,12 +8,12 @@ use tokio::task::JoinHandle;
 /// Chunks on their way to the consumer.
 const QUEUE_CAPACITY: usize = 4;
 
-/// Reads a stream along.
+/// Reads a stream while it is captured.
 pub trait OutputConsumer: Send {
-    /// The next bytes of the stream, cut anywhere. May block.
+    /// Receives the next bytes of the stream, cut at any position. May block.
     fn take(&mut self, chunk: &[u8]);
 
-    /// The stream is over. Called once, also when the session was stopped or dropped.
+    /// Called once at the end of the stream, also when the session was stopped or dropped.
     fn finish(&mut self) {}
 }
 
@@ -21,19 +21,19 @@ pub trait OutputConsumer: Send {
 #[derive(Debug)]
 pub(super) struct ConsumerFeed {
     filled: SyncSender<Vec<u8>>,
-    /// Buffers that come back, so that a flood allocates nothing.
+    /// Buffers returned by the consumer's thread, so that heavy output causes no allocations.
     emptied: Receiver<Vec<u8>>,
 }
 
 impl ConsumerFeed {
-    /// Starts the consumer's thread. Ends when the feed is dropped and the queue is worked off.
+    /// Starts the consumer's thread, which ends when the feed is dropped and the queue is empty.
     pub(super) fn start(mut consumer: Box<dyn OutputConsumer>) -> (Self, JoinHandle<()>) {
         let (filled, chunks) = sync_channel::<Vec<u8>>(QUEUE_CAPACITY);
         let (give_back, emptied) = sync_channel(QUEUE_CAPACITY);
         let thread = tokio::task::spawn_blocking(move || {
             while let Ok(chunk) = chunks.recv() {
                 consumer.take(&chunk);
-                // A full or closed way back only costs an allocation.
+                // If the return queue is full or closed, the next push allocates a buffer.
                 let _ = give_back.try_send(chunk);
             }
             consumer.finish();
@@ -41,8 +41,8 @@ impl ConsumerFeed {
         (Self { filled, emptied }, thread)
     }
 
-    /// Hands over a copy; blocks while the queue is full. A consumer that panicked takes no more,
-    /// which its thread's handle tells.
+    /// Hands over a copy; blocks while the queue is full. A consumer that panicked receives nothing
+    /// more; joining its thread reports the panic.
     pub(super) fn push(&self, chunk: &[u8]) {
         let mut buffer = self.emptied.try_recv().unwrap_or_default();
         buffer.clear();

@@ -1,5 +1,6 @@
-//! A stream's file: the first part up to the cap, and when more came, a line that says how much
-//! was left out, and the end. The end of a build's output is where it says what went wrong.
+//! The file of a captured stream: its beginning up to the cap; if the stream is longer, also a line
+//! with the number of omitted bytes, and the end of the stream. A build usually reports its errors
+//! at the end of its output.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,17 +9,17 @@ use std::path::PathBuf;
 use super::CaptureError;
 use super::tail::TailBuffer;
 
-/// What a file that was cut keeps of the stream's end, in bytes (of a tiny cap, half).
+/// Bytes of the stream's end that a truncated file keeps (half of a cap that is smaller).
 pub(super) const TAIL_BYTES: usize = 64 << 10;
 
 /// A finished file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Its length.
+    /// Its length in bytes.
     pub length: u64,
-    /// How many bytes of the stream are not in it, because of its cap.
+    /// Bytes of the stream that the file omits because of its cap.
     pub omitted: u64,
 }
 
@@ -45,7 +46,7 @@ impl CappedFile {
         }
     }
 
-    /// Takes the next bytes of the stream, as far as there is room before its end.
+    /// Writes the next bytes of the stream, up to the space reserved for the stream's end.
     pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), CaptureError> {
         let room = self.cap - self.tail_room() - self.written;
         let taken = usize::try_from(room).map_or(chunk.len(), |room| chunk.len().min(room));
@@ -58,7 +59,7 @@ impl CappedFile {
         Ok(())
     }
 
-    /// Adds the end of a stream of `total` bytes.
+    /// Appends the end of a stream of `total` bytes.
     pub(super) fn finish(
         mut self,
         total: u64,
@@ -106,7 +107,7 @@ mod tests {
     use super::{CappedFile, StoredFile};
     use crate::process::capture::tail::TailBuffer;
 
-    /// What a file with a cap of 20 bytes holds of a stream written in these chunks.
+    /// Content of a file with a cap of 20 bytes after these chunks were written.
     fn stored(chunks: &[&str]) -> (String, StoredFile) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("stdout");

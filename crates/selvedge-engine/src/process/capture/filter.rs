@@ -1,11 +1,12 @@
-//! Somebody who says what is kept of a stream: one that is made for machines is kept as people read
-//! it. A consumer sees the stream as it is.
+//! A filter decides which bytes of a stream are kept: machine-readable output is kept in a form for
+//! people. A consumer receives the unfiltered stream.
 
-/// Turns a stream into what is kept of it.
+/// Converts a stream into the bytes that are kept.
 pub trait OutputFilter: Send {
-    /// Takes the next bytes of the stream, cut anywhere, and adds to what is kept.
+    /// Receives the next bytes of the stream, cut at any position, and appends the kept bytes to
+    /// `kept`.
     fn pass(&mut self, chunk: &[u8], kept: &mut Vec<u8>);
 
-    /// The stream is over: adds what was held back.
+    /// Called at the end of the stream: appends the bytes that are still buffered.
     fn finish(&mut self, kept: &mut Vec<u8>);
 }

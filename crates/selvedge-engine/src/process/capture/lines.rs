@@ -1,6 +1,5 @@
-//! A stream cut into lines, for agents that print one record a line. The longest line that is kept
-//! is bounded; the rest of a longer one is counted and thrown away, and the next line is whole
-//! again.
+//! Splits a stream into lines, for agents that print one record per line. A line is kept up to a
+//! limit; the bytes beyond it are counted and discarded, and the next line is complete again.
 
 use super::OutputConsumer;
 
@@ -9,10 +8,10 @@ use super::OutputConsumer;
 pub struct OutputLine<'a> {
     /// Its bytes without the line feed, up to the limit.
     pub bytes: &'a [u8],
-    /// How many bytes beyond the limit were thrown away. Not zero: the line is not whole.
+    /// Number of bytes discarded beyond the limit. If not zero, the line is incomplete.
     pub omitted: u64,
-    /// Whether a line feed ended it: only a stream's last line can lack one, and then it may have
-    /// been cut anywhere.
+    /// Whether a line feed ended it. Only the last line of a stream can lack one, and may then have
+    /// been cut at any position.
     pub terminated: bool,
 }
 
@@ -20,13 +19,13 @@ pub struct OutputLine<'a> {
 pub struct LineSplitter<F> {
     limit: usize,
     on_line: F,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line whose end has not been received yet.
     partial: Vec<u8>,
     omitted: u64,
 }
 
 impl<F: FnMut(OutputLine<'_>) + Send> LineSplitter<F> {
-    /// Lines of at most `limit` bytes.
+    /// Creates a splitter for lines of at most `limit` bytes.
     pub fn new(limit: usize, on_line: F) -> Self {
         Self {
             limit,
@@ -36,7 +35,7 @@ impl<F: FnMut(OutputLine<'_>) + Send> LineSplitter<F> {
         }
     }
 
-    /// Adds to the line that is not ended yet.
+    /// Appends to the unfinished line.
     fn append(&mut self, part: &[u8]) {
         let room = self.limit - self.partial.len();
         let (kept, over) = part.split_at(room.min(part.len()));
@@ -76,7 +75,7 @@ impl<F: FnMut(OutputLine<'_>) + Send> OutputConsumer for LineSplitter<F> {
 mod tests {
     use super::{LineSplitter, OutputConsumer, OutputLine};
 
-    /// Every line as (text, bytes left out, terminated), with a limit of 5 bytes.
+    /// Each line as (text, omitted bytes, terminated), with a limit of 5 bytes.
     fn lines(chunks: &[&str]) -> Vec<(String, u64, bool)> {
         let mut seen = Vec::new();
         let mut lines = LineSplitter::new(5, |line: OutputLine<'_>| {

@@ -1,11 +1,11 @@
-//! Bounded capture of a program's output: every byte is counted; the beginning and the end are
-//! kept in memory for the report; a file takes it in full up to a stated cap, and its end beyond
-//! that; a consumer may read along. However much is printed, memory stays the same (about a
-//! megabyte and a half a stream with a consumer, far less without one).
+//! Bounded capture of a program's output. Every byte is counted; the beginning and the end are kept
+//! in memory for the report; a file stores the stream up to a cap, and the stream's end beyond
+//! that; a consumer may read the stream at the same time. Memory use does not depend on the amount
+//! of output (about 1.5 MB per stream with a consumer, far less without one).
 //!
-//! Secrets are taken out here, before anybody else sees a byte.
+//! Secrets are redacted here, before anything else sees the output.
 //!
-//! Bytes are bytes here: nothing assumes lines or an encoding.
+//! Output is handled as bytes: nothing assumes lines or an encoding.
 
 mod consumer;
 mod file;
@@ -23,13 +23,13 @@ pub use filter::OutputFilter;
 pub use lines::{LineSplitter, OutputLine};
 pub(super) use output_reader::OutputReader;
 
-/// The bytes that a report keeps of the beginning, and again of the end.
+/// Bytes that a report keeps of the beginning of a stream, and of its end.
 pub const EXCERPT_BYTES: usize = 16 << 10;
 
-/// The cap on a file where the caller names no other.
+/// Default cap on a file.
 pub const DEFAULT_FILE_CAP: u64 = 256 << 20;
 
-/// What is to become of the output. Merged streams count as standard output.
+/// How the output is captured. Merged streams count as standard output.
 #[derive(Default)]
 pub struct CapturePlan {
     /// Standard output.
@@ -38,17 +38,18 @@ pub struct CapturePlan {
     pub stderr: StreamPlan,
 }
 
-/// What is to become of one stream.
+/// How one stream is captured.
 pub struct StreamPlan {
-    /// The file that takes the stream; made anew.
+    /// The file that stores the stream; created, or truncated if it exists.
     pub file: Option<PathBuf>,
-    /// How many bytes of the stream the file takes at most.
+    /// Maximum bytes of the stream that the file stores.
     pub file_cap: u64,
-    /// Who reads along.
+    /// Reads the stream while it is captured.
     pub consumer: Option<Box<dyn OutputConsumer>>,
-    /// Whether who reads along sees secrets too: what it reads is carried out, not kept.
+    /// Whether the consumer receives the stream without redaction: its input is acted on, not
+    /// stored.
     pub whole_to_consumer: bool,
-    /// What is kept of it, where that is not the stream as it is. The consumer sees it unfiltered.
+    /// Filters the bytes that are stored. The consumer receives the unfiltered stream.
     pub filter: Option<Box<dyn OutputFilter>>,
 }
 
@@ -65,7 +66,7 @@ impl Default for StreamPlan {
 }
 
 impl StreamPlan {
-    /// Into a file, with the default cap.
+    /// Captures into a file with the default cap.
     pub fn to_file(path: impl Into<PathBuf>) -> Self {
         Self {
             file: Some(path.into()),
@@ -73,14 +74,14 @@ impl StreamPlan {
         }
     }
 
-    /// With a reader along.
+    /// Adds a consumer.
     #[must_use]
     pub fn with_consumer(mut self, consumer: impl OutputConsumer + 'static) -> Self {
         self.consumer = Some(Box::new(consumer));
         self
     }
 
-    /// With somebody who says what is kept.
+    /// Adds a filter.
     #[must_use]
     pub fn with_filter(mut self, filter: impl OutputFilter + 'static) -> Self {
         self.filter = Some(Box::new(filter));
@@ -88,33 +89,33 @@ impl StreamPlan {
     }
 }
 
-/// What became of one stream.
+/// The captured output of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedStream {
-    /// All bytes that were read, as the filter has them where there is one.
+    /// Number of bytes read, after the filter if there is one.
     pub bytes: u64,
-    /// The first of them, up to [`EXCERPT_BYTES`].
+    /// The first bytes, up to [`EXCERPT_BYTES`].
     pub head: Vec<u8>,
-    /// The last of those that are not in `head`, up to [`EXCERPT_BYTES`].
+    /// The last bytes that are not in `head`, up to [`EXCERPT_BYTES`].
     pub tail: Vec<u8>,
     /// The file, if one was planned and could be written.
     pub file: Option<StoredFile>,
-    /// Whether the stream was read to its end. `false` when something outside the tree still held
-    /// it open, or when nothing was started.
+    /// Whether the stream was read to its end. `false` if a process outside the tree still held it
+    /// open, or if nothing was started.
     pub complete: bool,
 }
 
 impl CapturedStream {
-    /// The bytes between `head` and `tail`.
+    /// Number of bytes between `head` and `tail`.
     pub fn omitted(&self) -> u64 {
         self.bytes - (self.head.len() + self.tail.len()) as u64
     }
 }
 
-/// Why output could not be captured. It says nothing about the program.
+/// Why output could not be captured. It implies nothing about the program.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// No space, or no quota, for the file.
+    /// No disk space or quota is left for the file.
     #[error("no space left to store output in {}", .0.display())]
     DiskFull(PathBuf),
     /// The file cannot be written.
@@ -125,7 +126,7 @@ pub enum CaptureError {
         /// The system's error.
         source: io::Error,
     },
-    /// The thread that reads, or a consumer, panicked: a defect.
+    /// The reading thread or a consumer panicked: a bug.
     #[error("the reader of the output failed")]
     Reader,
 }

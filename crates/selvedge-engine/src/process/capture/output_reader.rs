@@ -1,5 +1,6 @@
-//! The thread that reads a session's output: one for both streams, asleep in `poll` while nothing
-//! comes. It ends with the streams, or when it is told that nothing more is worth waiting for.
+//! The thread that reads a session's output. One thread reads both streams and sleeps in `poll`
+//! while there is no output. It ends at the end of both streams, or when it is asked to stop
+//! waiting.
 
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsFd;
@@ -17,19 +18,19 @@ use super::tail::TailBuffer;
 use super::{CaptureError, CapturePlan, CapturedStream, EXCERPT_BYTES, OutputFilter, StreamPlan};
 use crate::process::timeouts::Heartbeat;
 
-/// The bytes of one read.
+/// Buffer size of one read.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Reads from one stream before the other gets its turn.
+/// Maximum reads from one stream before the other one gets its turn.
 const READS_PER_TURN: usize = 16;
 
 /// The pipes of a session: standard output, and standard error unless it is merged.
 type OutputPipes = Option<(PipeReader, Option<PipeReader>)>;
 
-/// The async side of the reading thread. Dropping it lets the thread end.
+/// The async side of the reading thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub(in crate::process) struct OutputReader {
-    /// Dropped to tell the thread that enough was waited.
+    /// Dropped to make the thread stop waiting.
     stop: PipeWriter,
     heartbeat: Heartbeat,
     failure: Option<oneshot::Receiver<CaptureError>>,
@@ -68,7 +69,7 @@ impl OutputReader {
         })
     }
 
-    /// Ends when storing has failed; never when it has not. Safe to cancel.
+    /// Completes when storing the output has failed; otherwise never. Cancel safe.
     pub(in crate::process) async fn wait_for_failure(&mut self) -> CaptureError {
         if let Some(failure) = &mut self.failure {
             let failed = failure.await;
@@ -80,11 +81,13 @@ impl OutputReader {
         std::future::pending().await
     }
 
-    /// Waits for the streams' end and for the consumers to have worked off what was read. To be
-    /// called when the tree is gone: what then still holds a stream open stands outside of it, and
-    /// gets `drain` of silence, or thirty times that of chatter, before the stream is given up.
+    /// Waits for the end of the streams and until the consumers have processed what was read. Call
+    /// it when the tree is gone: a process that still holds a stream open is then outside of the
+    /// tree. The stream is given up after `drain` without output, or after thirty times that long
+    /// with output.
     ///
-    /// An error here is one that [`wait_for_failure`](Self::failed) has not told.
+    /// Returns an error only if [`wait_for_failure`](Self::wait_for_failure) has not returned it
+    /// already.
     pub(in crate::process) async fn finish(
         mut self,
         drain: Duration,
@@ -115,11 +118,11 @@ impl OutputReader {
 
 async fn wait_until_idle(heartbeat: &Heartbeat, drain: Duration) {
     let silence = heartbeat.wait_until_idle_since(Instant::now(), drain);
-    // Running out of time is the other way to have had enough.
+    // The time limit is the other reason to give up.
     let _ = tokio::time::timeout(drain * 30, silence).await;
 }
 
-/// What the thread owns.
+/// Data owned by the thread.
 struct ReaderThread {
     streams: [StreamReader; 2],
     stop_signal: PipeReader,
@@ -151,7 +154,7 @@ impl ReaderThread {
         (stdout, stderr)
     }
 
-    /// Sleeps until there is something to read; `true` when told to stop.
+    /// Sleeps until there is something to read; returns `true` if the thread must stop.
     fn wait_readable(&self) -> bool {
         let stop = PollFd::from_borrowed_fd(self.stop_signal.as_fd(), PollFlags::IN);
         let pipes = self
@@ -160,23 +163,23 @@ impl ReaderThread {
             .filter_map(|stream| stream.pipe.as_ref());
         let pipes = pipes.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN));
         let mut fds: Vec<PollFd<'_>> = [stop].into_iter().chain(pipes).collect();
-        // A poll that was interrupted found nothing, and so do the reads that follow.
+        // An interrupted poll reports nothing, and the reads after it find nothing.
         let _ = rustix::event::poll(&mut fds, None);
         !fds[0].revents().is_empty()
     }
 }
 
-/// The first failure ends the session; nobody needs the second.
+/// Reports the first failure, which ends the session; later ones are dropped.
 fn report_failure(teller: &mut Option<oneshot::Sender<CaptureError>>, error: CaptureError) {
     if let Some(teller) = teller.take() {
-        // Nobody listens when the session was dropped.
+        // The receiver is gone if the session was dropped.
         let _ = teller.send(error);
     }
 }
 
-/// One stream and all that becomes of it.
+/// One stream and its destinations.
 struct StreamReader {
-    /// `None` once it has ended.
+    /// `None` after its end.
     pipe: Option<PipeReader>,
     complete: bool,
     bytes: u64,
@@ -187,7 +190,7 @@ struct StreamReader {
     whole_to_feed: bool,
     filter: Option<Box<dyn OutputFilter>>,
     redaction: redact::RedactionStream,
-    /// Where it puts what is not a chunk as it came.
+    /// Buffer for filtered or redacted chunks.
     scratch: Vec<u8>,
 }
 
@@ -222,8 +225,8 @@ impl StreamReader {
         })
     }
 
-    /// Reads what is there, but not for ever. After an error the stream is still read, so that the
-    /// program does not hang on a full pipe, but stored no more.
+    /// Reads the available bytes, up to a limit. After an error the stream is still read, so that
+    /// the program does not block on a full pipe, but no longer stored.
     fn read_turn(&mut self, buffer: &mut [u8]) -> Result<(), CaptureError> {
         let mut result = Ok(());
         for _ in 0..READS_PER_TURN {
@@ -258,7 +261,7 @@ impl StreamReader {
         taken
     }
 
-    /// Passes on what may be seen.
+    /// Passes on redacted bytes.
     fn forward(&mut self, chunk: &[u8]) -> Result<(), CaptureError> {
         if chunk.is_empty() {
             return Ok(());

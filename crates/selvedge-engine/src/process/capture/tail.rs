@@ -1,12 +1,12 @@
-//! The last bytes of a stream, in a ring of fixed size.
+//! The last bytes of a stream, in a ring buffer of fixed size.
 
-/// Remembers at most `capacity` bytes: the last that were pushed.
+/// Keeps the last `capacity` bytes that were pushed.
 #[derive(Debug)]
 pub(super) struct TailBuffer {
-    /// Grows up to `capacity`, then is overwritten in circles.
+    /// Grows up to `capacity`, then is overwritten cyclically.
     ring: Vec<u8>,
     capacity: usize,
-    /// Where the next byte goes once the ring is full; so the oldest is here.
+    /// Index of the next byte once the ring is full, and so of the oldest byte.
     next: usize,
 }
 
@@ -32,7 +32,7 @@ impl TailBuffer {
         }
     }
 
-    /// The last `count` bytes, or as many as there are, in order.
+    /// The last `count` bytes in order, or fewer if there are fewer.
     pub(super) fn last_bytes(&self, count: usize) -> Vec<u8> {
         let (newer, older) = self.ring.split_at(self.next);
         let mut bytes = Vec::with_capacity(self.ring.len());

@@ -1,6 +1,6 @@
-//! One container: started through its engine, spoken to over a socket that it is shown, and removed
-//! when its session is over. It is written down before it is made, so that a later run finds what a
-//! killed supervisor has left.
+//! A container for one session: started through its engine, controlled over a socket that is
+//! mounted in it, and removed when the session ends. It is recorded before it is created, so that a
+//! later run finds the containers that a killed supervisor has left.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,7 +20,8 @@ use super::launch::ResolvedProgram;
 use crate::process::command::TAG_VARIABLE;
 use crate::sandbox::{ContainerEngine, ContainerRequest, SandboxPlan, this_program};
 
-/// An engine that has started nothing by then never will; the main program waits a little longer.
+/// Time after which an engine that has not started the container counts as failed; the main program
+/// waits a little longer.
 const START_TIMEOUT: Duration = Duration::from_secs(50);
 const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
@@ -30,25 +31,25 @@ const POLL_INTERVAL: Timespec = Timespec {
 /// How often an engine is asked to remove a container.
 const REMOVE_ATTEMPTS: usize = 3;
 
-/// A container that there is, or may be.
+/// A container that exists or may exist.
 pub(super) struct SessionContainer {
     engine: ContainerEngine,
     name: String,
     record: PathBuf,
-    /// Held as long as the supervisor lives.
+    /// Held for the lifetime of the supervisor.
     _lock: File,
 }
 
-/// One that was started, and its face, which has called.
+/// A started container whose init process has connected.
 pub(super) struct ConnectedContainer {
     pub(super) client: Child,
     pub(super) socket: UnixStream,
-    /// The face's process id, where it can be seen from here.
+    /// The init process's id, if it is visible from here.
     pub(super) init_pid: Option<i32>,
 }
 
 impl SessionContainer {
-    /// Writes down that there will be one.
+    /// Records a container that is about to be created.
     pub(super) fn register(plan: &SandboxPlan, temporary: &Path) -> io::Result<Self> {
         let contained = plan.container.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
         let records = PathBuf::from(&contained.records);
@@ -56,7 +57,7 @@ impl SessionContainer {
         let name = temporary.file_name().and_then(OsStr::to_str);
         let name = name.ok_or(io::ErrorKind::InvalidInput)?.to_owned();
         let record = records.join(format!("{name}.json"));
-        // It is held before it can be seen.
+        // The lock is taken before the record becomes visible.
         let unseen = records.join(format!("{name}.new"));
         let lock = File::create_new(&unseen)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -70,8 +71,8 @@ impl SessionContainer {
         })
     }
 
-    /// Starts it, and waits until its face calls; or says why there is none. What the engine prints
-    /// goes to `said`.
+    /// Starts the container and waits until its init process connects; otherwise returns the
+    /// reason. The engine's output goes to `said`.
     pub(super) fn start(
         &self,
         plan: &SandboxPlan,
@@ -108,7 +109,7 @@ impl SessionContainer {
             .stderr(said.try_clone()?)
             .spawn()?;
         let called = accept_init(&listener, &mut client);
-        // Nobody else is to call.
+        // No other process may connect.
         drop(listener);
         let _ = std::fs::remove_file(&socket);
         match called {
@@ -125,10 +126,10 @@ impl SessionContainer {
         }
     }
 
-    /// Removes it, whatever it does; an error says what the engine answered.
+    /// Removes the container, whatever it is doing; an error contains the engine's answer.
     pub(super) fn remove(self) -> Result<(), String> {
         remove_container(&self.engine, &self.name)?;
-        // It says nothing any more.
+        // The record is no longer needed.
         let _ = std::fs::remove_file(&self.record);
         Ok(())
     }
@@ -138,7 +139,7 @@ impl SessionContainer {
     }
 }
 
-/// Removes the containers that are written down in a folder and whose supervisors are gone.
+/// Removes recorded containers whose supervisors are gone; `records` is the folder of the records.
 pub(crate) fn remove_abandoned_containers(records: &Path) -> usize {
     let listed = std::fs::read_dir(records).into_iter().flatten().flatten();
     let records = listed.map(|entry| entry.path());
@@ -161,7 +162,7 @@ fn remove_if_abandoned(record: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// One that is not there is removed already.
+/// A container that does not exist counts as removed.
 fn remove_container(engine: &ContainerEngine, name: &str) -> Result<(), String> {
     let ask = |words: &[&str]| {
         engine_command(engine)
@@ -184,7 +185,7 @@ fn remove_container(engine: &ContainerEngine, name: &str) -> Result<(), String> 
     Err(answer.trim().to_owned())
 }
 
-/// A call of the engine, without its arguments.
+/// A command of the engine, without its arguments.
 fn engine_command(engine: &ContainerEngine) -> Command {
     let mut command = Command::new(PathBuf::from(&engine.program));
     let env = engine.env.iter();
@@ -201,7 +202,7 @@ fn accept_init(listener: &UnixListener, client: &mut Child) -> io::Result<UnixSt
     let deadline = Instant::now() + START_TIMEOUT;
     loop {
         let mut fds = [PollFd::from_borrowed_fd(listener.as_fd(), PollFlags::IN)];
-        // An interrupted poll is a signal, and so a reason to look.
+        // A signal interrupts the poll, and is a reason to check again.
         let _ = rustix::event::poll(&mut fds, Some(&POLL_INTERVAL));
         match listener.accept() {
             Ok((socket, _)) => {
@@ -220,7 +221,7 @@ fn accept_init(listener: &UnixListener, client: &mut Child) -> io::Result<UnixSt
     }
 }
 
-/// Zero is somebody who cannot be seen from here.
+/// An id of zero means that the peer is not visible from here.
 fn peer_pid(socket: &UnixStream) -> Option<i32> {
     let peer = getsockopt(socket, sockopt::PeerCredentials).ok()?;
     Some(peer.pid()).filter(|pid| *pid > 0)

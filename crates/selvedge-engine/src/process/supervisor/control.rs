@@ -15,16 +15,16 @@ use serde::de::DeserializeOwned;
 
 use crate::process::wire::{self, MAX_DESCRIPTORS};
 
-/// Arguments and environment are a few megabytes at the very most.
+/// Arguments and environment take a few megabytes at most.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
-/// Lines in both directions, over descriptor 0.
+/// Exchanges lines in both directions over descriptor 0.
 pub(crate) struct ControlSocket {
     socket: UnixStream,
     received: Vec<u8>,
-    /// The bytes of `received` in which no line ends.
+    /// Length of the beginning of `received` that is known to contain no line end.
     searched: usize,
-    /// What came along with them.
+    /// Descriptors received with the lines.
     descriptors: Vec<OwnedFd>,
 }
 
@@ -36,7 +36,7 @@ impl ControlSocket {
         Ok(Self::new(socket))
     }
 
-    /// Lines over a socket.
+    /// Exchanges lines over a socket.
     pub(crate) fn new(socket: UnixStream) -> Self {
         Self {
             socket,
@@ -46,12 +46,12 @@ impl ControlSocket {
         }
     }
 
-    /// From now on [`ControlSocket::receive_ready`] may be asked at any time: nothing there is an error.
+    /// Makes [`ControlSocket::receive_ready`] non-blocking: an empty socket is then not an error.
     pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
         self.socket.set_nonblocking(true)
     }
 
-    /// Waits for the next line; `None` when the main program is gone.
+    /// Waits for the next line; `None` if the main program is gone.
     pub(crate) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         loop {
             if let Some(line) = self.take_line() {
@@ -63,13 +63,13 @@ impl ControlSocket {
         }
     }
 
-    /// Reads what is there, for a socket that is known to be readable. `Err` when the main program
-    /// is gone or talks nonsense, which comes to the same.
+    /// Reads the available lines of a socket that is known to be readable. `Err` if the main
+    /// program is gone or sends an invalid message, which is treated the same way.
     pub(crate) fn receive_ready<T: DeserializeOwned>(&mut self) -> io::Result<Vec<T>> {
         let filled = self.fill();
         let mut said = Vec::new();
-        // Lines may have come along with one that was waited for: they count whatever became of the
-        // socket since.
+        // Lines may have arrived together with one that was waited for: they count whatever has
+        // happened to the socket since.
         while let Some(line) = self.take_line() {
             said.push(wire::decode(&line)?);
         }
@@ -80,7 +80,7 @@ impl ControlSocket {
         }
     }
 
-    /// Sends descriptors along with a message.
+    /// Sends a message with descriptors.
     pub(crate) fn send_with_descriptors(
         &mut self,
         message: &impl Serialize,
@@ -100,12 +100,13 @@ impl ControlSocket {
         self.socket.write_all(&wire::encode(message)?)
     }
 
-    /// Sends; a main program that is gone will be noticed when its socket is next read.
+    /// Sends and ignores errors; the next read of the socket shows whether the main program is
+    /// gone.
     pub(crate) fn send_or_ignore(&mut self, message: &impl Serialize) {
         let _ = self.send(message);
     }
 
-    /// The descriptors that came with the lines so far.
+    /// Takes the descriptors received so far.
     pub(crate) fn take_descriptors(&mut self) -> Vec<OwnedFd> {
         std::mem::take(&mut self.descriptors)
     }
@@ -120,14 +121,14 @@ impl ControlSocket {
         Some(std::mem::replace(&mut self.received, rest))
     }
 
-    /// Reads once; `false` at the end.
+    /// Reads once; returns `false` at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut chunk = [0; 16 << 10];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let read = loop {
             let mut into = [IoSliceMut::new(&mut chunk)];
-            // They shall not reach a program by chance.
+            // The descriptors must not be inherited by a program by accident.
             let flags = RecvFlags::CMSG_CLOEXEC;
             match recvmsg(&self.socket, &mut into, &mut ancillary, flags) {
                 Err(Errno::INTR) => {}

@@ -1,5 +1,5 @@
-//! From the program's start until nothing of its tree is left: one loop that sleeps until a child
-//! ends, the main program speaks (or dies), or a grace is over.
+//! The loop from the program's start until nothing of its tree is left. It sleeps until a child
+//! ends, the main program sends an order (or dies), or a grace period ends.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -13,25 +13,25 @@ use super::tree::ProcessTree;
 use crate::process::StopSignal;
 use crate::process::wire::{SessionSpec, SupervisorMessage, SupervisorOrder};
 
-/// Between two killing passes: the first pass is enough but for what forks faster than it looks,
-/// and for what is stuck in the kernel.
+/// Pause between two killing passes. The first pass is sufficient except for processes that fork
+/// faster than they are found, or are stuck in the kernel.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
-/// After so much killing, what lives is reported as surviving.
+/// Time of killing after which the remaining processes are reported as survivors.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Graces beyond reason would overflow the clock.
+/// Upper limit of grace periods: longer ones would overflow the clock.
 const MAX_GRACE: Duration = Duration::from_hours(24);
 
-/// Where the tree is on its way out.
+/// How far the shutdown of the tree has advanced.
 #[derive(Clone, Copy)]
 enum ShutdownPhase {
-    /// The program runs, and nobody wants it to stop.
+    /// The program runs and was not asked to stop.
     Running,
-    /// Everything has been asked to end.
+    /// All processes were asked to end.
     Terminating { kill_at: Instant },
-    /// Everything is being killed.
+    /// All processes are being killed.
     Killing {
         since: Instant,
         next_pass: Instant,
@@ -42,9 +42,9 @@ enum ShutdownPhase {
 pub(super) struct EventLoop<'a> {
     tree: ProcessTree,
     signals: &'a mut SupervisorSignals,
-    /// `None` once the main program is gone.
+    /// `None` after the main program is gone.
     control: Option<&'a mut ControlSocket>,
-    /// Who tells how the program ended, where it is not our own child; `None` once it is gone.
+    /// Reports how the program ended, if it is not our own child; `None` after it is gone.
     init: Option<NamespaceInit>,
     phase: ShutdownPhase,
     are_survivors_reported: bool,
@@ -63,7 +63,8 @@ impl<'a> EventLoop<'a> {
     ) -> Self {
         match &keeper {
             None => tree.set_root(program),
-            // Its exit is the keeper's to tell: that of the walls says nothing of it.
+            // The init process reports the program's exit; the sandbox's exit implies nothing about
+            // it.
             Some(keeper) => {
                 tree.set_sandbox_root(&keeper.sandbox_pids, keeper.program);
                 if keeper.is_container {
@@ -84,7 +85,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Runs until the tree is gone; the report of that is left for the caller to send.
+    /// Runs until the tree is gone; the caller sends the report.
     pub(super) fn run_until_empty(mut self) -> SupervisorMessage {
         loop {
             self.signals.drain_wakeups();
@@ -105,7 +106,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// The keeper's last word is there before it is gone.
+    /// The init process's last message arrives before it is gone.
     fn poll_init(&mut self) {
         let Some(keeper) = &mut self.init else {
             return;
@@ -124,7 +125,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// The program is gone and something of its tree is not.
+    /// Ends processes of the tree that outlive the program.
     fn terminate_leftovers(&mut self) {
         let by_now = Instant::now() + self.leftover_grace;
         let kill_at = match self.phase {
@@ -163,7 +164,7 @@ impl<'a> EventLoop<'a> {
         };
     }
 
-    /// Does what has fallen due since the last look.
+    /// Performs the actions that are due.
     fn escalate_if_due(&mut self) {
         let now = Instant::now();
         match self.phase {
@@ -190,7 +191,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Once, and only if there are any: they may all have ended since the last look.
+    /// Reports survivors once, and only if there are any: they may have ended since the last check.
     fn report_survivors(&mut self) {
         let tree = self.tree.report();
         if !self.are_survivors_reported && !tree.survivors.is_empty() {
@@ -199,7 +200,7 @@ impl<'a> EventLoop<'a> {
         }
     }
 
-    /// Sleeps until there is something to do, and does what the main program says.
+    /// Sleeps until there is something to do, and handles the main program's orders.
     fn wait_for_events(&mut self) {
         let timeout = match self.phase {
             ShutdownPhase::Running => None,
@@ -218,7 +219,7 @@ impl<'a> EventLoop<'a> {
             let speaks = main.is_some();
             let fds = [Some(child), main, keeper];
             let mut fds: Vec<PollFd<'_>> = fds.into_iter().flatten().collect();
-            // An interrupted poll is a signal, and so a reason to look.
+            // A signal interrupts the poll, and is a reason to check again.
             let _ = rustix::event::poll(&mut fds, timeout.as_ref());
             speaks && fds.get(1).is_some_and(|main| !main.revents().is_empty())
         };
@@ -238,7 +239,7 @@ impl<'a> EventLoop<'a> {
                     self.handle_order(order);
                 }
             }
-            // The main program died: nothing of its session may go on writing.
+            // The main program died: no process of its session may continue to write.
             Some(Err(_)) => {
                 self.control = None;
                 self.handle_order(SupervisorOrder::Kill);

@@ -1,5 +1,6 @@
-//! The session's process tree where there is no subreaper: as much of it as stays in the program's
-//! process group. What leaves the group is missed, and the report's method says so.
+//! The session's process tree on systems without subreapers: the processes that stay in the
+//! program's process group. Processes that leave the group are missed, which the method in the
+//! report shows.
 
 use std::io;
 
@@ -9,7 +10,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use crate::process::ended::{Exit, TreeReport};
 use selvedge_core::model::TreeMethod;
 
-/// The program's process group; its id is the program's own.
+/// The program's process group; its id is the program's id.
 pub(super) struct Tree {
     group: Option<Pid>,
     program_lives: bool,
@@ -18,7 +19,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Adopts nothing; the shape is that of the tree on Linux, where this can fail.
+    /// Adopts nothing; returns a `Result` because it can fail on Linux.
     #[allow(clippy::unnecessary_wraps)]
     pub(super) fn adopt() -> io::Result<Self> {
         Ok(Self {
@@ -85,7 +86,7 @@ impl Tree {
         !matches!(asked, None | Some(Err(Errno::SRCH)))
     }
 
-    /// Members cannot be counted here; that there were some can.
+    /// Members cannot be counted here, only that there were some.
     fn signal(&mut self, signal: Signal) {
         let Some(group) = self.group else { return };
         if rustix::process::kill_process_group(group, signal).is_ok() && !self.program_lives {

@@ -1,5 +1,6 @@
-//! Starting the program, and telling apart why it would not start: a missing program is the
-//! user's business, a missing directory may be the agent's, and neither is a failed check.
+//! Starts the program and determines why it could not be started: a missing program is a problem of
+//! the user's configuration, a missing directory may be caused by the agent, and neither is a
+//! failed check.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -18,16 +19,16 @@ use crate::process::session_exit::{SpawnError, SpawnErrorKind};
 use crate::process::wire::{SessionSpec, StdinSpec};
 use crate::sandbox::SandboxPlan;
 
-/// A program that runs.
+/// A running program.
 pub(super) struct LaunchedProgram {
     pub(super) program: i32,
-    /// Who tells of it, where it runs in a process namespace of its own.
+    /// Reports its exit, if it runs in its own process namespace.
     pub(super) init: Option<NamespaceInit>,
-    /// What was set up around it, where walls were.
+    /// Resources of its sandbox, if there is one.
     pub(super) resources: Option<SandboxResources>,
 }
 
-/// What is to be started, found and looked at.
+/// A program to start, after lookup.
 pub(crate) struct ResolvedProgram {
     pub(crate) name: OsString,
     pub(crate) program: PathBuf,
@@ -36,8 +37,8 @@ pub(crate) struct ResolvedProgram {
     pub(crate) cwd: PathBuf,
 }
 
-/// Starts the program in a process group of its own, so that `kill 0` does not hit the supervisor.
-/// Lets go of its output.
+/// Starts the program in its own process group, so that `kill 0` does not hit the supervisor.
+/// Closes our ends of its output.
 pub(super) fn launch_program(
     spec: &SessionSpec,
     output: Vec<OwnedFd>,
@@ -59,7 +60,7 @@ pub(super) fn launch_program(
     let walls = spec.sandbox.as_ref();
     check_directory(&walls.map_or_else(|| cwd.clone(), |plan| plan.host_path(&cwd)))?;
     let program = if walls.is_some_and(SandboxPlan::has_foreign_files) {
-        // Which programs exist is known inside of the sandbox only.
+        // Only the sandbox knows which programs exist in it.
         PathBuf::from(name)
     } else {
         find_program_path(name, &env, &cwd)?
@@ -126,7 +127,7 @@ fn output_descriptors(output: Vec<OwnedFd>) -> Result<(OwnedFd, OwnedFd), SpawnE
     Ok((stdout, stderr))
 }
 
-/// Whether the directory can be entered; the spawn itself does not say which path an error is
+/// Whether the directory can be entered; a failed spawn does not show which path its error is
 /// about.
 fn check_directory(cwd: &Path) -> Result<(), SpawnError> {
     let entered = rustix::fs::access(cwd.join("."), Access::EXEC_OK);
@@ -144,14 +145,14 @@ fn check_directory(cwd: &Path) -> Result<(), SpawnError> {
     })
 }
 
-/// The path of a program, by the `PATH` that it will have itself.
+/// The path of a program, according to the `PATH` that it gets itself.
 fn find_program_path(
     name: &OsStr,
     env: &[(OsString, OsString)],
     cwd: &Path,
 ) -> Result<PathBuf, SpawnError> {
     if name.as_encoded_bytes().contains(&b'/') {
-        // The attempt itself tells best what is wrong with it.
+        // Trying to start it gives the most precise error.
         return Ok(cwd.join(name));
     }
     let path = env.iter().rev().find(|(name, _)| name == "PATH");
@@ -170,7 +171,7 @@ fn find_program_path(
     Err(spawn_failure(SpawnErrorKind::NotFound, errno, message))
 }
 
-/// What a failed spawn of a program at a known path means.
+/// Explains a failed spawn of a program at a known path.
 pub(super) fn explain_spawn_error(error: &io::Error, program: &Path) -> SpawnError {
     let shown = program.display();
     let (kind, message) = match Errno::from_io_error(error) {

@@ -1,11 +1,11 @@
 //! The small process between the main program and a session's tree. It is single-threaded, starts
-//! in about a millisecond, and has one purpose: that the tree is gone at the end, whatever happens
-//! to the program, to the main program, or in between. Then it waits for the next session.
+//! in about a millisecond, and ensures that the tree is gone at the end, whatever happens to the
+//! program or the main program. Then it waits for the next session.
 //!
-//! Descriptor 0 is the control socket; the session's output comes over it and is let go as soon as
-//! the program holds it, so that the main program sees the end of the output when the tree has
-//! closed it. Nothing here may print, panic, or wait for anything but the control socket and its
-//! children.
+//! Descriptor 0 is the control socket. The session's output pipes are received over it and closed
+//! here as soon as the program holds them, so that the main program sees the end of the output when
+//! the tree has closed it. Nothing here may print, panic, or wait for anything but the control
+//! socket and its children.
 
 mod container;
 mod event_loop;
@@ -42,10 +42,10 @@ use super::lock;
 use super::session_exit::ProcessName;
 use super::wire::{SessionSpec, SupervisorMessage, SupervisorOrder};
 
-/// Supervises sessions, one after another, as told over descriptor 0. Call it before anything else:
-/// no thread may run yet, and nothing may have been printed.
+/// Supervises sessions, one after another, as ordered over descriptor 0. Call it before anything
+/// else: no thread may run yet, and nothing may have been printed.
 ///
-/// The exit code means nothing to anybody: what there is to say is said over the socket.
+/// The exit code has no meaning: results are sent over the socket.
 pub fn main() -> ExitCode {
     match supervise() {
         Ok(()) => ExitCode::SUCCESS,
@@ -64,7 +64,7 @@ fn supervise() -> io::Result<()> {
     Ok(())
 }
 
-/// One session. An error is of the control socket, and then nothing has been started.
+/// Runs one session. An error concerns the control socket and means that nothing was started.
 fn run_session(
     spec: &SessionSpec,
     signals: &mut SupervisorSignals,
@@ -77,7 +77,8 @@ fn run_session(
     };
     control.send(&SupervisorMessage::Ready)?;
 
-    // The main program makes its intent durable meanwhile; if it dies now, nothing has happened.
+    // The main program makes its intent durable in the meantime; if it dies now, nothing has
+    // happened.
     match control.receive::<SupervisorOrder>()? {
         Some(SupervisorOrder::Go) => {}
         Some(SupervisorOrder::Stop | SupervisorOrder::Kill) | None => return Ok(()),
@@ -86,23 +87,23 @@ fn run_session(
         Ok(launched) => launched,
         Err(failure) => return control.send(&SupervisorMessage::SpawnFailed(failure)),
     };
-    // From here on an error must not end this process: the tree is its charge.
+    // From here on an error must not end this process: it is responsible for the tree.
     let pid = launched.program;
     control.send_or_ignore(&SupervisorMessage::Started { pid });
     let surroundings = launched.resources;
     let watch = EventLoop::new(spec, (pid, launched.init), tree, signals, control);
     let mut report = watch.run_until_empty();
-    // Nobody is left who is in there.
+    // No process is left in the sandbox.
     if let Some(Err(stays)) = surroundings.map(SandboxResources::remove) {
         report = with_survivor(report, &stays);
     }
-    // The lock is the last that is seen of the tree.
+    // The lock is released last.
     drop(lock);
     control.send_or_ignore(&report);
     Ok(())
 }
 
-/// A container that could not be removed may still hold processes.
+/// Adds a container that could not be removed to the survivors: it may still hold processes.
 fn with_survivor(report: SupervisorMessage, container: &str) -> SupervisorMessage {
     match report {
         SupervisorMessage::Gone(mut tree) => {
@@ -114,7 +115,7 @@ fn with_survivor(report: SupervisorMessage, container: &str) -> SupervisorMessag
     }
 }
 
-/// Adopts orphans and takes the lock, or says why not.
+/// Becomes the subreaper and takes the lock, or returns why that failed.
 fn prepare(spec: &SessionSpec) -> Result<(ProcessTree, Option<File>), String> {
     let tree = ProcessTree::become_subreaper()
         .map_err(|error| format!("cannot adopt orphans: {error}"))?;
@@ -127,8 +128,8 @@ fn prepare(spec: &SessionSpec) -> Result<(ProcessTree, Option<File>), String> {
     }
 }
 
-/// Closes what the main program itself was handed by whoever started it: the tree shall hold
-/// nothing open but its own three descriptors. Nothing in this process owns any other one yet.
+/// Closes descriptors that the main program inherited from its parent: the tree may hold only its
+/// own three descriptors. Nothing in this process owns another one yet.
 fn close_inherited_fds() {
     let open = if cfg!(target_os = "linux") {
         "/proc/self/fd"
@@ -139,15 +140,16 @@ fn close_inherited_fds() {
     let descriptors = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let strays: Vec<RawFd> = descriptors.filter(|descriptor| *descriptor > 2).collect();
     for stray in strays {
-        // The listing's own descriptor is closed by now.
+        // The directory listing's own descriptor is already closed.
         let _ = nix::unistd::close(stray);
     }
 }
 
-/// A session of its own without a controlling terminal: Ctrl-C reaches the main program alone,
-/// and nothing in the tree can read from or take over the user's terminal.
+/// Starts a session without a controlling terminal: Ctrl-C reaches only the main program, and
+/// nothing in the tree can read from or take over the user's terminal.
 fn detach_from_terminal() {
-    // It fails only for the leader of a process group, which the main program never makes of us.
+    // Fails only for the leader of a process group, which the main program never makes this
+    // process.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"selvedge-superv");

@@ -1,8 +1,9 @@
-//! Starting a program behind walls: the hidden face `__wall` of this program is started there, is
-//! told over a socket what it is to become, and says whether it did. In a process namespace it stays
-//! as the one that adopts orphans and tells how the program ended; the process that holds the
-//! namespace and this keeper belong to the walls, and are none of the program's tree.
-//! In a container it is the same, but that the face calls over a socket which it is shown there.
+//! Starts a program in a sandbox. The hidden subcommand `__wall` of this program (the init process)
+//! is started in it, receives over a socket which program to execute, and reports whether that
+//! worked. In a process namespace it stays alive, adopts orphans and reports how the program ended;
+//! it and the process that holds the namespace belong to the sandbox, not to the program's tree. A
+//! container works the same way, except that the init process connects over a socket mounted in the
+//! container.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -26,21 +27,21 @@ use crate::sandbox::{
     ExecRequest, InitMessage, SandboxPlan, bubblewrap_arguments, find_bubblewrap, this_program,
 };
 
-/// Who speaks for a program that runs in a process namespace of its own.
+/// Connection to the init process of a program that runs in its own process namespace.
 pub(super) struct NamespaceInit {
     control: ControlSocket,
-    /// The processes that are the walls themselves.
+    /// The processes of the sandbox itself.
     pub(super) sandbox_pids: Vec<i32>,
-    /// The first process of the container, where it is one and can be seen.
+    /// The first process of the container, if there is one and it is visible.
     pub(super) container: Option<i32>,
-    /// Whether it is one: its processes need not be below ours.
+    /// Whether it is a container: its processes need not be descendants of this process.
     pub(super) is_container: bool,
-    /// The program, unless it was gone too soon to be seen.
+    /// The program, unless it ended before its id could be read.
     pub(super) program: Option<i32>,
 }
 
 impl NamespaceInit {
-    /// What it said since the last look; `None` once it is gone.
+    /// Returns the exits reported since the last call; `None` after the init process is gone.
     pub(super) fn poll_exits(&mut self) -> Option<Vec<ProcessExit>> {
         let words: Vec<InitMessage> = match self.control.receive_ready() {
             Ok(words) => words,
@@ -61,14 +62,14 @@ impl AsFd for NamespaceInit {
     }
 }
 
-/// What was set up around a program, and is cleared away after it.
+/// Resources set up for a sandboxed program, removed after it.
 pub(super) struct SandboxResources {
     temporary: TemporaryFolder,
     container: Option<SessionContainer>,
 }
 
 impl SandboxResources {
-    /// Clears everything away; an error names a container that stays.
+    /// Removes all resources; an error names a container that could not be removed.
     pub(super) fn remove(self) -> Result<(), String> {
         let removed = self.container.map(|container| {
             let name = container.name().to_owned();
@@ -79,16 +80,16 @@ impl SandboxResources {
     }
 }
 
-/// A face that runs behind walls, waiting for its job.
+/// An init process in a sandbox that waits for its request.
 struct PendingInit {
-    /// Who was started: the face itself, or who holds its namespace.
+    /// The started process: the init process itself, or the process that holds its namespace.
     holder: Child,
     control: ControlSocket,
-    /// The face's process id in a container, where it is known.
+    /// The init process's id in a container, if it is known.
     init_pid: Option<i32>,
 }
 
-/// Starts it, with its standard input, output and error.
+/// Starts the program with its standard input, output and error.
 pub(super) fn launch_sandboxed(
     plan: &SandboxPlan,
     found: &ResolvedProgram,
@@ -118,14 +119,14 @@ pub(super) fn launch_sandboxed(
             resources: Some(surroundings),
         }),
         Err(failure) => {
-            // Whether or not it could be cleared away, this is what there is to say.
+            // The original error is more useful than one of the removal.
             let _ = surroundings.remove();
             Err(failure)
         }
     }
 }
 
-/// Starts the face.
+/// Starts the init process.
 fn start_init(
     plan: &SandboxPlan,
     found: &ResolvedProgram,
@@ -177,7 +178,8 @@ fn start_init(
     })
 }
 
-/// Lets the face become the program, or start it; its number, and who tells of it.
+/// Lets the init process execute or spawn the program; returns the program's id and the connection
+/// that reports its exit.
 fn start_program(
     plan: &SandboxPlan,
     found: &ResolvedProgram,
@@ -194,7 +196,7 @@ fn start_program(
     let keeps = plan.backend != SandboxBackend::Landlock;
     let job = ExecRequest::new(plan, found, surroundings.temporary.path(), keeps);
     let followed = run_exec_request(&mut control, &job, &streams);
-    // Only the program shall hold them: their end is the end of its output.
+    // Only the program may hold these ends: their closing marks the end of its output.
     drop(streams);
     match followed {
         InitOutcome::Started => {}
@@ -230,12 +232,12 @@ fn start_program(
     Ok((program.unwrap_or(holder), Some(keeper)))
 }
 
-/// Why the program itself could not be started.
+/// Explains why the program itself could not be started.
 fn start_failure(plan: &SandboxPlan, found: &ResolvedProgram, errno: i32) -> SpawnError {
     let error = io::Error::from_raw_os_error(errno);
     let is_missing = error.kind() == io::ErrorKind::NotFound;
     match &plan.container {
-        // What lies at its path here says nothing of the image.
+        // A file at its path on the host implies nothing about the image.
         Some(contained) if is_missing => {
             let name = found.name.to_string_lossy();
             let message = format!("no program {name} in the image {}", contained.image);
@@ -249,12 +251,12 @@ fn start_failure(plan: &SandboxPlan, found: &ResolvedProgram, errno: i32) -> Spa
     }
 }
 
-/// How far a face came.
+/// How far an init process got.
 enum InitOutcome {
     Started,
-    /// The program could not be started, by this error.
+    /// The program could not be started; contains the error number.
     Failed(i32),
-    /// It never stood behind walls, for this reason if it said one.
+    /// The sandbox could not be entered; contains the reason if one was reported.
     SandboxFailed(Option<String>),
 }
 
@@ -280,7 +282,7 @@ fn run_exec_request(
             Ok(Some(InitMessage::Failed { message, .. })) => {
                 return InitOutcome::SandboxFailed(Some(message));
             }
-            // It became the program, which closed the socket.
+            // It executed the program, which closed the socket.
             Ok(None) if entered && !job.keep => return InitOutcome::Started,
             Ok(Some(InitMessage::Exited(_)) | None) | Err(_) => {
                 return InitOutcome::SandboxFailed(None);
@@ -294,7 +296,7 @@ fn sandbox_failure(why: &str) -> SpawnError {
     spawn_failure(SpawnErrorKind::Sandbox, None, message)
 }
 
-/// What it printed instead.
+/// Reads its output, which may contain an error instead of a message.
 fn read_message(said: &mut File) -> String {
     let mut words = String::new();
     let read = said
@@ -307,7 +309,7 @@ fn read_message(said: &mut File) -> String {
 }
 
 fn kill_and_reap(mut child: Child) {
-    // It has nothing left to do but to end.
+    // It has nothing left to do.
     let _ = child.kill();
     let _ = child.wait();
 }

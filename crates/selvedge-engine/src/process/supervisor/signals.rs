@@ -1,7 +1,7 @@
-//! What signals mean to the supervisor: nothing, but for SIGCHLD, which wakes it. Handlers are
-//! installed rather than signals ignored, because an exec puts a handled signal back to its
-//! default while an ignored one stays ignored, and the program shall find every signal as it is
-//! on a fresh system.
+//! Signal handling of the supervisor: all signals are ignored except SIGCHLD, which wakes it.
+//! Handlers are installed instead of ignoring signals, because an exec resets a handled signal to
+//! its default while an ignored one stays ignored, and the program must start with the default
+//! signal dispositions.
 
 use std::io;
 use std::io::Read;
@@ -13,12 +13,13 @@ use std::sync::atomic::AtomicBool;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-/// Signals that would end the supervisor, or that somebody up the line may have left ignored.
+/// Signals that would end the supervisor, or that a parent process may have left ignored.
 const IGNORED_SIGNALS: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2];
 
-/// Spawns a child that inherits a mask of the signals that a terminal sends to its whole foreground group.
-/// Ctrl-C would otherwise end a child that is not in a group of its own yet, or has no handlers yet. A
-/// supervisor lets them in by [`SupervisorSignals::install`]; other children leave them blocked.
+/// Spawns a child that inherits a mask of the signals that a terminal sends to its whole foreground
+/// group. Otherwise Ctrl-C would end a child that is not in its own group yet or has not installed
+/// its handlers yet. A supervisor unblocks them in [`SupervisorSignals::install`]; other children
+/// leave them blocked.
 pub(crate) fn spawn_with_blocked_signals<T>(
     spawn: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<T> {
@@ -32,13 +33,13 @@ pub(crate) fn spawn_with_blocked_signals<T>(
     child
 }
 
-/// The supervisor's hold on its signals.
+/// The supervisor's signal handlers.
 pub(super) struct SupervisorSignals {
     child_ended: UnixStream,
 }
 
 impl SupervisorSignals {
-    /// Installs the handlers and clears the mask that was inherited.
+    /// Installs the handlers and clears the inherited mask.
     pub(super) fn install() -> io::Result<Self> {
         for signal in IGNORED_SIGNALS {
             signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -50,15 +51,15 @@ impl SupervisorSignals {
         Ok(Self { child_ended })
     }
 
-    /// Forgets the wake-ups so far. To be called *before* children are reaped, so that none that
-    /// ends after the look goes unnoticed.
+    /// Discards the wake-ups so far. Call it *before* reaping children, so that a child that ends
+    /// afterwards is not missed.
     pub(super) fn drain_wakeups(&mut self) {
         let mut sink = [0; 64];
         while matches!(self.child_ended.read(&mut sink), Ok(read) if read > 0) {}
     }
 }
 
-/// Readable when a child ended.
+/// Readable when a child has ended.
 impl AsFd for SupervisorSignals {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.child_ended.as_fd()

@@ -1,5 +1,5 @@
-//! A session's own folder for temporary files. It is locked as long as the supervisor lives, so that a
-//! later run can tell those that a killed one has left behind, and remove them.
+//! A session's own folder for temporary files. It is locked while the supervisor lives, so that a
+//! later run can recognize and remove the folders of killed supervisors.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,25 +11,26 @@ use tempfile::TempDir;
 
 use crate::sandbox::{TEMPORARY_FOLDERS, temporary_folder_name};
 
-/// The folders lie here, and are called so.
+/// Parent folder and name prefix of these folders.
 const ROOT_FOLDER: &str = "/tmp";
 const FOLDER_PREFIX: &str = "selvedge-session-";
 
-/// Gone when this is dropped.
+/// Removed on drop.
 pub(super) struct TemporaryFolder {
     folder: TempDir,
     _lock: File,
 }
 
 impl TemporaryFolder {
-    /// With one folder inside for each place of temporary files.
+    /// Creates the folder with one subfolder for each location of temporary files.
     pub(super) fn create() -> io::Result<Self> {
         loop {
             let folder = tempfile::Builder::new()
                 .prefix(FOLDER_PREFIX)
                 .tempdir_in(ROOT_FOLDER)?;
             let lock = open_folder(folder.path())?;
-            // Whoever clears away may have looked between the two: then it is not ours any more.
+            // A concurrent cleanup may have run between creating and locking: then the folder is no
+            // longer ours.
             let is_ours = flock(&lock, FlockOperation::NonBlockingLockShared).is_ok()
                 && is_locked_folder(&lock, folder.path());
             if !is_ours {
@@ -50,8 +51,8 @@ impl TemporaryFolder {
     }
 }
 
-/// Removes the folders of this user whose supervisors are gone; returns how many. No link is followed,
-/// and nothing that somebody else owns is touched.
+/// Removes folders of this user whose supervisors are gone; returns their number. Follows no links
+/// and does not touch files of other users.
 pub(crate) fn remove_abandoned_folders() -> usize {
     remove_abandoned_in(Path::new(ROOT_FOLDER))
 }
@@ -73,7 +74,7 @@ fn remove_if_abandoned(folder: &PathBuf) -> io::Result<bool> {
     if !is_own || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(false);
     }
-    // The library goes by descriptors, and removes links as links.
+    // The library works on descriptors, and removes links without following them.
     std::fs::remove_dir_all(folder)?;
     Ok(true)
 }

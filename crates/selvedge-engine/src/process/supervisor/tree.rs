@@ -1,9 +1,9 @@
-//! The session's process tree on Linux. Because this process is a subreaper, whatever loses its
-//! parent becomes our own child, however it daemonised. So two facts hold: every process of the
-//! tree is our descendant, and when the kernel says that we have no child, the tree is gone.
+//! The session's process tree on Linux. This process is a subreaper: every process that loses its
+//! parent becomes our child, however it daemonised. So every process of the tree is our descendant,
+//! and when the kernel reports that we have no child, the tree is gone.
 //!
-//! Our own children keep their numbers until we reap them, so they can be signalled at once;
-//! deeper ones may be reaped, and their numbers given to strangers, while we look.
+//! The ids of our own children are not reused until we reap them, so they can be signalled
+//! directly; deeper descendants may be reaped, and their ids reused, at any time.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -15,42 +15,42 @@ use crate::process::proc;
 use crate::process::session_exit::{ProcessExit, ProcessName, TreeReport};
 use selvedge_core::model::CleanupMethod;
 
-/// Looks for what is not stopped yet, in one killing pass. The second finds nothing new but for
-/// processes that fork and exit without pause; the next pass has another go at those.
+/// Searches for running processes in one killing pass. The second search finds something new only
+/// if processes fork and exit without pause; the next pass handles those.
 const MAX_STOP_ROUNDS: usize = 100;
 
-/// Killing passes over a container's processes until its engine has had its time: some seconds, by the
-/// pauses between them.
+/// Killing passes over a container's processes before its engine is killed too: some seconds,
+/// because of the pauses between the passes.
 const ENGINE_GRACE_PASSES: u32 = 8;
 
-/// A container's processes are below its first one, which an engine's service may have started. What
-/// else is below us then is the engine's: it tidies up, and is ended only when it does not.
+/// The processes of a container are descendants of its first process, which a service of the engine
+/// may have started. Our other descendants then belong to the engine, which cleans up and is killed
+/// only if it does not.
 #[derive(Clone, Copy)]
 struct ContainerProcesses {
-    /// With its parent at that time, where it can be seen.
+    /// With its parent at that time, if visible.
     first: Option<(i32, i32)>,
-    /// Killing passes until the engine is killed too.
+    /// Remaining killing passes before the engine is killed too.
     engine_grace_passes: u32,
 }
 
-/// All processes that descend from this one.
+/// All descendants of this process.
 pub(super) struct ProcessTree {
     own_pid: i32,
-    /// As long as it has not been reaped.
+    /// `None` after it has been reaped.
     program: Option<i32>,
     exit: Option<ProcessExit>,
-    /// The walls that the program stands behind: no part of its tree, and gone with it.
+    /// The processes of the sandbox: not part of the program's tree, but gone with it.
     sandbox_pids: Vec<i32>,
-    /// Where it is a container.
+    /// The container, if there is one.
     container: Option<ContainerProcesses>,
-    /// What this pass has stopped, and its parent at that time.
+    /// Processes stopped by this pass, with their parents at that time.
     stopped: HashMap<i32, i32>,
     ended: BTreeMap<i32, String>,
 }
 
 impl ProcessTree {
-    /// Makes this process the one that adopts the tree's orphans. To be called before the program
-    /// is started.
+    /// Makes this process the subreaper of the tree. Call it before the program is started.
     pub(super) fn become_subreaper() -> io::Result<Self> {
         let own = rustix::process::getpid();
         rustix::process::set_child_subreaper(Some(own))?;
@@ -65,19 +65,19 @@ impl ProcessTree {
         })
     }
 
-    /// Names the tree's root, our only child so far.
+    /// Sets the tree's root, our only child so far.
     pub(super) fn set_root(&mut self, program: i32) {
         self.program = Some(program);
     }
 
-    /// Names the processes that hold the walls, and the root behind them, which is none of our
-    /// children; it is not known where it was gone too soon.
+    /// Sets the processes of the sandbox and the root in it, which is not our child; `None` if it
+    /// ended before its id could be read.
     pub(super) fn set_sandbox_root(&mut self, walls: &[i32], program: Option<i32>) {
         self.sandbox_pids = walls.to_vec();
         self.program = program;
     }
 
-    /// Says that the walls are a container, and which process is its first.
+    /// Marks the sandbox as a container and sets its first process.
     pub(super) fn set_container_root(&mut self, first: Option<i32>) {
         let first = first.and_then(|pid| Some((pid, proc::read_stat(pid)?.parent)));
         self.container = Some(ContainerProcesses {
@@ -86,7 +86,7 @@ impl ProcessTree {
         });
     }
 
-    /// Everything that the program has started, with its parent.
+    /// Every process started by the program, with its parent.
     fn program_descendants(&self) -> Vec<(i32, i32)> {
         let root = match self.container {
             None => Some(self.own_pid),
@@ -95,18 +95,18 @@ impl ProcessTree {
         root.map(proc::descendants).unwrap_or_default()
     }
 
-    /// Takes down how the program ended, where somebody else reaped it.
+    /// Records how the program ended, if another process reaped it.
     pub(super) fn record_exit(&mut self, exit: ProcessExit) {
         self.exit = Some(exit);
         self.program = None;
     }
 
-    /// How the program ended, once, when it has been reaped.
+    /// Returns how the program ended, once, after it has been reaped.
     pub(super) fn take_exit(&mut self) -> Option<ProcessExit> {
         self.exit.take()
     }
 
-    /// Reaps every child that has ended; `true` when the tree is gone.
+    /// Reaps every child that has ended; returns `true` when the tree is gone.
     pub(super) fn reap(&mut self) -> bool {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -114,7 +114,7 @@ impl ProcessTree {
                     let pid = pid.as_raw_nonzero().get();
                     self.stopped.remove(&pid);
                     let is_program = self.program == Some(pid) && self.sandbox_pids.is_empty();
-                    // A program that has itself traced by this process stops, which is no exit.
+                    // A program that is traced by this process stops, which is not an exit.
                     if let Some(exit) = ProcessExit::from_wait_status(status).filter(|_| is_program)
                     {
                         self.record_exit(exit);
@@ -122,13 +122,13 @@ impl ProcessTree {
                 }
                 Ok(None) => return false,
                 Err(Errno::INTR) => {}
-                // ECHILD, the one error left to it: no child, and so nothing in the tree.
+                // ECHILD, the only possible error: no child, and so nothing in the tree.
                 Err(_) => return true,
             }
         }
     }
 
-    /// SIGINT to the program alone.
+    /// Sends SIGINT to the program alone.
     pub(super) fn interrupt(&self) {
         if let Some(program) = self.program {
             let parent = self.sandbox_pids.last().copied().unwrap_or(self.own_pid);
@@ -136,7 +136,8 @@ impl ProcessTree {
         }
     }
 
-    /// Asks everything to end, once. Whatever is stopped is woken to hear it.
+    /// Asks all processes to end, once. Stopped processes are continued so that they receive the
+    /// signal.
     pub(super) fn terminate_all(&mut self) {
         for (pid, parent) in self.program_descendants() {
             if self.sandbox_pids.contains(&pid) {
@@ -148,17 +149,17 @@ impl ProcessTree {
         }
     }
 
-    /// Kills everything, once.
+    /// Kills all processes, once.
     ///
-    /// First all are stopped: what is stopped cannot fork away from the killing. Then they are
-    /// killed, children before their parents, because the kernel wakes a stopped process group
-    /// when it is orphaned.
+    /// First all are stopped: a stopped process cannot fork to escape. Then they are killed,
+    /// children before their parents, because the kernel continues a stopped process group when it
+    /// is orphaned.
     pub(super) fn kill_all(&mut self) {
         self.stopped.clear();
         let mut order = Vec::new();
         let spares = self.should_skip_engine();
         for _ in 0..MAX_STOP_ROUNDS {
-            // What has ended must not pile up: the kernel's own work grows with its square.
+            // Zombies must not accumulate: the kernel's work grows with the square of their number.
             let gone = self.reap();
             let known = order.len();
             self.stop_unstopped(&mut order, spares);
@@ -174,7 +175,7 @@ impl ProcessTree {
         }
     }
 
-    /// Whether this pass leaves the engine of a container to itself.
+    /// Whether this pass does not kill the engine of a container.
     fn should_skip_engine(&mut self) -> bool {
         let Some(contained) = &mut self.container else {
             return false;
@@ -184,9 +185,9 @@ impl ProcessTree {
         spares
     }
 
-    /// Stops what this pass has not stopped yet, parents before their children: a process that has
-    /// a signal pending completes no fork, so the children that are looked up after that are all
-    /// that it has.
+    /// Stops the processes that this pass has not stopped yet, parents before their children: a
+    /// process with a pending signal completes no fork, so the children read after that are
+    /// complete.
     fn stop_unstopped(&mut self, order: &mut Vec<i32>, spares: bool) {
         let mut parents = VecDeque::new();
         if !spares {
@@ -210,7 +211,7 @@ impl ProcessTree {
         }
     }
 
-    /// What was done, and what still lives.
+    /// Reports what was ended and what is still alive.
     pub(super) fn report(&self) -> TreeReport {
         let living: BTreeMap<i32, String> = proc::descendants(self.own_pid)
             .into_iter()
@@ -235,7 +236,7 @@ impl ProcessTree {
         }
     }
 
-    /// Remembers a living process for the report, unless it is the program itself.
+    /// Records a living process for the report, unless it is the program itself.
     fn record_process(&mut self, pid: i32) {
         if Some(pid) != self.program
             && !self.sandbox_pids.contains(&pid)
@@ -246,7 +247,7 @@ impl ProcessTree {
         }
     }
 
-    /// An error means that the process is somebody else's: it will show as a survivor.
+    /// An error means that the process belongs to another user: it will be reported as a survivor.
     fn send_signal(&self, pid: i32, parent: i32, signal: Signal) {
         if parent == self.own_pid {
             let _ = Pid::from_raw(pid).map(|pid| rustix::process::kill_process(pid, signal));

@@ -1,4 +1,4 @@
-//! Which folder an agent and a check get for each cache, seeds, and how folders go.
+//! Which folder an agent and a check get for each cache, seeds, and removal of folders.
 
 use super::*;
 use crate::agents::env::EnvironmentMap;

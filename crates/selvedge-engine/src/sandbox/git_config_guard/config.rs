@@ -1,11 +1,11 @@
-//! What of a configuration of git's may change unseen. Git itself reads it, because only git knows its
-//! grammar: sections may share a line, and quotes may hold brackets. Nothing in it is carried out.
+//! Decides which settings of a git configuration may change unreported. Git itself parses the file, because its
+//! grammar is complex: sections may share a line, and quotes may contain brackets. Nothing in it is executed.
 
 use std::path::Path;
 
 use crate::workspace::git::{self, GitProgram};
 
-/// Settings that name no program, no file, and nothing that names one. A `*` stands for any name.
+/// Settings that name no program, no file, and nothing that leads to one. A `*` matches any name.
 const HARMLESS_SETTINGS: &[&str] = &[
     "advice.*",
     "branch.description",
@@ -68,10 +68,10 @@ const HARMLESS_SETTINGS: &[&str] = &[
     "user.name",
 ];
 
-/// What stands in the place of a configuration that was not there before the session.
+/// Replaces a configuration that did not exist before the session.
 pub(super) const EMPTY_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n";
 
-/// The settings that may steer, of a configuration in this folder; none where git cannot read it.
+/// The settings of a configuration in this folder that may change git's behavior; `None` if git cannot read it.
 pub(super) fn dangerous_settings(bytes: &[u8], folder: &Path) -> Option<Vec<String>> {
     let mut command = GitProgram::find(folder).ok()?.command(folder, folder);
     command.args(["config", "--no-includes", "--null", "--list", "--file", "-"]);
@@ -86,7 +86,7 @@ pub(super) fn dangerous_settings(bytes: &[u8], folder: &Path) -> Option<Vec<Stri
     Some(steering.map(str::to_owned).collect())
 }
 
-/// `section.variable`, or `section.any.thing.variable`.
+/// Whether a setting (`section.variable` or `section.any.thing.variable`) is harmless.
 fn is_harmless(key: &str) -> bool {
     let Some((section, rest)) = key.split_once('.') else {
         return false;

@@ -1,4 +1,4 @@
-//! One entry of a directory: what it is, and making it that again. Links are never followed.
+//! One saved entry of a directory, and how to restore it. Links are never followed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -15,15 +15,15 @@ const MAX_SAVED_BYTES: u64 = 64 << 20;
 
 const PERMISSIONS: u32 = 0o7777;
 
-/// What is at a path.
+/// State of a path.
 #[derive(Debug)]
 pub(super) enum SavedEntry {
     Absent,
-    /// Where it leads.
+    /// A link and its target.
     Link(PathBuf),
     File(SavedFile),
     Folder(SavedFolder),
-    /// Cannot be read, or is too large to be kept, or is nothing of the others.
+    /// Cannot be read, is too large to be saved, or is of another kind.
     Opaque(MetadataFingerprint),
 }
 
@@ -33,7 +33,7 @@ pub(super) struct SavedFile {
     mode: u32,
     inode: (u64, u64),
     owner: (u32, u32),
-    /// Keeps the file itself, where it has other names.
+    /// Keeps the file itself open if it has other names.
     shared: Option<File>,
 }
 
@@ -49,15 +49,15 @@ pub(super) struct MetadataFingerprint {
     inode: (u64, u64),
     mode: u32,
     size: u64,
-    /// Changes with content and permissions alike.
+    /// Changes with content and with permissions.
     changed: (i64, i64),
 }
 
-/// Whether the content of files is kept.
+/// Whether the content of files is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ContentPolicy {
     Saved,
-    /// What is not restored needs none.
+    /// For entries that are not restored.
     MetadataOnly,
 }
 
@@ -78,7 +78,7 @@ impl SavedEntry {
         captured.unwrap_or_else(|| Self::Opaque(MetadataFingerprint::from_metadata(&found)))
     }
 
-    /// Whether it is the same for whoever reads it.
+    /// Whether both are the same for a reader.
     pub(super) fn is_equivalent(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Absent, Self::Absent) => true,
@@ -97,7 +97,7 @@ impl SavedEntry {
         }
     }
 
-    /// Makes the path this again. What is in a folder is left to its own entries.
+    /// Restores the path to this entry. The content of a folder is left to the folder's own entries.
     pub(super) fn restore(&self, path: &Path) -> io::Result<()> {
         match self {
             Self::Absent => remove(path),
@@ -107,7 +107,7 @@ impl SavedEntry {
             }
             Self::File(file) => file.restore(path),
             Self::Folder(folder) => folder.restore(path),
-            // What it was is not known; what replaced it is not it.
+            // The earlier content is unknown, so a replacement is different from it.
             Self::Opaque(before) => match path.symlink_metadata() {
                 Ok(found) if before.inode == inode(&found) && !found.is_symlink() => {
                     set_mode(path, before.mode)
@@ -117,7 +117,7 @@ impl SavedEntry {
         }
     }
 
-    /// Sets the permissions that it had, where nothing else changed.
+    /// Restores the permissions, if nothing else changed.
     pub(super) fn restore_mode(&self, path: &Path) -> io::Result<()> {
         match self {
             Self::File(file) => set_mode(path, file.mode),
@@ -157,7 +157,7 @@ impl SavedFile {
     fn restore(&self, path: &Path) -> io::Result<()> {
         let is_itself = |found: Metadata| found.is_file() && inode(&found) == self.inode;
         if !path.symlink_metadata().is_ok_and(is_itself) {
-            // Under its other names it is the same file still.
+            // Under its other names it is still the same file.
             let is_linked = self.shared.as_ref().is_some_and(|file| {
                 let own = format!("/proc/self/fd/{}", file.as_raw_fd());
                 remove(path).is_ok() && linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW).is_ok()
@@ -173,13 +173,13 @@ impl SavedFile {
         set_mode(path, self.mode)
     }
 
-    /// A new file in the place of whatever is there.
+    /// Replaces the path by a new file.
     fn replace(&self, path: &Path) -> io::Result<()> {
         remove(path)?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(&self.bytes)?;
-        // Only root may give a file away, and needs to.
+        // Only root may change a file's owner, and only root needs to.
         let (user, group) = self.owner;
         let _ = std::os::unix::fs::fchown(file.as_file(), Some(user), Some(group));
         file.as_file()
@@ -188,7 +188,7 @@ impl SavedFile {
         Ok(())
     }
 
-    /// A file with these bytes, for what needs one and had none.
+    /// A file with these bytes, for a path that needs one and had none.
     pub(super) fn new(bytes: &[u8]) -> Self {
         Self {
             bytes: bytes.to_vec(),
@@ -212,7 +212,7 @@ impl SavedFolder {
         })
     }
 
-    /// It can be written until its permissions are restored.
+    /// It is writable until its permissions are restored.
     fn restore(&self, path: &Path) -> io::Result<()> {
         let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
         if !is_folder {
@@ -239,7 +239,7 @@ impl MetadataFingerprint {
     }
 }
 
-/// Removes whatever is there, a link rather than what it leads to.
+/// Removes the entry at a path; of a link, only the link.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),

@@ -1,5 +1,5 @@
-//! One repository's own folder: its hooks, its configuration, and the file that says where its common
-//! parts are; each with what it leads to, where it is a link.
+//! The guarded parts of one repository's own folder: its hooks, its configuration, and the file with the location of
+//! its common parts; each with the target, if it is a link.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,35 +10,35 @@ use super::config;
 use super::entry::{ContentPolicy, SavedEntry, SavedFile, SavedFolder, remove};
 use super::is_folder;
 
-/// Read by git as configuration.
+/// Files that git reads as configuration.
 const CONFIG_FILES: [&str; 2] = ["config", "config.worktree"];
-/// Leads git to another folder.
+/// Directs git to another folder.
 const COMMON_DIR_FILE: &str = "commondir";
 const HOOKS_FOLDER: &str = "hooks";
 
-/// How deep folders of hooks are looked into.
+/// Maximum depth to which folders of hooks are scanned.
 const MAX_HOOKS_DEPTH: usize = 4;
 
-/// How a place may change.
+/// Which changes of a path are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ChangePolicy {
     Exact,
-    /// In what steers nothing.
+    /// Changes of harmless settings.
     Configuration,
 }
 
-/// One place that git obeys, as it was.
+/// One path that git obeys, in its earlier state.
 #[derive(Debug)]
 struct GuardedPath {
-    /// With no link above its last part.
+    /// Without links in its parent folders.
     path: PathBuf,
-    /// Below the repository's folder, as git names it.
+    /// Relative to the repository's folder, in git's spelling.
     name: PathBuf,
     kind: ChangePolicy,
     entry: SavedEntry,
 }
 
-/// What of a repository was noted: links before what they lead to, folders before what is in them.
+/// The saved state of a repository: links before their targets, folders before their content.
 #[derive(Debug, Default)]
 pub(super) struct GuardedRepository {
     paths: Vec<GuardedPath>,
@@ -46,7 +46,7 @@ pub(super) struct GuardedRepository {
 }
 
 impl GuardedRepository {
-    /// `roots` are the folders in which something may be restored.
+    /// Captures a repository. `roots` are the folders in which restoring is allowed.
     pub(super) fn capture(folder: &Path, roots: &[PathBuf]) -> Self {
         let mut noted = Self::default();
         for (name, kind) in guarded_names() {
@@ -61,7 +61,7 @@ impl GuardedRepository {
         noted
     }
 
-    /// One that was not there.
+    /// A repository that did not exist.
     pub(super) fn missing(folder: &Path) -> Self {
         let places = guarded_names().map(|(name, kind)| GuardedPath {
             path: folder.join(name),
@@ -112,7 +112,7 @@ impl GuardedRepository {
         }
     }
 
-    /// Restores it; gives the names of what was changed, below the folder.
+    /// Restores the repository; returns the names of changed paths, relative to the folder.
     pub(super) fn restore(&self, folder: &Path, roots: &[PathBuf]) -> Vec<String> {
         let mut changed = Vec::new();
         let mut note = |name: &Path, done: io::Result<()>| {
@@ -153,14 +153,14 @@ impl GuardedRepository {
         for place in &self.paths {
             let is_ours = roots.iter().any(|root| place.path.starts_with(root));
             if is_ours && matches!(place.entry, SavedEntry::Folder(_)) && is_folder(&place.path) {
-                // One that cannot be restored is noticed by whoever owns it.
+                // If it cannot be restored, its owner will notice.
                 let _ = place.entry.restore_mode(&place.path);
             }
         }
         changed
     }
 
-    /// Lets the folder of a path be written, if it is one of those whose permissions are restored.
+    /// Makes the parent folder of a path writable, if its permissions are among those that are restored.
     fn make_parent_writable(&self, path: &Path) -> io::Result<()> {
         let above = path.parent().and_then(|above| {
             let mut folders = self.paths.iter().filter(|place| place.path == above);
@@ -171,7 +171,7 @@ impl GuardedRepository {
 }
 
 impl GuardedPath {
-    /// What is new in a folder. Samples of hooks are none.
+    /// Names that are new in a folder, without samples of hooks.
     fn added_names(&self, now: &SavedEntry) -> Vec<OsString> {
         let (SavedEntry::Folder(before), SavedEntry::Folder(now)) = (&self.entry, now) else {
             return Vec::new();
@@ -195,7 +195,7 @@ impl GuardedPath {
             || modes.is_some_and(|(before, now)| before != now)
     }
 
-    /// Whether what is there now makes git do something that it did not before.
+    /// Whether the present entry makes git behave differently from before.
     fn changes_git_behavior(&self, now: &SavedEntry, folder: &Path) -> bool {
         let bytes = |entry: &SavedEntry| match entry {
             SavedEntry::Absent => Some(None),
@@ -215,14 +215,14 @@ impl GuardedPath {
             return false;
         }
         let now = steering(now);
-        // What git cannot read is nothing that it wrote.
+        // git has not written a configuration that it cannot read.
         now.is_none() || now != steering(before)
     }
 
     fn restore(&self, now: &SavedEntry, folder: &Path, is_new: bool) -> io::Result<()> {
         let is_own = self.path == folder.join(CONFIG_FILES[0]);
         match (&self.entry, now) {
-            // A repository that the session made stays one.
+            // A repository that the session created is kept.
             (SavedEntry::Absent, _) if is_new && is_own => {
                 SavedEntry::File(SavedFile::new(config::EMPTY_CONFIG)).restore(&self.path)
             }
@@ -237,14 +237,14 @@ impl GuardedPath {
     }
 }
 
-/// What git obeys in a repository's folder, in the order in which it is restored.
+/// The paths that git obeys in a repository's folder, in the order in which they are restored.
 fn guarded_names() -> impl Iterator<Item = (&'static str, ChangePolicy)> {
     let exact = [HOOKS_FOLDER, COMMON_DIR_FILE].map(|name| (name, ChangePolicy::Exact));
     let configurations = CONFIG_FILES.map(|name| (name, ChangePolicy::Configuration));
     exact.into_iter().chain(configurations)
 }
 
-/// A folder of hooks may be made, as long as there are none in it.
+/// The entry of a missing path. A folder of hooks may be created, as long as it is empty.
 fn absent_entry(name: &str) -> SavedEntry {
     if name == HOOKS_FOLDER {
         SavedEntry::Folder(SavedFolder::default())
@@ -253,7 +253,7 @@ fn absent_entry(name: &str) -> SavedEntry {
     }
 }
 
-/// Where a link leads, with no link above the last part; nowhere where that is not there.
+/// Target of a link, without links in its parent folders; `None` if these do not exist.
 fn link_target(link: &Path, target: &Path) -> Option<PathBuf> {
     let target = link.parent()?.join(target);
     match target.file_name() {
@@ -270,7 +270,7 @@ fn content_policy(path: &Path, roots: &[PathBuf]) -> ContentPolicy {
     }
 }
 
-/// Whether no link above a path leads elsewhere.
+/// Whether the parent folders of a path contain no link.
 fn has_no_links_above(path: &Path) -> bool {
     let Some(above) = path.parent() else {
         return true;
@@ -281,7 +281,7 @@ fn has_no_links_above(path: &Path) -> bool {
     }
 }
 
-/// Puts folders in the place of links above a path, and of what is missing there.
+/// Replaces links and creates missing folders above a path.
 fn replace_links_above(root: &Path, path: &Path) -> io::Result<()> {
     let above = path
         .parent()

@@ -1,4 +1,4 @@
-//! What sessions do to what git obeys, on files alone.
+//! How sessions can change what git obeys; tests on files alone.
 
 use std::os::unix::fs::symlink;
 
@@ -14,7 +14,7 @@ fn what_makes_git_run_something_is_put_back_and_nothing_else() {
     let before = GitConfigSnapshot::capture(workspace.path());
     assert_eq!(before.restore(), [] as [String; 0]);
 
-    // A branch that is followed is no offence.
+    // A tracking branch is allowed.
     let followed = "[core]\n\tbare = false\n[branch \"x\"]\n\tremote = origin\n";
     fs::write(git.join("config"), followed).unwrap();
     assert_eq!(before.restore(), [] as [String; 0]);
@@ -62,7 +62,7 @@ fn a_link_in_its_place_is_not_written_through() {
     assert!(fs::read_to_string(&other).unwrap().contains("evil"));
     assert!(git.join("config").symlink_metadata().unwrap().is_file());
 }
-/// Ways to have git read another configuration than the one that is looked at, or to read it otherwise.
+/// Ways to make git read another configuration than the inspected one, or to read it differently.
 #[test]
 fn nothing_leads_to_another_configuration() {
     type Way = fn(&Path);
@@ -121,7 +121,7 @@ fn a_link_that_was_there_stays() {
     assert_eq!(fs::read_link(&git).unwrap(), Path::new("real"));
 }
 
-/// Ways to have git run or obey something by way of links and folders that lead there.
+/// Ways to make git run or obey something through links and the folders that they lead to.
 #[test]
 fn nothing_is_obeyed_by_another_way() {
     type Way = fn(&Path);

@@ -1,4 +1,4 @@
-//! Plans against what each backend makes of them: mounts in their order, and Landlock's grants.
+//! Compares plans with the result of each backend: mounts in their order, and Landlock's grants.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,7 +12,7 @@ use super::super::portable::PortableProgram;
 use super::super::{bubblewrap_arguments, landlock::build_grants};
 use super::*;
 
-/// Folders of a tree, and a file in each of them.
+/// Folders of a tree, with a file in each.
 const FOLDERS: &[&str] = &[
     "a", "a/a", "a/a/a", "a/a/b", "a/b", "a/b/a", "b", "b/a", "b/a/a", "b/b",
 ];
@@ -30,7 +30,7 @@ fn tree() -> (tempfile::TempDir, Vec<PathBuf>) {
     (root, paths)
 }
 
-/// The lists of a plan that name one place; the first ones mean most.
+/// The lists of a plan that contain one path; the first have precedence.
 #[derive(Debug, Clone, Copy)]
 struct PathFlags {
     masked: bool,
@@ -71,7 +71,7 @@ fn plan(paths: &[PathBuf], named: &[PathFlags]) -> SandboxPlan {
     }
 }
 
-/// What a plan means for a path: the nearest place that hides or opens it decides, and hiding wins.
+/// Access that a plan intends for a path: the nearest listed path decides, and hiding has precedence.
 fn meant(paths: &[PathBuf], named: &[PathFlags], path: &Path) -> Option<PathAccess> {
     let at = |place: &Path| {
         let index = paths.iter().position(|path| path == place)?;
@@ -94,7 +94,7 @@ fn meant(paths: &[PathBuf], named: &[PathFlags], path: &Path) -> Option<PathAcce
     None
 }
 
-/// The last mount that covers a path decides: what of the host it shows there.
+/// Access that mounts give to a path: the last mount that covers it decides.
 fn shown_by(mounts: &[(PathBuf, PathAccess)], path: &Path) -> Option<PathAccess> {
     let covering = mounts
         .iter()
@@ -124,7 +124,7 @@ fn of_bubblewrap(arguments: &[OsString]) -> Vec<(PathBuf, PathAccess)> {
     mounts
 }
 
-/// The same of the `--mount`s of a container.
+/// The mounts among the `--mount` arguments of a container.
 fn of_container(words: impl Iterator<Item = String>) -> Vec<(PathBuf, PathAccess)> {
     let mount = |word: String| {
         let value = |key: &str| {
@@ -170,11 +170,11 @@ proptest! {
         let granted = build_grants(&plan, &temporary);
         for path in &paths {
             let meant = meant(&paths, &named, path);
-            // What is not named lies in a folder for temporary files, which is the session's own.
+            // Paths that are not listed are in a folder for temporary files, which belongs to the session.
             let expected = meant.unwrap_or(PathAccess::Hidden);
             prop_assert_eq!(shown_by(&bubblewrap, path), Some(expected), "{:?}", path);
             prop_assert_eq!(shown_by(&container, path), Some(expected), "{:?}", path);
-            // Grants add up. Listing a folder that has something hidden below it is one of them.
+            // Grants are additive. One of them is the right to list a folder that has something hidden below it.
             let is_readable = granted
                 .iter()
                 .any(|(place, access)| path.starts_with(place) && access.contains(AccessFs::ReadFile));

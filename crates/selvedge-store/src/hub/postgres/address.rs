@@ -1,6 +1,6 @@
-//! Where the database is, as `postgres://…` says it, and whether the way there is encrypted.
+//! The address of the database (`postgres://…`), and whether the connection is encrypted.
 //!
-//! Invariant: nothing that is shown holds a password.
+//! Invariant: no displayed text contains a password.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::hub::error::HubStoreError;
 
-/// How long one address may take to answer.
+/// Connection timeout for one address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A database and the way there.
+/// A database and how to connect to it.
 #[derive(Clone)]
 pub(super) struct DatabaseAddress {
     pub(super) config: Config,
-    /// Roots that the server's certificate must come from, instead of the system's.
+    /// Root certificates that replace the system's.
     pub(super) roots: Option<PathBuf>,
 }
 
@@ -58,7 +58,7 @@ impl DatabaseAddress {
         Ok(Self { config, roots })
     }
 
-    /// Who, where and which, for people.
+    /// User, host and database name, for messages.
     pub(super) fn describe(&self) -> String {
         let host = match self.config.get_hosts().first() {
             Some(Host::Tcp(name)) => name.clone(),
@@ -77,13 +77,13 @@ impl DatabaseAddress {
     }
 }
 
-/// Within this machine in the clear, beyond it encrypted, unless it is said otherwise.
+/// By default, connections within this machine are unencrypted and all others are encrypted.
 fn ssl_mode(word: Option<&str>, config: &Config) -> Result<SslMode, HubStoreError> {
     match word {
         None if config.get_hosts().iter().all(is_local) => Ok(SslMode::Disable),
         Some("disable") => Ok(SslMode::Disable),
         Some("prefer") => Ok(SslMode::Prefer),
-        // Whoever encrypts also holds the certificate against its roots and the name.
+        // An encrypted connection always verifies the certificate's roots and the host name.
         None | Some("require" | "verify-ca" | "verify-full") => Ok(SslMode::Require),
         Some(other) => Err(HubStoreError::Address(format!(
             "sslmode is `disable`, `prefer`, `require` or `verify-full`, not `{other}`"
@@ -101,7 +101,7 @@ fn is_local(host: &Host) -> bool {
     }
 }
 
-/// An error with all that led to it, each told once.
+/// An error with its causes, without repetitions.
 pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut told = error.to_string();
     let mut next = error.source();

@@ -1,8 +1,8 @@
-//! Tasks given to workers, and taken back when they are due. Whatever another hub has under its hands
-//! is passed over: nobody waits for anybody here.
+//! Assigns tasks to workers and expires unrenewed leases. Rows that another hub has locked are skipped, so
+//! that no hub waits for another one.
 //!
-//! Invariant: a row is read by the very statement that locks it, so that no grant is decided on what
-//! stood there before another one.
+//! Invariant: a row is read by the statement that locks it, so that no assignment is decided on outdated
+//! data.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::hub::change::{TaskChange, WriteSet};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{Assignment, PollRequest, TaskRecord};
 
-/// Tasks that one sweep takes back at most.
+/// Maximum number of tasks that one step of the reaper expires.
 const MAX_EXPIRED: i64 = 500;
-/// Beyond all periods: a time so far ahead was set by a clock that has been set back since.
+/// Tolerance beyond all periods. A deadline further ahead was set by a clock that has been set back since.
 const SLACK_MS: i64 = 60_000;
 
 fn waiting_tasks_query() -> String {
@@ -50,7 +50,7 @@ pub(super) struct AssignmentWriter {
     pub(super) notifier: Arc<NotifyDebouncer>,
 }
 
-/// What is asked of the queue as a whole.
+/// A job on the queue as a whole.
 pub(super) enum AssignmentJob {
     Assign(Vec<PollRequest>),
     ExpireDue { quiet: bool },
@@ -146,7 +146,7 @@ impl BatchOp for AssignmentWriter {
     }
 }
 
-/// Who takes what, by job: those who offer the same share one search.
+/// Polls with the index of their job; polls with the same offer share one search.
 type RequestGroup<'a> = Vec<(usize, &'a PollRequest)>;
 
 fn group_requests<'a>(jobs: &[&'a AssignmentJob]) -> Vec<(&'a PollRequest, RequestGroup<'a>)> {
@@ -173,7 +173,7 @@ struct AssignmentBatch<'a> {
     rules: &'a LeaseRules,
     now: i64,
     writes: BatchWrites,
-    /// Numbers of the tasks that this transaction has given out.
+    /// Numbers of the tasks that this transaction has assigned.
     assigned: Vec<i64>,
     is_expired_done: bool,
 }

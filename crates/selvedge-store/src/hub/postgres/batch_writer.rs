@@ -1,10 +1,10 @@
-//! A lane: a connection that writes whatever waits as one transaction, and answers after its commit.
+//! A writer: a connection that writes all waiting jobs as one transaction, and answers after its commit.
 //!
-//! Many callers so share one trip to the server and one sync of its disk. A batch that cannot be
-//! written is tried one job at a time. When the connection is lost while a commit is under way, the
-//! lane's own row tells what became of it, for every transaction writes its number there: nobody is told
-//! something else than what is kept. The server's numbers of transactions would not do. One that died
-//! gives those out again of which nothing had come to its disk.
+//! Many callers thereby share one round trip to the server and one sync of its disk. If a batch cannot be
+//! written, each job is tried alone. If the connection is lost during a commit, the writer's marker row shows
+//! whether the transaction was committed, because every transaction writes its number there: no answer
+//! contradicts the stored data. The server's transaction ids would not be reliable: after a crash, a server
+//! reuses ids of transactions that had not reached its disk.
 
 use std::fmt;
 use std::future::Future;
@@ -22,39 +22,39 @@ use super::connect::{Connector, is_lost, is_transient};
 use crate::fault;
 use crate::hub::error::HubStoreError;
 
-/// Writes that may wait; whoever comes then waits outside.
+/// Capacity of the queue of writes; when it is full, callers wait to enqueue.
 const MAX_WAITING: usize = 4_096;
-/// Writes of one transaction.
+/// Maximum number of writes in one transaction.
 const MAX_BATCH: usize = 256;
-/// How long those who wait do so for a server that went away, before they are told.
+/// How long waiting callers wait for a lost server to return before they get an error.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two tries.
+/// Pause between two connection attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// How often a transaction is tried that others got in the way of.
+/// Maximum number of tries of a transaction that conflicts with others.
 const MAX_TRIES: usize = 5;
 
-/// What is written in a lane, and how.
+/// An operation that a writer executes in batches.
 pub(super) trait BatchOp: Send + Sync + 'static {
-    /// What is asked.
+    /// The input of one job.
     type Job: Send + Sync + 'static;
-    /// What is answered.
+    /// The answer to one job.
     type Answer: Send + 'static;
-    /// What the server prepares once for each connection.
+    /// Statements that are prepared once for each connection.
     type Prepared: Send + Sync;
-    /// What the second step needs of the first.
+    /// Data that [`decide`](Self::decide) passes to [`commit`](Self::commit).
     type Draft: Send + Sync;
 
     /// Prepares a connection.
     fn prepare(client: &Client) -> impl Future<Output = Result<Self::Prepared, Error>> + Send;
 
-    /// Begins a transaction, reads, locks and decides: nothing is kept yet.
+    /// Begins a transaction, reads, locks and decides; writes nothing yet.
     fn decide(
         &self,
         link: &WriterConnection<Self::Prepared>,
         jobs: &[&Self::Job],
     ) -> impl Future<Output = Result<BatchDecision<Self::Answer, Self::Draft>, DecideError>> + Send;
 
-    /// Writes what was decided with the transaction's [mark](Link::mark), and commits.
+    /// Writes the decision with the transaction's [marker](WriterConnection::record_commit), and commits.
     fn commit(
         &self,
         link: &WriterConnection<Self::Prepared>,
@@ -62,18 +62,18 @@ pub(super) trait BatchOp: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// A connection, and what it prepared.
+/// A connection and its prepared statements.
 pub(super) struct WriterConnection<P> {
     pub(super) client: Client,
     pub(super) prepared: P,
     record_commit: Statement,
     writer_id: Uuid,
-    /// The number of its lane's transaction that is under way.
+    /// The number of the writer's current transaction.
     batch: i64,
 }
 
 impl<P> WriterConnection<P> {
-    /// Writes down which transaction this is: part of every one that writes anything.
+    /// Records the transaction's number; part of every transaction that writes anything.
     pub(super) async fn record_commit(&self) -> Result<(), Error> {
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] =
             [&self.writer_id, &self.batch];
@@ -84,19 +84,19 @@ impl<P> WriterConnection<P> {
     }
 }
 
-/// What a transaction comes to once it is committed.
+/// The decision of a transaction, to be written and answered.
 pub(super) struct BatchDecision<A, D> {
-    /// For each job.
+    /// One answer for each job.
     pub(super) answers: Vec<A>,
-    /// What is to be written.
+    /// The data to write.
     pub(super) draft: D,
 }
 
-/// The server's error, or one of what it keeps.
+/// An error of the server, or invalid stored data.
 pub(super) enum DecideError {
-    /// The server's.
+    /// An error of the server.
     Server(Error),
-    /// What is kept cannot be.
+    /// Invalid stored data.
     Stored(HubStoreError),
 }
 
@@ -126,7 +126,7 @@ type QueuedJob<W> = (
     oneshot::Sender<Result<<W as BatchOp>::Answer, HubStoreError>>,
 );
 
-/// The near end of a lane.
+/// The callers' handle of a writer.
 pub(super) struct BatchWriter<W: BatchOp> {
     jobs: mpsc::Sender<QueuedJob<W>>,
 }
@@ -164,16 +164,16 @@ struct BatchWriterTask<W: BatchOp> {
     connector: Connector,
     op: Arc<W>,
     writer_id: Uuid,
-    /// How many transactions there were: the number of the latest.
+    /// The number of the latest transaction.
     batch: i64,
     connection: Option<WriterConnection<W::Prepared>>,
-    /// The last batch found no server: those who come now are not kept waiting.
+    /// The last batch could not reach the server: new callers fail without waiting.
     is_down: bool,
 }
 
-/// Why a transaction did not count.
+/// Why a transaction failed.
 enum BatchError {
-    /// It may when it is tried again.
+    /// A retry may succeed.
     Transient(Error),
     /// The connection was lost, and the transaction with it.
     ConnectionLost(HubStoreError),
@@ -183,13 +183,13 @@ enum BatchError {
 
 impl<W: BatchOp> BatchWriterTask<W> {
     async fn run(mut self, mut waiting: mpsc::Receiver<QueuedJob<W>>) {
-        // The first who comes need not wait for it; whoever finds no server then says so.
+        // Connects early, so that the first job does not wait; an error is reported to the first caller.
         self.connection = self.connect().await.ok();
         let mut batch = Vec::new();
         while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
             let jobs: Vec<&W::Job> = batch.iter().map(|(job, _)| job).collect();
             let outcome = self.write(&jobs).await;
-            // Whoever asked may have gone away; what was written stays written.
+            // The caller may have gone away; the write stays.
             match outcome {
                 Ok(answers) => {
                     for ((_, waiting), answer) in batch.drain(..).zip(answers) {
@@ -201,7 +201,7 @@ impl<W: BatchOp> BatchWriterTask<W> {
                         let _ = waiting.send(Err(error.clone()));
                     }
                 }
-                // One of them may be what cannot be written: each for itself.
+                // A single job may have caused the error: each is tried alone.
                 Err(_) => {
                     for (job, waiting) in batch.drain(..) {
                         let mut answers = self.write(&[&job]).await;
@@ -216,7 +216,7 @@ impl<W: BatchOp> BatchWriterTask<W> {
         }
     }
 
-    /// Writes some jobs as one transaction, and tries again what may go through then.
+    /// Writes jobs as one transaction, and retries transient failures.
     async fn write(&mut self, jobs: &[&W::Job]) -> Result<Vec<W::Answer>, HubStoreError> {
         let until = Instant::now() + RECONNECT_TIMEOUT;
         let mut tries = 1;
@@ -313,14 +313,14 @@ impl<W: BatchOp> BatchWriterTask<W> {
         }
     }
 
-    /// Finds out whether the transaction was committed whose commit was not answered.
+    /// Finds out whether a transaction was committed whose commit was not answered.
     async fn resolve_unknown_commit(&mut self, error: Error) -> Result<(), BatchError> {
         let until = Instant::now() + RECONNECT_TIMEOUT;
         loop {
             match self.last_commit().await {
                 Ok(last) if last == self.batch => return Ok(()),
                 Ok(_) => return Err(BatchError::ConnectionLost(error.into())),
-                // The server is at its commit, and has not noticed that nobody waits for it.
+                // The server is still committing, and has not noticed the lost connection.
                 Err(BatchError::Transient(_)) => {}
                 Err(failed @ BatchError::Permanent(_)) => return Err(failed),
                 Err(failed) if Instant::now() >= until => return Err(failed),
@@ -330,7 +330,7 @@ impl<W: BatchOp> BatchWriterTask<W> {
         }
     }
 
-    /// The last transaction of this lane that was committed; the latest cannot be any more.
+    /// The writer's last committed transaction. Afterwards the latest one can no longer be committed.
     async fn last_commit(&mut self) -> Result<i64, BatchError> {
         let (lane, batch) = (self.writer_id, self.batch);
         let link = self.ensure_connected().await?;
@@ -348,8 +348,7 @@ impl<W: BatchOp> BatchWriterTask<W> {
     }
 }
 
-/// Everything in a lane is found by its key. Plans made while a table was empty would read all of it
-/// later on.
+/// All rows here are found by key. Plans that were made while a table was empty would scan all of it later.
 const FORCE_INDEX_PLANS: &str = "
     SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off;

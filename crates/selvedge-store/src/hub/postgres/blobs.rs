@@ -1,4 +1,5 @@
-//! Bytes under their hash, in chunks as they came. The last chunk proves the whole.
+//! Blobs, stored in the received chunks under their SHA-256. After the last chunk, the hash of the whole is
+//! verified.
 
 use std::fmt::Write;
 
@@ -111,7 +112,7 @@ async fn append(
     total: u64,
     chunk: &[u8],
 ) -> Result<BlobState, HubStoreError> {
-    // Whoever sends the same bytes at the same time waits here, and finds what this one leaves.
+    // Concurrent uploads of the same bytes wait here, and then see the result of this one.
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
     db.execute(lock, &[&hash]).await?;
     let found = db.query_opt(SELECT_BLOB, &[&hash]).await?;
@@ -123,7 +124,7 @@ async fn append(
     let fits = known.is_none_or(|known| known.total == total);
     if offset != received || !fits {
         if offset == 0 {
-            // Somebody begins anew.
+            // The client restarts the upload.
             remove(db, hash).await?;
         } else {
             return Ok(BlobState::OffsetMismatch { offset: received });
@@ -158,7 +159,7 @@ async fn remove(db: &Transaction<'_>, hash: &str) -> Result<(), HubStoreError> {
     Ok(())
 }
 
-/// One chunk in memory at a time.
+/// Hashes the chunks, with one of them in memory at a time.
 async fn hash_chunks(db: &Transaction<'_>, hash: &str) -> Result<String, HubStoreError> {
     let next = db
         .prepare(

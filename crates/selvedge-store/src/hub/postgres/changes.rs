@@ -1,9 +1,8 @@
-//! Changes of tasks, a batch at a time: one statement locks all their rows in the order of their
-//! numbers, what follows is decided in memory by [`apply`], and one statement for each table writes it.
+//! Applies changes of tasks in batches: one statement locks all their rows in the order of their numbers,
+//! [`apply`] decides in memory, and one statement for each table writes the result.
 //!
-//! Invariant: a row is read, decided on and written under one lock, so that whoever comes second
-//! decides on what the first has left. Locks are taken in one order everywhere, so nobody waits in a
-//! circle.
+//! Invariant: a row is read, decided on and written under one lock, so a later change is decided on the
+//! result of the earlier one. Locks are always taken in the same order, so there are no deadlocks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use crate::hub::change::{ChangeOutcome, StoredAttempt, TaskChange, WriteSet};
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{closing, damaged};
 
-/// What is stored of runs that are closed.
+/// The stored ends of closed attempts.
 const SELECT_CLOSED_RUNS: &str = "
     SELECT r.task_id, u.run_number, u.closing, p.digest
     FROM unnest($1::uuid[], $2::integer[]) AS k (task_id, run_number)
@@ -31,10 +30,10 @@ const SELECT_CLOSED_RUNS: &str = "
     LEFT JOIN report p ON p.task_no = u.task_no AND p.run_number = u.run_number
     WHERE u.closing IS NOT NULL";
 
-/// The moment after the locks were had.
+/// The time after the locks were acquired.
 pub(super) const SELECT_NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// Tasks by their ids, for as long as the transaction lasts.
+/// Loads tasks by their ids and locks them until the transaction ends.
 fn lock() -> String {
     format!(
         "SELECT {} FROM request r JOIN task t ON t.task_no = r.task_no
@@ -57,7 +56,7 @@ pub(super) struct ChangeStatements {
 
 pub(super) struct PendingBatch {
     writes: BatchWrites,
-    /// Whether other hubs are to hear of it.
+    /// Whether peers are notified.
     notifies_peers: bool,
 }
 
@@ -102,7 +101,7 @@ impl BatchOp for ChangeWriter {
             client.query(&prepared.stored, &[&closed, &runs]).await
         };
         let lock_values: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&ids];
-        // All of them are sent before the first is answered, in this order.
+        // All of them are sent in this order before the first one is answered.
         let (begun, locked, stored, moment) = tokio::join!(
             biased;
             client.batch_execute("BEGIN"),
@@ -196,7 +195,7 @@ fn stored_runs(rows: &[Row]) -> Result<StoredRuns, HubStoreError> {
     Ok(runs)
 }
 
-/// What the next change of the same batch finds of these runs.
+/// Records the closed attempts for the next change of the same batch.
 fn record_closed(runs: &mut StoredRuns, task: TaskId, written: &WriteSet) {
     for (run, closing) in &written.closed {
         let fresh = StoredAttempt {

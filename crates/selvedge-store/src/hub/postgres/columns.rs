@@ -1,4 +1,4 @@
-//! Rows of the tasks' tables, to and fro.
+//! Conversions between task records and rows of the database.
 
 use std::borrow::Cow;
 
@@ -13,30 +13,30 @@ use crate::hub::error::HubStoreError;
 use crate::hub::rows::{LedgerTotal, TaskRecord, TaskView};
 use crate::hub::sqlite::columns::{damaged, outcome, review};
 
-/// The columns that decisions are made on, of `task t` and `request r`.
+/// The columns for decisions, from `task t` and `request r`.
 pub(super) const ROW_COLUMNS: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t.worker, t.due_at, \
      t.last_run, t.open_run, t.reports, t.losses, t.cancel, t.completion, t.outcome, t.feedback, \
      t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
-/// What there is beside them, with what the task cost, as `c`.
+/// The other columns of a [`TaskView`], with the task's cost as `c`.
 pub(super) const VIEW_COLUMNS: &str = "r.tenant, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
      r.agent, r.place, r.priority, t.labels::text, r.max_attempts, r.created_at, c.*";
-/// Sums over the ledger. A sum that no number holds is the highest.
+/// Sums over the ledger. A sum that overflows is replaced by the highest value.
 pub(super) const LEDGER_SUMS: &str = "count(*) AS calls, \
      count(*) FILTER (WHERE micro_usd IS NULL OR source = 'unknown') AS unknown, \
      count(*) FILTER (WHERE source = 'estimated') AS estimated, \
      least(coalesce(sum(micro_usd), 0), 9223372036854775807)::bigint AS micro_usd, \
      least(coalesce(sum(tokens_in), 0), 9223372036854775807)::bigint AS tokens_in, \
      least(coalesce(sum(tokens_out), 0), 9223372036854775807)::bigint AS tokens_out";
-/// This moment, by the one clock that counts.
+/// The current time by the server's clock, the only one that counts.
 pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// A task's row, and the number that it is kept by.
+/// A task's row and its number in the database.
 pub(super) struct PostgresTaskRow {
     pub(super) number: i64,
     pub(super) row: TaskRecord,
 }
 
-/// Columns one after the other: a name would be looked for among all of them.
+/// Reads columns in order; finding each by name would search all of them.
 pub(super) struct PostgresColumns<'a> {
     row: &'a Row,
     next: usize,
@@ -53,18 +53,18 @@ impl<'a> PostgresColumns<'a> {
         Ok(value)
     }
 
-    /// A number that is never below zero.
+    /// A number that is never negative.
     pub(super) fn count(&mut self) -> Result<u64, HubStoreError> {
         u64::try_from(self.next::<i64>()?).map_err(damaged)
     }
 
-    /// The same, and small.
+    /// A small number that is never negative.
     pub(super) fn small(&mut self) -> Result<u32, HubStoreError> {
         u32::try_from(self.next::<i32>()?).map_err(damaged)
     }
 }
 
-/// From the columns of [`ROW_COLUMNS`].
+/// Reads the columns of [`ROW_COLUMNS`].
 pub(super) fn read_task_row(
     cells: &mut PostgresColumns<'_>,
 ) -> Result<PostgresTaskRow, HubStoreError> {
@@ -101,7 +101,7 @@ pub(super) fn read_task_row(
     Ok(PostgresTaskRow { number, row })
 }
 
-/// From the columns of [`ROW_COLUMNS`], then [`VIEW_COLUMNS`].
+/// Reads the columns of [`ROW_COLUMNS`] and [`VIEW_COLUMNS`].
 pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView, HubStoreError> {
     let row = read_task_row(cells)?.row;
     let tenant = cells.next()?;
@@ -134,7 +134,7 @@ pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView
     })
 }
 
-/// From the columns of [`LEDGER_SUMS`].
+/// Reads the columns of [`LEDGER_SUMS`].
 pub(super) fn read_ledger_total(
     cells: &mut PostgresColumns<'_>,
 ) -> Result<LedgerTotal, HubStoreError> {
@@ -148,17 +148,17 @@ pub(super) fn read_ledger_total(
     })
 }
 
-/// A count as the database keeps it; one that it cannot keep is the highest that it can.
+/// A count as the database stores it, capped at the highest value.
 pub(super) fn int(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// The same for a small one.
+/// A small count as the database stores it, capped at the highest value.
 pub(super) fn small(count: u32) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// Text as the database keeps it: it knows no NUL.
+/// Text without NUL, which the database cannot store.
 pub(super) fn text(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
@@ -167,12 +167,12 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The same for text that may not be there.
+/// Optional text without NUL.
 pub(super) fn optional_text(of: Option<&String>) -> Option<Cow<'_, str>> {
     of.map(|of| text(of))
 }
 
-/// Rows to be written back, a column each.
+/// Rows to write back, as one array for each column.
 #[derive(Default)]
 pub(super) struct TaskColumns<'a> {
     numbers: Vec<i64>,
@@ -197,7 +197,7 @@ pub(super) struct TaskColumns<'a> {
     over: Vec<Option<i64>>,
 }
 
-/// Writes rows back, all at once.
+/// Writes rows back in one statement.
 pub(super) const UPDATE_TASKS: &str = "
     UPDATE task t SET
         state = u.state, epoch = u.epoch, token = u.token, worker = u.worker, due_at = u.due_at,
@@ -239,7 +239,7 @@ impl<'a> TaskColumns<'a> {
         self.completions
             .push(optional_text(lease.completion.as_ref()));
         self.outcomes.push(lease.outcome.map(Outcome::as_str));
-        // A review is words, which always have a JSON form.
+        // A review contains only text, which always has a JSON form.
         let review = lease.review.as_ref();
         self.feedbacks
             .push(review.and_then(|review| serde_json::to_string(review).ok()));
@@ -256,7 +256,7 @@ impl<'a> TaskColumns<'a> {
         self.numbers.is_empty()
     }
 
-    /// As [`UPDATE_TASKS`] takes them.
+    /// The parameters of [`UPDATE_TASKS`].
     pub(super) fn values(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); 20] {
         [
             &self.numbers,

@@ -1,12 +1,13 @@
-//! The row of a lane, in which each of its transactions writes its number: so it can be told whether one
-//! was committed whose commit was not answered, and one that was given up is not committed later.
+//! The marker row of a writer. Each of its transactions writes its number there, which shows whether a
+//! transaction was committed whose commit was not answered, and prevents a late commit of one that was given
+//! up.
 
 use tokio_postgres::{Client, Error};
 
 use super::columns::NOW;
 
-/// Writes a transaction's number down, as a part of it. Fails, and the transaction with it, once that was
-/// given up.
+/// Records a transaction's number as a part of it. Fails, together with the transaction, if the transaction
+/// was given up.
 pub(super) fn record_commit_query() -> String {
     format!(
         "INSERT INTO lane (lane_id, batch, given_up, used_at) VALUES ($1, $2, 0, {NOW})
@@ -15,8 +16,8 @@ pub(super) fn record_commit_query() -> String {
     )
 }
 
-/// Gives a transaction up, unless it is committed already, and tells the last that is. Whoever is just
-/// writing the row is waited for, even if it is not there yet.
+/// Gives a transaction up unless it is already committed, and returns the number of the last committed one.
+/// Waits for a transaction that is currently writing the row, even if the row does not exist yet.
 pub(super) fn last_commit_query() -> String {
     format!(
         "INSERT INTO lane (lane_id, batch, given_up, used_at) VALUES ($1, 0, $2, {NOW})
@@ -25,7 +26,7 @@ pub(super) fn last_commit_query() -> String {
     )
 }
 
-/// Removes what lanes left that nobody uses any more.
+/// Removes marker rows that have not been used for a day.
 pub(super) async fn delete_old_markers(client: &Client) -> Result<(), Error> {
     let old = format!("DELETE FROM lane WHERE used_at < {NOW} - 86400000");
     client.batch_execute(&old).await
@@ -42,7 +43,7 @@ mod tests {
     use crate::hub::postgres::connect::Connector;
     use crate::hub::postgres::migrate::migrate;
 
-    /// What a server still had before it of a connection that was lost.
+    /// A server may still be processing statements of a lost connection.
     #[tokio::test]
     async fn a_transaction_that_was_given_up_is_never_committed() {
         if !Postgres::is_available() {

@@ -1,4 +1,4 @@
-//! Connections to the database: made, set up, and what their errors mean.
+//! Creates and sets up connections to the database, and classifies their errors.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::{DatabaseAddress, error_chain};
 use crate::hub::error::HubStoreError;
 
-/// Every connection says this first. A commit is answered when it is on the disk, wherever the server
-/// was told otherwise; and nothing waits for ever.
+/// Setup of every connection. Commits are answered only when they are on disk, whatever the server's
+/// configuration; and every wait has a timeout.
 const SESSION_SETUP: &str = "
     SELECT set_config('synchronous_commit', 'on', false)
         WHERE current_setting('synchronous_commit') IN ('off', 'local');
@@ -26,11 +26,11 @@ const SESSION_SETUP: &str = "
     SET statement_timeout = '60s';
     SET idle_in_transaction_session_timeout = '60s'";
 
-/// What comes seldom is planned each time: a plan that was made while a table was empty would read all of
-/// it later on.
+/// Rare statements are planned each time: a plan that was made while a table was empty would scan all of it
+/// later.
 const FORCE_CUSTOM_PLANS: &str = "SET plan_cache_mode = force_custom_plan";
 
-/// What makes connections.
+/// Creates connections.
 #[derive(Clone)]
 pub(super) struct Connector {
     address: DatabaseAddress,
@@ -50,12 +50,12 @@ impl Connector {
         self.address.describe()
     }
 
-    /// A connection of its own, set up.
+    /// Opens a new connection and sets it up.
     pub(super) async fn client(&self) -> Result<Client, Error> {
         self.listening_client(|_| {}).await
     }
 
-    /// One that calls this with the process of whoever notifies.
+    /// Opens a connection that calls `heard` with the process id of each notification's sender.
     pub(super) async fn listening_client(
         &self,
         heard: impl Fn(i32) + Send + 'static,
@@ -77,7 +77,7 @@ impl Connector {
         Ok(client)
     }
 
-    /// Connections for whoever comes, at most so many.
+    /// A pool of at most `size` connections.
     pub(super) fn pool(&self, size: usize) -> Result<Pool, HubStoreError> {
         let method = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
@@ -109,7 +109,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    // Whoever uses it hears of its end by what they asked for.
+    // A user of the connection notices its end by the failure of its own request.
     while let Some(Ok(message)) =
         std::future::poll_fn(|context| connection.poll_message(context)).await
     {
@@ -133,7 +133,7 @@ fn client_config(address: &DatabaseAddress) -> Result<ClientConfig, HubStoreErro
                 .map_err(|error| told(error.to_string()))?;
         }
     } else {
-        // One that cannot be read is one that nothing is trusted for.
+        // Unreadable certificates are skipped and therefore not trusted.
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     }
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -142,7 +142,7 @@ fn client_config(address: &DatabaseAddress) -> Result<ClientConfig, HubStoreErro
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Whether the connection is gone, and the server with it perhaps: another one may tell more.
+/// Whether the connection is lost, and perhaps the server: a new connection may show the result.
 pub(super) fn is_lost(error: &Error) -> bool {
     match error.code() {
         Some(code) => [
@@ -167,7 +167,7 @@ fn has_io_error(error: &Error) -> bool {
     false
 }
 
-/// Whether the same transaction may go through when it is tried again.
+/// Whether the same transaction may succeed when it is retried.
 pub(super) fn is_transient(error: &Error) -> bool {
     error.code().is_some_and(|code| {
         [

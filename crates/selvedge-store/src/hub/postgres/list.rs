@@ -1,4 +1,4 @@
-//! Lists of tasks, and numbers over all of them.
+//! Lists of tasks, and totals over all of them.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ pub(super) async fn page(
 ) -> Result<ListPage, HubStoreError> {
     let mut states = String::new();
     if !filter.states.is_empty() {
-        // In the statement itself, so that an index over some states can be seen to hold them.
+        // Written into the statement itself, so that the planner can use a partial index over some states.
         let words: Vec<_> = filter
             .states
             .iter()
@@ -71,7 +71,7 @@ pub(super) async fn page(
     Ok(ListPage { tasks, more })
 }
 
-/// Numbers over everything, each a query of its own over what an index or one pass gives.
+/// Totals over everything; each is a separate query that uses an index or one pass.
 pub(super) async fn overview(hub: &PostgresHub) -> Result<Overview, HubStoreError> {
     let mut overview = Overview::default();
     for (state, count) in counts(hub, "SELECT state, count(*) FROM task GROUP BY state").await? {

@@ -1,5 +1,5 @@
-//! The schema: numbered migrations, only ever forward, by one hub at a time. A migration that was
-//! released is never edited.
+//! Schema migrations: numbered, forward only, and run by one hub at a time. A released migration is never
+//! edited.
 
 use tokio_postgres::{Client, Transaction};
 
@@ -13,10 +13,10 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/005_parts.sql"),
 ];
 
-/// Brings the schema to what this program knows; another hub that starts at the same time waits.
+/// Migrates the schema to this program's version; another hub that starts at the same time waits.
 pub(super) async fn migrate(client: &mut Client) -> Result<(), HubStoreError> {
     let transaction = client.transaction().await?;
-    // The lock's number is ours alone in this database; it ends with the transaction.
+    // Only Selvedge uses this lock number in the database; the lock ends with the transaction.
     transaction
         .batch_execute("SELECT pg_advisory_xact_lock(hashtext('selvedge hub'))")
         .await?;

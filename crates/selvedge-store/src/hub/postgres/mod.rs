@@ -1,9 +1,9 @@
 //! The hub's tables in PostgreSQL: for any number of hubs on one database.
 //!
-//! What is written often goes through *lanes*: connections that each write what waits as one
-//! transaction and answer after its commit. Everything else uses a pool. What a change means is decided
-//! by [`super::apply()`], as for every store; here rows are locked, loaded and written. The only clock is
-//! the server's.
+//! Frequent writes go through *batch writers*: connections that each write all waiting jobs as one
+//! transaction and answer after its commit. Everything else uses a pool. As for every store,
+//! [`super::apply()`] decides the effect of a change; this module locks, loads and writes rows. The server's
+//! clock is the only one that is used.
 
 mod address;
 mod assignments;
@@ -44,12 +44,12 @@ use self::submit::SubmissionWriter;
 use super::error::HubStoreError;
 use super::traits::StoreSettings;
 
-/// Lanes for changes. While one waits for its commit, the other goes on.
+/// Number of writers for changes. While one waits for its commit, the other continues.
 const CHANGE_WRITERS: usize = 2;
-/// Connections for reading, and for what is written seldom.
+/// Number of connections for reads and rare writes.
 const POOL_SIZE: usize = 6;
 
-/// A hub's store in a database that other hubs may use, too.
+/// A hub's store in a PostgreSQL database that other hubs may share.
 #[derive(Debug)]
 pub struct PostgresHub {
     changes: Vec<BatchWriter<ChangeWriter>>,
@@ -67,8 +67,8 @@ impl Drop for PostgresHub {
 }
 
 impl PostgresHub {
-    /// Connects to `postgres://USER@HOST/DATABASE`, and brings its tables up to date. The password may
-    /// come from elsewhere than from the address.
+    /// Connects to `postgres://USER@HOST/DATABASE` and migrates its tables. The password may be given
+    /// separately.
     pub async fn open(
         url: &str,
         password: Option<&str>,
@@ -109,7 +109,7 @@ impl PostgresHub {
         })
     }
 
-    /// A task's changes go through one lane, so that they keep their order.
+    /// The writer for a task: all changes of a task use the same one, which keeps their order.
     fn writer_for(&self, task: TaskId) -> &BatchWriter<ChangeWriter> {
         let mut hasher = DefaultHasher::new();
         task.hash(&mut hasher);
@@ -118,8 +118,8 @@ impl PostgresHub {
         &self.changes[at]
     }
 
-    /// One statement on any connection; once more where the connection turns out to be gone. Only for
-    /// what may be done twice.
+    /// Executes one statement on any connection, and again if the connection turns out to be lost. Only for
+    /// statements that may be executed twice.
     async fn rows(
         &self,
         sql: &str,

@@ -1,9 +1,9 @@
-//! Other hubs on the same database: telling them that something changed, hearing it of them, and who
-//! is connected to whom.
+//! Peers on the same database: notifying them of changes, receiving their notifications, and sharing the list
+//! of connected workers.
 //!
-//! A notification takes a lock on the whole server at its commit, so there is one connection that
-//! sends them, at most one in so many milliseconds, and never a transaction that counts. They may be
-//! lost: whoever waits looks once a second besides.
+//! A notification takes a server-wide lock at its commit. Therefore one separate connection sends them,
+//! rate-limited, and never in a transaction that writes data. Notifications may be lost, so waiting code also
+//! polls once a second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -21,18 +21,18 @@ use super::connect::Connector;
 use crate::hub::rows::TaskRecord;
 use crate::hub::traits::{Peers, StoreFuture};
 
-/// Between two notifications.
+/// Minimum interval between two notifications.
 const NOTIFY_INTERVAL: Duration = Duration::from_millis(50);
-/// Between two tries to connect.
+/// Pause between two connection attempts.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
-/// Not kept on the disk: what nobody hears after a crash is looked for anyway.
+/// Without waiting for the disk: changes whose notifications are lost in a crash are found by polling.
 const LISTEN: &str = "SET synchronous_commit = off; LISTEN selvedge_hub";
-/// A hub that was silent for so long is not there.
+/// A peer without a heartbeat for this long is considered gone.
 const PEER_TIMEOUT_MS: i64 = 10_000;
-/// Tasks that are to be stopped, as far as others can be told at once.
+/// Maximum number of cancellations that are reported at once.
 const MAX_CANCELLATIONS: i64 = 1_000;
 
-/// Rung by whoever wrote something that other hubs want to know of.
+/// Signalled when this hub has written something that peers need to know of.
 #[derive(Debug, Default)]
 pub(super) struct NotifyDebouncer {
     notify: Notify,
@@ -44,7 +44,7 @@ impl NotifyDebouncer {
     }
 }
 
-/// Sends and hears for as long as the store lives.
+/// Sends and receives notifications for as long as the store lives.
 pub(super) async fn run(
     connector: Connector,
     bell: Arc<NotifyDebouncer>,
@@ -53,7 +53,7 @@ pub(super) async fn run(
     let heard = Arc::new(heard);
     loop {
         if let Ok(client) = listen(&connector, &heard).await {
-            // What was said meanwhile was not heard.
+            // Notifications may have been missed while there was no connection.
             heard.send_modify(|count| *count += 1);
             while forward_notification(&bell, &client).await
                 && client.batch_execute("NOTIFY selvedge_hub").await.is_ok()
@@ -65,7 +65,7 @@ pub(super) async fn run(
     }
 }
 
-/// Waits for the bell. False once the connection is gone.
+/// Waits for a change to announce. Returns `false` once the connection is lost.
 async fn forward_notification(bell: &NotifyDebouncer, client: &Client) -> bool {
     loop {
         if tokio::time::timeout(RECONNECT_PAUSE, bell.notify.notified())
@@ -81,7 +81,7 @@ async fn forward_notification(bell: &NotifyDebouncer, client: &Client) -> bool {
 }
 
 async fn listen(connector: &Connector, heard: &Arc<watch::Sender<u64>>) -> Result<Client, Error> {
-    // What this hub says itself it need not hear.
+    // This hub ignores its own notifications.
     let own = Arc::new(AtomicI32::new(0));
     let (from, into) = (Arc::clone(&own), Arc::clone(heard));
     let client = connector

@@ -1,4 +1,4 @@
-//! Tasks: taking them in, giving them out, changing them, taking them back.
+//! The queue: submitting, assigning, changing and expiring tasks.
 
 use selvedge_core::model::TaskId;
 

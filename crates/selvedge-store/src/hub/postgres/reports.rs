@@ -1,4 +1,4 @@
-//! Reading back what runs left behind.
+//! Reads the stored records of runs.
 
 use selvedge_core::model::TaskId;
 use selvedge_core::protocol::FileRef;
@@ -13,7 +13,7 @@ use crate::hub::sqlite::columns::closing;
 use crate::hub::traits::{RunRecords, StoreFuture};
 
 impl PostgresHub {
-    /// Rows of a task after a number.
+    /// Rows of a task after the given number.
     pub(super) async fn task_rows_after(
         &self,
         sql: &str,
@@ -127,7 +127,7 @@ impl RunRecords for PostgresHub {
 
     fn files(&self, task: TaskId) -> StoreFuture<'_, Vec<FileRef>> {
         Box::pin(async move {
-            // By bytes, as everywhere, and not by a language's alphabet.
+            // Sorted by bytes, as in SQLite, and not by the database's collation.
             let sql =
                 "SELECT f.name, f.hash, f.size FROM request r JOIN file f ON f.task_no = r.task_no
                  WHERE r.task_id = $1 ORDER BY f.name COLLATE \"C\"";

@@ -1,15 +1,15 @@
-//! What retention removes, in small steps. Tasks, logs, reports and costs stay: their rows are the
-//! tombstones that keep an old worker's words from counting.
+//! Retention: removes old data in small steps. Tasks, logs, reports and costs stay: their rows are the
+//! tombstones that keep late entries of old workers from counting.
 
 use super::PostgresHub;
 use super::columns::NOW;
 use crate::hub::error::HubStoreError;
 
-/// Blobs that go in one step: each may be large.
+/// Maximum number of blobs that are removed in one step, because each may be large.
 const MAX_BLOBS: i64 = 20;
 
-/// A step over the tasks that ended long ago: their journals and files first, and once they have none
-/// left they are not looked at again. Another hub's step passes over those of this one.
+/// One step over tasks that ended long ago. It removes their journals and files first; tasks that have none
+/// left are not visited again. Rows that another hub is removing are skipped.
 fn purge_tasks_query() -> String {
     format!(
         "WITH old AS (
@@ -59,7 +59,8 @@ fn purge_blobs_query() -> String {
     )
 }
 
-/// Removes some of what is older: how many rows went, and how many tasks have nothing left.
+/// Removes a part of the data older than the limit. Returns the number of removed rows and of tasks that have
+/// nothing left.
 pub(super) async fn purge_step(
     hub: &PostgresHub,
     older_than_ms: i64,

@@ -1,5 +1,6 @@
-//! Tasks taken in, a batch at a time. A client's key is taken first, and before any task: two hubs that
-//! are sent the same key at once take keys in one order, and the second sees what the first has kept.
+//! Submits tasks in batches. Idempotency keys are claimed before any task is inserted: if two hubs receive
+//! the same key at once, both claim keys in the same order, and the second one sees what the first one has
+//! stored.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -29,7 +30,7 @@ const KEYS: &str = "
     FROM unnest($1::text[], $2::text[]) AS k (tenant, key)
     JOIN idempotency i ON i.tenant = k.tenant AND i.key = k.key";
 const RELEASE_KEYS: &str = "DELETE FROM idempotency WHERE tenant = $1 AND key = $2";
-/// The request, the task and the first line of its log.
+/// Inserts the request, the task and the first line of its log.
 const INSERT: &str = "
     WITH asked AS (
         SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
@@ -76,7 +77,7 @@ impl BatchOp for SubmissionWriter {
     type Draft = bool;
 
     async fn prepare(client: &Client) -> Result<SubmissionStatements, Error> {
-        // Joins with what was asked are by hash: both sides are as small as the batch.
+        // Hash joins suit the joins with the parameters: both sides are as small as the batch.
         client.batch_execute("SET enable_hashjoin = on").await?;
         let (take_keys, keys, give_back, insert) = tokio::try_join!(
             client.prepare(TAKE_KEYS),
@@ -155,7 +156,8 @@ fn idempotency_key(job: &NewTask) -> Option<IdempotencyKey<'_>> {
     Some((&job.tenant, key))
 }
 
-/// The answers to those whose key was taken before; the others' keys are theirs now.
+/// Claims the keys. Returns the answers for keys that were already taken; the other keys now belong to their
+/// submissions.
 async fn resolve_keys(
     link: &WriterConnection<SubmissionStatements>,
     jobs: &[&NewTask],
@@ -211,7 +213,7 @@ fn known_keys(rows: &[Row]) -> Result<HashMap<IdempotencyKey<'_>, (&[u8], Uuid)>
     each.collect::<Result<_, Error>>().map_err(damaged)
 }
 
-/// Inserts those whose id is free: the ids of these.
+/// Inserts the tasks whose ids are free, and returns these ids.
 async fn insert(
     link: &WriterConnection<SubmissionStatements>,
     jobs: &[&NewTask],
@@ -275,7 +277,7 @@ async fn insert(
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Labels as a JSON array that the database takes.
+/// Labels as a JSON array without NUL.
 pub(super) fn json_labels(labels: &[String]) -> Result<String, HubStoreError> {
     let labels: Vec<Cow<'_, str>> = labels.iter().map(|label| text(label)).collect();
     serde_json::to_string(&labels).map_err(damaged)

@@ -1,4 +1,4 @@
-//! Pages of tasks in any order, counts, and kept facts, without reading what is not shown.
+//! Pages of tasks in any order, counts, and saved run statistics, without reading rows that are not shown.
 
 use selvedge_core::model::TaskId;
 use selvedge_core::protocol::TaskState;
@@ -14,14 +14,14 @@ use crate::hub::task_queries::{
     TaskSortOrder,
 };
 
-/// What a filter lets through, of `task t` and `request r`: tenant, agent, the word for none, text.
+/// The condition of a filter on `task t` and `request r`: tenant, agent, placeholder for no agent, text.
 const FILTER_CLAUSE: &str = "r.tenant = $1
        AND ($2::text IS NULL OR coalesce(r.agent, $3::text) = $2)
        AND ($4::text IS NULL OR position(lower($4) IN lower(r.title)) > 0
             OR position(lower($4) IN lower(coalesce(r.place, ''))) > 0
             OR position(lower($4) IN r.task_id::text) > 0)";
 
-/// A kind in one word, as the query makes it.
+/// A state and outcome as one word, as in the query.
 fn encode_status((state, outcome): StateAndOutcome) -> String {
     let outcome = outcome.map_or("", |outcome| outcome.as_str());
     format!("{}/{outcome}", state.as_str())
@@ -44,8 +44,7 @@ const fn order_clause(order: TaskSortOrder) -> &'static str {
     }
 }
 
-/// First the numbers of those on the page, then their rows: what a row costs to put together is spent
-/// for those alone.
+/// Selects the numbers of the page's tasks first and then their rows, so that only these rows are assembled.
 pub(super) async fn page(
     hub: &PostgresHub,
     filter: TaskFilter,
@@ -99,7 +98,7 @@ pub(super) async fn task_counts(
         let kind = (state, outcome(cells.next()?)?);
         census.statuses.push((kind, cells.count()?));
     }
-    // Agents are sorted by their bytes, whatever the database's language.
+    // Agents are sorted by bytes, not by the database's collation.
     let sql =
         "SELECT coalesce(agent, $2::text) COLLATE \"C\", count(*) FROM request WHERE tenant = $1
                GROUP BY 1 ORDER BY 1";
@@ -111,7 +110,7 @@ pub(super) async fn task_counts(
     Ok(census)
 }
 
-/// How long the first attempts of the latest tasks were waited for, in milliseconds.
+/// How long the first attempts of the latest tasks waited, in milliseconds.
 pub(super) async fn queue_latencies(
     hub: &PostgresHub,
     tenant: String,
@@ -153,8 +152,8 @@ pub(super) async fn save_run_stats(
     hub: &PostgresHub,
     facts: Vec<NewRunStats>,
 ) -> Result<(), HubStoreError> {
-    // Whoever folded less of a journal, and comes later, is not to win. Of one task there may be several:
-    // the one of the longest journal is kept.
+    // Statistics of a shorter journal must not replace those of a longer one. If there are several for one
+    // task, the one of the longest journal is saved.
     let sql = "INSERT INTO facts (task_no, event_seq, body)
                SELECT DISTINCT ON (r.task_no) r.task_no, u.event_seq, u.body
                FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS u (task_id, event_seq, body)

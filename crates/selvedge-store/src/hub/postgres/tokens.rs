@@ -1,4 +1,4 @@
-//! Tokens: found by the hash of their secret, never by the secret.
+//! API tokens, found by the hash of their secret, never by the secret.
 
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use crate::hub::traits::{StoreFuture, TokenStore};
 const COLUMNS: &str = "token_id, name, prefix, tenant, scopes, created_at, expires_at, \
                        last_used_at, revoked_at";
 
-/// Keeps a token, on a condition; the same again changes nothing.
+/// Inserts a token if the condition holds; repeating the statement changes nothing.
 fn insert_token_query(condition: &str) -> String {
     format!(
         "INSERT INTO token (token_id, name, prefix, tenant, scopes, hash, created_at, expires_at)
@@ -61,8 +61,8 @@ impl TokenStore for PostgresHub {
 
     fn insert_first_token(&self, token: NewApiToken) -> StoreFuture<'_, Option<ApiToken>> {
         Box::pin(async move {
-            // Of several hubs that start at once, one makes the first token. The lock is had before the
-            // statement that looks begins.
+            // If several hubs start at once, only one creates the first token. The lock is acquired before
+            // the statement that checks for tokens begins.
             let mut client = self.pool.get().await?;
             let transaction = client.transaction().await?;
             transaction

@@ -1,5 +1,5 @@
-//! What changes write beside the tasks' rows: a column for each column, so that a batch is one
-//! statement for each table, all of them on their way before the first is answered.
+//! Writes the data of a batch of changes beside the tasks' rows: parameters are arrays, one for each column,
+//! so that a batch is one statement for each table. All statements are sent before the first is answered.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ const FILES: &str = "
     INSERT INTO file SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
     ON CONFLICT (task_no, name) DO UPDATE SET hash = excluded.hash, size = excluded.size";
 
-/// The statements, prepared.
+/// The prepared statements.
 pub(super) struct WriteStatements {
     save: Statement,
     log: Statement,
@@ -149,13 +149,13 @@ struct CostColumns {
     bodies: Vec<String>,
 }
 
-/// All that a batch writes.
+/// All data that a batch writes.
 #[derive(Default)]
 pub(super) struct BatchWrites {
     pub(super) rows: Vec<PostgresTaskRow>,
     log: EventColumns,
     begun: (Vec<i64>, Vec<i32>, Vec<i64>, Vec<i64>),
-    /// By task and run: a statement must not meet a row twice.
+    /// By task and attempt: a statement must not update a row twice.
     closed: BTreeMap<(i64, i32), (i64, AttemptEnd)>,
     reports: ReportColumns,
     late_reports: ReportColumns,
@@ -166,7 +166,7 @@ pub(super) struct BatchWrites {
 }
 
 impl BatchWrites {
-    /// Adds what one change of a task writes; its row is added by who knows the last of it.
+    /// Adds the data of one change of a task, except its row: the caller adds the row after the last change.
     pub(super) fn add(
         &mut self,
         task: i64,
@@ -229,7 +229,7 @@ impl BatchWrites {
         Ok(())
     }
 
-    /// Sends all of it and the commit, and waits for the answers.
+    /// Sends all statements and the commit, and waits for the answers.
     pub(super) async fn commit<P: Sync>(
         &self,
         link: &WriterConnection<P>,
@@ -316,7 +316,7 @@ type SqlParameter<'a> = &'a (dyn ToSql + Sync);
 
 type SentStatement<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
-/// Statements that are sent one after the other without waiting.
+/// Statements that are sent without waiting for the answers of earlier ones.
 struct StatementPipeline<'a> {
     client: &'a Client,
     sent: Vec<SentStatement<'a>>,
@@ -330,11 +330,11 @@ impl<'a> StatementPipeline<'a> {
         }));
     }
 
-    /// Commits, and gives the first error. After one the server commits nothing, whatever is sent.
+    /// Commits and returns the first error. After an error the server does not commit, whatever is sent.
     async fn commit(mut self) -> Result<(), Error> {
         self.sent
             .push(Box::pin(self.client.batch_execute("COMMIT")));
-        // Each is sent when it is first polled, which is in this order.
+        // Each one is sent when it is first polled, in this order.
         let answers = join_all(self.sent).await;
         answers.into_iter().collect()
     }

@@ -1,4 +1,5 @@
-//! Bytes under their hash, in chunks as they came. The last chunk proves the whole.
+//! Blobs, stored in the received chunks under their SHA-256. After the last chunk, the hash of the whole is
+//! verified.
 
 use std::fmt::Write;
 
@@ -113,7 +114,7 @@ fn append(
     let fits = known.is_none_or(|known| known.total == total);
     if offset != received || !fits {
         if offset == 0 {
-            // Somebody begins anew.
+            // The client restarts the upload.
             db.execute("DELETE FROM blob WHERE hash = ?1", [hash])?;
         } else {
             return Ok(BlobState::OffsetMismatch { offset: received });

@@ -1,5 +1,5 @@
-//! The time that leases are measured by: the wall's at the start, then only what really passed, so
-//! that nobody who sets the clock takes a lease away.
+//! The clock of leases: reads the system clock once at the start and adds the elapsed monotonic time, so that
+//! setting the system clock cannot expire a lease.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! Rows of the task's table, to and fro.
+//! Conversions between task records and rows of the database.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -14,16 +14,16 @@ use serde::de::DeserializeOwned;
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{LedgerTotal, TaskRecord, TaskView};
 
-/// The columns that decisions are made on, as [`row`] takes them.
+/// The columns for decisions, as [`row`] reads them.
 macro_rules! row_columns {
     () => {
         "task_id, state, epoch, token, worker, due_at, last_run, open_run, reports, losses, cancel, \
          completion, outcome, feedback, reason, entry_seq, event_seq, log_seq, updated_at"
     };
 }
-/// What [`read_task_row`] takes.
+/// The columns that [`read_task_row`] reads.
 pub(super) const ROW_COLUMNS: &str = concat!(row_columns!(), ", task_no");
-/// All of a task, and what it cost, as [`read_task_view`] takes them.
+/// All columns of a task and its cost, as [`read_task_view`] reads them.
 pub(super) const VIEW_COLUMNS: &str = concat!(
     row_columns!(),
     ", tenant, submitted_by, retry_of, part_of, subtask, title, agent, place, priority, labels, max_attempts, \
@@ -37,17 +37,17 @@ pub(super) const VIEW_COLUMNS: &str = concat!(
      (SELECT coalesce(sum(tokens_out), 0) FROM cost c WHERE c.task_no = task.task_no)"
 );
 
-/// A task's row, and what only the file knows of it.
+/// A task's row and its data that only this database has.
 #[derive(Debug)]
 pub(super) struct SqliteTaskRow {
-    /// The number that it is kept by.
+    /// The task's number in the database.
     pub(super) number: i64,
-    /// When it is due by the file.
+    /// The deadline that is stored in the database.
     pub(super) due: Option<i64>,
     pub(super) row: TaskRecord,
 }
 
-/// Columns one after the other: a name would be looked for among all of them.
+/// Reads columns in order; finding each by name would search all of them.
 struct SqliteColumns<'a, 'db> {
     row: &'a Row<'db>,
     next: usize,
@@ -70,7 +70,7 @@ pub(crate) fn parsed<T: FromStr>(text: &str) -> Result<T, HubStoreError> {
         .map_err(|_| damaged(format_args!("unexpected {text:?}")))
 }
 
-/// A one-word enum as it stands on the wire.
+/// A one-word enum in its wire format.
 pub(crate) fn word(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -90,7 +90,8 @@ pub(crate) fn closing(word: Option<String>) -> Result<Option<AttemptEnd>, HubSto
     word.map(from_word).transpose()
 }
 
-/// The column's name is from when it held nothing but rejections with another attempt, which read as such.
+/// Parses a review. The column is called `feedback` because it once held only rejections that requested
+/// another attempt; such values are still readable.
 pub(crate) fn review(json: Option<String>) -> Result<Option<ReviewRecord>, HubStoreError> {
     json.map(|json| serde_json::from_str(&json).map_err(damaged))
         .transpose()
@@ -124,7 +125,7 @@ fn row(cells: &mut SqliteColumns<'_, '_>) -> Result<TaskRecord, HubStoreError> {
     })
 }
 
-/// From the columns of [`VIEW_COLUMNS`].
+/// Reads the columns of [`VIEW_COLUMNS`].
 pub(super) fn read_task_view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
     let cells = &mut SqliteColumns { row: of, next: 0 };
     let row = row(cells)?;
@@ -163,7 +164,7 @@ fn part_of(cells: &mut SqliteColumns<'_, '_>) -> Result<Option<ParentPlan>, HubS
     Ok(Some(ParentPlan { plan, subtask }))
 }
 
-/// From six columns: calls, unknown ones, estimated ones, micro-dollars, tokens in and out.
+/// Reads six columns: calls, unknown ones, estimated ones, micro-dollars, input tokens and output tokens.
 pub(super) fn read_ledger_total(row: &Row<'_>) -> Result<LedgerTotal, HubStoreError> {
     sum(&mut SqliteColumns { row, next: 0 })
 }
@@ -190,7 +191,7 @@ pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<SqliteTaskRow
     rows.next()?.map(read_task_row).transpose()
 }
 
-/// From the columns of [`ROW_COLUMNS`].
+/// Reads the columns of [`ROW_COLUMNS`].
 pub(super) fn read_task_row(of: &Row<'_>) -> Result<SqliteTaskRow, HubStoreError> {
     let cells = &mut SqliteColumns { row: of, next: 0 };
     let row = row(cells)?;
@@ -201,8 +202,8 @@ pub(super) fn read_task_row(of: &Row<'_>) -> Result<SqliteTaskRow, HubStoreError
     })
 }
 
-/// Writes a row back. A task that is over never changes its state, and an epoch never falls: the
-/// condition holds that, in words that SQLite needs no table of its own for, as for a trigger or IN.
+/// Writes a row back. A finished task never changes its state, and an epoch never decreases: the WHERE
+/// condition ensures that. It avoids triggers and IN, for which SQLite would need a table of its own.
 pub(super) fn save(
     db: &Connection,
     SqliteTaskRow { number, row, .. }: &SqliteTaskRow,

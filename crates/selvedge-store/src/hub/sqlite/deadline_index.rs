@@ -1,5 +1,5 @@
-//! When tasks are due: leases that run out, pauses that are over. Kept in memory, for the one writer is the only
-//! one who changes it, and an index in the file would be written with every change of a task.
+//! An index of tasks' deadlines: leases that expire and pauses that end. It is in memory, because the single
+//! writer makes all changes and an index in the file would be written with every change of a task.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use selvedge_core::protocol::TaskState;
 use super::columns::{damaged, parsed};
 use crate::hub::error::HubStoreError;
 
-/// The earliest first.
+/// Deadlines, earliest first.
 #[derive(Debug, Default)]
 pub(super) struct DeadlineIndex {
-    /// Absent until the file was looked through, and again after a transaction that was rolled back.
+    /// `None` until the file has been scanned, and again after a rollback.
     entries: Option<BTreeMap<(i64, TaskId), TaskState>>,
 }
 
 impl DeadlineIndex {
-    /// A task's row was written: it was due then, and is now.
+    /// Updates the deadline of a task whose row was written.
     pub(super) fn update(
         &mut self,
         task: TaskId,
@@ -41,7 +41,7 @@ impl DeadlineIndex {
         self.entries = None;
     }
 
-    /// Those that are due by now, in states that are wanted.
+    /// Tasks in wanted states whose deadline has passed.
     pub(super) fn find_due(
         &mut self,
         db: &Connection,

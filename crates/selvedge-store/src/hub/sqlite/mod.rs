@@ -1,8 +1,8 @@
-//! The hub's tables in one SQLite file: for one hub, with nothing else installed.
+//! The hub's tables in one SQLite file: for a single hub, without further installation.
 //!
-//! One thread writes. It drains a bounded channel into one transaction, commits, and only then
-//! answers everyone in it, so that many callers share one sync of the disk. Readers have connections
-//! of their own that cannot write. A lock beside the file keeps a second hub out.
+//! One thread writes. It drains a bounded channel into one transaction, commits, and only then answers all
+//! its callers, so that many callers share one sync of the disk. Readers have their own read-only
+//! connections. A lock beside the file keeps a second hub out.
 
 mod blobs;
 mod clock;
@@ -30,7 +30,7 @@ use self::writer_cache::WriterCache;
 use super::error::HubStoreError;
 use super::traits::StoreSettings;
 
-/// A hub's store in a file.
+/// A hub's store in an SQLite file.
 #[derive(Debug)]
 pub struct SqliteHub {
     writer: SqliteWriter,
@@ -41,7 +41,7 @@ pub struct SqliteHub {
 }
 
 impl SqliteHub {
-    /// Opens the database, or makes it, with the directories above.
+    /// Opens the database; creates it and its parent directories if they are missing.
     pub fn open(path: &Path, settings: StoreSettings) -> Result<Self, HubStoreError> {
         let alone = open::lock_for_one_hub(path)?;
         let db = open::open_for_writing(path)?;

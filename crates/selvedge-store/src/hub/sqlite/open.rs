@@ -1,5 +1,5 @@
-//! Opening the file: who may read it, that one hub has it, how each connection is set up, and the
-//! migrations, counted by `user_version`. A migration that was released is never edited.
+//! Opens the file: permissions, the lock for a single hub, connection settings, and migrations, counted by
+//! `user_version`. A released migration is never edited.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
@@ -20,7 +20,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("migrations/004_parts.sql"),
     include_str!("migrations/005_due.sql"),
 ];
-/// Pages of the log that are left before a commit folds them in.
+/// Pages in the log after which a commit triggers a checkpoint.
 const CHECKPOINT_PAGES: u32 = 16_000;
 
 /// The lock that only one hub can hold.
@@ -29,13 +29,12 @@ pub(super) struct SingleHubLock(File);
 
 impl Drop for SingleHubLock {
     fn drop(&mut self) {
-        // Closing the file is not enough: a child that was just forked shares it until it executes its own
-        // program.
+        // Closing the file is not enough: a newly forked child shares it until it executes its program.
         let _ = self.0.unlock();
     }
 }
 
-/// Takes that lock.
+/// Acquires the lock.
 pub(super) fn lock_for_one_hub(path: &Path) -> Result<SingleHubLock, HubStoreError> {
     let told =
         |error: io::Error| HubStoreError::Unavailable(format!("{}: {error}", path.display()));
@@ -72,7 +71,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, HubStoreError>
     let db = Connection::open_with_flags(path, flags)?;
     prepare(&db)?;
     db.execute_batch("PRAGMA query_only = ON;")?;
-    // Only the writer folds the log in.
+    // Only the writer runs checkpoints.
     db.pragma_update(None, "wal_autocheckpoint", 0)?;
     Ok(db)
 }
@@ -80,7 +79,7 @@ pub(super) fn open_for_reading(path: &Path) -> Result<Connection, HubStoreError>
 fn prepare(db: &Connection) -> Result<(), HubStoreError> {
     db.busy_timeout(Duration::from_secs(10))?;
     db.set_prepared_statement_cache_capacity(64);
-    // Otherwise a query is planned anew whenever a value differs that its plan might depend on.
+    // Otherwise a query is planned again whenever a value differs that its plan might depend on.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.execute_batch(
         "PRAGMA foreign_keys = ON; PRAGMA fullfsync = ON; PRAGMA cache_size = -32000;",

@@ -1,4 +1,4 @@
-//! Tasks: taking them in, giving them out, changing them, taking them back.
+//! The queue: submitting, assigning, changing and expiring tasks.
 
 use std::collections::HashSet;
 
@@ -23,11 +23,11 @@ use crate::hub::rows::{
 use crate::hub::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
 use crate::hub::traits::{PRIORITY_STEP_MS, Queue, StoreFuture};
 
-/// Tasks that one sweep takes back at most.
+/// Maximum number of tasks that one step of the reaper expires.
 const MAX_EXPIRED: usize = 500;
 
-/// After a start nothing expires for one period: workers were not able to renew meanwhile. A clock
-/// that was set back while nobody looked must not keep a lease for ever, either.
+/// After a start, all leases are set to expire one period later, because workers could not renew them meanwhile.
+/// Longer pauses are shortened to one period: a clock that was set back must not keep a deadline far ahead.
 pub(super) fn extend_leases_after_restart(
     db: &Connection,
     now: i64,
@@ -55,7 +55,7 @@ impl Queue for SqliteHub {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
         Box::pin(self.write(move |db| {
             let mut granted = Vec::new();
-            // A thousand idle workers that offer the same need one look to see that nothing waits.
+            // Idle workers with the same labels need only one query to find that no task is waiting.
             let mut nothing_for = HashSet::new();
             for want in &wants {
                 if want.excluded.is_empty() && nothing_for.contains(&want.labels) {
@@ -208,7 +208,7 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
     Ok(SubmitOutcome::New(task.task_id))
 }
 
-/// The number that it is kept by.
+/// Inserts a task and returns its number.
 fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreError> {
     db.prepare_cached(
         "INSERT INTO task (task_id, tenant, submitted_by, retry_of, part_of, subtask, title, agent, place,
@@ -261,7 +261,7 @@ fn assign_tasks(
     let offers = serde_json::to_string(&want.labels).map_err(damaged)?;
     let not = serde_json::to_string(&not).map_err(damaged)?;
     let mut rows = query.query(params![offers, not, want.slots])?;
-    // All of them are read before the first is changed.
+    // All rows are read before the first one is changed.
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         found.push((columns::read_task_row(row)?, row.get("body")?));
@@ -323,7 +323,7 @@ fn apply_change(
     let Some(mut kept) = db.load(task)? else {
         return Ok(None);
     };
-    // Of a run that is open nothing is stored yet.
+    // Nothing is stored yet of an attempt that is open.
     let open = kept.row.lease.open_attempt;
     let closed = change.closed_attempt().filter(|run| open != Some(*run));
     let stored = match closed {

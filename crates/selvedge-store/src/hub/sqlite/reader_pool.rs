@@ -1,4 +1,4 @@
-//! Readers: a few connections that cannot write, each used by one thread at a time.
+//! The reader pool: a few read-only connections, each used by one thread at a time.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,7 +40,7 @@ impl ReaderPool {
         let room = room.map_err(|_| HubStoreError::Stopping)?;
         let free = Arc::clone(&self.free);
         let read = tokio::task::spawn_blocking(move || {
-            // Invariant: as many connections as permits, so one is free.
+            // Invariant: there are as many connections as permits, so one is free.
             let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let db = taken.ok_or(HubStoreError::Stopping)?;
             let answer = job(&db);
@@ -52,7 +52,7 @@ impl ReaderPool {
     }
 }
 
-/// Numbers over everything, each a query of its own over what an index or one pass gives.
+/// Totals over everything; each is a separate query that uses an index or one pass.
 pub(super) fn overview(db: &Connection) -> Result<Overview, HubStoreError> {
     let mut overview = Overview::default();
     let counts = |sql: &str| -> Result<Vec<(String, u64)>, HubStoreError> {

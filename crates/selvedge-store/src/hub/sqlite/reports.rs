@@ -1,4 +1,4 @@
-//! What a change writes beside the task's row, and reading it back.
+//! Writes and reads the data of a change beside the task's row.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use selvedge_core::lease::LeaseEvent;
@@ -25,7 +25,7 @@ pub(super) fn insert_log_line(
     Ok(())
 }
 
-/// What is there of a run, once it is closed.
+/// The stored end of an attempt; `None` until it is closed.
 pub(super) fn load_stored_attempt(
     db: &Connection,
     task_no: i64,

@@ -1,4 +1,4 @@
-//! Pages of tasks in any order, counts, and kept facts, without reading what is not shown.
+//! Pages of tasks in any order, counts, and saved run statistics, without reading rows that are not shown.
 
 use rusqlite::{Connection, ToSql, named_params, params};
 use selvedge_core::protocol::TaskState;
@@ -17,7 +17,7 @@ const FILTER_CLAUSE: &str = "tenant = :tenant
             OR instr(lower(coalesce(place, '')), lower(:text)) > 0
             OR instr(task_id, lower(:text)) > 0)";
 
-/// A kind in one word, as the query makes it.
+/// A state and outcome as one word, as in the query.
 fn encode_status((state, outcome): StateAndOutcome) -> String {
     let outcome = outcome.map_or("", |outcome| outcome.as_str());
     format!("{}/{outcome}", state.as_str())
@@ -40,8 +40,7 @@ const fn order_clause(order: TaskSortOrder) -> &'static str {
     }
 }
 
-/// First the numbers of those on the page, then their rows: what a row costs to put together is spent
-/// for those alone.
+/// Selects the numbers of the page's tasks first and then their rows, so that only these rows are assembled.
 pub(super) fn page(
     db: &Connection,
     filter: &TaskFilter,
@@ -105,7 +104,7 @@ pub(super) fn task_counts(
     Ok(census)
 }
 
-/// How long the first attempts of the latest tasks were waited for, in milliseconds.
+/// How long the first attempts of the latest tasks waited, in milliseconds.
 pub(super) fn queue_latencies(
     db: &Connection,
     tenant: &str,
@@ -141,7 +140,7 @@ pub(super) fn run_stats(db: &Connection, tenant: &str) -> Result<Vec<RunStatsRow
 }
 
 pub(super) fn save_run_stats(db: &Connection, facts: &[NewRunStats]) -> Result<(), HubStoreError> {
-    // Whoever folded less of a journal, and comes later, is not to win.
+    // Statistics of a shorter journal must not replace those of a longer one.
     let mut keep = db.prepare_cached(
         "INSERT INTO facts SELECT task_no, ?2, ?3 FROM task WHERE task_id = ?1
          ON CONFLICT DO UPDATE SET event_seq = excluded.event_seq, body = excluded.body

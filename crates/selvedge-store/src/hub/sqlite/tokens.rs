@@ -1,4 +1,4 @@
-//! Tokens: found by the hash of their secret, never by the secret.
+//! API tokens, found by the hash of their secret, never by the secret.
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use uuid::Uuid;

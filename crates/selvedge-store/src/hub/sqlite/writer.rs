@@ -1,5 +1,5 @@
-//! The one thread that writes: a batch is one transaction, and nobody is answered before its commit. A second
-//! thread gives the answers, while the first is at the next batch.
+//! The single writer thread: a batch is one transaction, and callers are answered after its commit. A second
+//! thread sends the answers while the first one writes the next batch.
 
 use std::fmt;
 use std::sync::mpsc as answers;
@@ -12,9 +12,9 @@ use super::writer_cache::WriterCache;
 use crate::fault;
 use crate::hub::error::HubStoreError;
 
-/// Writes that may wait; whoever comes then waits outside.
+/// Capacity of the queue of writes; when it is full, callers wait to enqueue.
 const MAX_WAITING: usize = 4_096;
-/// Writes of one transaction.
+/// Maximum number of writes in one transaction.
 const MAX_BATCH: usize = 2_048;
 
 pub(super) struct SqliteWriter {
@@ -27,12 +27,12 @@ impl fmt::Debug for SqliteWriter {
     }
 }
 
-/// Writes that came to this.
+/// Executed writes and their result.
 type SettledBatch = (Vec<Box<dyn WriteJob>>, Result<(), HubStoreError>);
 
-/// A write, and whoever waits for it.
+/// A write with the caller that waits for it.
 trait WriteJob: Send {
-    /// Writes; may be called again after a transaction that was rolled back.
+    /// Executes the write; may be called again after a rollback.
     fn run(&mut self, db: &WriterCache) -> Result<(), HubStoreError>;
     /// Answers, after the commit or the failure.
     fn respond(self: Box<Self>, outcome: Result<(), HubStoreError>);
@@ -56,7 +56,7 @@ impl<T: Send, F: FnMut(&WriterCache) -> Result<T, HubStoreError> + Send> WriteJo
     fn respond(self: Box<Self>, outcome: Result<(), HubStoreError>) {
         let Self { value, answer, .. } = *self;
         let value = outcome.and_then(|()| value.ok_or(HubStoreError::Stopping));
-        // Whoever asked may have gone away; what was written stays written.
+        // The caller may have gone away; the write stays.
         let _ = answer.send(value);
     }
 }
@@ -93,7 +93,7 @@ fn write_all(
     mut waiting: mpsc::Receiver<Box<dyn WriteJob>>,
     done: &answers::Sender<SettledBatch>,
 ) {
-    // Whoever answers is there for as long as this is.
+    // The answering thread lives as long as this one.
     let settle = |batch, outcome| drop(done.send((batch, outcome)));
     loop {
         let mut batch = Vec::new();
@@ -105,7 +105,7 @@ fn write_all(
             settle(batch, outcome);
             continue;
         }
-        // One of them may be what cannot be written: each for itself.
+        // A single write may have caused the error: each is tried alone.
         for mut job in batch {
             let outcome = commit(db, std::slice::from_mut(&mut job));
             settle(vec![job], outcome);
@@ -113,7 +113,7 @@ fn write_all(
     }
 }
 
-/// Wakes who waits, and drops what was asked: with many of them, a tenth of what writing costs.
+/// Wakes the callers and drops their jobs: for a large batch, that costs a tenth of the time of writing.
 fn answer_all(settled: &answers::Receiver<SettledBatch>) {
     for (batch, outcome) in settled {
         for job in batch {

@@ -1,5 +1,5 @@
-//! The writer's own connection, the rows of the tasks that workers hold, and when tasks are due: nobody else
-//! writes, so what was written last need not be read again.
+//! The writer's own connection, with a cache of the rows of held tasks and of deadlines. There is no other
+//! writer, so rows that were written last need not be read again.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use super::columns::{self, SqliteTaskRow};
 use super::deadline_index::DeadlineIndex;
 use crate::hub::error::HubStoreError;
 
-/// Rows that are remembered at most, some 500 bytes each.
+/// Maximum number of cached rows, some 500 bytes each.
 const MAX_CACHED_ROWS: usize = 50_000;
 
 #[derive(Debug)]
@@ -40,7 +40,8 @@ impl WriterCache {
         }
     }
 
-    /// A task's row, for one who will [`save`](Self::save) it if it becomes another.
+    /// Takes a task's row out of the cache or reads it; the caller must [`save`](Self::save) it if it
+    /// changes.
     pub(super) fn load(&self, task: TaskId) -> Result<Option<SqliteTaskRow>, HubStoreError> {
         match self.cached_rows.borrow_mut().remove(&task) {
             Some(kept) => Ok(Some(kept)),
@@ -48,7 +49,7 @@ impl WriterCache {
         }
     }
 
-    /// Writes a row.
+    /// Writes a row and updates the cache.
     pub(super) fn save(&self, mut kept: SqliteTaskRow) -> Result<(), HubStoreError> {
         columns::save(&self.db, &kept)?;
         let (lease, task) = (&kept.row.lease, kept.row.task_id);
@@ -67,7 +68,7 @@ impl WriterCache {
         Ok(())
     }
 
-    /// Tasks in wanted states that are due by now, the earliest first.
+    /// Tasks in wanted states whose deadline has passed, earliest first.
     pub(super) fn due(
         &self,
         now: i64,
@@ -79,7 +80,7 @@ impl WriterCache {
             .find_due(&self.db, now, wanted, limit)
     }
 
-    /// After a transaction that was rolled back, what is remembered was never written.
+    /// Clears the caches after a rollback: they may contain rows that were never committed.
     pub(super) fn clear(&self) {
         self.cached_rows.borrow_mut().clear();
         self.deadlines.borrow_mut().clear();

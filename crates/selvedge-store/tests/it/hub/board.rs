@@ -1,5 +1,5 @@
-//! What people look at: pages in any order and counts, held against the same cut out of a list of
-//! everything; waits; and facts that are kept.
+//! Queries for people: pages in any order and counts, compared with the same selection from a list of all
+//! tasks; queue latencies; and saved statistics.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ fn one(number: u32) -> NewTask {
     new
 }
 
-/// Some tasks of several kinds: those that wait, those at work, and those that are over, with what they cost.
+/// Adds tasks of several statuses: queued, running and finished ones, with their costs.
 async fn filled(stage: &StoreFixture) -> std::sync::Arc<dyn HubStore> {
     let store = stage.open().await;
     for number in 0..TASKS {

@@ -1,4 +1,4 @@
-//! A store of either kind for a test, and what a test asks of it.
+//! A store of either kind for a test, and helpers to use it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use selvedge_testkit::Postgres;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// Where a store is kept for as long as a test lasts.
+/// The place of a store during a test.
 pub(super) enum StoreFixture {
     Sqlite(TempDir),
     Postgres(String),
@@ -28,7 +28,7 @@ impl StoreFixture {
         Self::Postgres(Postgres::shared().create_database())
     }
 
-    /// A handle on it. On PostgreSQL there may be several at a time.
+    /// Opens a handle. On PostgreSQL there may be several at a time.
     pub(super) async fn open(&self) -> Arc<dyn HubStore> {
         self.open_with(LeaseRules::default()).await
     }
@@ -117,7 +117,8 @@ pub(super) async fn apply_change(
     store.change(task, change).await.unwrap().unwrap().answer
 }
 
-/// The table of tasks is the log, folded; tokens and deadlines are no history.
+/// Checks that folding the log results in the task's row, except tokens and deadlines, which the log does not
+/// contain.
 pub(super) async fn assert_log_replays(store: &dyn HubStore, task: TaskId) {
     let (view, _) = store.task(task).await.unwrap().unwrap();
     let lines = store.log(task, 0, 1_000).await.unwrap();

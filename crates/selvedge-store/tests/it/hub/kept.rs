@@ -1,4 +1,4 @@
-//! Blobs, tokens, and what retention leaves.
+//! Tests of blobs, tokens and retention.
 
 use std::fmt::Write;
 
@@ -93,7 +93,7 @@ pub(super) async fn blobs_are_resumed_and_proved(stage: StoreFixture) {
     }
     assert_eq!(read, b"abcdef");
     assert_eq!(store.bytes(name.clone(), 4).await.unwrap().unwrap(), b"ef");
-    // Several at once come to the same.
+    // Concurrent uploads have the same result.
     let other = vec![7u8; 100_000];
     let all = (0..8).map(|_| store.append(hash(&other), 0, 100_000, other.clone()));
     let states = poll_in_order(all).await;
@@ -160,7 +160,7 @@ pub(super) async fn tokens_are_found_by_their_hash_alone(stage: StoreFixture) {
     assert_eq!(store.list_tokens().await.unwrap().len(), 3);
 }
 
-/// A task from beginning to end, with an event and a file.
+/// Carries out a task from beginning to end, with an event and a file.
 async fn carried_out(store: &dyn HubStore, number: u128) -> (TaskId, TaskChange) {
     let mut new = task(number, 0, &[]);
     new.idempotency = Some((format!("key {number}"), [1; 32]));
@@ -206,7 +206,7 @@ pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: StoreF
     assert_eq!(store.files(id).await.unwrap().len(), 1);
     let open = task(2, 0, &[]);
     store.submit(open.clone()).await.unwrap();
-    // As old as that everything is that was written before this moment.
+    // A negative age: everything that was written before this moment is old enough.
     while store.purge_expired(-60_000, 1).await.unwrap() > 0 {}
     assert!(store.journal(id, 0, 10).await.unwrap().is_empty());
     assert!(store.files(id).await.unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! The ledger of costs: distinct calls, and what nobody knows.
+//! Tests of the cost ledger: distinct calls and unknown costs.
 
 use selvedge_core::lease::LeaseRules;
 use selvedge_core::protocol::TaskState;
@@ -6,7 +6,7 @@ use selvedge_store::hub::{ChangeAnswer, EntryKind};
 
 use super::fixture::{StoreFixture, apply_change, entry, report, task, want};
 
-/// A fault test found that it looked known, and as if it had cost nothing.
+/// Regression test: a fault test found that the cost appeared to be known and zero.
 pub(super) async fn a_run_that_the_hub_closes_alone_costs_what_nobody_knows(stage: StoreFixture) {
     let rules = LeaseRules {
         ttl_ms: 0,
@@ -36,7 +36,7 @@ pub(super) async fn a_run_that_the_hub_closes_alone_costs_what_nobody_knows(stag
     }
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!((view.cost.calls, view.cost.unknown), (1, 1));
-    // What its worker tells too late counts besides, and once.
+    // The worker's late cost report is counted too, and only once.
     for _ in 0..2 {
         let late = entry(&granted, 2, report(1, "{}"));
         assert!(matches!(

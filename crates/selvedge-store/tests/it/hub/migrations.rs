@@ -1,4 +1,4 @@
-//! Databases as earlier schemas had them: brought up to date, with nothing lost, and as good as new ones.
+//! Databases of earlier schemas are migrated without loss, and then equal new ones.
 
 use rusqlite::Connection;
 use selvedge_core::model::{MicroUsd, Outcome, TaskId};
@@ -13,7 +13,7 @@ use super::fixture::{apply_change, assert_log_replays, complete, entry, task, wa
 
 const SQLITE: &str = include_str!("../../fixtures/hub-1.sqlite.sql");
 const POSTGRES: &str = include_str!("../../fixtures/hub-1.postgres.sql");
-/// What is over in there, and what waits.
+/// The finished and the queued task of these databases.
 const OVER: &str = "01900000-0000-7000-8000-000000000001";
 const WAITING: &str = "01900000-0000-7000-8000-000000000002";
 

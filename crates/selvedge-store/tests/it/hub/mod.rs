@@ -1,6 +1,6 @@
-//! What every store of a hub must do: one suite over both. What was answered is there after a start, a
-//! task is one worker's at a time, and the log tells again how everything came to stand as it does.
-//! Each property knows the traits only.
+//! The contract of every hub store: one test suite for both. Answered writes are there after a restart, a
+//! task belongs to one worker at a time, and the log explains the current state. The tests use only the
+//! traits.
 
 #![expect(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Plans: tasks that the hub holds itself, and no worker is given.
+//! Tests of plans: tasks that the hub holds itself and that are not assigned to workers.
 
 use selvedge_core::lease::LeaseCredential;
 use selvedge_core::model::ParentPlan;

@@ -1,5 +1,5 @@
-//! Several handles on one PostgreSQL database, as several hubs have; a server that goes away; databases
-//! that cannot be used.
+//! Tests of PostgreSQL: several handles on one database, as with several hubs; a server that goes away;
+//! databases that cannot be used.
 
 use selvedge_core::lease::LeaseRules;
 use selvedge_core::protocol::TaskState;
@@ -24,7 +24,7 @@ async fn two_hubs_never_give_out_a_task_twice() {
         return;
     }
     let stage = StoreFixture::postgres();
-    // Both bring the tables up to date.
+    // Both migrate the tables.
     let (one, two) = tokio::join!(stage.open(), stage.open());
     poll_in_order((0..300).map(|number| one.submit(task(number, 0, &[])))).await;
     let grants = (0..30).flat_map(|worker| {
@@ -39,7 +39,7 @@ async fn two_hubs_never_give_out_a_task_twice() {
     ids.sort();
     ids.dedup();
     assert_eq!((granted.len(), ids.len()), (300, 300));
-    // The stream of each task now comes through either hub, as after a worker moved.
+    // The stream of each task now arrives through both hubs, as after a worker has moved.
     for (seq, step) in [
         (1, EntryKind::Begin(1)),
         (2, report(1, "{}")),
@@ -128,7 +128,7 @@ async fn a_hub_hears_of_what_another_wrote() {
     let (one, two) = (stage.open().await, stage.open().await);
     let neighbours = two.peers().unwrap();
     let mut elsewhere = neighbours.change_stream();
-    // The first is its own: it begins to listen.
+    // The first signal is its own: it has begun to listen.
     elsewhere.wait_for(|count| *count > 0).await.unwrap();
     let heard = *elsewhere.borrow_and_update();
     one.submit(task(1, 0, &[])).await.unwrap();
@@ -154,8 +154,8 @@ async fn a_hub_hears_of_what_another_wrote() {
     );
 }
 
-/// Nothing that was answered is lost when the server dies, nothing is done twice, and what was under way
-/// is answered once it is back.
+/// When the server dies, no answered write is lost, nothing is done twice, and pending writes are answered
+/// once it is back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_dies_and_comes_back_loses_nothing() {
     if !Postgres::is_available() {
@@ -188,7 +188,7 @@ async fn a_server_that_dies_and_comes_back_loses_nothing() {
         });
         let before = answered.len();
         let mut under_way = Box::pin(each(submits));
-        // In the middle of it.
+        // Interrupts the writes.
         tokio::select! {
             biased;
             done = &mut under_way => panic!("too quick to be interrupted: {}", done.len()),
@@ -196,7 +196,7 @@ async fn a_server_that_dies_and_comes_back_loses_nothing() {
         }
         server.stop_immediately();
         server.restart();
-        // A server that died gives numbers of transactions out again that nothing of was on its disk.
+        // A server that died reuses transaction ids of which nothing had reached its disk.
         server.run_sql(&url, COMMIT_MANY);
         for outcome in under_way.await.into_iter().flatten() {
             let SubmitOutcome::New(id) = outcome else {
@@ -255,7 +255,7 @@ async fn what_cannot_be_used_is_said() {
         told.starts_with("not the address") && !told.contains("s3cret"),
         "{told}"
     );
-    // Once the tables are there, a later release changes them.
+    // Creates the tables, which a later release then changes.
     drop(
         PostgresHub::open(&url, None, StoreSettings::default())
             .await

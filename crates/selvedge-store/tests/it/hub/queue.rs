@@ -1,4 +1,4 @@
-//! Tasks, their leases, and what workers tell of them.
+//! Tests of tasks, their leases, and the entries of workers.
 
 use selvedge_core::lease::{LeaseCredential, LeaseRules};
 use selvedge_core::model::{AttemptEnd, MicroUsd, TaskId};
@@ -98,7 +98,7 @@ pub(super) async fn many_at_once_never_share_a_task(stage: StoreFixture) {
 }
 
 pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: StoreFixture) {
-    // Nothing is waited for: every period is over at once.
+    // Without waiting: every period ends at once.
     let rules = LeaseRules {
         ttl_ms: 0,
         grace_ms: 0,
@@ -146,7 +146,7 @@ pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: S
             "{answer:?}"
         );
     }
-    // A run that was to begin when the grant was over: the hub never heard of it, and no agent was at it.
+    // An attempt that was to begin when the lease was over: the hub does not know of it, and it had no agent.
     let mut unheard = entry(&first, 3, EntryKind::Progress);
     if let TaskChange::Entry(entry) = &mut unheard {
         entry.header.costs = vec![CostEntry::lost(2)];
@@ -202,7 +202,7 @@ pub(super) async fn one_key_is_one_task(stage: StoreFixture) {
             .unwrap()
             .is_none()
     );
-    // An id that is taken leaves no key behind.
+    // A submission whose id is taken does not store its key.
     let mut taken = task(0, 0, &[]);
     taken.task_id = first;
     taken.idempotency = Some(("another".to_owned(), [1; 32]));
@@ -222,8 +222,8 @@ pub(super) async fn one_key_is_one_task(stage: StoreFixture) {
     );
 }
 
-/// A worker sends its entries without waiting: whatever shares a transaction, each is decided on what
-/// the one before has left.
+/// A worker sends its entries without waiting: even in a shared transaction, each is decided on the result of
+/// the one before.
 pub(super) async fn entries_of_one_task_keep_their_order(stage: StoreFixture) {
     let store = stage.open().await;
     let new = task(1, 0, &[]);
@@ -264,7 +264,7 @@ pub(super) async fn entries_of_one_task_keep_their_order(stage: StoreFixture) {
     assert_log_replays(store.as_ref(), id).await;
 }
 
-/// The same report twice in one breath is fine, another one in its place is not.
+/// Repeating the same report is allowed, a different one in its place is not.
 pub(super) async fn a_report_is_told_once(stage: StoreFixture) {
     let store = stage.open().await;
     let new = task(1, 0, &[]);

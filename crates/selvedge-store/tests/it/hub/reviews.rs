@@ -1,4 +1,4 @@
-//! A person's decision counts for the very work that they looked at, once.
+//! A review counts for exactly the attempt that the reviewer saw, and only once.
 
 use selvedge_core::lease::ReviewAction;
 use selvedge_core::model::{Outcome, ReviewRecord, ReviewTarget, TaskId, TreeId};
@@ -10,7 +10,7 @@ use super::fixture::{
     StoreFixture, apply_change, assert_log_replays, entry, poll_in_order, report, task, want,
 };
 
-/// Has a worker hand in an attempt that a person has to decide on: the task as it is then.
+/// Makes a worker hand in an attempt that needs a review; returns the task after that.
 async fn hand_in(store: &dyn HubStore, id: TaskId, attempt: u32) -> TaskRecord {
     let granted = store.assign_tasks(vec![want("w", 1, &[])]).await.unwrap();
     let needs_review = EntryKind::Complete {
@@ -95,7 +95,7 @@ pub(super) async fn review_counts_for_the_work_it_decided_on(stage: StoreFixture
     let stale = apply_change(store, id, decision(&first, ReviewAction::Accept, "")).await;
     assert_eq!(code(&stale), Some(RefusalCode::Conflict));
 
-    // Of many at once, one decides.
+    // Of many concurrent reviews, one decides.
     let all = (0..10).map(|number| {
         let review = [ReviewAction::Accept, ReviewAction::Reject][number % 2];
         store.change(id, decision(&second, review, &number.to_string()))
@@ -126,7 +126,7 @@ pub(super) async fn review_counts_for_the_work_it_decided_on(stage: StoreFixture
     assert_log_replays(store, id).await;
 }
 
-/// What earlier releases wrote in the place of a review: a rejection with another attempt.
+/// Earlier releases stored only rejections with another attempt in place of a review.
 #[test]
 fn review_of_an_earlier_release_is_a_rejection() {
     let earlier = json!({"by": "ada", "reason": "more"});

@@ -1,4 +1,4 @@
-//! The way to a database server, encrypted: held against the server's certificate, its name and whom we trust.
+//! The encrypted connection to a database server: verifies the certificate, its host name and its root.
 
 use selvedge_store::hub::{HubStoreError, PostgresHub, Queue, StoreSettings};
 use selvedge_testkit::{Postgres, TestCa};

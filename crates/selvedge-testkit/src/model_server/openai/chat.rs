@@ -1,4 +1,4 @@
-//! Chat completions: a message, streamed as chunks and closed by its usage and `[DONE]`.
+//! Chat completions: a message, streamed as chunks that end with its usage and `[DONE]`.
 
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ fn call((index, call): (usize, &ScriptedToolCall), id: &str) -> Value {
     })
 }
 
-/// A call opens with its name, and its arguments grow by two deltas.
+/// The deltas of a tool call: the first one has its name, two more have its arguments.
 fn call_deltas(call: &Value) -> Vec<Value> {
     let mut opening = call.clone();
     opening["function"]["arguments"] = json!("");

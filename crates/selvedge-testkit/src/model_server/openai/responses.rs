@@ -1,5 +1,5 @@
-//! The Responses API: a response is a list of items. A tool whose input is a bare string is one of
-//! those that take free text.
+//! The Responses API: a response is a list of items. A scripted tool call whose input is a string
+//! becomes a custom tool call with free text.
 
 use serde_json::{Value, json};
 
@@ -76,7 +76,8 @@ fn items(turn: &ScriptedTurn, id: &str) -> Vec<Value> {
         .collect()
 }
 
-/// An item opens empty, a text grows by two deltas, and it closes whole.
+/// The events of an item: it is added empty, a text grows by two deltas, and it is done with its full
+/// content.
 fn item_events(index: usize, item: &Value) -> Vec<Value> {
     let mut opening = item.clone();
     let text = item["content"][0]["text"].as_str();

@@ -1,5 +1,5 @@
-//! What a model passes to a tool, read leniently: other names that models have learnt for the same
-//! thing, and numbers that are written as text.
+//! Lenient parsing of a tool call's arguments: accepts other names that models have learnt for the
+//! same argument, and numbers written as text.
 
 use serde_json::{Map, Value};
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::workspace_fs::WorkspaceRoot;
 use super::arguments::ToolArguments;
 
-/// Lines of a file that are told when no other number is asked for.
+/// Lines of a file that are returned by default.
 const DEFAULT_LINE_LIMIT: usize = 400;
 
 pub(super) fn read(
@@ -76,6 +76,6 @@ pub(super) fn write(root: &WorkspaceRoot, arguments: ToolArguments<'_>) -> Resul
 
 fn read_text(root: &WorkspaceRoot, path: &str) -> Result<String, String> {
     let bytes = root.read(path).map_err(|error| error.to_string())?;
-    // Editing a file that is no text would change bytes that nobody asked to change.
+    // Editing a file that is not text would change bytes unintentionally.
     String::from_utf8(bytes).map_err(|_| format!("`{path}` is not a text file (no UTF-8)"))
 }

@@ -1,4 +1,4 @@
-//! Listing and searching files, without what git ignores and without git's own.
+//! Lists and searches files, except those that git ignores and git's own.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,17 +10,17 @@ use super::super::workspace_fs::WorkspaceRoot;
 use super::arguments::ToolArguments;
 use crate::agents::final_message::shorten;
 
-/// Files that are listed.
+/// Maximum files listed.
 const MAX_LISTED_FILES: usize = 500;
-/// Files that are looked into.
+/// Maximum files searched.
 const MAX_SEARCHED_FILES: usize = 20_000;
-/// Bytes of a file that is looked into; a larger one is passed over.
+/// Maximum bytes of a searched file; larger ones are skipped.
 const MAX_SEARCHED_FILE_BYTES: usize = 1 << 20;
-/// Lines that are told.
+/// Maximum matching lines returned.
 const MAX_MATCHES: usize = 100;
-/// Characters of a line that are told.
+/// Maximum characters of a returned line.
 const MAX_LINE_CHARS: usize = 200;
-/// Bytes of memory that a regular expression may take.
+/// Maximum bytes of memory of a regular expression.
 const REGEX_MEMORY_LIMIT: usize = 1 << 20;
 
 pub(super) fn list(
@@ -102,7 +102,7 @@ pub(super) fn search(
     })
 }
 
-/// The pattern as a regular expression; taken literally where it is none.
+/// Compiles the pattern as a regular expression; taken literally if it is invalid.
 fn compile_pattern(pattern: &str) -> Result<Regex, String> {
     let build = |text: &str| {
         RegexBuilder::new(text)
@@ -114,7 +114,8 @@ fn compile_pattern(pattern: &str) -> Result<Regex, String> {
         .map_err(|error| format!("the pattern cannot be used: {error}"))
 }
 
-/// Every file below a directory that git would not ignore, in order; no symbolic link is followed.
+/// Every file below a directory that git does not ignore, in order; symbolic links are not
+/// followed.
 fn files_below(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let walk = WalkBuilder::new(directory)
         .hidden(false)

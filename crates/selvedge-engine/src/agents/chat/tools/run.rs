@@ -1,5 +1,5 @@
-//! Running a command for the model: under a supervisor like everything else, with a time limit,
-//! bounded output, and nothing left of it afterwards.
+//! Runs a command for the model: under a supervisor, with a time limit, bounded output, and no
+//! remaining processes afterwards.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::process::{
     self, EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, StderrMode,
 };
 
-/// How long a command may take when the model does not say.
+/// Default time limit of a command.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
-/// How long it may take at most.
+/// Maximum time limit of a command.
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(10);
 
 impl ToolExecutor<'_> {
