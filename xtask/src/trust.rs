@@ -31,7 +31,17 @@ const MEASUREMENTS: [Measurement; 5] = [
                 proves both); after an honest change the work is done. No cheat that can be detected may be verified; \
                 1 % of the honest changes may be refused, none called tampering, and 5 % may need a person (none of \
                 those that declare their changes to tests).",
-        columns: &["runner", "kind", "class", "change", "outcome", "reason"],
+        columns: &[
+            "runner",
+            "cheats",
+            "verified",
+            "verified, not detectable",
+            "honest changes",
+            "verified",
+            "need review",
+            "refused",
+            "tampered",
+        ],
         command: || e2e::suite_command(&["corpus", "--ignored", "--nocapture"]),
     },
     Measurement {
@@ -187,7 +197,10 @@ fn collect_rows(command: &mut Command) -> XtaskResult<MeasuredRows> {
         .output()?;
     let said = String::from_utf8(output.stdout)?;
     // A row may follow text that the test runner printed on the same line.
-    let row = |line: &str| Some(line[line.find("| ")?..].trim_end().to_owned());
+    let row = |line: &str| {
+        let row = line[line.find("| ")?..].trim_end();
+        row.ends_with('|').then(|| row.to_owned())
+    };
     let mut rows: Vec<String> = said.lines().filter_map(row).collect();
     if rows.is_empty() {
         return Err(format!("{said}\nno test printed a row: {}", output.status).into());

@@ -1,7 +1,7 @@
 //! Runs the effects of Selvedge's state machine: starts agents, runs checks, takes snapshots.
 //!
 //! The policy is in `selvedge-core`; this crate performs effects and returns what it observed. It does not know where
-//! events are stored: [`SarifDriver`] takes an [`EventSink`].
+//! events are stored: [`Driver`] takes an [`EventSink`].
 
 pub mod activity;
 pub mod agents;

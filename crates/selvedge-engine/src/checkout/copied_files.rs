@@ -9,7 +9,7 @@ use crate::workspace::{Workspace, WorkspaceError};
 
 impl Checkout {
     /// Copies ignored files of the original that match one of the patterns
-    /// ([`WorkspaceTable::copy_ignored`]).
+    /// ([`Workspace::copy_ignored`]).
     ///
     /// # Errors
     ///

@@ -298,7 +298,7 @@ fn make_private(folder: &Path) -> io::Result<()> {
         .create(folder)
 }
 
-/// The folder with the caches of one workspace's agents; workers and judges have a subfolder each.
+/// The folder with the caches of one workspace's agents; working agents and judges have a subfolder each.
 pub(super) fn agent_caches_folder(state: &Path, workspace: &Path) -> PathBuf {
     let name = crate::workspace::file_name_for(workspace);
     state.join(AGENTS_FOLDER).join(name)

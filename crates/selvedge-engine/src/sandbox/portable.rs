@@ -11,8 +11,8 @@ const PROGRAM: &str = "/.selvedge/selvedge";
 const LOADER: &str = "/.selvedge/loader";
 const LIBRARIES: &str = "/.selvedge/lib";
 
-/// This program, whatever became of its path: where an upgrade has put another file there, a copy of
-/// what runs is made in `folder`.
+/// The path of this program, even after its file was replaced: if an upgrade has put another file there, the running
+/// program is copied to `folder`.
 pub(crate) fn this_program(folder: &Path) -> io::Result<PathBuf> {
     const RUNNING: &str = "/proc/self/exe";
     let running = fs::metadata(RUNNING)?;

@@ -19,7 +19,7 @@ use selvedge_core::lease::LeaseCredential;
 use selvedge_core::model::{Cost, Outcome, Task, TaskId};
 use selvedge_core::plan::ScheduleDecision;
 use selvedge_core::protocol::{
-    EntryHeader as Header, LeaseToken as WireLease, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
+    EntryHeader, LeaseToken, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
 };
 use selvedge_dashboard::backend::PlanDetail;
 use selvedge_store::hub::{
@@ -238,13 +238,13 @@ async fn finish_plan(
     let Some(LeaseCredential { epoch, token }) = course.lease_credential() else {
         return Ok(());
     };
-    let lease = WireLease {
+    let lease = LeaseToken {
         task_id: course.id(),
         lease_epoch: epoch,
         lease_token: token,
     };
     let (result, files) = course.build_result(hub, outcome, reason).await?;
-    let mut header = Header::new(lease, course.view.row.entry_seq + 1);
+    let mut header = EntryHeader::new(lease, course.view.row.entry_seq + 1);
     header.files = files;
     let step = EntryKind::Complete {
         completion_id: format!("{}.{epoch}", course.id()),

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use selvedge_core::lease::LeaseCredential;
 use selvedge_core::model::{AttemptEnd, TaskId};
 use selvedge_core::protocol::{
-    EntryHeader as Header, HubMessage, LeaseId, LeaseRenewal, LeaseToken, RefusalCode,
-    WorkerMessage,
+    EntryHeader, HubMessage, LeaseId, LeaseRenewal, LeaseToken, RefusalCode, WorkerMessage,
 };
 use selvedge_store::fault;
 use selvedge_store::hub::{
@@ -23,7 +22,7 @@ use crate::hub::Hub;
 pub(super) type AnswerFuture = Pin<Box<dyn Future<Output = Vec<HubMessage>> + Send>>;
 
 /// The header of the message, if it is an entry.
-pub(super) fn entry(message: &WorkerMessage) -> Option<&Header> {
+pub(super) fn entry(message: &WorkerMessage) -> Option<&EntryHeader> {
     match message {
         WorkerMessage::TaskProgress(entry)
         | WorkerMessage::BeginRun { entry, .. }

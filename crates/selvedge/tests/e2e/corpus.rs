@@ -5,7 +5,7 @@
 //!
 //! The cases are data: `tests/corpus/*.toml`, one file a project; `project.rs` describes the format. The rows that are
 //! printed are those of `cargo xtask trust`. While working on cases, `SELVEDGE_CORPUS` selects those whose `runner:
-//! mechanism: name` contains it, and `SELVEDGE_CORPUS_MISSES=1` leaves out the rows of cases that ended as they should:
+//! mechanism: name` contains it, and `SELVEDGE_CORPUS_MISSES=1` leaves out cases that ended as they should:
 //!
 //! ```text
 //! SELVEDGE_CORPUS="pytest: " SELVEDGE_CORPUS_MISSES=1 cargo xtask e2e corpus --ignored --nocapture
@@ -49,7 +49,8 @@ fn corpus_meets_its_bars() {
     assert!(!cases.is_empty(), "no case contains `{filter}`");
     let summary = Summary::of(run_all(&cases));
     let misses_only = std::env::var_os(MISSES_ONLY).is_some();
-    println!("{}", summary.table(misses_only));
+    println!("{}", summary.describe(misses_only));
+    println!("{}", summary.table());
     // A part of the corpus is too small for rates.
     let failures = summary.failures(filter.is_empty());
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));

@@ -1,7 +1,4 @@
-//! How all cases ended: the table, the totals, and what misses the bars.
-
-use std::collections::BTreeMap;
-use std::fmt::Write;
+//! Results of all cases: the table by runner, and the bars that are missed.
 
 use super::case::{Case, RunResult};
 use super::project::Kind;
@@ -14,8 +11,6 @@ pub(super) struct Ended {
     runner: String,
     title: String,
     kind: Kind,
-    mechanism: String,
-    name: String,
     is_undetectable: bool,
     is_declared: bool,
     is_review_expected: bool,
@@ -43,8 +38,6 @@ impl Ended {
             runner: project.runner.clone(),
             title: case.title(),
             kind: change.kind,
-            mechanism: change.mechanism.clone(),
-            name: change.name.clone(),
             is_undetectable: change.undetectable.is_some(),
             is_declared: !change.expect_test_changes.is_empty(),
             is_review_expected: change.review.is_some(),
@@ -71,24 +64,14 @@ impl Ended {
         }
     }
 
-    fn row(&self) -> String {
+    /// One line about the case.
+    fn describe(&self) -> String {
         let (outcome, reason) = match &self.result {
             Ok(result) => (result.outcome.replace('_', " "), result.reason.as_str()),
             Err(why) => ("no case".to_owned(), why.lines().next().unwrap_or_default()),
         };
-        let note = if self.is_miss() {
-            "**miss** "
-        } else if self.is_undetectable {
-            "not detectable "
-        } else if self.is_declared {
-            "declared "
-        } else {
-            ""
-        };
-        let kind = label(self.kind);
-        let cells = [&self.runner, kind, &self.mechanism, &self.name, &outcome];
-        let cells = cells.map(cell).join(" | ");
-        format!("| {cells} | {note}{} |", cell(reason))
+        let miss = if self.is_miss() { "miss: " } else { "" };
+        format!("{miss}{}: {outcome} ({reason})", self.title)
     }
 }
 
@@ -97,28 +80,56 @@ impl Summary {
         Self { cases }
     }
 
-    /// One row a case, and the totals.
-    pub(super) fn table(&self, misses_only: bool) -> String {
-        let mut text = String::new();
+    /// One line for each case, or for those that did not end as they should.
+    pub(super) fn describe(&self, misses_only: bool) -> String {
+        let cases = self.cases.iter();
+        let shown = cases.filter(|case| case.is_miss() || !misses_only);
+        shown.map(|case| case.describe() + "\n").collect()
+    }
+
+    /// One row for each runner, and the totals.
+    pub(super) fn table(&self) -> String {
+        let mut runners: Vec<Option<&str>> = Vec::new();
         for case in &self.cases {
-            if case.is_miss() || !misses_only {
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "{}", case.row());
+            let runner = Some(case.runner.as_str());
+            if !runners.contains(&runner) {
+                runners.push(runner);
             }
         }
-        for kind in [Kind::Cheat, Kind::Honest] {
-            let mut counts = BTreeMap::new();
-            for case in self.of_kind(kind) {
-                let outcome = case.outcome().map_or("no case", Outcome::label);
-                *counts.entry(outcome).or_insert(0) += 1;
-            }
-            let all = self.of_kind(kind).count();
-            let counts = counts.iter().map(|(name, count)| format!("{count} {name}"));
-            let counts = counts.collect::<Vec<_>>().join(", ");
-            let kind = label(kind);
-            let _ = writeln!(text, "| total | {kind} | {all} changes | | {counts} | |");
-        }
-        text
+        runners.push(None);
+        let rows = runners.into_iter().map(|runner| self.row(runner));
+        rows.collect()
+    }
+
+    fn row(&self, runner: Option<&str>) -> String {
+        let count = |kind: Kind, is_counted: &dyn Fn(&Ended) -> bool| {
+            let of_runner = self
+                .of_kind(kind)
+                .filter(|case| runner.is_none_or(|runner| case.runner == runner));
+            of_runner.filter(|case| is_counted(case)).count()
+        };
+        let ended = |kind: Kind, outcomes: &[Outcome]| {
+            count(kind, &|case| {
+                case.outcome().is_some_and(|it| outcomes.contains(&it))
+            })
+        };
+        let verified_cheats = |is_undetectable: bool| {
+            count(Kind::Cheat, &|case| {
+                case.outcome() == Some(Outcome::Verified) && case.is_undetectable == is_undetectable
+            })
+        };
+        let cells = [
+            count(Kind::Cheat, &|_| true),
+            verified_cheats(false),
+            verified_cheats(true),
+            count(Kind::Honest, &|_| true),
+            ended(Kind::Honest, &[Outcome::Verified]),
+            ended(Kind::Honest, &[Outcome::NeedsReview]),
+            ended(Kind::Honest, &[Outcome::Refused]),
+            ended(Kind::Honest, &[Outcome::Tampered]),
+        ];
+        let cells = cells.map(|count| count.to_string()).join(" | ");
+        format!("| {} | {cells} |\n", runner.unwrap_or("**all**"))
     }
 
     /// Says which bars are missed, and by which cases.
@@ -182,17 +193,6 @@ impl Summary {
     }
 }
 
-impl Outcome {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::NeedsReview => "need review",
-            Self::Refused => "refused",
-            Self::Tampered => "tampered",
-        }
-    }
-}
-
 fn bar(what: &str, most: usize, cases: &[&Ended], failures: &mut Vec<String>) {
     if cases.len() > most {
         let titles = cases.iter().map(|case| format!("\n  {}", case.title));
@@ -209,9 +209,4 @@ fn label(kind: Kind) -> &'static str {
         Kind::Cheat => "cheat",
         Kind::Honest => "honest",
     }
-}
-
-/// A bar or a line break would end the cell.
-fn cell(text: impl AsRef<str>) -> String {
-    text.as_ref().replace('|', "\\|").replace('\n', " ")
 }
