@@ -1,4 +1,4 @@
-//! Comparison with a base revision for `selvedge verify`: existing changes are compared with the revision they started
+//! `selvedge verify --since REV`: existing changes are compared with the revision that they started
 //! from. The revision is checked out in a separate folder, so the directory itself is read and never written.
 
 use std::path::Path;

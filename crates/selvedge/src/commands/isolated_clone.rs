@@ -1,4 +1,4 @@
-//! Creates and removes the isolated clone of a run (`run --repo` and its siblings).
+//! Creates and removes the isolated clone of a run (`run --worktree` and `run --repo`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
