@@ -7,21 +7,21 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use crate::process::ended::{Exit, TreeReport};
-use selvedge_core::model::TreeMethod;
+use crate::process::session_exit::{ProcessExit, TreeReport};
+use selvedge_core::model::CleanupMethod;
 
 /// The program's process group; its id is the program's id.
-pub(super) struct Tree {
+pub(super) struct ProcessTree {
     group: Option<Pid>,
     program_lives: bool,
-    exit: Option<Exit>,
+    exit: Option<ProcessExit>,
     ended: u64,
 }
 
-impl Tree {
-    /// Adopts nothing; returns a `Result` because it can fail on Linux.
+impl ProcessTree {
+    /// Does nothing here; returns a `Result` because it can fail on Linux.
     #[allow(clippy::unnecessary_wraps)]
-    pub(super) fn adopt() -> io::Result<Self> {
+    pub(super) fn become_subreaper() -> io::Result<Self> {
         Ok(Self {
             group: None,
             program_lives: false,
@@ -30,28 +30,28 @@ impl Tree {
         })
     }
 
-    pub(super) fn plant(&mut self, program: i32) {
+    pub(super) fn set_root(&mut self, program: i32) {
         self.group = Pid::from_raw(program);
         self.program_lives = true;
     }
 
-    pub(super) fn stands_behind(&mut self, _walls: &[i32], _program: Option<i32>) {}
+    pub(super) fn set_sandbox_root(&mut self, _sandbox: &[i32], _program: Option<i32>) {}
 
-    pub(super) fn is_contained(&mut self, _first: Option<i32>) {}
+    pub(super) fn set_container_root(&mut self, _first: Option<i32>) {}
 
-    pub(super) fn exited(&mut self, exit: Exit) {
+    pub(super) fn record_exit(&mut self, exit: ProcessExit) {
         self.exit = Some(exit);
         self.program_lives = false;
     }
 
-    pub(super) fn take_exit(&mut self) -> Option<Exit> {
+    pub(super) fn take_exit(&mut self) -> Option<ProcessExit> {
         self.exit.take()
     }
 
     pub(super) fn reap(&mut self) -> bool {
         while let Ok(Some((_, status))) = rustix::process::wait(WaitOptions::NOHANG) {
-            if let Some(exit) = Exit::of(status) {
-                self.exited(exit);
+            if let Some(exit) = ProcessExit::from_wait_status(status) {
+                self.record_exit(exit);
             }
         }
         !self.program_lives && !self.group_lives()
@@ -63,18 +63,18 @@ impl Tree {
         }
     }
 
-    pub(super) fn ask_to_end(&mut self) {
-        self.signal(Signal::TERM);
-        self.signal(Signal::CONT);
+    pub(super) fn terminate_all(&mut self) {
+        self.send_signal(Signal::TERM);
+        self.send_signal(Signal::CONT);
     }
 
-    pub(super) fn kill(&mut self) {
-        self.signal(Signal::KILL);
+    pub(super) fn kill_all(&mut self) {
+        self.send_signal(Signal::KILL);
     }
 
     pub(super) fn report(&self) -> TreeReport {
         TreeReport {
-            method: TreeMethod::ProcessGroup,
+            method: CleanupMethod::ProcessGroup,
             ended: self.ended,
             ended_names: Vec::new(),
             survivors: Vec::new(),
@@ -87,7 +87,7 @@ impl Tree {
     }
 
     /// Members cannot be counted here, only that there were some.
-    fn signal(&mut self, signal: Signal) {
+    fn send_signal(&mut self, signal: Signal) {
         let Some(group) = self.group else { return };
         if rustix::process::kill_process_group(group, signal).is_ok() && !self.program_lives {
             self.ended = 1;
