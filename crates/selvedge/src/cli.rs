@@ -246,8 +246,9 @@ pub(crate) struct DigestArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Removed are clones (run --worktree, --repo) and copies (run --executions) of runs that ended verified,
-snapshots of directories that are gone, verification rooms that ended runs have left, and remembered
-baselines of over 30 days. Runs' journals, prompts and outputs stay. `selvedge doctor` says what takes how much room.")]
+snapshots of directories that are gone, verification rooms that ended runs have left, remembered baselines of over 30 days, and
+agents' caches that were unused for 30 days or exceed 10 GB in all. Runs' journals, prompts and outputs stay. `selvedge doctor`
+shows how much space each takes.")]
 pub(crate) struct GcArgs {
     /// Also the clones and copies of runs that ended otherwise; their work is lost unless a branch has it.
     #[arg(long)]
