@@ -189,7 +189,7 @@ async fn wait_for_call(fleet: &Cluster, nth: usize) -> Result<usize, ChaosError>
     let ledger = fleet.provider.ledger();
     let call = ledger.get(nth - 1).ok_or("no such call")?;
     let worker = fleet.workers.iter().position(|it| it.name == call.worker);
-    worker.ok_or_else(|| format!("{} is no worker", call.worker).into())
+    worker.ok_or_else(|| format!("{} is not a worker", call.worker).into())
 }
 
 /// Kills a worker while it works on a task; restarts it after its lease is lost.
