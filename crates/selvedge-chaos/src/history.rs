@@ -65,8 +65,10 @@ pub struct ClientCancellation {
 /// A task in a response to a list request.
 #[derive(Debug, Clone)]
 pub struct ListedTask {
+    /// When the request was sent; the state was read between then and `received_us`.
+    pub sent_us: u64,
     /// When the response arrived.
-    pub at_us: u64,
+    pub received_us: u64,
     /// Task id.
     pub task: String,
     /// State of the task.

@@ -4,27 +4,12 @@ use std::collections::BTreeMap;
 
 use selvedge_core::lease::LeaseEvent;
 
-use crate::history::History;
+use crate::history::{History, ListedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
-    let over = |state: &str| matches!(state, "succeeded" | "failed" | "cancelled" | "dead");
-    let mut seen: Vec<_> = history.observations.iter().collect();
-    seen.sort_by_key(|seen| seen.at_us);
-    let mut ended: BTreeMap<&str, &str> = BTreeMap::new();
-    for one in seen {
-        if let Some(before) = ended.get(one.task.as_str()).filter(|it| **it != one.state) {
-            found.push(format!(
-                "{}: was {before}, and then {}",
-                one.task, one.state
-            ));
-        }
-        if over(&one.state) {
-            ended.insert(&one.task, &one.state);
-        }
-    }
+    let (mut found, last) = changes_after_end(&history.observations);
     for (id, task) in &history.tasks {
-        if let Some(before) = ended.get(id.as_str()).filter(|it| **it != task.state) {
+        if let Some(before) = last.get(id.as_str()).filter(|it| **it != task.state) {
             found.push(format!(
                 "{id}: was {before}, and is {} in the end",
                 task.state
@@ -39,4 +24,37 @@ pub(super) fn check(history: &History) -> Vec<String> {
         }
     }
     found
+}
+
+/// Finds observations that contradict an earlier terminal state, and returns the terminal state of each task.
+///
+/// Clients ask at the same time, and a response can be delayed by a fault. Only a request that was sent after
+/// the response with the terminal state had arrived is certain to have read the database later.
+fn changes_after_end(observations: &[ListedTask]) -> (Vec<String>, BTreeMap<&str, &str>) {
+    let mut by_task: BTreeMap<&str, Vec<&ListedTask>> = BTreeMap::new();
+    for seen in observations {
+        by_task.entry(&seen.task).or_default().push(seen);
+    }
+    let (mut found, mut last) = (Vec::new(), BTreeMap::new());
+    for (task, seen) in by_task {
+        let ends = seen.iter().filter(|it| is_terminal(&it.state));
+        let Some(end) = ends.min_by_key(|it| it.received_us) else {
+            continue;
+        };
+        last.insert(task, end.state.as_str());
+        let later = seen
+            .iter()
+            .filter(|it| it.sent_us > end.received_us || is_terminal(&it.state));
+        for other in later.filter(|it| it.state != end.state) {
+            found.push(format!(
+                "{task}: was {}, and then {}",
+                end.state, other.state
+            ));
+        }
+    }
+    (found, last)
+}
+
+fn is_terminal(state: &str) -> bool {
+    matches!(state, "succeeded" | "failed" | "cancelled" | "dead")
 }

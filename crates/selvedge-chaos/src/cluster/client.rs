@@ -193,8 +193,9 @@ impl RecordingClient {
     pub async fn list_tasks(&self) -> Result<Vec<(String, String)>, ChaosError> {
         let (mut states, mut cursor) = (Vec::new(), String::new());
         loop {
+            let sent_us = now_us();
             let page = self.get_json(&format!("/tasks?limit=500{cursor}")).await?;
-            let at_us = now_us();
+            let received_us = now_us();
             for row in page["tasks"].as_array().into_iter().flatten() {
                 let word = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
                 let (task, state) = (word("task_id"), word("state"));
@@ -202,7 +203,8 @@ impl RecordingClient {
                 states.push((task.clone(), state.clone()));
                 self.record(|history| {
                     history.observations.push(ListedTask {
-                        at_us,
+                        sent_us,
+                        received_us,
                         task,
                         state,
                         epoch,

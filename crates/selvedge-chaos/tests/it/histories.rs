@@ -129,7 +129,8 @@ fn sound() -> History {
             task_id: Some("t".to_owned()),
         }],
         observations: vec![ListedTask {
-            at_us: 90,
+            sent_us: 89,
+            received_us: 90,
             task: "t".to_owned(),
             state: "succeeded".to_owned(),
             epoch: 2,
@@ -317,15 +318,19 @@ fn an_earlier_grant_changes_nothing() {
 }
 
 #[test]
-fn what_is_over_stays_so() {
-    breaks(
-        |history, _| {
+fn terminal_state_must_not_change() {
+    let observed = |sent_us, received_us, state: &str| {
+        let state = state.to_owned();
+        move |history: &mut History, _: &mut ObservedTask| {
             let mut seen = history.observations[0].clone();
-            (seen.at_us, seen.state) = (80, "failed".to_owned());
+            (seen.sent_us, seen.received_us, seen.state) = (sent_us, received_us, state);
             history.observations.push(seen);
-        },
-        &[6],
-    );
+        }
+    };
+    breaks(observed(70, 80, "failed"), &[6]);
+    breaks(observed(95, 96, "running"), &[6]);
+    // The response was delayed: the state may have been read before the end.
+    breaks(observed(85, 96, "running"), &[]);
 }
 
 #[test]
