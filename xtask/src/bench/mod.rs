@@ -10,6 +10,7 @@ mod first_pass;
 mod floods;
 mod logs;
 mod memory;
+mod rooms;
 mod sandbox;
 mod start;
 pub(crate) mod table;
@@ -54,7 +55,7 @@ struct BenchOptions<'a> {
 /// Measures one part and adds its rows to the table.
 type BenchPart = fn(&BenchProgram, BenchSize, &mut BenchTable) -> XtaskResult;
 
-const PARTS: [(&str, BenchPart); 7] = [
+const PARTS: [(&str, BenchPart); 8] = [
     ("start", |selvedge, _, table| {
         start::measure(selvedge, table)
     }),
@@ -67,7 +68,10 @@ const PARTS: [(&str, BenchPart); 7] = [
     ("green", |selvedge, _, table| {
         first_pass::measure(selvedge, table)
     }),
-    ("walls", |selvedge, _, table| {
+    ("rooms", |selvedge, _, table| {
+        rooms::measure(selvedge, table)
+    }),
+    ("sandbox", |selvedge, _, table| {
         sandbox::measure(selvedge, table)
     }),
     ("digest", digest::measure),
@@ -98,7 +102,7 @@ impl<'a> BenchOptions<'a> {
                 }
                 _ => {
                     let parts = PARTS.map(|(name, _)| name).join("|");
-                    return Err(format!("bench knows [--long] [--program PATH] [{parts}]").into());
+                    return Err(format!("usage: bench [--long] [--program PATH] [{parts}]").into());
                 }
             };
         }
