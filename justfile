@@ -32,11 +32,11 @@ chaos *ARGS:
 local-model *ARGS:
     cargo xtask local-model {{ARGS}}
 
-# What a verdict is worth, measured anew: the tables of docs/trust-measured.md, or those whose titles contain a word.
+# Measures and writes the tables of docs/explanation/trust-measured.md, or those whose titles contain a word.
 trust *WORD:
     cargo xtask trust {{WORD}}
 
-# The table of docs/performance.md; `just bench --long` floods with 10 GB.
+# The table of docs/explanation/performance.md; `just bench --long` floods with 10 GB.
 bench *ARGS:
     cargo xtask bench {{ARGS}}
 
