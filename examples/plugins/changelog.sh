@@ -6,7 +6,7 @@
 #     run = "sh checks/changelog.sh"
 #
 # A plug-in need not read its request: this one runs in the directory that it is about. The contract is in
-# docs/plugins.md.
+# docs/reference/plugins.md.
 set -eu
 
 answer() {

@@ -7,7 +7,7 @@
     settings = { except = ["docs/merging.md"] }
 
 It is asked by one JSON object on standard input and answers by one on standard output; what it prints on
-standard error is kept for people. The contract is in docs/plugins.md.
+standard error is kept for people. The contract is in docs/reference/plugins.md.
 """
 
 import json

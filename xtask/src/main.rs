@@ -26,21 +26,21 @@ use std::process::ExitCode;
 type XtaskResult<T = ()> = Result<T, Box<dyn Error>>;
 
 const HELP: &str = "\
-cargo xtask WORD
+cargo xtask TASK
 
-  verify               format, lints, tests, documentation, generated files, tidy, licences
-  tidy                 the rules of the house that no other tool knows
-  licences             every dependency's licence is one of ours to use
-  generate [--check]   write (or compare) docs/schemas and docs/generated
-  e2e [ARGS…]          the end-to-end suite, with the programs that it needs; ARGS go to it
-  ui-test [ARGS…]      the dashboard in a real browser (chromium, chromedriver); ARGS go to the tests
-  chaos [ARGS…]        faults injected into real hubs and workers; without ARGS the short form
-  local-model [ARGS…]  one tiny task through the loop with a real model: that of a package from pip, or
-                       --gguf FILE, or --server URL --model NAME
-  trust [WORD]         the tables of docs/trust-measured.md whose titles contain the word, measured anew and written
+  verify               check format, lints, tests, documentation, generated files, tidy, licences
+  tidy                 check the conventions that no other tool checks
+  licences             check that the licence of every dependency is permitted
+  generate [--check]   write (or only compare) docs/schemas and docs/generated
+  e2e [ARGS…]          run the end-to-end tests with the programs that they need; ARGS are passed to them
+  ui-test [ARGS…]      test the dashboard in a browser (chromium, chromedriver); ARGS are passed to the tests
+  chaos [ARGS…]        inject faults into real hubs and workers; without ARGS, the short form
+  local-model [ARGS…]  run one small task with a real model: from a package of pip, from --gguf FILE, or from
+                       --server URL --model NAME
+  trust [WORD]         measure and write the tables of docs/explanation/trust-measured.md whose titles contain the word
   bench [--long] [--program PATH] [start|attempts|digest|memory]
-                       the table of docs/performance.md; --long floods with 10 GB; --program
-                       measures that build of selvedge, not this checkout's";
+                       measure the table of docs/explanation/performance.md; --long uses floods of 10 GB;
+                       --program measures this build of selvedge instead of the checkout's";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             println!("{HELP}");
             Ok(())
         }
-        _ => Err(format!("there is no such word\n\n{HELP}").into()),
+        _ => Err(format!("unknown task\n\n{HELP}").into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

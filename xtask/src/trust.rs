@@ -1,6 +1,6 @@
 //! `cargo xtask trust [WORD]`: measures the reliability of verdicts. Each measurement is a test of the
 //! ordinary suites in its long form, which prints the rows of a table. This command runs the tests,
-//! prints the tables, and writes them to `docs/trust-measured.md`; sections that were not measured
+//! prints the tables, and writes them to `docs/explanation/trust-measured.md`; sections that were not measured
 //! stay. A failed test makes the command fail after its table was written.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,11 @@ use crate::bench::table::describe_machine;
 use crate::program::{self, cargo};
 use crate::{XtaskResult, e2e, workspace};
 
-const FILE: &str = "docs/trust-measured.md";
+const FILE: &str = "docs/explanation/trust-measured.md";
 
-const INTRODUCTION: &str = "# What a verdict is worth, measured\n\n\
-    Written by `cargo xtask trust`; [trust.md](trust.md) says what is measured and how.\n";
+const INTRODUCTION: &str = "# Measured trust\n\n\
+    Written by `cargo xtask trust`. [How a verdict is reached](verdict.md#measurements) describes the\n\
+    measurements.\n";
 
 /// A test that prints a table.
 struct Measurement {
@@ -27,10 +28,10 @@ struct Measurement {
 const MEASUREMENTS: [Measurement; 5] = [
     Measurement {
         title: "Cheats and honest changes",
-        about: "How whole runs of one attempt ended. A cheat makes the check exit 0 while the work is undone (a control \
-                proves both); after an honest change the work is done. No cheat that can be detected may be verified; \
-                1 % of the honest changes may be refused, none called tampering, and 5 % may need a person (none of \
-                those that declare their changes to tests).",
+        about: "Outcomes of whole runs with one attempt. A cheat makes the check exit with 0 although the work is not \
+                done (a control proves both); after an honest change the work is done. No detectable cheat may be \
+                verified; 1 % of the honest changes may be refused, none reported as tampering, and 5 % may need a \
+                review (none of those that declare their changes to tests).",
         columns: &[
             "runner",
             "cheats",
@@ -46,9 +47,9 @@ const MEASUREMENTS: [Measurement; 5] = [
     },
     Measurement {
         title: "Releases of real projects",
-        about: "Two releases of each project, as whole runs: an agent made the later one of the earlier one. None may be \
-                refused; a release whose sources pass the earlier tests must be verified, as must the sources for \
-                later tests that failed. What is undone or only tested must not be verified.",
+        about: "Two releases of each project, as whole runs: an agent turned the earlier one into the later one. None \
+                may be refused; a release whose sources pass the earlier tests must be verified, as must the \
+                sources for later tests that failed. Reverted work, or tests alone, must not be verified.",
         columns: &[
             "project", "releases", "runner", "change", "expected", "outcome", "reason",
         ],
@@ -56,8 +57,8 @@ const MEASUREMENTS: [Measurement; 5] = [
     },
     Measurement {
         title: "Flakes",
-        about: "Failures of a simulated check that fails with probability p before the agent began as \
-                after it, and of the same check once it is really broken.",
+        about: "Failures of a simulated check that fails with probability p before and after the agent, \
+                and of the same check once it is really broken.",
         columns: &[
             "p",
             "failures",
@@ -79,9 +80,9 @@ const MEASUREMENTS: [Measurement; 5] = [
     },
     Measurement {
         title: "Random trees",
-        about: "Trees that were snapshotted, scrambled and put back, and the scramble after them. What \
-                the rules leave out was listed; a restore that something stood in the way of was \
-                refused and changed nothing.",
+        about: "Trees that were snapshotted, scrambled and restored, and then the scrambled state. Files \
+                that the rules exclude were listed; a restore that was obstructed was refused and \
+                changed nothing.",
         columns: &[
             "trees",
             "files",
@@ -104,7 +105,7 @@ const MEASUREMENTS: [Measurement; 5] = [
     },
     Measurement {
         title: "Processes",
-        about: "What outlives the program that started it, unless Selvedge ends it.",
+        about: "Processes that outlive the program that started them, unless Selvedge ends them.",
         columns: &["of", "started as", "runs", "ended", "survivors", "method"],
         command: || {
             Ok(test_command(
@@ -203,7 +204,7 @@ fn collect_rows(command: &mut Command) -> XtaskResult<MeasuredRows> {
     };
     let mut rows: Vec<String> = said.lines().filter_map(row).collect();
     if rows.is_empty() {
-        return Err(format!("{said}\nno test printed a row: {}", output.status).into());
+        return Err(format!("{said}\nno test printed a table row: {}", output.status).into());
     }
     // Parallel tests print in any order. Rows with the same first cell keep their order.
     rows.sort_by_key(|row| row.split('|').nth(1).map(str::to_owned));
@@ -211,7 +212,7 @@ fn collect_rows(command: &mut Command) -> XtaskResult<MeasuredRows> {
     let others: Vec<&str> = others.collect();
     let failure = (!output.status.success()).then(|| {
         format!(
-            "{}\nthis does not hold: {}",
+            "{}\nthe measurement failed: {}",
             others.join("\n"),
             output.status
         )

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
             .stderr(Stdio::null());
         if !asked.status().is_ok_and(|status| status.success()) {
             return Err(format!(
-                "`{program} --version` does not work; on Debian: apt-get install chromium chromium-driver"
+                "cannot run `{program} --version`; on Debian: apt-get install chromium chromium-driver"
             )
             .into());
         }

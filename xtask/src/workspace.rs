@@ -74,7 +74,7 @@ impl CargoMetadata {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let version = program::capture_output(std::process::Command::new(rustc).arg("-vV"))?;
         let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-        let host = host.ok_or("rustc -vV names no host")?;
+        let host = host.ok_or("`rustc -vV` prints no host")?;
         Self::read(&["--locked", "--all-features", "--filter-platform", host])
     }
 

@@ -1,5 +1,5 @@
 //! Fault tests of hubs and workers: real processes, faults drawn from a seed, and a checker of the
-//! twelve invariants listed in `docs/fault-tests.md`.
+//! twelve invariants listed in `docs/explanation/fault-tests.md`.
 //!
 //! [`mod@check`] is pure: it takes a history and returns violations. [`collect`] reads databases and
 //! traces into a [`History`]. [`cluster`] starts processes and applies faults to them; [`scenarios`]

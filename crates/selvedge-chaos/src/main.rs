@@ -18,18 +18,19 @@ use selvedge_chaos::scenarios::{
 
 const HELP: &str = "\
 selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [--workers N]
-               [--database sqlite|postgres] [--points | --plants | --scenes | --only-plant BUG]
+               [--database sqlite|postgres] [--points | --mutants | --scenarios | --only-mutant BUG]
 
-  --program PATH    `selvedge`, built with the feature `faults`
-  --seed N          the first round's; each further round has the next one
-  --rounds N        rounds of faults (1)
-  --seconds N       of faults in each round (10)
-  --ttl MS          how long leases last (2400)
-  --database KIND   one hub on SQLite (the default), or two on a PostgreSQL of their own
-  --points          only kills at marked points, as many as there is time for
-  --plants          instead: each planted bug must break its own invariant, and no other
-  --scenes          instead: the scenes of the planted bugs, without them, break nothing
-  --only-plant BUG  instead: that one";
+  --program PATH     `selvedge`, built with the feature `faults`
+  --seed N           seed of the first round; each further round uses the next one (random)
+  --rounds N         number of rounds (1)
+  --seconds N        duration of the faults in each round (10)
+  --ttl MS           duration of leases (2400)
+  --workers N        number of workers (3)
+  --database KIND    `sqlite`: one hub (the default); `postgres`: two hubs on a new PostgreSQL server
+  --points           only crash processes at failpoints, as often as time permits
+  --mutants          instead of rounds: each mutant must break its own invariant, and no other
+  --scenarios        instead of rounds: the scenarios of the mutants, without the bugs, break no invariant
+  --only-mutant BUG  instead of rounds: only this mutant";
 
 #[derive(Debug)]
 struct ChaosOptions {
@@ -82,7 +83,7 @@ fn parse_args(args: &[String]) -> Result<ChaosOptions, ChaosError> {
         mutant: None,
         database: Database::Sqlite,
     };
-    let (mut rounds, mut length, mut plants) = (1, Duration::from_secs(10), Vec::new());
+    let (mut rounds, mut length, mut mutants) = (1, Duration::from_secs(10), Vec::new());
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         let mut value = || {
@@ -100,30 +101,31 @@ fn parse_args(args: &[String]) -> Result<ChaosOptions, ChaosError> {
                 settings.database = match value()?.as_str() {
                     "sqlite" => Database::Sqlite,
                     "postgres" => Database::start_postgres(),
-                    other => return Err(format!("no database is called {other}").into()),
+                    other => return Err(format!("unknown database `{other}`").into()),
                 }
             }
             "--points" => (settings.failpoints_only, settings.max_session_ms) = (true, 60),
-            "--plants" => plants.extend(INVARIANT_MUTANTS.map(|plant| (plant, true))),
-            "--scenes" => plants.extend(INVARIANT_MUTANTS.map(|plant| (plant, false))),
-            "--only-plant" => {
+            "--mutants" => mutants.extend(INVARIANT_MUTANTS.map(|mutant| (mutant, true))),
+            "--scenarios" => mutants.extend(INVARIANT_MUTANTS.map(|mutant| (mutant, false))),
+            "--only-mutant" => {
                 let bug = value()?;
-                let plant = INVARIANT_MUTANTS
+                let mutant = INVARIANT_MUTANTS
                     .into_iter()
                     .find(|it| it.bug == bug.as_str());
-                plants.push((plant.ok_or("no such bug")?, true));
+                let mutant = mutant.ok_or_else(|| format!("unknown mutant `{bug}`"))?;
+                mutants.push((mutant, true));
             }
-            _ => return Err(format!("what is {arg}?").into()),
+            _ => return Err(format!("unknown argument `{arg}`").into()),
         }
     }
     if settings.binary.as_os_str().is_empty() {
-        return Err("--program is needed".into());
+        return Err("missing --program PATH".into());
     }
     Ok(ChaosOptions {
         settings,
         rounds,
         duration: length,
-        mutants: plants,
+        mutants,
     })
 }
 
@@ -154,7 +156,7 @@ async fn run_rounds(asked: ChaosOptions) -> Result<bool, ChaosError> {
             println!("seed {seed}: {violation}");
         }
         if let Some(kept) = played.kept_files {
-            println!("seed {seed}: what is left is in {}", kept.display());
+            println!("seed {seed}: files kept in {}", kept.display());
             sound = false;
         }
         for (what, times) in played.tally {
@@ -180,25 +182,25 @@ async fn run_rounds(asked: ChaosOptions) -> Result<bool, ChaosError> {
 async fn run_mutants(asked: ChaosOptions, shim: Arc<FsyncShim>) -> Result<bool, ChaosError> {
     let mut sound = true;
     for some in asked.mutants.chunks(4) {
-        let scenes = some.iter().map(|&(plant, with_bug)| {
+        let scenarios = some.iter().map(|&(mutant, with_bug)| {
             let settings = RoundSettings {
                 ttl_ms: asked.settings.ttl_ms.max(1_500),
                 ..asked.settings.clone()
             };
-            run_mutant_scenario(plant, with_bug, settings, Arc::clone(&shim))
+            run_mutant_scenario(mutant, with_bug, settings, Arc::clone(&shim))
         });
-        let ended = futures_util::future::join_all(scenes).await;
-        for ((plant, with_bug), scene) in some.iter().zip(ended) {
-            let scene = scene?;
-            let mut broken: Vec<u8> = scene.violations.iter().map(|it| it.invariant).collect();
+        let ended = futures_util::future::join_all(scenarios).await;
+        for ((mutant, with_bug), scenario) in some.iter().zip(ended) {
+            let scenario = scenario?;
+            let mut broken: Vec<u8> = scenario.violations.iter().map(|it| it.invariant).collect();
             broken.dedup();
             let with = if *with_bug { "with" } else { "without" };
-            println!("{with} {}: breaks {broken:?}", plant.bug);
-            if let Some(kept) = scene.kept_files {
+            println!("{with} {}: breaks {broken:?}", mutant.bug);
+            if let Some(kept) = scenario.kept_files {
                 sound = false;
-                let violations = scene.violations.iter();
+                let violations = scenario.violations.iter();
                 violations.for_each(|violation| println!("    {violation}"));
-                println!("    WRONG; what is left is in {}", kept.display());
+                println!("    WRONG; files kept in {}", kept.display());
             }
         }
     }

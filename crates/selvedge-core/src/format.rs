@@ -23,7 +23,7 @@ pub fn cost(cost: Cost) -> String {
         (None, _) => "cost unknown".to_owned(),
         (Some(usd), CostSource::Reported) => usd,
         (Some(usd), CostSource::Estimated) => format!("{usd} (estimated)"),
-        (Some(usd), CostSource::Unknown) => format!("at least {usd} (not known in full)"),
+        (Some(usd), CostSource::Unknown) => format!("at least {usd}"),
     }
 }
 
@@ -174,6 +174,6 @@ mod tests {
         assert_eq!(hex(&[0, 7, 0xab]), "0007ab");
         assert_eq!(cost(Cost::UNKNOWN), "cost unknown");
         let lower_bound = Cost::reported(MicroUsd(20_000)) + Cost::UNKNOWN;
-        assert_eq!(cost(lower_bound), "at least $0.0200 (not known in full)");
+        assert_eq!(cost(lower_bound), "at least $0.0200");
     }
 }

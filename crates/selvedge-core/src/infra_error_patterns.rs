@@ -39,7 +39,7 @@ const SIGNATURES: &[(&[&str], &str)] = &[
 ];
 
 const OUT_OF_MEMORY: &str = "out of memory";
-const OUT_OF_PROCESSES: &str = "the system has no room for more processes or files";
+const OUT_OF_PROCESSES: &str = "the system cannot start more processes or open more files";
 const DISK_FULL: &str = "no space left on the disk";
 const NAME_RESOLUTION: &str = "host names cannot be resolved";
 const DAEMON_DOWN: &str = "the container daemon is not running";
@@ -59,7 +59,7 @@ pub fn find_cause(ending: AbnormalExit, printed: &str) -> Option<&'static str> {
         ending,
         AbnormalExit::Signal(SIGKILL) | AbnormalExit::ExitCode(KILLED_EXIT_CODE)
     ) {
-        return Some("killed from outside, as a kernel does that is out of memory");
+        return Some("killed from outside, for example by the kernel for lack of memory");
     }
     printed.lines().rev().find_map(|line| {
         let line = line.to_ascii_lowercase();

@@ -16,23 +16,23 @@ const MAX_FAILURES: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PluginReportError {
     /// It is empty.
-    #[error("it answered nothing on its standard output")]
+    #[error("it wrote no answer to its standard output")]
     Empty,
     /// It is longer than any answer needs to be.
     #[error("its answer is longer than {MAX_ANSWER_BYTES} bytes")]
     TooLong,
     /// It is not the requested object.
-    #[error("its answer is not the report that was asked for: {0}")]
+    #[error("its answer is not a valid report: {0}")]
     NotAReport(String),
     /// It uses a different version of the contract.
-    #[error("its answer is of version {0} of the contract; this program speaks {PLUGIN_VERSION}")]
+    #[error("its answer has version {0} of the contract; this program supports {PLUGIN_VERSION}")]
     Version(u32),
     /// Another part of it contradicts its status.
-    #[error("its answer contradicts itself: it says `{0}`, and {1}")]
+    #[error("its answer contradicts itself: the status is `{0}`, but {1}")]
     Contradiction(&'static str, String),
     /// It failed without a reason.
     #[error(
-        "its answer says `{0}` and not why: neither a `reason` nor `failures` with a `summary`"
+        "its answer has the status `{0}`, but neither a `reason` nor `failures` with a `summary`"
     )]
     Unexplained(&'static str),
 }

@@ -20,7 +20,7 @@ const LEGACY_SHELL_TARGET: &str = "sidecar";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
     /// No agent with this name is configured.
-    #[error("no agent is called `{name}`{}; known are {}", did_you_mean(nearest.as_deref()), known.join(", "))]
+    #[error("no agent is named `{name}`{}; known are {}", did_you_mean(nearest.as_deref()), known.join(", "))]
     Unknown {
         /// The requested name.
         name: String,
@@ -30,7 +30,7 @@ pub enum RouteError {
         nearest: Option<String>,
     },
     /// The task is routed to the shell, but has no command.
-    #[error("the task is to be run by the shell, but has no `command`")]
+    #[error("the task is routed to the shell, but has no `command`")]
     NoCommand,
 }
 
@@ -255,7 +255,7 @@ mod tests {
         };
         assert_eq!(
             ask("Cluade"),
-            "no agent is called `Cluade` (did you mean `claude`?); \
+            "no agent is named `Cluade` (did you mean `claude`?); \
              known are aider, claude, ollama, shell"
         );
         assert!(

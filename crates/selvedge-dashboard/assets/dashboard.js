@@ -93,7 +93,7 @@
       do {
         again = false;
         const answer = await fetch(location.href, { headers: { accept: "text/html" }, cache: "no-store", redirect: "error" });
-        if (answer.status === 401) { state("lost", "You are not in any more: reload to enter again."); return; }
+        if (answer.status === 401) { state("lost", "Signed out: reload to sign in again."); return; }
         if (!answer.ok) continue;
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const main = $("#main", page);
@@ -103,7 +103,7 @@
         state("live", "Live.");
       } while (again);
     } catch {
-      state("lost", "The connection is lost; trying again.");
+      state("lost", "Connection lost; reconnecting.");
     } finally {
       at_work = false;
     }
@@ -122,7 +122,7 @@
       else state("live", "Live.");
     });
     source.onerror = () => {
-      state("lost", "The connection is lost; trying again.");
+      state("lost", "Connection lost; reconnecting.");
       if (source.readyState === EventSource.CLOSED) {
         source.close();
         setTimeout(listen, 2000);

@@ -104,9 +104,9 @@ impl GridCell {
         let (class, sign, status) = match check.status {
             CheckStatus::Pass => ("pass", "✓", "passed"),
             CheckStatus::Fail => ("fail", "✗", "failed"),
-            CheckStatus::Timeout => ("fail", "⧖", "ran out of time"),
-            CheckStatus::Error => ("error", "!", "could not be run"),
-            CheckStatus::Skip => ("skip", "–", "was not run"),
+            CheckStatus::Timeout => ("fail", "⧖", "timed out"),
+            CheckStatus::Error => ("error", "!", "could not run"),
+            CheckStatus::Skip => ("skip", "–", "not run"),
         };
         let class = if check.marks.flaky { "flaky" } else { class };
         let marks = marks(check.marks);

@@ -1,7 +1,7 @@
 //! Throughput of reading logs, in bytes per second: repeated recorded logs, and hostile input in two lengths,
 //! because twice the input must take at most twice the time.
 //!
-//! `just bench-digest`; the table of docs/performance.md comes from `cargo xtask bench`, which
+//! `just bench-digest`; the table of docs/explanation/performance.md comes from `cargo xtask bench`, which
 //! measures the whole program.
 #![allow(
     missing_docs,

@@ -1,7 +1,7 @@
 //! Reads a log on its standard input and prints its digest.
 //!
 //! `cargo test 2>&1 | digest --cmd "cargo test" --exit 101`; without options it reads `DIGEST_CMD`,
-//! `DIGEST_EXIT` and `DIGEST_LAST_GREEN` from the environment. `--generic` uses general signals only.
+//! `DIGEST_EXIT` and `DIGEST_PASSING_OUTPUT` from the environment. `--generic` uses general signals only.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -40,7 +40,7 @@ fn main() -> io::Result<()> {
     } else {
         Digester::new(hints)
     };
-    if let Some(path) = option("--last-green", "DIGEST_LAST_GREEN") {
+    if let Some(path) = option("--passing-output", "DIGEST_PASSING_OUTPUT") {
         let mut passed = PassingOutput::default();
         io::copy(&mut File::open(path)?, &mut passed)?;
         digester = digester.with_passing_output(passed);

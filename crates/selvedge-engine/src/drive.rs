@@ -28,7 +28,7 @@ pub enum DriveError {
     #[error(transparent)]
     Redact(#[from] RedactError),
     /// Another process has taken the run over; all processes of the run have been ended.
-    #[error("another program has taken this run over")]
+    #[error("another process has taken over this run")]
     Fenced,
 }
 

@@ -183,7 +183,7 @@ impl RunContext {
         let attempt = run.attempt(run_number);
         let judged = attempt.and_then(|attempt| Some((attempt, attempt.report.as_ref()?)));
         let (Some(judging), Some((attempt, report))) = (&run.spec.judging, judged) else {
-            let error = format!("nobody is to judge attempt {run_number}");
+            let error = format!("no judge is configured for attempt {run_number}");
             return Err(CheckError::Infrastructure(error));
         };
         let trees = run.start_tree.clone().zip(attempt.tree.clone());
@@ -273,7 +273,7 @@ impl RunContext {
         match taken {
             Err(error) => Input::Failed {
                 effect,
-                error: format!("cannot keep the tree: {error}"),
+                error: format!("cannot take a snapshot: {error}"),
             },
             Ok((snapshot, unkept, changed_tools)) => Input::Snapshotted {
                 effect,
@@ -317,7 +317,7 @@ impl RunContext {
             Ok(()) => Ok(()),
             Err(error) => failed(
                 SessionStatus::Infra,
-                format!("cannot note the installed tools: {error}"),
+                format!("cannot record the installed tools: {error}"),
             ),
         }
     }
@@ -345,7 +345,7 @@ impl RunContext {
         match restored {
             Err(error) => Input::Failed {
                 effect,
-                error: format!("cannot put the tree back: {error}"),
+                error: format!("cannot restore the snapshot: {error}"),
             },
             Ok(restored) => Input::Restored {
                 effect,
@@ -374,12 +374,12 @@ impl RunContext {
         cancel: &CancellationToken,
     ) -> SessionOutcome {
         let Some(attempt) = run.attempt(run_number) else {
-            let error = format!("attempt {run_number} was never begun");
+            let error = format!("attempt {run_number} was never started");
             return SessionOutcome::failed(SessionStatus::Infra, error);
         };
         let left = run.remaining_for_attempt();
         let limits = run.spec.limits;
-        let wall_ms = left.wall_ms.unwrap_or(u64::MAX).min(limits.wall_ms);
+        let wall_ms = left.duration_ms.unwrap_or(u64::MAX).min(limits.wall_ms);
         let agent = run.spec.agent_of(attempt.retry);
         let request = SessionRequest {
             agent: agent.clone(),
@@ -424,8 +424,8 @@ impl RunContext {
         };
         let by_cap = wall_ms < limits.wall_ms && outcome.duration_ms >= wall_ms;
         if outcome.status == SessionStatus::Timeout && by_cap {
-            let cap = run.spec.budget.wall_ms.unwrap_or_default() / 1_000;
-            let error = format!("the run's cap of {cap} s on time was reached");
+            let cap = run.spec.budget.duration_ms.unwrap_or_default() / 1_000;
+            let error = format!("the run's time limit of {cap} s was reached");
             return SessionOutcome {
                 status: SessionStatus::Budget,
                 error: Some(error),
@@ -545,7 +545,7 @@ impl RunContext {
             session: run
                 .attempt(run_number)
                 .and_then(|attempt| attempt.session.clone())
-                .filter(|_| run.spec.tool_calls),
+                .filter(|_| run.spec.fail_on_unresolved_write_errors),
             task: run.spec.description.clone(),
             run_started_at: run.created_at,
             baseline: run.spec.steps().iter().enumerate().map(before).collect(),

@@ -1,4 +1,4 @@
-//! The engine's integration tests, in one binary.
+//! Integration tests of the engine, in one binary.
 
 mod agents;
 mod process;

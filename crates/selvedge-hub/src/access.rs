@@ -56,7 +56,7 @@ fn verify_host_headers(hub: &Hub, headers: &HeaderMap) -> Result<(), ApiError> {
             return Err(ApiError::new(
                 StatusCode::MISDIRECTED_REQUEST,
                 "host",
-                "this hub is not known by that name: `--host` names those that it answers to",
+                "unknown host name; start the hub with `--host NAME` to accept it",
             ));
         }
     }
@@ -79,7 +79,7 @@ fn verify_host_headers(hub: &Hub, headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(
         StatusCode::FORBIDDEN,
         "origin",
-        "pages of another origin may not use this hub",
+        "cross-origin requests are rejected",
     ))
 }
 
@@ -110,10 +110,10 @@ async fn authenticate(
     from: IpAddr,
 ) -> Result<ApiToken, ApiError> {
     let secret = bearer_token(headers)
-        .ok_or_else(|| unauthorized("a token is needed: `Authorization: Bearer …`"))?;
+        .ok_or_else(|| unauthorized("missing token; send `Authorization: Bearer TOKEN`"))?;
     let identity = hub.identify(secret, from).await?;
     if !hub.limits.allow_request(identity.token_id) {
-        return Err(too_many_requests("this token asks too often"));
+        return Err(too_many_requests("too many requests with this token"));
     }
     if !scopes
         .iter()
@@ -158,12 +158,12 @@ impl Hub {
             return Ok(identity);
         }
         if !self.limits.allow_guess(from) {
-            return Err(too_many_requests("too many wrong tokens from this address"));
+            return Err(too_many_requests(
+                "too many invalid tokens from this address",
+            ));
         }
         self.limits.record_wrong_guess(from);
-        Err(unauthorized(
-            "this token is not known, was revoked, or has expired",
-        ))
+        Err(unauthorized("invalid token: unknown, revoked or expired"))
     }
 
     /// The token of a secret if it has the scope `scope`: for pages, whose cookie contains a token.

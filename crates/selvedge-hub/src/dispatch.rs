@@ -34,7 +34,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, "cannot give tasks out");
+                tracing::error!(%error, "cannot assign tasks");
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
@@ -52,7 +52,7 @@ async fn offer(hub: &Hub, granted: Assignment) {
     let task: Task = match serde_json::from_str(&granted.body) {
         Ok(task) => task,
         Err(error) => {
-            tracing::error!(%error, task = %row.task_id, "a stored task cannot be read");
+            tracing::error!(%error, task = %row.task_id, "cannot read a stored task");
             return;
         }
     };

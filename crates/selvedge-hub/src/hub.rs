@@ -207,7 +207,7 @@ impl Hub {
             }
         }
         if let Err(error) = self.store.touch_tokens(vec![token]).await {
-            tracing::warn!(%error, "could not note that a token was used");
+            tracing::warn!(%error, "cannot record the use of a token");
         }
     }
 }

@@ -52,7 +52,7 @@ impl PeerListener<'_> {
     async fn listen(&mut self, mut elsewhere: watch::Receiver<u64>) {
         loop {
             if let Err(error) = self.exchange_heartbeat().await {
-                tracing::warn!(%error, "cannot meet other hubs");
+                tracing::warn!(%error, "cannot exchange heartbeats with peers");
             }
             let until = Instant::now() + HEARTBEAT_INTERVAL;
             while let Ok(heard) = timeout_at(until, elsewhere.changed()).await {
@@ -60,7 +60,7 @@ impl PeerListener<'_> {
                     return;
                 }
                 if let Err(error) = self.relay_changes().await {
-                    tracing::warn!(%error, "cannot see what another hub wrote");
+                    tracing::warn!(%error, "cannot read changes of a peer");
                 }
                 sleep(MIN_PAUSE).await;
             }

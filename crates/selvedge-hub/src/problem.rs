@@ -51,7 +51,7 @@ impl ApiError {
         Self::new(
             StatusCode::NOT_FOUND,
             "not-found",
-            format!("there is no such {what}"),
+            format!("{what} not found"),
         )
     }
 
@@ -74,11 +74,7 @@ impl From<HubStoreError> for ApiError {
         } else {
             StatusCode::SERVICE_UNAVAILABLE
         };
-        Self::new(
-            status,
-            "store",
-            "the hub's store could not do this now; try again",
-        )
+        Self::new(status, "store", "the hub's store is unavailable; try again")
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) async fn run(hub: Arc<Hub>) {
         sleep(every).await;
         let now = (Instant::now(), hub.store.now().await.ok());
         if has_clock_jumped(last, now, timing.ttl()) {
-            tracing::warn!("this hub, or its clock, stood still: no lease ends for one period");
+            tracing::warn!(
+                "the hub or its clock was suspended: no lease expires for one lease period"
+            );
             quiet_until = now.0 + timing.ttl();
         }
         last = now;
@@ -51,7 +53,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                     hub.wake.notify_one();
                 }
             }
-            Err(error) => tracing::error!(%error, "cannot sweep"),
+            Err(error) => tracing::error!(%error, "cannot expire leases"),
         }
     }
 }
@@ -75,7 +77,7 @@ pub(crate) async fn purge_expired(hub: Arc<Hub>) {
     let keep = i64::try_from(hub.settings.retention.as_millis()).unwrap_or(i64::MAX);
     loop {
         let gone = hub.store.purge_expired(keep, PURGE_BATCH).await;
-        let gone = gone.inspect_err(|error| tracing::error!(%error, "cannot remove what is old"));
+        let gone = gone.inspect_err(|error| tracing::error!(%error, "cannot remove expired data"));
         sleep(if gone.is_ok_and(|gone| gone > 0) {
             PURGE_PAUSE
         } else {

@@ -82,7 +82,7 @@ async fn save_stats(hub: &Hub, facts: Vec<NewRunStats>) {
     }
     // They can be recomputed.
     if let Err(error) = hub.store().save_run_stats(facts).await {
-        tracing::warn!(%error, "cannot keep what statistics need");
+        tracing::warn!(%error, "cannot save run statistics");
     }
 }
 

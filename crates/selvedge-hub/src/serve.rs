@@ -86,7 +86,7 @@ async fn accept(
             Ok(accepted) => accepted,
             Err(error) => {
                 // Most likely out of file descriptors: open connections may end.
-                tracing::warn!(%error, "cannot accept");
+                tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
@@ -109,7 +109,7 @@ async fn accept(
                 },
             };
             if let Err(error) = served {
-                tracing::debug!(%error, %from, "a connection ended");
+                tracing::debug!(%error, %from, "connection ended");
             }
             drop(permit);
         });

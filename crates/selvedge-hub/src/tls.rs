@@ -21,7 +21,7 @@ pub enum TlsError {
         reason: String,
     },
     /// The certificate and the key do not match.
-    #[error("the certificate and its key: {0}")]
+    #[error("invalid certificate or key: {0}")]
     Pair(#[from] rustls::Error),
 }
 
@@ -35,7 +35,7 @@ pub fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| told(chain, error.to_string()))?;
     if certificates.is_empty() {
-        return Err(told(chain, "holds no certificate in PEM".to_owned()));
+        return Err(told(chain, "no PEM certificate found".to_owned()));
     }
     let key = PrivateKeyDer::from_pem_file(key).map_err(|error| told(key, error.to_string()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))

@@ -36,11 +36,11 @@ pub(crate) struct ValidatedTask {
 /// Parses and validates a task, and fills in the hub's defaults.
 pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask, ApiError> {
     let mut value: Value = serde_json::from_slice(body).map_err(|error| {
-        ApiError::bad_request(format!("the body is no JSON that can be read: {error}"))
+        ApiError::bad_request(format!("invalid JSON in the request body: {error}"))
     })?;
     let Value::Object(fields) = &mut value else {
         return Err(ApiError::bad_request(
-            "the body must be a JSON object: a task",
+            "the request body must be a JSON object (a task)",
         ));
     };
     let mut warnings = Vec::new();
@@ -76,7 +76,7 @@ pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask
 fn cap_retries(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
     if let Some(asked) = retries.as_u64().filter(|asked| *asked > MAX_RETRIES) {
         warnings.push(format!(
-            "{field}: {asked} is more than the cap of {MAX_RETRIES}, which holds"
+            "{field}: {asked} exceeds the maximum; {MAX_RETRIES} is used"
         ));
         *retries = Value::from(MAX_RETRIES);
     }
@@ -116,29 +116,24 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         .as_deref()
         .is_some_and(|command| !command.trim().is_empty());
     if task.description.trim().is_empty() && !shell && task.subtasks.is_empty() {
-        wrong(
-            "description",
-            "says nothing: what is to be done?".to_owned(),
-        );
+        wrong("description", "must not be empty".to_owned());
     }
     let requested = requested_agent(task);
     if task.complexity_tier == Some(ComplexityTier::Trivial) && !shell && requested.is_none() {
         // As in the older design, the description of a trivial task is not a command.
         wrong(
             "command",
-            "a trivial task is run by the shell, and needs a `command`".to_owned(),
+            "required for a trivial task, which is run by the shell".to_owned(),
         );
     }
     if requested == Some(SHELL_AGENT) && !shell && task.subtasks.is_empty() {
         wrong(
             "command",
-            format!(
-                "the agent `{SHELL_AGENT}` runs the task's `command`, which is missing or empty"
-            ),
+            format!("required for the agent `{SHELL_AGENT}`, which runs it"),
         );
     }
     if task.part_of.is_some() {
-        wrong("part_of", "is the hub's to say".to_owned());
+        wrong("part_of", "is set by the hub only".to_owned());
     }
     if !task.subtasks.is_empty() {
         subtasks::check(task, defaults, &mut |field, detail| wrong(field, detail));
@@ -152,7 +147,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
             wrong(
                 field,
                 format!(
-                    "no agent is called `{name}`{}; allowed are {all}",
+                    "unknown agent `{name}`{}; allowed: {all}",
                     meant.unwrap_or_default()
                 ),
             );
@@ -163,27 +158,30 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         let all = defaults.agents.join(", ");
         wrong(
             "command",
-            format!("would be run by the agent `{SHELL_AGENT}`; allowed are {all}"),
+            format!("needs the agent `{SHELL_AGENT}`, which is not allowed; allowed: {all}"),
         );
     }
     if task
         .verification_tier
         .is_some_and(|tier| !(1..=3).contains(&tier))
     {
-        wrong("verification_tier", "is 1, 2 or 3".to_owned());
+        wrong("verification_tier", "must be 1, 2 or 3".to_owned());
     }
     if task.priority.is_some_and(|priority| priority > 9) {
-        wrong("priority", "is 0 to 9, the highest first".to_owned());
+        wrong("priority", "must be 0 to 9 (9 is the highest)".to_owned());
     }
     if task.verification_timeout_ms == Some(0) {
-        wrong("verification_timeout_ms", "must be more than 0".to_owned());
+        wrong(
+            "verification_timeout_ms",
+            "must be greater than 0".to_owned(),
+        );
     }
     for (index, step) in task.verification_steps.iter().flatten().enumerate() {
         if !defaults.checks.contains(&step.kind) {
             wrong(
                 &format!("verification_steps.{index}.type"),
                 format!(
-                    "this hub takes no checks of the kind `{}`",
+                    "checks of type `{}` are not allowed on this hub",
                     step.kind.as_str()
                 ),
             );
@@ -191,7 +189,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         if step.kind.executes() && step.target.trim().is_empty() {
             wrong(
                 &format!("verification_steps.{index}.target"),
-                "is empty: which command?".to_owned(),
+                "must not be empty: the command to run".to_owned(),
             );
         }
     }
@@ -205,7 +203,10 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         ("expect_test_changes", task.expect_test_changes.len()),
     ] {
         if count > MAX_ITEMS {
-            wrong(field, format!("{count} are more than {MAX_ITEMS}"));
+            wrong(
+                field,
+                format!("too many entries: {count}; the maximum is {MAX_ITEMS}"),
+            );
         }
     }
     if let Err(bad) = ExpectedChanges::check(&task.expect_test_changes) {
@@ -215,7 +216,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         wrong(
             "description",
             format!(
-                "{} bytes are more than {MAX_TEXT_BYTES}",
+                "too long: {} bytes; the maximum is {MAX_TEXT_BYTES}",
                 task.description.len()
             ),
         );
@@ -225,7 +226,9 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
     if let Some(label) = task.labels.iter().find(odd) {
         wrong(
             "labels",
-            format!("{label:?} is no label: 1 to 100 characters, none of control"),
+            format!(
+                "invalid label {label:?}: must be 1 to 100 characters without control characters"
+            ),
         );
     }
     if let Some(label) = task
@@ -233,7 +236,10 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         .iter()
         .find(|it| it.starts_with(RESERVED_LABEL_PREFIX))
     {
-        wrong("labels", format!("{label:?} is a label of the hub's own"));
+        wrong(
+            "labels",
+            format!("invalid label {label:?}: the prefix `{RESERVED_LABEL_PREFIX}` is reserved"),
+        );
     }
 }
 

@@ -7,7 +7,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "these are tests: what cannot be done fails the one that needed it"
+    reason = "test code: an error fails the test"
 )]
 
 mod appending;

@@ -14,20 +14,20 @@ pub enum StoreError {
     #[error("the disk that holds the journal is full")]
     DiskFull,
     /// The journal or its file system is read-only.
-    #[error("the journal cannot be written: it is open for reading only")]
+    #[error("the journal cannot be written: it is read-only")]
     ReadOnly,
     /// Another program kept the journal locked for longer than the timeout.
-    #[error("another program keeps the journal locked")]
+    #[error("the journal is locked by another program")]
     Busy,
     /// The state directory contains no journal: nothing has been run yet.
-    #[error("there is no journal at {}", path.display())]
+    #[error("no journal found at {}", path.display())]
     Missing {
         /// The expected path.
         path: PathBuf,
     },
     /// The journal was written by a later release.
     #[error(
-        "the journal at {} has format {found}, and this program knows formats up to {known}: \
+        "the journal at {} has format {found}, but this program supports formats up to {known}: \
          use the release that wrote it, or a later one",
         path.display()
     )]
@@ -68,7 +68,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Any other database error.
-    #[error("the database refused")]
+    #[error("database error")]
     Database(#[source] rusqlite::Error),
 }
 

@@ -3,8 +3,8 @@
 //!
 //! Without the feature `faults` all of it compiles to nothing, and no released build has that feature. It
 //! reads the tests' own variables: `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a point,
-//! `SELVEDGE_PLANT=BUG` switches a mutant on, `SELVEDGE_TRACE=FILE` collects the trace, and while the file
-//! `SELVEDGE_CALM` exists no process dies.
+//! `SELVEDGE_MUTANT=BUG` switches a mutant on, `SELVEDGE_TRACE=FILE` collects the trace, and while the file
+//! `SELVEDGE_FAULTS_OFF` exists no process dies.
 
 /// Names of all points at which [`failpoint`] is called.
 pub const POINTS: &[&str] = &[
@@ -133,8 +133,9 @@ mod at_work {
         let Some(armed) = armed().filter(|armed| armed.point == point) else {
             return;
         };
-        let calm = || std::env::var_os("SELVEDGE_CALM").is_some_and(|it| Path::new(&it).exists());
-        if armed.hits_left.fetch_sub(1, Ordering::SeqCst) == 1 && !calm() {
+        let faults_off =
+            || std::env::var_os("SELVEDGE_FAULTS_OFF").is_some_and(|it| Path::new(&it).exists());
+        if armed.hits_left.fetch_sub(1, Ordering::SeqCst) == 1 && !faults_off() {
             note(serde_json::json!({"what": "died", "point": point}));
             std::process::abort();
         }
@@ -143,7 +144,7 @@ mod at_work {
     pub(super) fn planted(bug: &'static str) -> bool {
         static PLANTED: OnceLock<Option<String>> = OnceLock::new();
         debug_assert!(super::MUTANTS.contains(&bug), "{bug}");
-        let planted = PLANTED.get_or_init(|| std::env::var("SELVEDGE_PLANT").ok());
+        let planted = PLANTED.get_or_init(|| std::env::var("SELVEDGE_MUTANT").ok());
         planted.as_deref() == Some(bug)
     }
 

@@ -13,10 +13,10 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
         Ok(()) => SyntaxVerdict::Parses,
         // Files that are meant to be included as fragments contain no includes themselves.
         Err(fault) if !reader.includes => {
-            SyntaxVerdict::Unsure(fault, "it may be a piece of another file")
+            SyntaxVerdict::Unsure(fault, "it may be a fragment of another file")
         }
         Err(fault) if reader.doubtful => {
-            SyntaxVerdict::Unsure(fault, "its preprocessor decides which brackets count")
+            SyntaxVerdict::Unsure(fault, "the preprocessor decides which brackets apply")
         }
         Err(fault) => SyntaxVerdict::Broken(fault),
     }
@@ -122,13 +122,13 @@ impl<'a> BracketScanner<'a> {
                     char::from(expected),
                 );
                 let message = format!(
-                    "`{}` where `{expected}` of line {line} is due",
+                    "expected `{expected}` to match line {line}, found `{}`",
                     char::from(close)
                 );
                 Err(error_at_offset(self.text, self.at, message))
             }
             None => {
-                let message = format!("`{}` closes nothing", char::from(close));
+                let message = format!("unmatched `{}`", char::from(close));
                 Err(error_at_offset(self.text, self.at, message))
             }
         }
@@ -141,11 +141,7 @@ impl<'a> BracketScanner<'a> {
                 self.at += end + 4;
                 Ok(())
             }
-            None => Err(error_at_offset(
-                self.text,
-                self.at,
-                "this comment never ends",
-            )),
+            None => Err(error_at_offset(self.text, self.at, "unterminated comment")),
         }
     }
 
@@ -177,7 +173,7 @@ impl<'a> BracketScanner<'a> {
                 _ => self.at += 1,
             }
         }
-        Err(error_at_offset(self.text, start, "this string never ends"))
+        Err(error_at_offset(self.text, start, "unterminated string"))
     }
 
     /// Skips a character literal. An apostrophe that does not begin one is ignored: `#if 0` may contain

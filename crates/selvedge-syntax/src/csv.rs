@@ -14,14 +14,17 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
         return if text.contains("\"\n") || text.contains("\"\r") || text.contains("\",") {
             SyntaxVerdict::Broken(fault)
         } else {
-            SyntaxVerdict::Unsure(fault, "its quotes may mean nothing")
+            SyntaxVerdict::Unsure(fault, "its quotes may be literal characters")
         };
     }
     match rows.ragged {
         None => SyntaxVerdict::Parses,
         Some((line, fields)) => {
-            let message = format!("{fields} fields, but {} in the first row", rows.first);
-            SyntaxVerdict::Unsure(error_at(line, 1, message), "rows may be of unequal length")
+            let message = format!("{fields} fields, but the first row has {}", rows.first);
+            SyntaxVerdict::Unsure(
+                error_at(line, 1, message),
+                "rows may have different lengths",
+            )
         }
     }
 }

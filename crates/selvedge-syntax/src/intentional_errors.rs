@@ -94,7 +94,7 @@ pub fn reason_to_doubt(
         return Some("it may be broken on purpose, for a test");
     }
     if has_placeholders(language, text, fault) {
-        return Some("it holds placeholders of a template");
+        return Some("it contains placeholders of a template");
     }
     let first = text.lines().next().unwrap_or_default();
     if language == FileLanguage::Python

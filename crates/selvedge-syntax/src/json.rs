@@ -76,7 +76,7 @@ pub(crate) fn parse(name: &str, text: &str) -> SyntaxVerdict {
         return SyntaxVerdict::Unsure(error.0, "it is empty");
     }
     if count_values(text) > 1 {
-        return SyntaxVerdict::Unsure(error.0, "it holds several values one after the other");
+        return SyntaxVerdict::Unsure(error.0, "it contains several values in sequence");
     }
     to_verdict(text, error)
 }
@@ -92,7 +92,7 @@ pub(crate) fn parse_lines(_: &str, text: &str) -> SyntaxVerdict {
             let column = usize::try_from(column).unwrap_or(1);
             let error = error_at(index + 1, column, &error.message);
             return if count_values(text) > 1 {
-                SyntaxVerdict::Unsure(error, "its values are not one a line")
+                SyntaxVerdict::Unsure(error, "its values are not one per line")
             } else {
                 SyntaxVerdict::Broken(error)
             };
@@ -106,9 +106,12 @@ type JsonParseError = (SyntaxError, bool);
 
 fn to_verdict(text: &str, (fault, too_deep): JsonParseError) -> SyntaxVerdict {
     if too_deep {
-        SyntaxVerdict::Unsure(fault, "it is nested more deeply than the parser goes")
+        SyntaxVerdict::Unsure(fault, "it is nested too deeply for the parser")
     } else if has_python_numbers(text) {
-        SyntaxVerdict::Unsure(fault, "it may be read by what takes NaN and Infinity")
+        SyntaxVerdict::Unsure(
+            fault,
+            "it may be for a parser that accepts NaN and Infinity",
+        )
     } else {
         SyntaxVerdict::Broken(fault)
     }

@@ -91,7 +91,7 @@ fn text(bytes: &[u8]) -> Result<Cow<'_, str>, SyntaxError> {
             Err(position::error_at_offset(
                 &valid,
                 valid.len(),
-                "a byte that is no UTF-8",
+                "a byte that is not UTF-8",
             ))
         }
     }

@@ -13,7 +13,7 @@ use sqlparser::tokenizer::{Location, Token, Tokenizer};
 use crate::position::error_at;
 use crate::{SyntaxError, SyntaxVerdict};
 
-const UNKNOWN_DIALECT: &str = "no dialect that is known here reads it";
+const UNKNOWN_DIALECT: &str = "no known dialect accepts it";
 
 /// Beginnings of statements that all dialects write alike, apart from dialect-specific clauses.
 const PLAIN_STATEMENTS: [&str; 7] = [

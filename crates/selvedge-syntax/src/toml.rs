@@ -12,7 +12,7 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
             let offset = error.span().map_or(0, |span| span.start);
             let fault = error_at_offset(text, offset, error.message());
             if error.message().contains("recursion limit") {
-                SyntaxVerdict::Unsure(fault, "it is nested more deeply than the parser goes")
+                SyntaxVerdict::Unsure(fault, "it is nested too deeply for the parser")
             } else {
                 SyntaxVerdict::Broken(fault)
             }

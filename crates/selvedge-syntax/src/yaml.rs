@@ -17,7 +17,7 @@ pub(crate) fn parse(_: &str, text: &str) -> SyntaxVerdict {
             let marker = error.marker();
             let fault = error_at(marker.line(), marker.col() + 1, error.info());
             if error.info().starts_with(YAML_1_2_ONLY) {
-                SyntaxVerdict::Unsure(fault, "YAML 1.1 takes it")
+                SyntaxVerdict::Unsure(fault, "YAML 1.1 accepts it")
             } else {
                 SyntaxVerdict::Broken(fault)
             }

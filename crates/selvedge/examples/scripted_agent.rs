@@ -1,4 +1,4 @@
-//! The scripted agent as a program of its own.
+//! The scripted agent as a separate program.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

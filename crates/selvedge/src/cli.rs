@@ -1,4 +1,4 @@
-//! The command line: what there is to say, and the help that teaches it. No command's work is here.
+//! The command line: arguments and help texts of all commands.
 
 mod agents;
 mod attest;
@@ -33,95 +33,95 @@ pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use tokens::{ScopeArg, TokensArgs, TokensCommand};
 
-/// Runs a coding agent, has independent checks judge its work, and tries again with a short digest
-/// of what failed.
+/// Runs a coding agent, verifies its work with independent checks, and retries with a short digest of
+/// the failures.
 ///
-/// The verdict is `verified`, or exactly why not. An agent's own word that it is done counts for
-/// nothing.
+/// A run ends as `verified`, or with the exact reason why not. An agent's own claim that it is done
+/// does not count.
 #[derive(Debug, Parser)]
 #[command(name = "selvedge", version, max_term_width = 100, after_help = AFTER_HELP)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub(crate) command: CliCommand,
 }
 
 const AFTER_HELP: &str = "\
-Begin here:
-  selvedge demo                               see the loop at work, without any model
-  selvedge init                               find this repository's checks and write selvedge.toml
+Getting started:
+  selvedge demo                               show a run in a sample repository, without a model
+  selvedge init                               detect this repository's checks, write selvedge.toml
   selvedge run \"fix the flaky login test\"     run the agent until the checks pass
 
 Exit codes of `run`, `resume`, `demo` and `verify`:
-  0 verified (or unchecked, and said so)   5 turn limit     9 infrastructure
+  0 verified, or reported as unchecked     5 turn limit      9 infrastructure error
   1 checks still fail                      6 budget         10 cancelled
-  2 usage or configuration                 7 needs review   130, 143 interrupted: `selvedge resume`
-  3 agent failed, or says it cannot        8 tampered     11 unchanged: passes, but no file was changed
-  4 time limit                             (output that cannot be written turns 0 into 9)";
+  2 usage or configuration error           7 needs review   11 unchanged: passes, no file changed
+  3 agent failed, or reports it cannot     8 tampered       130, 143 interrupted: `selvedge resume`
+  4 time limit                             (0 becomes 9 if the output cannot be written)";
 
-/// The commands.
+/// All commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
     /// Run an agent on a task until independent checks pass.
     Run(Box<RunArgs>),
-    /// See the loop at work on a small repository made for it.
+    /// Show a complete run in a small sample repository.
     Demo(DemoArgs),
-    /// Find this repository's checks, try each once, and write `selvedge.toml`.
+    /// Detect this repository's checks, run each once, and write `selvedge.toml`.
     Init(InitArgs),
-    /// Say what is installed, what works, and what is enforced.
+    /// Report what is installed, what works, and which restrictions are enforced.
     Doctor(DoctorArgs),
-    /// Run the checks once on work done by anyone. Never retries.
+    /// Run the checks once on existing changes, without an agent or retries.
     Verify(VerifyArgs),
-    /// List the tests that fail now, as known failures for `selvedge.toml` or a file.
+    /// List the tests that currently fail, as known failures for `selvedge.toml` or a file.
     KnownFailures(KnownFailuresArgs),
-    /// Digest a tool's output from standard input: `cargo test 2>&1 | selvedge digest`.
+    /// Condense a tool's output from standard input: `cargo test 2>&1 | selvedge digest`.
     Digest(DigestArgs),
-    /// List runs, the newest first.
+    /// List runs, newest first.
     List(ListArgs),
-    /// Tell the whole story of a run.
+    /// Show the details of a run.
     Show(ShowArgs),
-    /// What the loop buys: verified at once, rescued by a retry, not rescued, and the cost of each.
+    /// Show retry statistics: runs verified at the first attempt, recovered by a retry, or not verified, with costs.
     Stats(StatsArgs),
-    /// Show the runs in a browser: a page on this machine alone, for whoever has the link it prints.
+    /// Serve a dashboard of the runs on this machine, accessible with the printed link.
     Ui(UiArgs),
-    /// Go on with a run that was interrupted.
+    /// Resume an interrupted run.
     Resume(ResumeArgs),
-    /// Put the tree of an attempt, or the one before the run, back into the workspace.
+    /// Restore the workspace to the files after an attempt, or before the run.
     Restore(RestoreArgs),
-    /// Accept or reject work that waits for a person.
+    /// Accept or reject work that is awaiting review.
     Review(ReviewArgs),
-    /// Hand a task to a hub.
+    /// Submit a task to a hub.
     Submit(Box<SubmitArgs>),
-    /// Watch a hub's task until it is over.
+    /// Follow a hub's task until it ends.
     Watch(WatchArgs),
-    /// Stop a hub's task for good.
+    /// Cancel a hub's task permanently.
     Cancel(CancelArgs),
-    /// Make a new task from one of a hub's that is over.
+    /// Submit a hub's finished task again as a new task.
     Retry(RetryArgs),
     /// List a hub's workers.
     Workers(WorkersArgs),
-    /// Make, list and end a hub's tokens.
+    /// Create, list and revoke a hub's tokens.
     Tokens(TokensArgs),
-    /// Carry out tasks for a hub.
+    /// Run tasks for a hub.
     Worker(WorkerArgs),
-    /// Make keys for attestations, and check what was attested.
+    /// Generate keys for attestations, and verify attestations.
     #[command(subcommand, after_help = attest::ABOUT)]
     Attest(AttestCommand),
-    /// Be an agent's hook: it may stop once the checks hold.
+    /// Run as an agent's stop hook: block the agent from finishing until the checks pass.
     #[command(subcommand, after_help = agents::CLAUDE_STOP)]
     Hook(HookCommand),
-    /// Be a tool server for agents (Model Context Protocol over standard input and output).
+    /// Run a tool server for agents (Model Context Protocol over standard input and output).
     Mcp(McpArgs),
-    /// Remove clones, copies and snapshots that nobody needs any more.
+    /// Remove unused data, such as clones, copies and snapshots, from the state directory.
     Gc(GcArgs),
-    /// Keep a queue of tasks for a team, with their history, for workers to carry out.
+    /// Run a hub: a server that queues the tasks of a team for workers and keeps their history.
     Hub(Box<ServeArgs>),
-    /// Look at the settings.
+    /// Show the settings.
     #[command(subcommand)]
     Config(ConfigCommand),
     /// Print a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// The shell.
         shell: clap_complete::Shell,
     },
     /// Print the manual page.
@@ -131,13 +131,13 @@ pub(crate) enum CliCommand {
 /// `selvedge demo`
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// A real agent instead of the scripted one.
+    /// Use this agent instead of the scripted one.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Where to make the demo's repository [default: a new temporary directory].
+    /// Directory for the sample repository [default: a new temporary directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// How to speak.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
 }
@@ -145,19 +145,19 @@ pub(crate) struct DemoArgs {
 /// `selvedge init`
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// The repository [default: here].
+    /// Directory of the repository [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Write over an existing `selvedge.toml`.
+    /// Overwrite an existing `selvedge.toml`.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Propose without trying each check once.
+    /// Write the detected checks without running them.
     #[arg(long)]
-    pub(crate) no_try: bool,
-    /// Time for each check that is tried.
+    pub(crate) skip_check_run: bool,
+    /// Time limit for each check.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    pub(crate) try_timeout: u64,
-    /// Print what would be written, and write nothing.
+    pub(crate) check_timeout: u64,
+    /// Print the file instead of writing it.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -165,10 +165,10 @@ pub(crate) struct InitArgs {
 /// `selvedge doctor`
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Look at the settings of this directory [default: here].
+    /// Directory whose settings apply [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Print one JSON object.
+    /// Print a JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -177,47 +177,49 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  selvedge verify                          the checks of selvedge.toml, once
+  selvedge verify                          run the checks of selvedge.toml once
   selvedge verify --check 'go test ./...' --format json
-  selvedge verify --since origin/main --tier 2 --task 'add a dark theme'
-                                           and have a model judge what was changed")]
+  selvedge verify --base origin/main --tier 2 --task 'add a dark theme'
+                                           also have a model judge the changes")]
 pub(crate) struct VerifyArgs {
     /// The checks.
     #[command(flatten)]
     pub(crate) check: CheckArgs,
-    /// Hold the work against a revision, such as `origin/main`: the checks of its `selvedge.toml` run on it first, and again with its tests where those were changed since.
+    /// Compare with a revision, such as `origin/main`: the checks of its `selvedge.toml` run on it first. If tests
+    /// changed since, the checks run again with the tests of the revision.
     #[arg(long, value_name = "REV")]
-    pub(crate) since: Option<String>,
-    /// A change of tests that the work was to make: a glob of files, or a test's id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were.
-    #[arg(long, requires = "since", value_name = "GLOB|TEST")]
+    pub(crate) base: Option<String>,
+    /// Test changes that the task asked for: a glob of files, or the id of a test as in reports. Repeatable. These
+    /// tests run as changed, all other tests as they were.
+    #[arg(long, requires = "base", value_name = "GLOB|TEST")]
     pub(crate) expect_test_changes: Vec<String>,
-    /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote; the judges are shown what was changed since REV [default: 1].
+    /// Verification tier: 1 checks, 2 a judge, 3 a vote of judges; judges see the changes since REV [default: 1].
     #[arg(
         long,
         value_name = "N",
-        requires_if("2", "since"),
-        requires_if("3", "since")
+        requires_if("2", "base"),
+        requires_if("3", "base")
     )]
     pub(crate) tier: Option<u8>,
     /// Tests that may fail.
     #[command(flatten)]
     pub(crate) known: KnownArgs,
-    /// What the work was to do, for those who judge it.
+    /// Description of the task, for judges.
     #[arg(long, value_name = "TEXT")]
     pub(crate) task: Option<String>,
-    /// Which configured agent judges; may be given several times.
+    /// Configured agent that judges. Repeatable.
     #[arg(long = "judge", value_name = "NAME")]
     pub(crate) judges: Vec<String>,
-    /// Cap on the cost of those who judge.
+    /// Maximum cost of judges.
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost: Option<f64>,
-    /// Work in this directory [default: here].
+    /// Directory to work in [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// How to speak; `json` prints the report.
+    /// Output format; `json` prints the report.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// What to write for others.
+    /// Reports to write.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
 }
@@ -225,19 +227,19 @@ pub(crate) struct VerifyArgs {
 /// `selvedge digest`
 #[derive(Debug, Args)]
 pub(crate) struct DigestArgs {
-    /// The command that printed it: where a line of the output repeats it, its own begins.
+    /// Command that printed the output; its output begins after a line that repeats the command.
     #[arg(long, value_name = "CMD")]
     pub(crate) cmd: Option<String>,
-    /// What it printed when it last passed: lines that stood there, too, are not what failed.
+    /// Output of the last passing run; lines that it also contains are not failures.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    pub(crate) last_green: Option<PathBuf>,
-    /// How it exited. Without it a digest never says that all is well.
+    pub(crate) passing_output: Option<PathBuf>,
+    /// Exit code of the command. Without it, the digest never reports success.
     #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
     pub(crate) exit: Option<String>,
-    /// Most tokens (o200k) that the digest may have.
+    /// Maximum length of the digest, in tokens (o200k).
     #[arg(long, value_name = "N", default_value_t = selvedge_digest::DEFAULT_BUDGET_TOKENS)]
     pub(crate) tokens: usize,
-    /// Print the records as JSON instead.
+    /// Print the findings as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -245,18 +247,18 @@ pub(crate) struct DigestArgs {
 /// `selvedge gc`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Removed are clones (run --worktree, --repo) and copies (run --executions) of runs that ended verified,
-snapshots of directories that are gone, verification rooms that ended runs have left, remembered baselines of over 30 days, and
-agents' caches that were unused for 30 days or exceed 10 GB in all. Runs' journals, prompts and outputs stay. `selvedge doctor`
-shows how much space each takes.")]
+Removes clones (run --isolated, --repo) and copies (run --best-of) of verified runs, snapshots of
+missing directories, verification rooms of ended runs, cached baselines older than 30 days, and
+caches of agents that were unused for 30 days or exceed 10 GB in total. Journals, prompts and outputs
+of runs are kept. `selvedge doctor` shows how much space each takes.")]
 pub(crate) struct GcArgs {
-    /// Also the clones and copies of runs that ended otherwise; their work is lost unless a branch has it.
+    /// Also remove clones and copies of runs that are not verified; their work is lost unless it is on a branch.
     #[arg(long)]
     pub(crate) failed: bool,
-    /// Say what would be removed, and remove nothing.
+    /// Show what would be removed, without removing it.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print one JSON object.
+    /// Print a JSON object.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -267,16 +269,16 @@ pub(crate) struct ListArgs {
     /// Only runs in this directory.
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Only runs that are not over.
+    /// Only runs that have not ended.
     #[arg(long)]
     pub(crate) open: bool,
-    /// At most so many.
+    /// Maximum number of runs.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) limit: usize,
-    /// How to speak; `jsonl` prints a run a line.
+    /// Output format; `jsonl` prints one run per line.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// Which hub; without one the runs of this machine are meant.
+    /// Hub whose tasks are meant, instead of the runs of this machine.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }
@@ -285,24 +287,25 @@ pub(crate) struct ListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  selvedge show last                              the story of the newest run
-  selvedge show 4f2a9c1e --attempt 2 --prompt     what the second attempt was told
-  selvedge show 4f2a9c1e --attempt 1 --check 2    all that a check printed
-  selvedge show 4f2a9c1e --attempt 1 --transcript all that the agent printed")]
+  selvedge show last                              details of the newest run
+  selvedge show 4f2a9c1e --attempt 2 --prompt     prompt of the second attempt
+  selvedge show 4f2a9c1e --attempt 1 --check 2    complete output of a check
+  selvedge show 4f2a9c1e --attempt 1 --transcript complete output of the agent")]
 pub(crate) struct ShowArgs {
-    /// The run: its id, four digits or more from either end of it, or `last` for the newest on this machine [default: the latest run of this directory, or else the newest]. With --hub, the newest task.
+    /// Run id, at least four digits of its beginning or end, or `last` for the newest run on this machine [default:
+    /// the newest run of this directory, or else of this machine]. With --hub, the newest task is the default.
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// One attempt only.
+    /// Show only this attempt.
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u32>,
-    /// What the attempts changed, as a unified diff: of one attempt with --attempt, else of them all.
+    /// Print the changes as a unified diff: of one attempt with --attempt, otherwise of the whole run.
     #[arg(long, conflicts_with_all = ["check", "transcript"])]
     pub(crate) diff: bool,
-    /// The whole prompt of each attempt shown.
+    /// Print the complete prompt of each attempt.
     #[arg(long)]
     pub(crate) prompt: bool,
-    /// All that one check of an attempt printed: its number in the plan, from 1.
+    /// Print the complete output of this check of an attempt; checks are numbered from 1.
     #[arg(
         long,
         value_name = "K",
@@ -310,16 +313,16 @@ pub(crate) struct ShowArgs {
         conflicts_with = "transcript"
     )]
     pub(crate) check: Option<usize>,
-    /// All that the agent printed in an attempt.
+    /// Print the complete output of the agent in an attempt.
     #[arg(long, requires = "attempt")]
     pub(crate) transcript: bool,
-    /// How to speak; `jsonl` prints the events.
+    /// Output format; `jsonl` prints the events.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// What to write for others.
+    /// Reports to write.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
-    /// Which hub; without one the runs of this machine are meant.
+    /// Hub whose tasks are meant, instead of the runs of this machine.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }
@@ -327,13 +330,14 @@ pub(crate) struct ShowArgs {
 /// `selvedge resume`
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
-    /// The run: its id, four digits or more from either end of it, or `last` for the newest on this machine [default: the latest run of this directory].
+    /// Run id, at least four digits of its beginning or end, or `last` for the newest run on this machine [default:
+    /// the newest run of this directory].
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// How to speak.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// What to write for others.
+    /// Reports to write.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
 }
@@ -341,19 +345,20 @@ pub(crate) struct ResumeArgs {
 /// `selvedge restore`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "What the workspace holds now is kept first; the way back to it is printed."
+    after_help = "Takes a snapshot of the current files first, and prints the command that restores them."
 )]
 pub(crate) struct RestoreArgs {
-    /// The run: its id, four digits or more from either end of it, or `last` for the newest on this machine [default: the latest run of this directory].
+    /// Run id, at least four digits of its beginning or end, or `last` for the newest run on this machine [default:
+    /// the newest run of this directory].
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// The tree that this attempt left.
+    /// Restore the files after this attempt.
     #[arg(long, value_name = "N", required_unless_present_any = ["original", "tree"])]
     pub(crate) attempt: Option<u32>,
-    /// The tree that the run began from.
+    /// Restore the files from which the run began.
     #[arg(long, conflicts_with = "attempt")]
     pub(crate) original: bool,
-    /// Any kept tree of the workspace, by its name: what an earlier restore replaced.
+    /// Restore this snapshot of the workspace, such as the files that an earlier restore replaced.
     #[arg(long, value_name = "TREE", conflicts_with_all = ["attempt", "original"])]
     pub(crate) tree: Option<String>,
 }
@@ -361,15 +366,15 @@ pub(crate) struct RestoreArgs {
 /// `selvedge config`
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// The values in force, and where each comes from.
+    /// Print the effective settings and their origins.
     Show {
-        /// The settings of this directory [default: here].
+        /// Directory whose settings are shown [default: current directory].
         #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
         dir: Option<PathBuf>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// The defaults, with every key explained.
+    /// Print the default settings, with a description of every key.
     Default,
 }

@@ -23,9 +23,9 @@ pub(crate) fn resolve_judging(
     }
     if !snapshots {
         return Err(CliError::usage(format!(
-            "tier {tier} needs snapshots: without them no judge can be shown what was changed"
+            "tier {tier} needs snapshots to show the changes to a judge"
         ))
-        .hint("`git init` makes the directory a repository; or leave out --tier"));
+        .hint("run `git init` to make the directory a repository, or omit --tier"));
     }
     let judges = choose(&settings.judges, &settings.agents, worker).map_err(CliError::usage)?;
     for judge in judges
@@ -34,7 +34,7 @@ pub(crate) fn resolve_judging(
     {
         if let Err(missing) = check_program(judge, dir) {
             return Err(CliError::usage(missing)
-                .hint("or name another judge of your [agents]: --judge NAME"));
+                .hint("or select another judge from [agents]: --judge NAME"));
         }
     }
     Ok(Some(JudgingSpec {
@@ -49,8 +49,8 @@ pub(crate) fn resolve_judging(
 /// the verdict would be worth less than requested.
 fn tiers_above_checks(tier: u8, settings: &ResolvedConfig) -> Result<Vec<u8>, CliError> {
     let switched_off = |tier: u8| {
-        CliError::usage(format!("tier {tier} is switched off")).hint(format!(
-            "`judging.tier{tier}_enabled` says so; or ask for a lower --tier"
+        CliError::usage(format!("tier {tier} is disabled")).hint(format!(
+            "set `judging.tier{tier}_enabled`, or use a lower --tier"
         ))
     };
     match tier {
@@ -60,8 +60,8 @@ fn tiers_above_checks(tier: u8, settings: &ResolvedConfig) -> Result<Vec<u8>, Cl
         3 if !settings.tier3_enabled => Err(switched_off(3)),
         3 if !settings.tier2_enabled => Ok(vec![3]),
         3 => Ok(vec![2, 3]),
-        other => Err(CliError::usage(format!("there is no tier {other}"))
-            .hint("1: the checks; 2: a model judges as well; 3: a vote on top")),
+        other => Err(CliError::usage(format!("invalid tier {other}"))
+            .hint("1: checks; 2: checks and a judge; 3: a vote of judges as well")),
     }
 }
 
@@ -77,8 +77,8 @@ pub(crate) fn describe_judging(judging: &JudgingSpec) -> String {
         .map(|&tier| judging.votes_in(tier))
         .sum();
     format!(
-        "work that passes its checks is judged by {}, in up to {sessions} session{} an attempt; what \
-         they cost counts towards the run's caps",
+        "attempts that pass their checks are judged by {}, in up to {sessions} session{} per attempt; \
+         their cost counts toward the budget",
         named.collect::<Vec<_>>().join(", "),
         if sessions == 1 { "" } else { "s" }
     )

@@ -40,11 +40,11 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|arg| arg.to_str()) {
         Some("__supervise") => return selvedge_engine::process::supervisor::main(),
-        Some("__wall") => {
-            return selvedge_engine::sandbox::face(args.get(2..).unwrap_or_default());
+        Some("__sandbox-init") => {
+            return selvedge_engine::sandbox::init_main(args.get(2..).unwrap_or_default());
         }
-        Some("__wall-probe") => {
-            return selvedge_engine::sandbox::probe_face(args.get(2..).unwrap_or_default());
+        Some("__sandbox-probe") => {
+            return selvedge_engine::sandbox::probe_main(args.get(2..).unwrap_or_default());
         }
         Some("__parse") => return selvedge_engine::syntax::run_parser(),
         Some("__agent") => return scripted_agent::main(args.get(2..).unwrap_or_default()),

@@ -18,32 +18,32 @@ pub(crate) async fn set_up_sandbox(
     workspace: &Path,
     home: &StateDir,
 ) -> Result<SandboxPair, CliError> {
-    let scene = SandboxContext {
+    let context = SandboxContext {
         workspace: workspace.to_owned(),
         state: home.root().to_owned(),
         environment: env::host_env(),
     };
-    let raised = sandbox::set_up_sandboxes(spec, &scene, &Supervisor::this_program()).await;
-    let raised = raised.map_err(|refused| {
+    let sandboxes = sandbox::set_up_sandboxes(spec, &context, &Supervisor::this_program()).await;
+    let sandboxes = sandboxes.map_err(|refused| {
         let what_works = if matches!(
             spec.backend,
             SandboxBackend::Podman | SandboxBackend::Docker
         ) {
-            "`selvedge doctor` says what works here; docs/sandbox.md says what containers need"
+            "`selvedge doctor` shows the available sandboxes; docs/reference/sandbox.md lists what containers need"
         } else {
-            "`selvedge doctor` says what works here; Debian and Ubuntu: apt install bubblewrap"
+            "`selvedge doctor` shows the available sandboxes; on Debian and Ubuntu: apt install bubblewrap"
         };
         CliError::infrastructure(refused)
             .hint(what_works)
-            .hint("to do without: --sandbox none")
+            .hint("to run without a sandbox: --sandbox none")
     })?;
-    if let Some(why) = raised
+    if let Some(why) = sandboxes
         .unavailable_reason
         .as_ref()
         .filter(|_| spec.backend == SandboxBackend::Auto)
     {
         let why = one_line(why, 300);
-        errln!("no sandbox: agents and checks run with your own rights ({why})");
+        errln!("no sandbox: agents and checks run with your permissions ({why})");
     }
-    Ok(raised)
+    Ok(sandboxes)
 }

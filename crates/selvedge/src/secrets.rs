@@ -65,9 +65,9 @@ pub(crate) fn reject_secrets_in_commands(spec: &RunSpec) -> Result<(), CliError>
     match run_redactor(spec).find_known_value(&executed) {
         None => Ok(()),
         Some(name) => Err(CliError::usage(format!(
-            "the value of {name} stands in a command, a check or an agent's settings, where the journal would keep it"
+            "the value of {name} is in a command, a check or an agent's settings, and would be stored in the journal"
         ))
-        .hint("name the variable instead: \"$NAME\" in a check with --check-env NAME, or { from = \"NAME\" } for an agent")),
+        .hint("use the variable's name instead: \"$NAME\" in a check with --check-env NAME, or { from = \"NAME\" } for an agent")),
     }
 }
 
@@ -75,28 +75,28 @@ pub(crate) fn reject_secrets_in_commands(spec: &RunSpec) -> Result<(), CliError>
 /// secrets in commands that are executed verbatim.
 pub(crate) fn redact_for_hub(task: &Task) -> Result<Task, CliError> {
     let redactor = host_redactor();
-    let mut told = task.clone();
-    let criteria = told.acceptance_criteria.iter_mut();
+    let mut redacted_task = task.clone();
+    let criteria = redacted_task.acceptance_criteria.iter_mut();
     let mut redacted = false;
-    for words in std::iter::once(&mut told.description).chain(criteria) {
-        if let Cow::Owned(clean) = redactor.redact_text(words) {
-            *words = clean;
+    for text in std::iter::once(&mut redacted_task.description).chain(criteria) {
+        if let Cow::Owned(clean) = redactor.redact_text(text) {
+            *text = clean;
             redacted = true;
         }
     }
-    let sent = serde_json::to_string(&told).map_err(CliError::infrastructure)?;
+    let sent = serde_json::to_string(&redacted_task).map_err(CliError::infrastructure)?;
     if let Some(name) = redactor.find_known_value(&sent) {
         return Err(CliError::usage(format!(
-            "the value of {name} stands in the task, and the hub would keep it"
+            "the value of {name} is in the task, and would be stored by the hub"
         ))
-        .hint("name the variable instead: workers show a check what `environment.checks` of theirs names"));
+        .hint("use the variable's name instead: workers pass to checks the variables that their `environment.checks` names"));
     }
     if redacted {
         print_notice(
-            "a secret in the task's words is sent as [redacted:…]: agents are told no secrets",
+            "a secret in the task's text is sent as [redacted:…]: agents do not receive secrets",
         );
     }
-    Ok(told)
+    Ok(redacted_task)
 }
 
 /// Environment variables that hold secrets: by their names, or because the settings list them.

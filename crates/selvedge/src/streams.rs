@@ -47,7 +47,7 @@ pub(crate) fn write_output(bytes: &[u8]) -> bool {
     let Err(error) = written else { return true };
     if OUTPUT_ERROR.set(error.kind()).is_ok() && error.kind() != ErrorKind::BrokenPipe {
         CliError::infrastructure(format!("cannot write to standard output: {error}"))
-            .hint("free space there or write elsewhere; runs are recorded all the same: selvedge show")
+            .hint("free disk space or redirect the output; runs are recorded anyway: selvedge show")
             .print();
     }
     false

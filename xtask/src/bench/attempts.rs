@@ -62,7 +62,7 @@ fn ensure_attempts_made(mut run: Command) -> XtaskResult {
         Ok(())
     } else {
         let made = result.verification_attempts;
-        Err(format!("{run:?}: made {made} attempts, not {}", RETRIES + 1).into())
+        Err(format!("{run:?}: {made} attempts instead of {}", RETRIES + 1).into())
     }
 }
 

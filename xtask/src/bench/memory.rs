@@ -27,7 +27,7 @@ pub(super) fn measure(
     let mut child = command.args(["--verification-timeout", "10m"]).spawn()?;
     let peak = measure_peak(&mut child)?;
     if peak.code != Some(1) {
-        return Err(format!("the flooded run ended with {:?}, not 1", peak.code).into());
+        return Err(format!("the flooded run ended with {:?} instead of 1", peak.code).into());
     }
     let note = format!(
         "its processes together; the program alone {}, its largest supervisor alone {}",
@@ -62,7 +62,7 @@ pub(super) fn measure_peak(child: &mut Child) -> XtaskResult<PeakMemory> {
         }
         together_kib = together_kib.max(now_kib);
         if let Some(status) = child.try_wait()? {
-            let own_kib = peaks.remove(&pid).ok_or("the process was never seen")?;
+            let own_kib = peaks.remove(&pid).ok_or("the process was never observed")?;
             let supervisor_kib = peaks.into_values().max().unwrap_or_default();
             return Ok(PeakMemory {
                 own_kib,

@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: the overhead of Selvedge, compared with the bare minimum on the same machine
-//! and disk in the same minute. Runs the release binary, as a user does. `docs/performance.md` shows
+//! and disk in the same minute. Runs the release binary, as a user does. `docs/explanation/performance.md` shows
 //! the table. A missed bar is marked in the table but does not fail the command.
 
 mod attempts;
@@ -102,7 +102,10 @@ impl<'a> BenchOptions<'a> {
                 }
                 _ => {
                     let parts = PARTS.map(|(name, _)| name).join("|");
-                    return Err(format!("usage: bench [--long] [--program PATH] [{parts}]").into());
+                    return Err(format!(
+                        "usage: cargo xtask bench [--long] [--program PATH] [{parts}]"
+                    )
+                    .into());
                 }
             };
         }

@@ -39,6 +39,6 @@ pub(super) fn time_command(mut command: Command, code: i32) -> XtaskResult<Durat
     if status.code() == Some(code) {
         Ok(time)
     } else {
-        Err(format!("{command:?}: {status}, not {code}").into())
+        Err(format!("{command:?}: {status} instead of {code}").into())
     }
 }

@@ -1,5 +1,5 @@
 //! The matrix of agents and scenarios, parsed from the output of the test runner:
-//! `agents::codex::killed … ok`. `docs/agents.md` contains it too; a full run of the suite fails if the
+//! `agents::codex::killed … ok`. `docs/reference/agents.md` contains it too; a full run of the suite fails if the
 //! two differ.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -48,7 +48,7 @@ pub(crate) fn check() -> XtaskResult {
         Ok(())
     } else {
         Err(format!(
-            "stale, `cargo xtask generate` mends it: {}",
+            "stale files; run `cargo xtask generate`: {}",
             stale.join(", ")
         )
         .into())

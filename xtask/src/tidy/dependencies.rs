@@ -63,7 +63,10 @@ pub(super) fn check(metadata: &CargoMetadata) -> Vec<String> {
             .iter()
             .find(|(known, _)| *known == name)
         else {
-            offences.push(format!("{name}: say in {} whom it may know", file!()));
+            offences.push(format!(
+                "{name}: list its allowed dependencies in {}",
+                file!()
+            ));
             continue;
         };
         for dependency in package.dependencies.iter().filter(|it| is_ours(&it.name)) {
@@ -71,7 +74,7 @@ pub(super) fn check(metadata: &CargoMetadata) -> Vec<String> {
             let tests = dependency.kind.as_deref() == Some("dev");
             if !(known.contains(&other) || tests && (other == TEST_SUPPORT_CRATE || other == name))
             {
-                offences.push(format!("{name}: must not know {other}"));
+                offences.push(format!("{name}: must not depend on {other}"));
             }
         }
     }
@@ -84,7 +87,7 @@ pub(super) fn check_purity(metadata: &CargoMetadata) -> Vec<String> {
         let needed = metadata.runtime_dependencies(pure).into_iter();
         needed
             .filter(|package| IMPURE.contains(&package.name.as_str()))
-            .map(move |package| format!("{pure}: is pure, and must not bring {}", package.name))
+            .map(move |package| format!("{pure}: is pure and must not depend on {}", package.name))
     };
     PURE.into_iter().flat_map(brought).collect()
 }
@@ -126,8 +129,8 @@ mod tests {
         assert_eq!(
             check(&metadata(&packages, &serde_json::json!([]))),
             [
-                "selvedge-digest: must not know selvedge-core",
-                "selvedge-engine: must not know selvedge-testkit",
+                "selvedge-digest: must not depend on selvedge-core",
+                "selvedge-engine: must not depend on selvedge-testkit",
             ]
         );
     }
@@ -149,7 +152,7 @@ mod tests {
         };
         assert_eq!(
             check_purity(&metadata(&packages, &graph(None))),
-            ["selvedge-core: is pure, and must not bring tokio"]
+            ["selvedge-core: is pure and must not depend on tokio"]
         );
         assert!(check_purity(&metadata(&packages, &graph(Some("dev")))).is_empty());
     }

@@ -39,7 +39,12 @@ pub(super) fn check(sources: &[RepositoryFile]) -> Vec<String> {
                 .captures_iter(paths)
                 .map(|found| found[0].to_owned())
         });
-        renamed.map(|alias| format!("{}: rename the type instead: `{alias}`", source.path))
+        renamed.map(|alias| {
+            format!(
+                "{}: rename the type instead of using an alias: `{alias}`",
+                source.path
+            )
+        })
     });
     shared.chain(aliases).collect()
 }
@@ -86,7 +91,10 @@ mod tests {
     #[test]
     fn imports_keep_names() {
         let renamed = check(&[("a.rs", "use crate::model::{Step, Task as Asked};\n")]);
-        assert_eq!(renamed, "a.rs: rename the type instead: `Task as Asked`");
+        assert_eq!(
+            renamed,
+            "a.rs: rename the type instead of using an alias: `Task as Asked`"
+        );
         assert_eq!(check(&[("a.rs", "use std::path::Path as FilePath;\n")]), "");
     }
 }

@@ -5,15 +5,15 @@ use super::RepositoryFile;
 /// Paths of one machine and hosts of registries. Split into pieces, so that this file does not contain
 /// them.
 const FORBIDDEN_TEXT: [(&[&str], &str); 9] = [
-    (&["/wo", "rk/"], "a path of one machine"),
-    (&["/ro", "ot/"], "a path of one machine"),
-    (&["index.", "crates.io"], "a registry's host"),
-    (&["static.", "crates.io"], "a registry's host"),
-    (&["registry.", "npmjs.org"], "a registry's host"),
-    (&["pypi.", "org"], "a registry's host"),
-    (&["files.", "pythonhosted.org"], "a registry's host"),
-    (&["deb.", "debian.org"], "a registry's host"),
-    (&["proxy.", "golang.org"], "a registry's host"),
+    (&["/wo", "rk/"], "a machine-specific path"),
+    (&["/ro", "ot/"], "a machine-specific path"),
+    (&["index.", "crates.io"], "a registry host"),
+    (&["static.", "crates.io"], "a registry host"),
+    (&["registry.", "npmjs.org"], "a registry host"),
+    (&["pypi.", "org"], "a registry host"),
+    (&["files.", "pythonhosted.org"], "a registry host"),
+    (&["deb.", "debian.org"], "a registry host"),
+    (&["proxy.", "golang.org"], "a registry host"),
 ];
 
 pub(super) fn check(source: &RepositoryFile) -> Vec<String> {
@@ -55,10 +55,10 @@ mod tests {
     fn no_machine_and_no_registry_is_named() {
         let home = ["/ro", "ot/.cache"].concat();
         assert!(
-            check("a.md", &format!("one\nsee {home}")).contains("a.md:2: a path of one machine")
+            check("a.md", &format!("one\nsee {home}")).contains("a.md:2: a machine-specific path")
         );
         assert_eq!(check("a.md", &format!("/src{home} and src{home}")), "");
         let host = ["https://registry.", "npmjs.org/x"].concat();
-        assert!(check("a.json", &host).contains("a registry's host"));
+        assert!(check("a.json", &host).contains("a registry host"));
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let submitted = history.submission_of(task);
         if let Some(submit) = submitted.filter(|it| it.max_attempts != task.max_attempts) {
             found.push(format!(
-                "{id}: may have {} attempts, and was given {}",
+                "{id}: submitted with at most {} attempts, stored with {}",
                 submit.max_attempts, task.max_attempts
             ));
         }
@@ -30,17 +30,17 @@ fn check_task(task: &ObservedTask, history: &History) -> Vec<String> {
     let most = usize::try_from(task.max_attempts).unwrap_or(usize::MAX);
     if spent != completed {
         found.push(format!(
-            "{spent} reports are charged, {completed} runs were verified"
+            "{spent} reports counted, {completed} attempts were verified"
         ));
     }
     if spent > most {
-        found.push(format!("{spent} reports are charged, of {most}"));
+        found.push(format!("{spent} reports counted, the maximum is {most}"));
     }
     let is_plan = history
         .submission_of(task)
         .is_some_and(|submit| submit.subtask_count > 0);
     if task.outcome.as_deref() == Some("max_retries_exhausted") && spent != most && !is_plan {
-        found.push(format!("its attempts are used up after {spent} of {most}"));
+        found.push(format!("ended as out of attempts after {spent} of {most}"));
     }
     let counted = task.completion.as_ref();
     let result = counted.and_then(|id| task.results.iter().find(|(of, _)| of == id));
@@ -52,7 +52,7 @@ fn check_task(task: &ObservedTask, history: &History) -> Vec<String> {
     let charged = u64::from(task.reports_counted) + of_parts.sum::<u64>();
     if let Some(told) = told.filter(|told| *told != charged) {
         found.push(format!(
-            "its result tells of {told} attempts, and {charged} are charged"
+            "the result reports {told} attempts, {charged} are counted"
         ));
     }
     found

@@ -16,7 +16,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 LeaseEvent::CancelRequested { .. } => cancelled = true,
                 LeaseEvent::RunBegun { run_number } if cancelled => {
                     found.push(format!(
-                        "{id}: line {seq} begins run {run_number} after a cancel"
+                        "{id}: line {seq} starts attempt {run_number} after a cancel"
                     ));
                 }
                 _ => {}
@@ -27,25 +27,25 @@ pub(super) fn check(history: &History) -> Vec<String> {
             .iter()
             .any(|cancel| &cancel.task == id);
         if acknowledged && !cancelled {
-            found.push(format!("{id}: a cancel was acknowledged, and is not known"));
+            found.push(format!("{id}: an acknowledged cancel is missing"));
         }
         if task.rank != task.created_at - i64::from(task.priority) * PRIORITY_STEP_MS {
             found.push(format!(
-                "{id}: priority {} is not its place in the queue",
+                "{id}: its place in the queue does not match priority {}",
                 task.priority
             ));
         }
         let submitted = history.submission_of(task);
         if let Some(submit) = submitted.filter(|submit| submit.priority != task.priority) {
             found.push(format!(
-                "{id}: has priority {}, not {}",
+                "{id}: priority {}, expected {}",
                 task.priority, submit.priority
             ));
         }
     }
     for (worker, tasks) in &history.final_holdings {
         if !tasks.is_empty() {
-            found.push(format!("{worker} still has slots taken by {tasks:?}"));
+            found.push(format!("{worker}: slots still used by {tasks:?}"));
         }
     }
     found.extend(overcommitted_workers(history));
@@ -66,7 +66,7 @@ fn overcommitted_workers(history: &History) -> Vec<String> {
         let crowd = at_work.iter().filter(|(pid, ..)| *pid == trace.pid).count();
         if crowd > history.slots {
             found.push(format!(
-                "{} is at {crowd} tasks, with {} slots",
+                "{} runs {crowd} tasks with {} slots",
                 trace.worker, history.slots
             ));
         }

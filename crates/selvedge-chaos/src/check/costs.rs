@@ -23,10 +23,10 @@ pub(super) fn check(history: &History) -> Vec<String> {
             let known: u64 = lines.filter_map(|cost| cost.micro_usd).sum();
             if known != charged && (!unknown || known > charged) {
                 found.push(format!(
-                    "{id}: run {} cost {charged} micro-dollars; the hub counts {known}{}",
+                    "{id}: attempt {} cost {charged} micro-dollars; the hub recorded {known}{}",
                     run.number,
                     if unknown {
-                        " and something unknown"
+                        " and an unknown amount"
                     } else {
                         ""
                     }
@@ -48,7 +48,7 @@ fn unattributed_costs(task: &ObservedTask) -> Vec<String> {
     strays
         .map(|cost| {
             format!(
-                "call {} is of run {}, which never began",
+                "call {} is of attempt {}, which never started",
                 cost.call, cost.run
             )
         })

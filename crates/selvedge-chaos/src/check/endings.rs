@@ -6,7 +6,7 @@ use crate::history::{History, ObservedTask};
 pub(super) fn check(history: &History) -> Vec<String> {
     let open = history.tasks.iter().filter(|(_, task)| !task.is_over());
     let mut found: Vec<String> = open
-        .map(|(id, task)| format!("{id} is still {}, after {} grants", task.state, task.epoch))
+        .map(|(id, task)| format!("{id} is still {} after {} leases", task.state, task.epoch))
         .collect();
     for (id, task) in &history.tasks {
         let wrong = check_plan(task, history);
@@ -26,7 +26,7 @@ fn check_plan(plan: &ObservedTask, history: &History) -> Vec<String> {
         let open = parts.iter().filter(|(_, part)| !part.is_over());
         found.extend(open.map(|(number, part)| {
             format!(
-                "is {}, and its subtask {number} is {}",
+                "is {}, but its subtask {number} is {}",
                 plan.state, part.state
             )
         }));
@@ -48,12 +48,12 @@ fn check_plan(plan: &ObservedTask, history: &History) -> Vec<String> {
             .map(|(number, part)| (number, &part.state))
             .collect();
         found.push(format!(
-            "is {}, and of its {wanted} subtasks are {states:?}",
+            "is {}, but its {wanted} subtasks are {states:?}",
             plan.state
         ));
     }
     if parts.contains_key(&1) && !done(&0) {
-        found.push("its subtask 1 began, and 0 was not verified".to_owned());
+        found.push("its subtask 1 started, but 0 was not verified".to_owned());
     }
     found
 }

@@ -25,7 +25,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let before = holders.insert((&trace.task, trace.epoch), worker);
         if let Some(before) = before.filter(|before| *before != worker) {
             found.push(format!(
-                "{}: grant {} was at work with {before} and with {worker}",
+                "{}: lease epoch {} was used by {before} and by {worker}",
                 trace.task, trace.epoch
             ));
         }
@@ -40,10 +40,10 @@ fn check_task(task: &ObservedTask) -> Vec<String> {
         match event {
             LeaseEvent::Granted { epoch, .. } => {
                 if live {
-                    found.push(format!("line {seq}: granted while grant {last} was live"));
+                    found.push(format!("line {seq}: assigned while epoch {last} was live"));
                 }
                 if *epoch != last + 1 {
-                    found.push(format!("line {seq}: grant {epoch} follows grant {last}"));
+                    found.push(format!("line {seq}: epoch {epoch} follows epoch {last}"));
                 }
                 (last, live) = (*epoch, true);
             }
@@ -56,7 +56,7 @@ fn check_task(task: &ObservedTask) -> Vec<String> {
     }
     if task.epoch != last {
         found.push(format!(
-            "its epoch is {}, the last grant is {last}",
+            "its epoch is {}, the last assigned one is {last}",
             task.epoch
         ));
     }

@@ -51,12 +51,12 @@ fn check_task(task: &ObservedTask) -> Vec<String> {
             _ => continue,
         };
         if !held {
-            found.push(format!("line {seq}: {event:?}, and nobody holds it"));
+            found.push(format!("line {seq}: {event:?} without a lease"));
         }
         // Missing runs and reports are violations of other invariants.
         if let Some(epoch) = written.filter(|epoch| *epoch != current) {
             found.push(format!(
-                "line {seq}: {event:?} of grant {epoch}, under grant {current}"
+                "line {seq}: {event:?} of epoch {epoch} during epoch {current}"
             ));
         }
     }

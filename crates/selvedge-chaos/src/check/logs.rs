@@ -30,7 +30,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         };
         if kept.as_ref() != Some(&line.event) {
             found.push(format!(
-                "{}: line {} of the {} was {}, and is {kept:?}",
+                "{}: line {} of the {} was {}, now {kept:?}",
                 line.task,
                 line.seq,
                 if line.of_journal { "journal" } else { "log" },
@@ -130,14 +130,12 @@ fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
             Ok(envelope) if envelope.seq == *seq => state = machine::evolve(state, &envelope),
             Ok(envelope) => {
                 return vec![format!(
-                    "event {seq} of its journal calls itself {}",
+                    "event {seq} of its journal has the number {}",
                     envelope.seq
                 )];
             }
             Err(error) => {
-                return vec![format!(
-                    "event {seq} of its journal cannot be read: {error}"
-                )];
+                return vec![format!("cannot read event {seq} of its journal: {error}")];
             }
         }
     }
@@ -160,7 +158,7 @@ fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
         let untold = told.is_none() && kept != Some("report") && task.state != "succeeded";
         if told != kept && !untold {
             found.push(format!(
-                "attempt {} is {told:?} in its journal and {kept:?} in the table",
+                "attempt {} is {told:?} in its journal but {kept:?} in the table",
                 attempt.run_number
             ));
         }

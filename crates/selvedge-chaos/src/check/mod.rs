@@ -39,26 +39,46 @@ type InvariantCheck = fn(&History) -> Vec<String>;
 pub const INVARIANTS: [(u8, &str, InvariantCheck); 12] = [
     (
         1,
-        "acknowledged submits exist, once for each key",
+        "acknowledged submits exist, one task per key",
         submits::check,
     ),
-    (2, "every task ends once faults stop", endings::check),
-    (3, "one live grant, and epochs rise", epochs::check),
-    (4, "no two workers at one task", overlaps::check),
+    (2, "every task ends after faults stop", endings::check),
+    (
+        3,
+        "at most one live lease per task; epochs increase",
+        epochs::check,
+    ),
+    (
+        4,
+        "no two workers run one task at the same time",
+        overlaps::check,
+    ),
     (5, "an earlier epoch changes nothing", fencing::check),
     (6, "terminal states never change", terminals::check),
-    (7, "runs are 1..n, and every agent has one", runs::check),
+    (
+        7,
+        "attempts are numbered 1..n; every agent session belongs to one",
+        runs::check,
+    ),
     (
         8,
-        "one immutable report for every finished run",
+        "one immutable report per finished attempt",
         reports::check,
     ),
-    (9, "only reports are charged", budget::check),
-    (10, "the cost is the provider's own", costs::check),
-    (11, "the log is append-only and is the state", logs::check),
+    (
+        9,
+        "only reports count against the retry limit",
+        budget::check,
+    ),
+    (10, "the recorded cost is the provider's", costs::check),
+    (
+        11,
+        "the log is append-only and reproduces the state",
+        logs::check,
+    ),
     (
         12,
-        "a cancelled task begins nothing; slots and priorities stay",
+        "a cancelled task starts nothing; slots and priorities are respected",
         cancels::check,
     ),
 ];

@@ -27,7 +27,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 let until = first.to_us.min(second.to_us);
                 if !is_excused(history, first, second.from_us, until) {
                     found.push(format!(
-                        "{}: {} and {} overlap by {} ms, by their {source}",
+                        "{}: {} and {} overlap by {} ms according to {source}",
                         first.task,
                         first.worker,
                         second.worker,

@@ -17,7 +17,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             let wanted = usize::from(run.closing.as_deref() == Some("report"));
             if kept != wanted {
                 found.push(format!(
-                    "{id}: run {} is closed as {:?}, with {kept} reports",
+                    "{id}: attempt {} is closed as {:?} with {kept} reports",
                     run.number, run.closing
                 ));
             }
@@ -25,7 +25,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         for report in &task.reports {
             if Sha256::digest(report.body.as_bytes())[..] != report.digest[..] {
                 found.push(format!(
-                    "{id}: report {} is not what its hash says",
+                    "{id}: report {} does not match its hash",
                     report.run
                 ));
             }
@@ -38,7 +38,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             .and_then(|task| report_body(task, read.run));
         if kept != Some(read.body.as_str()) {
             found.push(format!(
-                "{}: report {} was read otherwise",
+                "{}: report {} differs from an earlier read",
                 read.task, read.run
             ));
         }
@@ -74,7 +74,7 @@ fn check_acknowledged(history: &History) -> Vec<String> {
             .and_then(|task| report_body(task, *run));
         if acked && kept != Some(said.as_str()) {
             found.push(format!(
-                "{}: report {run} was acknowledged, and is not kept so",
+                "{}: report {run} differs from the acknowledged one or is missing",
                 trace.task
             ));
         }

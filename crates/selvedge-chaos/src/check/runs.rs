@@ -14,7 +14,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let wanted: Vec<u32> = (1..=task.last_run).collect();
         if numbers != wanted {
             found.push(format!(
-                "{id}: its runs are {numbers:?}, and {} were given out",
+                "{id}: its attempts are {numbers:?}, but {} were started",
                 task.last_run
             ));
         }
@@ -24,7 +24,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         });
         let begun: Vec<u32> = begun.collect();
         if begun != wanted {
-            found.push(format!("{id}: its log begins the runs {begun:?}"));
+            found.push(format!("{id}: its log starts the attempts {begun:?}"));
         }
     }
     let mut started: BTreeMap<(&str, u32), &str> = BTreeMap::new();
@@ -32,7 +32,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let key = (call.task.as_str(), call.run);
         if let Some(before) = started.insert(key, &call.worker) {
             found.push(format!(
-                "{}: run {} started an agent with {before}, and again with {}",
+                "{}: attempt {} started an agent on {before} and again on {}",
                 call.task, call.run, call.worker
             ));
         }
@@ -40,7 +40,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let holder = task.and_then(|task| task.holder_at_run(call.run));
         if holder != Some(call.worker.as_str()) {
             found.push(format!(
-                "{}: {} started an agent as run {}, which {holder:?} began",
+                "{}: {} started an agent for attempt {}, which belongs to {holder:?}",
                 call.task, call.worker, call.run
             ));
         }

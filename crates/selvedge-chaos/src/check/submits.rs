@@ -14,15 +14,15 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let before = named.insert(&submit.key, task);
         if let Some(before) = before.filter(|before| before != task) {
             found.push(format!(
-                "key {} was answered with {before} and {task}",
+                "key {} returned task {before} and later {task}",
                 submit.key
             ));
         }
         match history.tasks.get(task) {
-            None => found.push(format!("key {}: task {task} is not there", submit.key)),
+            None => found.push(format!("key {}: task {task} is missing", submit.key)),
             Some(kept) if kept.submission_key() != Some(submit.key.as_str()) => {
                 found.push(format!(
-                    "key {}: task {task} is another one: {:?}",
+                    "key {}: task {task} is a different one: {:?}",
                     submit.key, kept.description
                 ));
             }
@@ -37,10 +37,13 @@ pub(super) fn check(history: &History) -> Vec<String> {
     }
     for (key, tasks) in kept {
         if tasks.len() > 1 {
-            found.push(format!("key {key} became {} tasks: {tasks:?}", tasks.len()));
+            found.push(format!(
+                "key {key} created {} tasks: {tasks:?}",
+                tasks.len()
+            ));
         }
         if !history.submissions.iter().any(|submit| submit.key == key) {
-            found.push(format!("nobody submitted key {key}"));
+            found.push(format!("key {key} was never submitted"));
         }
     }
     found

@@ -10,17 +10,14 @@ pub(super) fn check(history: &History) -> Vec<String> {
     let (mut found, last) = changes_after_end(&history.observations);
     for (id, task) in &history.tasks {
         if let Some(before) = last.get(id.as_str()).filter(|it| **it != task.state) {
-            found.push(format!(
-                "{id}: was {before}, and is {} in the end",
-                task.state
-            ));
+            found.push(format!("{id}: was {before}, and finally {}", task.state));
         }
         let end = task
             .log
             .iter()
             .position(|(_, event)| matches!(event, LeaseEvent::Ended { .. }));
         if let Some((seq, event)) = end.and_then(|end| task.log.get(end + 1)) {
-            found.push(format!("{id}: line {seq} comes after its end: {event:?}"));
+            found.push(format!("{id}: line {seq} follows its end: {event:?}"));
         }
     }
     found
@@ -46,10 +43,7 @@ fn changes_after_end(observations: &[ListedTask]) -> (Vec<String>, BTreeMap<&str
             .iter()
             .filter(|it| it.sent_us > end.received_us || is_terminal(&it.state));
         for other in later.filter(|it| it.state != end.state) {
-            found.push(format!(
-                "{task}: was {}, and then {}",
-                end.state, other.state
-            ));
+            found.push(format!("{task}: was {}, later {}", end.state, other.state));
         }
     }
     (found, last)

@@ -29,7 +29,7 @@ impl FsyncShim {
             .arg(&source);
         let done = compiler
             .output()
-            .map_err(|error| format!("a C compiler is needed: {error}"))?;
+            .map_err(|error| format!("cannot run a C compiler: {error}"))?;
         if !done.status.success() {
             return Err(String::from_utf8_lossy(&done.stderr).into_owned().into());
         }

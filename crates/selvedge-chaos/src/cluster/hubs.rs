@@ -73,13 +73,15 @@ impl Cluster {
             }
             if let Some(ended) = process.try_wait()? {
                 if !ended.at_failpoint {
-                    return Err(format!("a hub does not start: {}", process.output_tail()).into());
+                    return Err(format!("a hub did not start: {}", process.output_tail()).into());
                 }
                 self.record_death(ended);
                 return Ok(false);
             }
             if tokio::time::Instant::now() > until {
-                return Err(format!("a hub does not listen: {}", process.output_tail()).into());
+                return Err(
+                    format!("a hub did not listen in time: {}", process.output_tail()).into(),
+                );
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

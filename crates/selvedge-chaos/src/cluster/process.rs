@@ -41,7 +41,7 @@ impl ManagedProcess {
             .stderr(file)
             .kill_on_drop(true);
         let child = command.spawn()?;
-        let pid = child.id().ok_or("it ended at once")?;
+        let pid = child.id().ok_or("the process ended immediately")?;
         Ok(Self {
             child,
             pid: i32::try_from(pid)?,

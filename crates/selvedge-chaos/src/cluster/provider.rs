@@ -129,7 +129,7 @@ impl ScriptedProvider {
         let mut byte = [0];
         tokio::select! {
             () = opened => {}
-            _ = socket.read(&mut byte) => return Err("the agent is gone".into()),
+            _ = socket.read(&mut byte) => return Err("the agent disconnected".into()),
         }
         let work = match asked["kind"].as_str() {
             Some("breaks") => "none",

@@ -177,7 +177,7 @@ impl Cluster {
             ("XDG_STATE_HOME", format!("state-{name}")),
             ("XDG_CACHE_HOME", format!("cache-{name}")),
             ("SELVEDGE_TRACE", format!("trace/{name}")),
-            ("SELVEDGE_CALM", "calm".to_owned()),
+            ("SELVEDGE_FAULTS_OFF", "calm".to_owned()),
         ] {
             command.env(variable, self.path_of(&folder));
         }
@@ -187,8 +187,8 @@ impl Cluster {
             .env("RUST_BACKTRACE", "1");
         let control = self.path_of(&format!("{name}.control"));
         command.envs(self.shim.environment(&control, tracked)?);
-        if let Some(plant) = self.settings.mutant {
-            command.env("SELVEDGE_PLANT", plant);
+        if let Some(mutant) = self.settings.mutant {
+            command.env("SELVEDGE_MUTANT", mutant);
         }
         if let Some((point, nth)) = armed {
             command.env("SELVEDGE_FAULT", format!("{point}:{nth}"));

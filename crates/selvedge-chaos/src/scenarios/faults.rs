@@ -129,7 +129,7 @@ impl FaultInjector {
             10..18 => {
                 let over = self.random_ttl_fraction(0.4, 2.2);
                 fleet.pause_worker(number);
-                self.count("worker stopped (SIGSTOP), then let go on", 1);
+                self.count("worker paused (SIGSTOP), then resumed", 1);
                 self.ongoing
                     .push((Instant::now() + over, OngoingFault::Paused(number)));
             }
@@ -173,7 +173,7 @@ impl FaultInjector {
             }
             84..88 if fleet.has_server() && self.server_restart.is_none() => {
                 fleet.stop_server().await?;
-                self.count("database server stopped at once", 1);
+                self.count("database server stopped immediately", 1);
                 self.server_restart = Some(Instant::now() + self.random_ttl_fraction(0.0, 0.8));
             }
             _ => {}
@@ -205,7 +205,7 @@ impl FaultInjector {
     fn count_kill(&mut self, who: &str, power_fails: bool, lost: u64) {
         self.count(&format!("{who} killed at a random moment"), 1);
         if power_fails {
-            self.count(&format!("{who} lost what was not synced"), 1);
+            self.count(&format!("{who} lost unsynced writes"), 1);
             self.count(&format!("writes lost with a {who}"), lost);
         }
     }
@@ -273,7 +273,7 @@ impl FaultInjector {
         for number in workers_died {
             let power_fails = self.random.bool();
             let lost = fleet.kill_worker(number, power_fails).await?;
-            self.count("worker lost what was not synced", u64::from(power_fails));
+            self.count("worker lost unsynced writes", u64::from(power_fails));
             self.count("writes lost with a worker", lost);
             self.schedule_worker_restart(number);
         }
@@ -290,9 +290,9 @@ impl FaultInjector {
             fleet.set_disk_full(ClusterNode::Worker(number), false)?;
             if self.random.u32(0..6) == 0 {
                 fleet.replace_worker_disk(number);
-                self.count("worker back under its name with an empty disk", 1);
+                self.count("worker restarted under its name with an empty disk", 1);
             } else {
-                self.count("worker back under its name", 1);
+                self.count("worker restarted under its name", 1);
             }
             let point = self.random_failpoint("worker.");
             fleet.start_worker(number, point)?;
@@ -323,7 +323,7 @@ impl FaultInjector {
     ) -> Result<(), ChaosError> {
         let power_fails = self.random.bool();
         let lost = fleet.kill_hub(number, power_fails).await?;
-        self.count("hub lost what was not synced", u64::from(power_fails));
+        self.count("hub lost unsynced writes", u64::from(power_fails));
         self.count("writes lost with a hub", lost);
         let pause = self.random_ttl_fraction(0.0, 0.4);
         self.hub_restarts.push((Instant::now() + pause, number));
@@ -358,7 +358,7 @@ impl FaultInjector {
         }
         for number in 0..fleet.workers.len() {
             let applied = fleet.workers[number].proxy.reset();
-            self.count("messages dropped, doubled or delayed", applied);
+            self.count("messages dropped, duplicated or delayed", applied);
             if fleet.workers[number].process.is_none() {
                 fleet.start_worker(number, None)?;
             }

@@ -71,5 +71,5 @@ async fn wait_for_state(fleet: &Cluster, task: &str, wanted: &[&str]) -> Result<
         }
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
-    Err(format!("{task} is {last}, and never came to {wanted:?}").into())
+    Err(format!("{task} is {last} and never reached {wanted:?}").into())
 }

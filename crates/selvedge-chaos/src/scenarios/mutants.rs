@@ -103,12 +103,7 @@ pub async fn run_mutant_scenario(
         Ok(violations) => violations,
         Err(trouble) => {
             let kept = fleet.keep_files();
-            return Err(format!(
-                "{}: {trouble}\nwhat is left is in {}",
-                of.bug,
-                kept.display()
-            )
-            .into());
+            return Err(format!("{}: {trouble}\nfiles kept in {}", of.bug, kept.display()).into());
         }
     };
     let own = violations.iter().all(|it| it.invariant == of.invariant);
@@ -178,7 +173,7 @@ async fn submit_only_task(
         .client
         .submit(&wanted)
         .await
-        .ok_or_else(|| "the hub does not take it".into())
+        .ok_or_else(|| "the hub did not accept the task".into())
 }
 
 /// Waits for the n-th call to the provider; returns the index of the worker that it came from.
@@ -292,7 +287,7 @@ async fn cancel_during_partition(fleet: &mut Cluster) -> Result<(), ChaosError> 
     let first = wait_for_call(fleet, 1).await?;
     fleet.workers[first].proxy.block(false, true);
     if !fleet.client.cancel(&task).await {
-        return Err("the hub does not cancel".into());
+        return Err("the hub did not accept the cancel".into());
     }
     fleet.provider.set_open(true);
     tokio::time::sleep(Duration::from_millis(fleet.settings.ttl_ms / 2)).await;

@@ -46,7 +46,7 @@ pub async fn run_round(
         Ok(violations) => violations,
         Err(trouble) => {
             let kept = fleet.keep_files();
-            return Err(format!("{trouble}\nwhat is left is in {}", kept.display()).into());
+            return Err(format!("{trouble}\nfiles kept in {}", kept.display()).into());
         }
     };
     let mut tally = faults.counts;
@@ -80,9 +80,7 @@ async fn inject_faults(
     clients.await?;
     let violations = drain_and_check(fleet, DRAIN_TIMEOUT).await;
     let took = calm_since.elapsed().as_secs();
-    faults
-        .counts
-        .insert("seconds to come to rest".to_owned(), took);
+    faults.counts.insert("seconds to settle".to_owned(), took);
     watcher.abort();
     violations
 }

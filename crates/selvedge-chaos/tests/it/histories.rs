@@ -114,8 +114,8 @@ fn trace(worker: &str, epoch: u64, at_us: u64, what: TraceEvent) -> WorkerTrace 
     }
 }
 
-fn sound() -> History {
-    let told = TraceEvent::Report {
+fn sound_history() -> History {
+    let report = TraceEvent::Report {
         seq: 3,
         run: 2,
         body: BODY.to_owned(),
@@ -151,7 +151,7 @@ fn sound() -> History {
             trace("a", 1, 5, TraceEvent::DriveBegan),
             trace("a", 1, 25, TraceEvent::DriveEnded),
             trace("b", 2, 28, TraceEvent::DriveBegan),
-            trace("b", 2, 41, told),
+            trace("b", 2, 41, report),
             trace("b", 2, 42, TraceEvent::Acked(3)),
             trace("b", 2, 50, TraceEvent::DriveEnded),
         ],
@@ -164,8 +164,8 @@ fn sound() -> History {
 
 /// Asserts which invariants a change to the sound history violates.
 #[track_caller]
-fn breaks(change: impl FnOnce(&mut History, &mut ObservedTask), expect: &[u8]) {
-    let mut history = sound();
+fn assert_violations(change: impl FnOnce(&mut History, &mut ObservedTask), expect: &[u8]) {
+    let mut history = sound_history();
     let mut task = history.tasks.remove("t").unwrap();
     change(&mut history, &mut task);
     history.tasks.insert("t".to_owned(), task);
@@ -176,8 +176,8 @@ fn breaks(change: impl FnOnce(&mut History, &mut ObservedTask), expect: &[u8]) {
 }
 
 #[test]
-fn a_sound_history_breaks_nothing() {
-    breaks(|_, _| {}, &[]);
+fn checker_accepts_sound_history() {
+    assert_violations(|_, _| {}, &[]);
     assert_eq!(
         MUTANTS.len(),
         13,
@@ -186,12 +186,12 @@ fn a_sound_history_breaks_nothing() {
 }
 
 #[test]
-fn submits_are_kept_once_for_each_key() {
-    breaks(
+fn checker_finds_lost_or_duplicate_submits() {
+    assert_violations(
         |history, _| history.submissions[0].task_id = Some("u".to_owned()),
         &[1],
     );
-    breaks(
+    assert_violations(
         |history, task| {
             let costs = Vec::new();
             let other = ObservedTask {
@@ -205,8 +205,8 @@ fn submits_are_kept_once_for_each_key() {
 }
 
 #[test]
-fn every_task_ends() {
-    breaks(
+fn checker_finds_unfinished_tasks() {
+    assert_violations(
         |history, task| {
             history.observations.clear();
             task.log.truncate(8);
@@ -228,13 +228,13 @@ fn every_task_ends() {
 /// Asserts whether a plan of two subtasks may end in the given state. `None` is a subtask that has not
 /// begun.
 #[track_caller]
-fn ends_as(plan: &str, parts: [Option<&str>; 2], fits: bool) {
+fn assert_plan_end(plan: &str, parts: [Option<&str>; 2], fits: bool) {
     let task = |key: &str, state: &str| ObservedTask {
         description: format!("chaos key={key}"),
         state: state.to_owned(),
         ..ObservedTask::default()
     };
-    let begun = parts.iter().enumerate().filter_map(|(number, state)| {
+    let started = parts.iter().enumerate().filter_map(|(number, state)| {
         let key = format!("p.{number}");
         state.map(|state| (key.clone(), task(&key, state)))
     });
@@ -244,7 +244,7 @@ fn ends_as(plan: &str, parts: [Option<&str>; 2], fits: bool) {
             subtask_count: 2,
             ..ClientSubmission::default()
         }],
-        tasks: begun.chain([("p".to_owned(), task("p", plan))]).collect(),
+        tasks: started.chain([("p".to_owned(), task("p", plan))]).collect(),
         ..History::default()
     };
     let violations = check(&history);
@@ -253,21 +253,21 @@ fn ends_as(plan: &str, parts: [Option<&str>; 2], fits: bool) {
 }
 
 #[test]
-fn a_plan_ends_after_its_subtasks_and_as_they_did() {
+fn checker_compares_plans_with_their_subtasks() {
     let (done, failed, open) = (Some("succeeded"), Some("failed"), Some("running"));
-    ends_as("succeeded", [done, done], true);
-    ends_as("cancelled", [done, done], true);
-    ends_as("failed", [done, failed], true);
-    ends_as("dead", [failed, None], true);
-    ends_as("succeeded", [done, None], false);
-    ends_as("failed", [done, done], false);
-    ends_as("failed", [failed, done], false);
-    ends_as("cancelled", [open, None], false);
+    assert_plan_end("succeeded", [done, done], true);
+    assert_plan_end("cancelled", [done, done], true);
+    assert_plan_end("failed", [done, failed], true);
+    assert_plan_end("dead", [failed, None], true);
+    assert_plan_end("succeeded", [done, None], false);
+    assert_plan_end("failed", [done, done], false);
+    assert_plan_end("failed", [failed, done], false);
+    assert_plan_end("cancelled", [open, None], false);
 }
 
 #[test]
-fn epochs_rise_and_one_is_live() {
-    breaks(
+fn checker_finds_reused_or_concurrent_epochs() {
+    assert_violations(
         |_, task| {
             task.log[8].1 = LeaseEvent::Granted {
                 epoch: 1,
@@ -283,7 +283,7 @@ fn epochs_rise_and_one_is_live() {
         },
         &[3],
     );
-    breaks(
+    assert_violations(
         |history, _| {
             history
                 .traces
@@ -294,10 +294,10 @@ fn epochs_rise_and_one_is_live() {
 }
 
 #[test]
-fn intervals_overlap_only_while_a_worker_stands_still() {
-    breaks(|history, _| history.calls[0].to_us = 33, &[4]);
-    breaks(|history, _| history.traces[1].at_us = 33, &[4]);
-    let stood_still = |to_us| {
+fn checker_allows_overlap_only_with_paused_workers() {
+    assert_violations(|history, _| history.calls[0].to_us = 33, &[4]);
+    assert_violations(|history, _| history.traces[1].at_us = 33, &[4]);
+    let paused = |to_us| {
         move |history: &mut History, _: &mut ObservedTask| {
             history.calls[0].to_us = 33;
             history.pauses.push(PauseInterval {
@@ -307,18 +307,18 @@ fn intervals_overlap_only_while_a_worker_stands_still() {
             });
         }
     };
-    breaks(stood_still(30), &[]);
-    breaks(stood_still(20), &[4]);
+    assert_violations(paused(30), &[]);
+    assert_violations(paused(20), &[4]);
 }
 
 #[test]
-fn an_earlier_grant_changes_nothing() {
-    breaks(|_, task| task.reports[0].epoch = 1, &[5]);
-    breaks(|_, task| task.runs[1].epoch = 1, &[5]);
+fn checker_finds_changes_by_stale_leases() {
+    assert_violations(|_, task| task.reports[0].epoch = 1, &[5]);
+    assert_violations(|_, task| task.runs[1].epoch = 1, &[5]);
 }
 
 #[test]
-fn terminal_state_must_not_change() {
+fn checker_finds_changed_final_states() {
     let observed = |sent_us, received_us, state: &str| {
         let state = state.to_owned();
         move |history: &mut History, _: &mut ObservedTask| {
@@ -327,29 +327,29 @@ fn terminal_state_must_not_change() {
             history.observations.push(seen);
         }
     };
-    breaks(observed(70, 80, "failed"), &[6]);
-    breaks(observed(95, 96, "running"), &[6]);
+    assert_violations(observed(70, 80, "failed"), &[6]);
+    assert_violations(observed(95, 96, "running"), &[6]);
     // The response was delayed: the state may have been read before the end.
-    breaks(observed(85, 96, "running"), &[]);
+    assert_violations(observed(85, 96, "running"), &[]);
 }
 
 #[test]
-fn every_agent_has_a_run_of_its_own() {
-    breaks(
+fn checker_finds_reused_or_unrecorded_attempts() {
+    assert_violations(
         |history, _| history.calls.push(call(1, "c", 22, 23, 0)),
         &[7],
     );
-    breaks(
+    assert_violations(
         |history, _| history.calls.push(call(3, "b", 60, 61, 0)),
         &[7],
     );
 }
 
 #[test]
-fn reports_are_kept_as_they_came() {
-    breaks(|_, task| task.reports[0].digest[0] ^= 1, &[8]);
-    breaks(|history, _| history.reports_read[0].body.push(' '), &[8]);
-    breaks(
+fn checker_finds_lost_or_altered_reports() {
+    assert_violations(|_, task| task.reports[0].digest[0] ^= 1, &[8]);
+    assert_violations(|history, _| history.reports_read[0].body.push(' '), &[8]);
+    assert_violations(
         |history, _| {
             history.traces[3].event = TraceEvent::Report {
                 seq: 3,
@@ -359,7 +359,7 @@ fn reports_are_kept_as_they_came() {
         },
         &[8],
     );
-    breaks(
+    assert_violations(
         |history, task| {
             history.reports_read.clear();
             task.reports.clear();
@@ -369,42 +369,42 @@ fn reports_are_kept_as_they_came() {
 }
 
 #[test]
-fn crashes_are_not_charged() {
-    breaks(
+fn checker_finds_charged_crashes() {
+    assert_violations(
         |_, task| task.results[0].1 = json!({"verification_attempts": 2}),
         &[9],
     );
-    breaks(|history, _| history.submissions[0].max_attempts = 3, &[9]);
+    assert_violations(|history, _| history.submissions[0].max_attempts = 3, &[9]);
 }
 
 #[test]
-fn the_cost_is_the_providers() {
-    breaks(|_, task| task.costs[1].micro_usd = Some(40), &[10]);
-    breaks(|_, task| drop(task.costs.remove(0)), &[10]);
-    breaks(|_, task| task.costs[0].micro_usd = Some(70), &[]);
+fn checker_compares_cost_with_provider() {
+    assert_violations(|_, task| task.costs[1].micro_usd = Some(40), &[10]);
+    assert_violations(|_, task| drop(task.costs.remove(0)), &[10]);
+    assert_violations(|_, task| task.costs[0].micro_usd = Some(70), &[]);
 }
 
 #[test]
-fn the_log_is_the_state() {
-    breaks(|_, task| drop(task.log.remove(2)), &[11]);
-    breaks(|_, task| task.losses = 0, &[11]);
-    breaks(|history, _| history.lines[0].event = json!({}), &[11]);
-    breaks(|_, task| task.event_seq = 1, &[11]);
+fn checker_compares_log_with_state() {
+    assert_violations(|_, task| drop(task.log.remove(2)), &[11]);
+    assert_violations(|_, task| task.losses = 0, &[11]);
+    assert_violations(|history, _| history.lines[0].event = json!({}), &[11]);
+    assert_violations(|_, task| task.event_seq = 1, &[11]);
 }
 
 #[test]
-fn cancels_hold_and_nothing_leaks() {
+fn checker_finds_ignored_cancels_and_leaks() {
     let cancel = ClientCancellation {
         task: "t".to_owned(),
     };
-    breaks(|history, _| history.cancellations.push(cancel), &[12]);
-    breaks(
+    assert_violations(|history, _| history.cancellations.push(cancel), &[12]);
+    assert_violations(
         |history, _| {
             let held = vec!["t".to_owned()];
             history.final_holdings.push(("a".to_owned(), held));
         },
         &[12],
     );
-    breaks(|_, task| task.rank += 1, &[12]);
-    breaks(|history, _| history.slots = 0, &[12]);
+    assert_violations(|_, task| task.rank += 1, &[12]);
+    assert_violations(|history, _| history.slots = 0, &[12]);
 }

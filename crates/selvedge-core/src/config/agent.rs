@@ -54,7 +54,7 @@ impl AgentTable {
     ) -> Result<AgentSpec, TableError> {
         let Some(kind) = self.kind else {
             let kinds: Vec<_> = AgentKind::ALL.iter().map(|kind| kind.name()).collect();
-            let hint = format!("say kind = \"claude\", or one of: {}", kinds.join(", "));
+            let hint = format!("set kind = \"claude\", or one of: {}", kinds.join(", "));
             return Err((
                 "",
                 with_hint(format_args!("agent `{name}` needs a `kind`"), hint),
@@ -136,11 +136,11 @@ impl AgentTable {
         match kind {
             _ if self.effort.is_some() && !known.supports_effort => has_no(
                 "effort",
-                "nothing tells them how hard to think; choose another `model`",
+                "their reasoning effort cannot be set; choose another `model`",
             ),
             _ if self.max_turns.is_some() && !known.supports_turn_limit => has_no(
                 "max_turns",
-                "they have no limit on turns; only the limits on time hold",
+                "they do not support a turn limit; use the limits on time",
             ),
             AgentKind::Ollama if self.model.is_none() => {
                 needs("model", "model = \"qwen2.5-coder:7b\"")
@@ -150,11 +150,11 @@ impl AgentTable {
             }
             AgentKind::Api if self.model.is_none() => needs("model", "model = \"openai/gpt-5\""),
             AgentKind::Ollama | AgentKind::Api if self.program.is_some() => {
-                has_no("program", "they are spoken to over HTTP, at `base_url`")
+                has_no("program", "they are HTTP services; set `base_url`")
             }
             AgentKind::Shell if self.program.is_some() => has_no(
                 "program",
-                "they run the task's own command; kind = \"command\" runs a program",
+                "they run the task's own command; use kind = \"command\" to run a program",
             ),
             AgentKind::Ollama | AgentKind::Api | AgentKind::Shell => Ok(()),
             _ if self.program.is_none() => {

@@ -60,7 +60,7 @@ impl CheckTable {
         let target = self.target()?;
         if self.settings.is_some() && self.kind != StepKind::Plugin {
             let message = format_args!("`{}` checks have no `settings`", self.kind.as_str());
-            let hint = "they are for type = \"plugin\", which is passed them";
+            let hint = "remove it; only checks of type = \"plugin\" have settings";
             return Err(("settings", with_hint(message, hint)));
         }
         if let Some(directory) = &self.directory {
@@ -88,7 +88,7 @@ impl CheckTable {
                         "path",
                         with_hint(
                             format_args!("`{kind}` checks have no `path`"),
-                            "say type = \"file_exists\" to check a file, or `run` to run a command",
+                            "use type = \"file_exists\" to check a file, or `run` to run a command",
                         ),
                     )),
                     (None, None) => Err((
@@ -100,12 +100,13 @@ impl CheckTable {
                     )),
                 }
             }
-            StepKind::Output | StepKind::Syntax | StepKind::ToolCalls => {
-                Err(("type", format!("no check can be of the type `{kind}`")))
-            }
+            StepKind::Output | StepKind::Syntax | StepKind::ToolCalls => Err((
+                "type",
+                format!("checks of the type `{kind}` cannot be configured"),
+            )),
             StepKind::FileExists | StepKind::GitClean => {
                 if self.run.is_some() {
-                    let hint = "remove it, or say type = \"command\"";
+                    let hint = "remove it, or set type = \"command\"";
                     return Err((
                         "run",
                         with_hint(format_args!("`{kind}` checks have no `run`"), hint),

@@ -31,21 +31,24 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
         "SELVEDGE_JUDGING_CONFIDENCE_FLOOR",
         "judging.confidence_floor",
     ),
-    ("SELVEDGE_JUDGING_MODE", "judging.mode"),
+    ("SELVEDGE_JUDGING_STRATEGY", "judging.strategy"),
     ("SELVEDGE_JUDGING_TIER2_ENABLED", "judging.tier2_enabled"),
     ("SELVEDGE_JUDGING_TIER3_ENABLED", "judging.tier3_enabled"),
     ("SELVEDGE_LIMITS_TIMEOUT", "limits.timeout"),
-    ("SELVEDGE_LIMITS_SILENCE", "limits.silence"),
+    ("SELVEDGE_LIMITS_IDLE_TIMEOUT", "limits.idle_timeout"),
     ("SELVEDGE_LIMITS_MAX_TURNS", "limits.max_turns"),
     ("SELVEDGE_BUDGET_COST_USD", "budget.cost_usd"),
     ("SELVEDGE_BUDGET_TOKENS", "budget.tokens"),
-    ("SELVEDGE_BUDGET_WALL", "budget.wall"),
+    ("SELVEDGE_BUDGET_DURATION", "budget.duration"),
     (
         "SELVEDGE_BUDGET_ATTEMPT_COST_USD",
         "budget.attempt_cost_usd",
     ),
     ("SELVEDGE_BUDGET_ATTEMPT_TOKENS", "budget.attempt_tokens"),
-    ("SELVEDGE_BUDGET_STRICT", "budget.strict"),
+    (
+        "SELVEDGE_BUDGET_REQUIRE_COST_REPORTING",
+        "budget.require_cost_reporting",
+    ),
     ("SELVEDGE_WORKSPACE_SNAPSHOTS", "workspace.snapshots"),
     (
         "SELVEDGE_WORKSPACE_BETWEEN_ATTEMPTS",
@@ -65,8 +68,8 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
     ),
     ("SELVEDGE_VERIFICATION_SYNTAX", "verification.syntax"),
     (
-        "SELVEDGE_VERIFICATION_TOOL_CALLS",
-        "verification.tool_calls",
+        "SELVEDGE_VERIFICATION_FAIL_ON_UNRESOLVED_WRITE_ERRORS",
+        "verification.fail_on_unresolved_write_errors",
     ),
 ];
 

@@ -28,8 +28,8 @@ pub struct Flags {
     pub tier: Option<u8>,
     /// `--judge NAME`, in order; any at all replace the configured judges.
     pub judges: Vec<String>,
-    /// `--executions N`: the number of executions that vote.
-    pub executions: Option<u32>,
+    /// `--best-of N`: the number of parallel executions.
+    pub best_of: Option<u32>,
     /// `--timeout 30m`, for a session.
     pub timeout: Option<String>,
     /// `--verification-timeout 120s`
@@ -44,10 +44,10 @@ pub struct Flags {
     pub max_cost: Option<f64>,
     /// `--max-tokens N`, for the whole run.
     pub max_tokens: Option<u32>,
-    /// `--max-wall 2h`, for the whole run.
-    pub max_wall: Option<String>,
-    /// `--strict-budget`
-    pub strict_budget: bool,
+    /// `--max-duration 2h`, for the whole run.
+    pub max_duration: Option<String>,
+    /// `--require-cost-reporting`
+    pub require_cost_reporting: bool,
     /// `--max-turns N`
     pub max_turns: Option<u32>,
     /// `--sandbox auto|bubblewrap|landlock|podman|docker|none`
@@ -87,10 +87,10 @@ impl ConfigLayer {
             "verification.max_retries",
             number(flags.retries),
         );
-        if flags.executions.is_some() {
-            let mode = toml::Value::String("executions".to_owned());
-            set("--executions", "judging.mode", Some(mode));
-            set("--executions", "judging.votes", number(flags.executions));
+        if flags.best_of.is_some() {
+            let strategy = toml::Value::String("best_of_n".to_owned());
+            set("--best-of", "judging.strategy", Some(strategy));
+            set("--best-of", "judging.votes", number(flags.best_of));
         }
         set(
             "--tier",
@@ -115,9 +115,18 @@ impl ConfigLayer {
             flags.max_cost.map(toml::Value::Float),
         );
         set("--max-tokens", "budget.tokens", number(flags.max_tokens));
-        set("--max-wall", "budget.wall", text(&flags.max_wall));
-        let strict = flags.strict_budget.then_some(toml::Value::Boolean(true));
-        set("--strict-budget", "budget.strict", strict);
+        set(
+            "--max-duration",
+            "budget.duration",
+            text(&flags.max_duration),
+        );
+        set(
+            "--require-cost-reporting",
+            "budget.require_cost_reporting",
+            flags
+                .require_cost_reporting
+                .then_some(toml::Value::Boolean(true)),
+        );
         set("--max-turns", "limits.max_turns", number(flags.max_turns));
         set("--sandbox", "sandbox.backend", text(&flags.sandbox));
         if !flags.known_failures.is_empty() {

@@ -17,7 +17,8 @@ use super::tree::{ConfigNode, ConfigValue};
 use crate::guard::{Globs, Protection, ProtectionRule};
 use crate::model::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, ContainerSpec, EnvironmentSpec,
-    KnownFailures, OnExhausted, SandboxSpec, SessionLimits, SetupSpec, Step, SyntaxRules, VoteMode,
+    KnownFailures, OnExhausted, SandboxSpec, SessionLimits, SetupSpec, Step, SyntaxRules,
+    VoteStrategy,
 };
 use crate::price::is_same;
 
@@ -46,7 +47,7 @@ pub struct ResolvedConfig {
     /// Minimum confidence, 0 to 1, with which work counts as passed.
     pub confidence_floor: f64,
     /// Who votes in tier 3.
-    pub vote_mode: VoteMode,
+    pub vote_strategy: VoteStrategy,
     /// Whether tier 2 (one judge) is enabled.
     pub tier2_enabled: bool,
     /// Whether tier 3 (several judges) is enabled.
@@ -62,13 +63,13 @@ pub struct ResolvedConfig {
     /// Syntax rules for files that an attempt changed; `None` disables the check.
     pub syntax: Option<SyntaxRules>,
     /// Whether an unresolved write error of the agent fails the attempt.
-    pub tool_calls: bool,
+    pub fail_on_unresolved_write_errors: bool,
     /// Limits for each session.
     pub limits: SessionLimits,
     /// Caps for the whole run.
     pub budget: Budget,
     /// Whether an agent that does not report what a budget needs is an error instead of a warning.
-    pub strict_budget: bool,
+    pub require_cost_reporting: bool,
     /// Whether snapshots are taken, if there is a git repository.
     pub snapshots: bool,
     /// Whether changes are kept or rolled back between attempts.
@@ -191,7 +192,7 @@ fn check_repository_rights(layer: &ConfigNode) -> Result<(), ConfigError> {
             .values()
             .find_map(|value| value.at(&SettingKey::dotted("from")));
         if let Some(from) = from.filter(|from| from.span.source.is_repository()) {
-            let message = "a repository's file may not read your environment";
+            let message = "a repository's configuration must not read your environment";
             let hint =
                 format!("set [agents.{name}.env] in your own ~/.config/selvedge/config.toml");
             return Err(ConfigError(
@@ -214,7 +215,7 @@ fn check_environment_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
     let Some((name, node)) = foreign else {
         return Ok(());
     };
-    let message = format!("a repository's file may not say `environment.{name}`");
+    let message = format!("a repository's configuration must not set `environment.{name}`");
     let hint = "set it in your own ~/.config/selvedge/config.toml, or use --check-env";
     Err(ConfigError(
         Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),
@@ -287,7 +288,7 @@ impl ResolvedConfig {
             judges: config.judging.judges,
             votes: u32::try_from(config.judging.votes.0).unwrap_or(3),
             confidence_floor: config.judging.confidence_floor.0,
-            vote_mode: config.judging.mode,
+            vote_strategy: config.judging.strategy,
             tier2_enabled: config.judging.tier2_enabled,
             tier3_enabled: config.judging.tier3_enabled,
             baseline: config.verification.baseline,
@@ -297,20 +298,20 @@ impl ResolvedConfig {
                 .map(PathBuf::from),
             rerun_failed: config.verification.rerun_failed,
             syntax,
-            tool_calls: config.verification.tool_calls,
+            fail_on_unresolved_write_errors: config.verification.fail_on_unresolved_write_errors,
             limits: SessionLimits {
                 wall_ms: config.limits.timeout.0,
-                silence_ms: config.limits.silence.0,
+                idle_timeout_ms: config.limits.idle_timeout.0,
                 max_turns,
             },
             budget: Budget {
                 cost_micro_usd: config.budget.cost_usd.map(|dollars| dollars.0),
                 tokens: config.budget.tokens.map(|tokens| tokens.0),
-                wall_ms: config.budget.wall.map(|wall| wall.0),
+                duration_ms: config.budget.duration.map(|duration| duration.0),
                 attempt_cost_micro_usd: config.budget.attempt_cost_usd.map(|dollars| dollars.0),
                 attempt_tokens: config.budget.attempt_tokens.map(|tokens| tokens.0),
             },
-            strict_budget: config.budget.strict,
+            require_cost_reporting: config.budget.require_cost_reporting,
             snapshots: config.workspace.snapshots,
             between_attempts: config.workspace.between_attempts,
             on_exhausted: config.workspace.on_exhausted,
@@ -353,7 +354,7 @@ impl ResolvedConfig {
             let meant = near
                 .map(|near| format!("did you mean `{near}`? "))
                 .unwrap_or_default();
-            let message = format!("no agent is called `{}`", self.agent);
+            let message = format!("no agent is named `{}`", self.agent);
             let hint = format!("{meant}known: {}", known.join(", "));
             ConfigError(Diagnostic::new(place, &message).hint(hint))
         })

@@ -33,8 +33,9 @@ pub(super) fn check_sandbox_keys(layer: &ConfigNode) -> Result<(), ConfigError> 
             _ => false,
         };
         if SANDBOX_KEYS.contains(&name.as_str()) && !narrows && node.span.source.is_repository() {
-            let message =
-                format!("a repository's file may not widen the walls with `sandbox.{name}`");
+            let message = format!(
+                "a repository's configuration must not loosen the sandbox with `sandbox.{name}`"
+            );
             let hint = "set it in your own ~/.config/selvedge/config.toml, or use --sandbox";
             return Err(ConfigError(
                 Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),

@@ -14,7 +14,7 @@ use super::values::{
 };
 use crate::guard::ProtectionPolicy;
 use crate::model::{
-    BaselineMode, BetweenAttempts, OnExhausted, SandboxBackend, SandboxProfile, VoteMode,
+    BaselineMode, BetweenAttempts, OnExhausted, SandboxBackend, SandboxProfile, VoteStrategy,
 };
 use crate::price::Price;
 
@@ -74,7 +74,7 @@ pub(super) struct VerificationTable {
     pub(super) rerun_failed: bool,
     pub(super) syntax: bool,
     pub(super) syntax_except: Vec<String>,
-    pub(super) tool_calls: bool,
+    pub(super) fail_on_unresolved_write_errors: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -83,7 +83,7 @@ pub(super) struct JudgingTable {
     pub(super) judges: Vec<String>,
     pub(super) votes: BoundedInteger<2, 9>,
     pub(super) confidence_floor: UnitFraction,
-    pub(super) mode: VoteMode,
+    pub(super) strategy: VoteStrategy,
     pub(super) tier2_enabled: bool,
     pub(super) tier3_enabled: bool,
 }
@@ -92,7 +92,7 @@ pub(super) struct JudgingTable {
 #[serde(expecting = "a table")]
 pub(super) struct LimitsTable {
     pub(super) timeout: HumanDuration,
-    pub(super) silence: HumanDuration,
+    pub(super) idle_timeout: HumanDuration,
     pub(super) max_turns: Option<BoundedInteger<1, 1_000_000>>,
 }
 
@@ -101,10 +101,10 @@ pub(super) struct LimitsTable {
 pub(super) struct BudgetTable {
     pub(super) cost_usd: Option<UsdAmount>,
     pub(super) tokens: Option<BoundedInteger<1, { u64::MAX }>>,
-    pub(super) wall: Option<HumanDuration>,
+    pub(super) duration: Option<HumanDuration>,
     pub(super) attempt_cost_usd: Option<UsdAmount>,
     pub(super) attempt_tokens: Option<BoundedInteger<1, { u64::MAX }>>,
-    pub(super) strict: bool,
+    pub(super) require_cost_reporting: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -56,7 +56,7 @@ pub(super) fn suggest_key(key: &SettingKey) -> Option<String> {
     if let Some(elsewhere) = elsewhere {
         return Some(format!("did you mean `{elsewhere}`?"));
     }
-    (!known.is_empty()).then(|| format!("known here: {}", known.join(", ")))
+    (!known.is_empty()).then(|| format!("valid keys: {}", known.join(", ")))
 }
 
 /// The keys that a table may have.

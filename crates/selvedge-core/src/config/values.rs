@@ -36,9 +36,9 @@ impl FromStr for HumanDuration {
             return refuse("not a duration");
         };
         match u64::try_from(duration.as_millis()) {
-            Ok(0) => refuse("too short a duration"),
+            Ok(0) => refuse("too short"),
             Ok(milliseconds) => Ok(Self(milliseconds)),
-            Err(_) => refuse("not a duration that can be waited for"),
+            Err(_) => refuse("out of range"),
         }
     }
 }
@@ -66,7 +66,10 @@ impl<'de> Deserialize<'de> for HumanDuration {
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<HumanDuration, E> {
                 let hint = format!("write \"{number}s\" or \"{number}m\"");
-                Err(E::custom(with_hint("a duration is text with a unit", hint)))
+                Err(E::custom(with_hint(
+                    "a duration must be text with a unit",
+                    hint,
+                )))
             }
         }
         deserializer.deserialize_any(HumanDurationVisitor)
@@ -115,8 +118,8 @@ impl<'de> Deserialize<'de> for RetryCount {
         match u32::try_from(asked) {
             Ok(retries) if retries <= CAP => Ok(Self(retries)),
             _ => Err(de::Error::custom(with_hint(
-                format_args!("{asked} retries are more than the cap of {CAP}"),
-                format_args!("use 0 to {CAP}: what {CAP} corrections did not fix needs a person"),
+                format_args!("{asked} retries exceed the limit of {CAP}"),
+                format_args!("use a number from 0 to {CAP}"),
             ))),
         }
     }
@@ -133,8 +136,8 @@ impl<'de> Deserialize<'de> for UsdAmount {
         match MicroUsd::from_usd(dollars) {
             Some(amount) if amount > MicroUsd(0) => Ok(Self(amount)),
             _ => Err(de::Error::custom(with_hint(
-                format_args!("{dollars} is not an amount that can be spent"),
-                "use US dollars above zero, such as 2.50",
+                format_args!("{dollars} is not a valid amount"),
+                "use a positive number of US dollars, such as 2.50",
             ))),
         }
     }
@@ -153,8 +156,8 @@ impl<'de> Deserialize<'de> for PricePerMillion {
             .map(|units| Self(units.0))
             .ok_or_else(|| {
                 de::Error::custom(with_hint(
-                    format_args!("{dollars} is not a price"),
-                    "use US dollars for a million tokens, such as 0.3, or 0",
+                    format_args!("{dollars} is not a valid price"),
+                    "use US dollars per million tokens, such as 0.3 or 0",
                 ))
             })
     }
@@ -172,7 +175,7 @@ impl<'de> Deserialize<'de> for UnitFraction {
             Ok(Self(share))
         } else {
             Err(de::Error::custom(with_hint(
-                format_args!("{share} is not a share"),
+                format_args!("{share} is out of range"),
                 "use a number from 0 to 1, such as 0.6",
             )))
         }
@@ -218,7 +221,7 @@ impl<'de> Deserialize<'de> for CommandLine {
         let words = deserializer.deserialize_any(CommandLineVisitor)?;
         match words.first() {
             Some(program) if !program.is_empty() => Ok(Self(words)),
-            _ => Err(de::Error::custom("no program is named")),
+            _ => Err(de::Error::custom("the program is missing")),
         }
     }
 }
@@ -248,7 +251,7 @@ impl<'de> Deserialize<'de> for CommandLines {
         }
         let lines = deserializer.deserialize_any(CommandLinesVisitor)?;
         if lines.iter().any(|line| line.trim().is_empty()) {
-            return Err(de::Error::custom("a command line is empty"));
+            return Err(de::Error::custom("a command line must not be empty"));
         }
         Ok(Self(lines))
     }

@@ -91,7 +91,7 @@ pub fn report_all_expected(expected_files: Vec<String>) -> CrossedReport {
     CrossedReport {
         result: CrossedResult::Passed,
         reason: format!(
-            "not run, because every change of tests is declared ({})",
+            "not run: the task expects all changes of tests ({})",
             counted(expected_files.len() as u64, "file")
         ),
         changed: 0,
@@ -184,12 +184,12 @@ fn limit_listed(names: Vec<String>) -> Vec<String> {
 fn describe_passed(new_names: Option<&[(String, String)]>) -> String {
     let new_names = new_names.unwrap_or_default().iter();
     let renamed: Vec<String> = new_names
-        .map(|(from, to)| format!("{from} is {to}"))
+        .map(|(from, to)| format!("{from} as {to}"))
         .collect();
-    let passed = "the checks pass with the original tests, too";
+    let passed = "the checks also pass with the original tests";
     match renamed.as_slice() {
         [] => passed.to_owned(),
-        renamed => format!("{passed}, where {}", join_names(renamed)),
+        renamed => format!("{passed}, with {}", join_names(renamed)),
     }
 }
 
@@ -212,7 +212,7 @@ impl CrossedSummary<'_> {
             CheckStatus::Skip => {}
             CheckStatus::Pass => self.add_passed(before, check),
             CheckStatus::Error => {
-                let reason = check.reason.as_deref().unwrap_or("it could not be run");
+                let reason = check.reason.as_deref().unwrap_or("could not be run");
                 self.mark_undecided(check, reason);
             }
             CheckStatus::Fail | CheckStatus::Timeout => self.add_failed(before, check),
@@ -298,7 +298,7 @@ impl CrossedSummary<'_> {
         if !tests.is_empty() {
             let count = counted(tests.len() as u64, "test");
             parts.push(format!(
-                "{count} that the attempt changed or that it broke: {}",
+                "{count} changed or broken by the attempt: {}",
                 join_names(&tests)
             ));
         }

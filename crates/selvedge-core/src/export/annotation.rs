@@ -237,7 +237,7 @@ fn gate_annotations(gate: &GateReport) -> Vec<Annotation> {
     let mut remarks: Vec<Annotation> = issues.map(|issue| said(issue)).collect();
     if remarks.is_empty() {
         let why = gate.error.as_deref().or(gate.feedback.as_deref());
-        remarks.push(said(why.unwrap_or("gave no reason")));
+        remarks.push(said(why.unwrap_or("no reason given")));
     }
     remarks
 }

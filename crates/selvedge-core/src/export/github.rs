@@ -24,7 +24,7 @@ pub fn github(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> Strin
         .checked_sub(MAX_ANNOTATIONS)
         .filter(|left| *left > 0)
     {
-        lines += &format!("::notice title=Selvedge::{left_out} more are not annotated\n");
+        lines += &format!("::notice title=Selvedge::{left_out} further annotations omitted\n");
     }
     lines
 }

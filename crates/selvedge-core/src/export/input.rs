@@ -316,11 +316,11 @@ fn gate_verdict(gate: &GateReport) -> (ResultCategory, &'static str, String) {
         }
         (None, None) => {
             let reason =
-                format!("the checks passed, and the judges of tier {tier} could not decide");
+                format!("the checks passed, but the judges of tier {tier} could not decide");
             (ResultCategory::NotVerified, "needs review", reason)
         }
         (Some(_), _) => {
-            let reason = format!("the checks passed, and tier {tier} rejects the work");
+            let reason = format!("the checks passed, but tier {tier} rejects the work");
             (ResultCategory::NotVerified, "not verified", reason)
         }
     }

@@ -101,10 +101,10 @@ fn session_case(told: &AttemptSummary<'_>) -> Option<TestCase> {
         (Some(session), _) if session.status == SessionStatus::Success => return None,
         (Some(session), _) => {
             let error = session.error.as_deref();
-            ("session", error.unwrap_or("the session did not succeed"))
+            ("session", error.unwrap_or("the session failed"))
         }
         (None, Some(AttemptEnd::Cancelled)) => ("cancelled", "cancelled"),
-        (None, _) => ("interrupted", "the session was cut off"),
+        (None, _) => ("interrupted", "the session was interrupted"),
     };
     Some(TestCase {
         name: "agent session".to_owned(),

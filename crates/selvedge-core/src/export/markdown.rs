@@ -90,7 +90,9 @@ fn facts(account: &ReportInput<'_>) -> Vec<String> {
     let last = reported.next_back().and_then(|told| told.number);
     let stands = account.current_attempts().find_map(|(told, _)| told.number);
     if let (Some(stands), None) = (stands.filter(|it| Some(*it) != last), subtask) {
-        facts.push(format!("the workspace holds the tree of attempt {stands}"));
+        facts.push(format!(
+            "the workspace contains the files of attempt {stands}"
+        ));
     }
     facts
 }
@@ -134,16 +136,13 @@ fn build_section(told: &AttemptSummary<'_>) -> AttemptSection {
 fn session_line(told: &AttemptSummary<'_>) -> Option<String> {
     told.number?;
     let Some(session) = told.session else {
-        return Some("❌ the agent's session was cut off".to_owned());
+        return Some("❌ the agent's session was interrupted".to_owned());
     };
     if session.status == SessionStatus::Success {
         return None;
     }
     let why = session.error.as_deref().unwrap_or("no reason given");
-    Some(format!(
-        "❌ the agent's session did not succeed: {}",
-        code(why)
-    ))
+    Some(format!("❌ the agent's session failed: {}", code(why)))
 }
 
 fn check_line(check: &CheckReport) -> String {

@@ -45,7 +45,7 @@ pub fn sarif(account: &ReportInput<'_>, places: &LocationResolver<'_>, version: 
                 result["suppressions"] = json!([{
                     "kind": "external",
                     "status": "accepted",
-                    "justification": "it is listed as a known failure",
+                    "justification": "listed as a known failure",
                 }]);
             }
             result

@@ -82,7 +82,11 @@ fn passing() -> Report {
             preexisting: true,
             ..CheckMarks::default()
         },
-        ..check("tests", CheckStatus::Pass, "fails by 1 known failure only")
+        ..check(
+            "tests",
+            CheckStatus::Pass,
+            "fails only with 1 known failure",
+        )
     };
     let flaky = CheckReport {
         marks: CheckMarks {
@@ -92,7 +96,7 @@ fn passing() -> Report {
         ..check(
             "net",
             CheckStatus::Pass,
-            "flaky: failed 1 of 2 runs on the same bytes",
+            "flaky: failed 1 of 2 runs on the same files",
         )
     };
     let good = check("build", CheckStatus::Pass, "");

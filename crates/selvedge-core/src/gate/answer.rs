@@ -49,10 +49,10 @@ pub enum ParseAnswerError {
     #[error("the answer is empty")]
     Empty,
     /// It is much longer than any answer needs to be.
-    #[error("the answer is {0} bytes long, of at most {MAX_ANSWER_BYTES}")]
+    #[error("the answer is {0} bytes long; the maximum is {MAX_ANSWER_BYTES}")]
     TooLong(usize),
     /// It is not just the requested JSON object.
-    #[error("the answer is not the JSON object that was asked for: {0}")]
+    #[error("the answer is not the requested JSON object: {0}")]
     NotTheObject(String),
     /// The confidence is not between 0 and 1.
     #[error("`confidence` is not between 0 and 1")]

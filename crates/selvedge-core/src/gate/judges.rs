@@ -17,7 +17,7 @@ pub enum JudgeConfigError {
     #[error(transparent)]
     Unknown(#[from] RouteError),
     /// It can only run commands.
-    #[error("agent `{0}` runs commands: it cannot judge")]
+    #[error("agent `{0}` runs commands and cannot be a judge")]
     Shell(String),
 }
 

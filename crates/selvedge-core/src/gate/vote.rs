@@ -17,7 +17,7 @@ pub fn summarize_votes(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: 
             .judgements
             .iter()
             .filter_map(|it| it.error.as_deref());
-        let why = errors.next_back().unwrap_or("nobody was asked");
+        let why = errors.next_back().unwrap_or("no judge was asked");
         report.error = Some(why.to_owned());
         return report;
     }
@@ -29,7 +29,7 @@ pub fn summarize_votes(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: 
         report.confidence = Some(confidence);
         if confidence < floor {
             report.feedback = Some(format!(
-                "passed with a confidence of {confidence:.2}, below the floor of {floor:.2}"
+                "passed with a confidence of {confidence:.2}, below the minimum of {floor:.2}"
             ));
         } else {
             report.passed = Some(true);
@@ -53,7 +53,7 @@ pub fn summarize_votes(tier: u8, votes: u32, judgements: Vec<Judgement>, floor: 
         let lacking = votes.saturating_sub(yes + no);
         report.confidence = Some(fraction(yes.max(no), votes));
         report.feedback = Some(format!(
-            "{votes} votes: {yes} for the work, {no} against it, {lacking} not given\n{feedback}"
+            "{votes} votes: {yes} for the work, {no} against it, {lacking} missing\n{feedback}"
         ));
     }
     report
@@ -161,7 +161,7 @@ mod tests {
     fn an_unsure_pass_is_for_a_person() {
         let report = summarize_votes(2, 1, votes(&[YES]), 0.95);
         assert_eq!((report.passed, report.error), (None, None));
-        assert!(report.feedback.unwrap().contains("below the floor"));
+        assert!(report.feedback.unwrap().contains("below the minimum"));
         assert_eq!(
             summarize_votes(3, 3, votes(&[YES, YES, NO]), 0.7).passed,
             None

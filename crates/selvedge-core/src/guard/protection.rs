@@ -10,7 +10,7 @@ use super::finding::{
 
 /// A glob that does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{glob}` is not a glob: {why}")]
+#[error("invalid glob `{glob}`: {why}")]
 pub struct GlobError {
     /// The glob as written.
     pub glob: String,
@@ -63,10 +63,7 @@ impl Protection {
     pub(super) fn inspect(&self, change: &ChangedFile<'_>) -> Option<Finding> {
         let policy = self.policy(change.path)?;
         let (kind, what) = match (change.before, change.after) {
-            (None, _) => (
-                FindingKind::ProtectedAdded,
-                "a file was added to the protected ones",
-            ),
+            (None, _) => (FindingKind::ProtectedAdded, "a protected file was added"),
             (_, None) => (
                 FindingKind::ProtectedRemoved,
                 "a protected file was removed",

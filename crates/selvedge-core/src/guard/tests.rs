@@ -61,7 +61,7 @@ fn protection_yields_to_what_the_task_allows() {
     assert!(!protection.protects("x/a.py") && protection.protects("b.py"));
     let error = Protection::new(&[rule("a[", ProtectionPolicy::Restore)], &[]).unwrap_err();
     assert!(
-        error.to_string().starts_with("`a[` is not a glob: "),
+        error.to_string().starts_with("invalid glob `a[`: "),
         "{error}"
     );
 }

@@ -90,19 +90,19 @@ pub enum InputDisposition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
     /// The credential is not the holder's: the task was assigned again, or has ended.
-    #[error("the lease is no longer held: epoch {epoch} counts")]
+    #[error("the lease is no longer held: the current epoch is {epoch}")]
     Stale {
         /// The latest epoch.
         epoch: u64,
     },
     /// Not the next run number.
-    #[error("not the next run number, which is {expected}")]
+    #[error("unexpected run number; expected {expected}")]
     OutOfOrder {
         /// The next number, or the open one.
         expected: u32,
     },
     /// It was reported before, with different content.
-    #[error("run {run_number} is closed, with other content")]
+    #[error("run number {run_number} is closed, with different content")]
     Conflict {
         /// The run.
         run_number: u32,
@@ -112,14 +112,14 @@ pub enum LeaseError {
     NotAwaitingReview(TaskState),
     /// Different work awaits review than the reviewed one.
     #[error(
-        "the task went on while it was being reviewed: attempt {current} is awaiting review now"
+        "the task changed while it was being reviewed: attempt {current} is awaiting review now"
     )]
     OtherAttempt {
         /// The attempt that is awaiting review.
         current: u32,
     },
     /// The task's state does not permit this input.
-    #[error("not while the task is {}", .0.as_str())]
+    #[error("not allowed while the task is {}", .0.as_str())]
     WrongState(TaskState),
 }
 

@@ -136,7 +136,7 @@ pub fn apply_reruns(baseline: Option<bool>, check: &mut CheckReport) {
             check.status = CheckStatus::Pass;
             check.marks.flaky = true;
             check.reason = Some(format!(
-                "flaky: failed {failed} of {runs} runs on the same bytes"
+                "flaky: failed {failed} of {runs} runs on the same files"
             ));
             check.digest = None;
         }
@@ -144,7 +144,7 @@ pub fn apply_reruns(baseline: Option<bool>, check: &mut CheckReport) {
             check.marks.flaky = true;
             let before = check.baseline_reruns.len() + 1;
             check.reason = Some(format!(
-                "newly flaky: failed {failed} of {runs} runs on the same bytes, and 0 of {before} \
+                "newly flaky: failed {failed} of {runs} runs on the same files, and 0 of {before} \
                  before the work began"
             ));
         }
@@ -200,7 +200,7 @@ fn find_missing_report(before: &CheckReport, now: &CheckReport) -> Option<TestRe
     let reports = |check: &CheckReport| check.evidence == Some(Evidence::MachineReport);
     let told = reports(before) && !reports(now);
     told.then(|| {
-        let reason = "exited with 0, but without the report that its test runner wrote before";
+        let reason = "exited with 0, but its test runner no longer wrote a report";
         reason.to_owned().into()
     })
 }

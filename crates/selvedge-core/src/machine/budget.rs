@@ -11,7 +11,7 @@ pub struct RemainingBudget {
     /// Tokens, in and out together.
     pub tokens: Option<u64>,
     /// Time in milliseconds.
-    pub wall_ms: Option<u64>,
+    pub duration_ms: Option<u64>,
 }
 
 impl RemainingBudget {
@@ -35,7 +35,7 @@ impl RemainingBudget {
                 .cost
                 .map(|left| MicroUsd(less(left.0, cost.at_least().0))),
             tokens: self.tokens.map(|left| less(left, usage.total())),
-            wall_ms: self.wall_ms.map(|left| less(left, worked_ms)),
+            duration_ms: self.duration_ms.map(|left| less(left, worked_ms)),
         }
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn remaining_budget(run: &Run, for_attempt: bool) -> RemainingBudget 
     RemainingBudget {
         cost: least(cost, attempt_cost).map(MicroUsd),
         tokens: least(tokens, own(budget.attempt_tokens)),
-        wall_ms: of_run(budget.wall_ms, run.active_ms()),
+        duration_ms: of_run(budget.duration_ms, run.active_ms()),
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn exhausted_cap(run: &Run) -> Option<String> {
     if let Some(cap) = budget.tokens.filter(|cap| tokens >= *cap) {
         return Some(format!("{tokens} tokens used, the cap is {cap}"));
     }
-    let cap = budget.wall_ms.filter(|cap| wall >= *cap)?;
+    let cap = budget.duration_ms.filter(|cap| wall >= *cap)?;
     Some(format!(
         "{} s worked, the cap is {} s",
         wall / 1000,
@@ -89,7 +89,7 @@ pub(super) fn budget_exceeded_reason(run: &Run) -> Option<String> {
         let spent = run.cost().at_least();
         if spent + run.max_attempt_cost() > cap || spent >= cap {
             return Some(format!(
-                "{} spent, the dearest attempt cost {}, the cap is {}",
+                "{} spent, the most expensive attempt cost {}, the cap is {}",
                 dollars(spent),
                 dollars(run.max_attempt_cost()),
                 dollars(cap),
@@ -105,7 +105,7 @@ pub(super) fn budget_exceeded_reason(run: &Run) -> Option<String> {
             .unwrap_or(0);
         if spent.saturating_add(dearest) > cap || spent >= cap {
             return Some(format!(
-                "{spent} tokens used, the dearest attempt took {dearest}, the cap is {cap}"
+                "{spent} tokens used, the largest attempt used {dearest}, the cap is {cap}"
             ));
         }
     }

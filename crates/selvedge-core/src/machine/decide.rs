@@ -229,7 +229,8 @@ impl Run {
         let reason = match (&self.conclusion, &self.review) {
             (Some(decided), _) if self.finished => decided.reason.clone(),
             (_, Some(review)) => review.clone(),
-            _ => "stopped before it was decided; `selvedge resume` goes on".to_owned(),
+            _ => "stopped before an outcome was decided; `selvedge resume` continues the run"
+                .to_owned(),
         };
         if self.is_unchanged() == Some(true) && outcome.passed_checks() {
             return (outcome, format!("{reason}; {}", self.describe_unchanged()));

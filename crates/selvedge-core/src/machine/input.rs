@@ -133,7 +133,7 @@ pub enum IllegalInputError {
     #[error("`{0}` before the run was created")]
     NoRun(&'static str),
     /// There already is a run.
-    #[error("the run exists already")]
+    #[error("the run already exists")]
     AlreadyExists,
     /// The run has ended.
     #[error("run {} is finished", .run_id.short())]
@@ -144,7 +144,7 @@ pub enum IllegalInputError {
         input: &'static str,
     },
     /// The effect is not pending, or is of another kind.
-    #[error("`{input}` answers effect {effect}, which is not pending as such", effect = .effect.0)]
+    #[error("`{input}` answers effect {effect}, which is not pending or is of another kind", effect = .effect.0)]
     NotPending {
         /// The input.
         input: &'static str,
@@ -152,7 +152,7 @@ pub enum IllegalInputError {
         effect: EffectId,
     },
     /// The input is not allowed in the run's phase.
-    #[error("`{input}` does not fit a run that is {phase}")]
+    #[error("`{input}` is not allowed while the run is {phase}")]
     WrongPhase {
         /// The input.
         input: &'static str,
@@ -160,7 +160,7 @@ pub enum IllegalInputError {
         phase: String,
     },
     /// A report of another attempt.
-    #[error("the report is of attempt {got}, the open attempt is {open}")]
+    #[error("the report is for attempt {got}, but the open attempt is {open}")]
     OtherAttempt {
         /// The report's attempt number.
         got: u32,
@@ -168,7 +168,7 @@ pub enum IllegalInputError {
         open: u32,
     },
     /// No attempt is left after a rejected review.
-    #[error("no attempt is left: {used} of {max} are used up")]
+    #[error("no attempt is left: {used} of {max} are used")]
     NoAttemptLeft {
         /// Attempts used so far.
         used: u32,
@@ -179,6 +179,6 @@ pub enum IllegalInputError {
     #[error(transparent)]
     StaleReview(#[from] StaleReviewError),
     /// The journal holds events of a later release.
-    #[error("the journal holds events that this version does not know: {0}")]
+    #[error("the journal contains events that this version does not support: {0}")]
     UnknownEvents(String),
 }

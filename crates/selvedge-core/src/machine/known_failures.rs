@@ -77,7 +77,7 @@ pub fn excuse_known_failures(
     check.known_tests = excused;
     if by_tests_alone {
         let count = counted(check.known_tests.len() as u64, "known failure");
-        mark_passed(check, &format!("fails by {count} only"));
+        mark_passed(check, &format!("fails only with {count}"));
     }
 }
 

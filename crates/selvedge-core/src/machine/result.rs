@@ -50,7 +50,7 @@ impl Run {
     pub fn deletion_warning(&self) -> Option<String> {
         let deleted = self.deleted_excluded()?.describe();
         Some(format!(
-            "deleted during the run, and in no snapshot, so they cannot be restored: {deleted}"
+            "deleted during the run and not in any snapshot, so they cannot be restored: {deleted}"
         ))
     }
 
@@ -61,13 +61,14 @@ impl Run {
         match self.cost() {
             Cost {
                 micro_usd: None, ..
-            } => warnings.push("what it cost is not known".to_owned()),
+            } => warnings.push("the cost is unknown".to_owned()),
             Cost {
                 source: CostSource::Unknown,
                 ..
             } => {
-                warnings
-                    .push("what it cost is not known in full: at least what is shown".to_owned());
+                warnings.push(
+                    "the cost is not completely known: it is at least the amount shown".to_owned(),
+                );
             }
             _ => {}
         }
@@ -78,12 +79,12 @@ impl Run {
         for attempt in cut_off {
             let number = attempt.run_number;
             warnings.push(format!(
-                "attempt {number} was cut off: what it cost is not known"
+                "attempt {number} was interrupted: its cost is unknown"
             ));
         }
         if self.crashes > 0 && !self.spec.snapshots {
             warnings.push(
-                "without snapshots, an attempt after a crash begins from what the crash left"
+                "without snapshots, an attempt after a crash starts from the files that the crash left"
                     .to_owned(),
             );
         }
@@ -103,7 +104,7 @@ impl Run {
         let unmatched = expected.unmatched(report.crossed.as_deref());
         let names = unmatched.join(", ");
         (!unmatched.is_empty())
-            .then(|| format!("`expect_test_changes` names what was not changed: {names}"))
+            .then(|| format!("`expect_test_changes` lists entries that did not change: {names}"))
     }
 }
 

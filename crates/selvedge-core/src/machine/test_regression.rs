@@ -71,11 +71,11 @@ fn missing_tests(
         });
     };
     match compare_ids(before, now, evidence) {
-        Some(difference) => describe(difference.missing, "gone"),
+        Some(difference) => describe(difference.missing, "missing"),
         None if are_packages(before, now, evidence) => None,
         None => (now.executed < executed).then(|| {
             let now = now.executed;
-            format!("executed {now} tests; before the work began it was {executed}").into()
+            format!("executed {now} tests; before the work began it executed {executed}").into()
         }),
     }
 }
@@ -265,7 +265,7 @@ mod tests {
 
         let deleted = tests(&["src/lib.rs - add (line 9)"], &[]);
         let why = missing(&deleted).unwrap();
-        assert_eq!(why.reason, "1 test that was executed before is gone");
+        assert_eq!(why.reason, "1 test that was executed before is missing");
         assert_eq!(why.tests, [BEFORE[0]]);
         assert_eq!(find_contradiction(&before, Some(&deleted)), None);
 

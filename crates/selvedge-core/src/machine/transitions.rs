@@ -59,8 +59,8 @@ pub(super) fn after_baseline(effect: EffectId, baseline: Box<Baseline>, draft: &
         None => begin_attempt(draft),
         Some(broken) => {
             let reason = format!(
-                "{broken}; the agent was not started. Make the check run in this directory, or correct it \
-                 (`selvedge verify` tries it); `--baseline off` starts the agent without trying the checks first"
+                "{broken}; the agent was not started. Fix the check, or how it runs in this directory \
+                 (`selvedge verify` runs it); `--baseline off` starts the agent without running the checks first"
             );
             decide_outcome(Outcome::InfraFailed, reason, None, draft);
         }
@@ -255,7 +255,7 @@ pub(super) fn after_resume(draft: &mut EventBatch) {
         close_attempt(AttemptEnd::Interrupted, draft);
         if draft.run().crashes > MAX_CRASHES {
             let reason = format!(
-                "cut off {} times in the middle of an attempt",
+                "interrupted {} times in the middle of an attempt",
                 draft.run().crashes
             );
             return decide_outcome(Outcome::InfraFailed, reason, None, draft);

@@ -73,7 +73,7 @@ fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
             return match (next_tier(run, report), budget::budget_exceeded_reason(run)) {
                 (None, _) => Verdict::Verified(describe_pass(report)),
                 (Some(tier), Some(reason)) => Verdict::NeedsReview(format!(
-                    "the checks pass, and tier {tier} was not asked: {reason}"
+                    "the checks pass, but tier {tier} was skipped: {reason}"
                 )),
                 (Some(tier), None) => Verdict::Judge {
                     run_number: attempt.run_number,
@@ -84,7 +84,7 @@ fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
         ReportStatus::Fail | ReportStatus::Timeout => {}
     }
     if is_deterministic(&run.spec) {
-        let reason = "the same command would fail the same way: a shell task is tried once";
+        let reason = "a shell task is not retried: the same command would fail in the same way";
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason.to_owned());
     }
     let (used, max) = (run.used_attempts(), run.spec.max_attempts());
@@ -106,7 +106,7 @@ fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
     }
     if signature::is_stuck(run) {
         let reason =
-            "the same failures on the same tree, twice: another attempt would change nothing";
+            "the same failures on the same files, twice: another attempt would change nothing";
         return Verdict::Stop(Outcome::Stuck, reason.to_owned());
     }
     Verdict::Retry
@@ -186,7 +186,8 @@ fn describe_pass(report: &Report) -> String {
         .as_ref()
         .map_or(0, |guard| guard.violations().count());
     if put_back > 0 {
-        text += &format!(", {put_back} changes to what judges the work put back first");
+        let violations = counted(put_back as u64, "violation");
+        text += &format!(", {violations} reverted first");
     }
     for gate in &report.gates {
         let sure = gate.confidence.unwrap_or_default();
@@ -226,7 +227,7 @@ pub(super) fn why_not_run(report: &Report) -> String {
 pub(super) fn find_unrunnable_check(checks: &[CheckReport]) -> Option<String> {
     let mut broken = checks.iter().filter(|it| it.status == CheckStatus::Error);
     let check = broken.next()?;
-    let why = check.reason.as_deref().unwrap_or("it could not be run");
+    let why = check.reason.as_deref().unwrap_or("could not be run");
     let more = match broken.count() {
         0 => String::new(),
         1 => " (and 1 other check could not be run)".to_owned(),

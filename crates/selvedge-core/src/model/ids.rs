@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 /// Text that is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an identifier: expected a UUID")]
+#[error("invalid identifier `{0}`: expected a UUID")]
 pub struct ParseIdError(String);
 
 macro_rules! uuid_id {

@@ -55,7 +55,7 @@ pub use session::{SessionOutcome, SessionStatus, ToolCall};
 pub use setup::{SetupSpec, TaskSetup, is_dependency_input};
 pub use spec::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, OnExhausted, ParentPlan, RunSpec,
-    SessionLimits, SyntaxRules, VerificationPlan, VoteMode,
+    SessionLimits, SyntaxRules, VerificationPlan, VoteStrategy,
 };
 pub use task::{
     BaseTree, ComplexityTier, DeliveryMode, PlanMembership, RoutingDecision, Step, StepKind,

@@ -26,8 +26,8 @@ pub struct PlanSpec {
     pub subtasks: Vec<PlannedSubtask>,
     /// For best-of-N, where the parts are executions of one task, each in a copy of the workspace, and one is selected:
     /// the minimum fraction of them, 0 to 1, that must be verified. Absent for a plan of subtasks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contest: Option<f64>,
+    #[serde(default, rename = "contest", skip_serializing_if = "Option::is_none")]
+    pub best_of_floor: Option<f64>,
     /// Limits for all subtasks together.
     #[serde(default)]
     pub budget: Budget,

@@ -442,7 +442,7 @@ impl Report {
             ));
         }
         let check = self.checks.iter().find(|check| check.marks.missing)?;
-        let reason = check.reason.as_deref().unwrap_or("tests are gone");
+        let reason = check.reason.as_deref().unwrap_or("tests are missing");
         let named = match check.missing_tests.as_slice() {
             [] => String::new(),
             tests => format!(": {}", tests.join(", ")),

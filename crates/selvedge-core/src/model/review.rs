@@ -20,7 +20,7 @@ pub struct ReviewTarget {
 
 /// The work that is awaiting review is not what the reviewer named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{named} was reviewed, but {current} is awaiting review now: nothing was decided")]
+#[error("{named} was reviewed, but {current} is awaiting review now; nothing was recorded")]
 pub struct StaleReviewError {
     /// The work that the reviewer named.
     pub named: ReviewTarget,

@@ -204,7 +204,7 @@ impl SandboxReport {
     pub fn summary(&self) -> String {
         let put_back = match self.put_back.join(", ").as_str() {
             "" => String::new(),
-            files => format!("; put back {files}"),
+            files => format!("; reverted {files}"),
         };
         let room = if self.room {
             "; checks ran in a verification room"
@@ -222,14 +222,14 @@ impl SandboxReport {
         if self.backend == SandboxBackend::None {
             return match &self.why_none {
                 Some(why) => format!("none: {why}"),
-                None => "none: asked for".to_owned(),
+                None => "none: not requested".to_owned(),
             };
         }
         let (backend, profile) = (self.backend.name(), self.profile.name());
         let holds = names(&self.holds);
         match names(&self.open).as_str() {
-            "" => format!("{backend}, {profile}: holds {holds}"),
-            open => format!("{backend}, {profile}: holds {holds}; open: {open}"),
+            "" => format!("{backend}, {profile}: enforces {holds}"),
+            open => format!("{backend}, {profile}: enforces {holds}; not enforced: {open}"),
         }
     }
 }

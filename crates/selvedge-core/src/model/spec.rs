@@ -71,7 +71,8 @@ pub struct SessionLimits {
     /// Maximum duration in milliseconds.
     pub wall_ms: u64,
     /// Maximum time without output, in milliseconds.
-    pub silence_ms: u64,
+    #[serde(rename = "silence_ms")]
+    pub idle_timeout_ms: u64,
     /// Maximum number of model turns, if the agent supports such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
@@ -88,8 +89,8 @@ pub struct Budget {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Duration of the sessions and verifications of all attempts, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wall_ms: Option<u64>,
+    #[serde(rename = "wall_ms", skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
     /// Cost of each attempt's session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt_cost_micro_usd: Option<MicroUsd>,
@@ -105,7 +106,7 @@ impl Budget {
         Self {
             cost_micro_usd: self.cost_micro_usd.or(other.cost_micro_usd),
             tokens: self.tokens.or(other.tokens),
-            wall_ms: self.wall_ms.or(other.wall_ms),
+            duration_ms: self.duration_ms.or(other.duration_ms),
             attempt_cost_micro_usd: self.attempt_cost_micro_usd.or(other.attempt_cost_micro_usd),
             attempt_tokens: self.attempt_tokens.or(other.attempt_tokens),
         }
@@ -152,12 +153,12 @@ pub enum BaselineMode {
 /// Who votes in tier 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum VoteMode {
+pub enum VoteStrategy {
     /// Several judges about one result.
     #[default]
     Judges,
     /// Several executions of the task, of which one is selected.
-    Executions,
+    BestOfN,
 }
 
 /// The checks of a run.
@@ -245,8 +246,8 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syntax: Option<SyntaxRules>,
     /// Whether an unresolved write error of the agent fails the attempt.
-    #[serde(default)]
-    pub tool_calls: bool,
+    #[serde(default, rename = "tool_calls")]
+    pub fail_on_unresolved_write_errors: bool,
     /// Files that the task may not change, with the action if it does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protect: Vec<ProtectionRule>,

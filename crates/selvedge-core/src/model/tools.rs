@@ -48,9 +48,11 @@ impl ToolFolderChanges {
         match &self.setup_error {
             None => changed,
             Some(error) if self.files == 0 => {
-                format!("dependencies could not be installed as the attempt names them: {error}")
+                format!(
+                    "the dependencies that the attempt specifies could not be installed: {error}"
+                )
             }
-            Some(error) => format!("{changed}; they could not be installed again: {error}"),
+            Some(error) => format!("{changed}; they could not be reinstalled: {error}"),
         }
     }
 

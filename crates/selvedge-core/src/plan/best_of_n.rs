@@ -63,12 +63,12 @@ impl Plan {
         };
         let equal = same.as_ref().map_or(1, Vec::len);
         let confidence = fraction(count, all);
-        let mut reason = format!("{count} of {all} executions are verified");
+        let mut reason = format!("{count} of {all} runs are verified");
         if alike.len() < count {
-            reason += &format!(", {} of which behave alike", alike.len());
+            reason += &format!(", {} of them with the same behavior", alike.len());
         }
         if equal > 1 {
-            reason += &format!(", {equal} with the very same files");
+            reason += &format!(", {equal} with identical files");
         }
         let standing = |reason| LeadingSubtask {
             id: (*id).to_owned(),
@@ -79,7 +79,7 @@ impl Plan {
             return Selection::NeedsReview(standing(reason + ": no majority"));
         }
         if confidence < floor {
-            let reason = format!("{reason}: {confidence:.2} is below the floor of {floor:.2}");
+            let reason = format!("{reason}: {confidence:.2} is below the minimum of {floor:.2}");
             return Selection::NeedsReview(standing(reason));
         }
         Selection::Winner(standing(reason))

@@ -11,13 +11,13 @@ pub enum PlanError {
     #[error("subtask {0} has no `id`")]
     MissingId(usize),
     /// Two subtasks have the same id.
-    #[error("two subtasks are called `{0}`")]
+    #[error("two subtasks have the id `{0}`")]
     DuplicateId(String),
     /// A subtask has no description.
     #[error("subtask `{0}` has no `description`")]
     MissingDescription(String),
     /// A dependency does not exist.
-    #[error("subtask `{id}` depends on `{unknown}`, which is no subtask of this plan")]
+    #[error("subtask `{id}` depends on `{unknown}`, which is not a subtask of this plan")]
     UnknownDependency {
         /// The subtask.
         id: String,
@@ -25,7 +25,7 @@ pub enum PlanError {
         unknown: String,
     },
     /// The dependencies form a cycle.
-    #[error("subtasks wait for each other: {}", .0.join(" → "))]
+    #[error("subtasks depend on each other: {}", .0.join(" → "))]
     Cycle(Vec<String>),
 }
 

@@ -49,7 +49,7 @@ impl Plan {
     /// Whether no agent changed any file, if that is known of every relevant run.
     fn is_unchanged(&self, runs: &BTreeMap<RunId, RunResult>) -> Option<bool> {
         let chosen = self.chosen.as_ref().map(|chosen| chosen.id.as_str());
-        if self.spec.contest.is_some() && chosen.is_none() {
+        if self.spec.best_of_floor.is_some() && chosen.is_none() {
             return None;
         }
         let counts = |id: &str| chosen.is_none_or(|chosen| chosen == id);
@@ -83,17 +83,17 @@ impl Plan {
     /// Why a subtask has not begun.
     pub fn why_not_begun(&self, subtask: &PlannedSubtask) -> String {
         match self.blocked_by(subtask) {
-            Some(id) => format!("not begun: it needs `{id}`, which is not verified"),
+            Some(id) => format!("not started: it depends on `{id}`, which is not verified"),
             None if self.finished == Some(Outcome::Budget) => {
-                "not begun: the budget is used up".to_owned()
+                "not started: the budget is exhausted".to_owned()
             }
-            None => "not begun".to_owned(),
+            None => "not started".to_owned(),
         }
     }
 
     /// Summary of best-of-N.
     fn selection_summary(&self, runs: &BTreeMap<RunId, RunResult>) -> Option<String> {
-        self.spec.contest?;
+        self.spec.best_of_floor?;
         if let Some(why) = &self.review {
             return Some(why.clone());
         }
@@ -101,7 +101,7 @@ impl Plan {
         let reviewed = reviewed.map_or_else(String::new, |it| it.summary() + "; ");
         if let Some(chosen) = &self.chosen {
             let (reason, id) = (&chosen.reason, &chosen.id);
-            let mut said = format!("{reviewed}{reason}: the work of {id} stays");
+            let mut said = format!("{reviewed}{reason}: selected the work of {id}");
             if self.is_unchanged(runs) == Some(true) {
                 said += &format!("; {UNCHANGED_REASON}");
             }
@@ -114,10 +114,10 @@ impl Plan {
         let ended: Vec<String> = ended.collect();
         if self.finished.is_none() {
             let (done, all) = (ended.len(), self.subtask_states.len());
-            return Some(format!("{reviewed}{done} of {all} executions have ended"));
+            return Some(format!("{reviewed}{done} of {all} runs have ended"));
         }
         Some(format!(
-            "{reviewed}no execution stays; {}",
+            "{reviewed}no run was selected; {}",
             ended.join("; ")
         ))
     }

@@ -106,7 +106,7 @@ pub fn remaining_plan_budget(
     Some(Budget {
         cost_micro_usd: cost.map(MicroUsd),
         tokens: left(whole.tokens, tokens)?,
-        wall_ms: left(whole.wall_ms, worked_ms)?,
+        duration_ms: left(whole.duration_ms, worked_ms)?,
         ..*whole
     })
 }

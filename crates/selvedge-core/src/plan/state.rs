@@ -185,7 +185,7 @@ impl Plan {
     pub fn review_target(&self) -> Option<ReviewTarget> {
         self.review.as_ref()?;
         let (Selection::Winner(candidate) | Selection::NeedsReview(candidate)) =
-            self.select_best(self.spec.contest?)
+            self.select_best(self.spec.best_of_floor?)
         else {
             return None;
         };
@@ -258,7 +258,7 @@ impl Plan {
 
     /// The tree from which the plan began, once a subtask has ended: the first one began there.
     pub fn start_tree(&self) -> Option<&TreeId> {
-        if self.spec.contest.is_some() {
+        if self.spec.best_of_floor.is_some() {
             return None;
         }
         let ended = self.subtask_states.iter().filter(|part| part.end.is_some());
@@ -284,7 +284,7 @@ impl Plan {
     /// The specification of a subtask's run, with the plan's remaining budget.
     pub fn run_spec(&self, subtask: &PlannedSubtask) -> RunSpec {
         RunSpec {
-            budget: match self.spec.contest {
+            budget: match self.spec.best_of_floor {
                 None => self.remaining_budget().unwrap_or(self.spec.budget),
                 // Executions run in parallel, so each has its share from the beginning.
                 Some(_) => subtask.spec.budget,

@@ -34,15 +34,15 @@ fn what_could_never_be_carried_out_is_refused() {
             asked("c", &["d"]),
             asked("d", &["a", "b"])
         ]),
-        "subtasks wait for each other: a → c → d → a"
+        "subtasks depend on each other: a → c → d → a"
     );
     assert_eq!(
         said(&[asked("a", &["a"])]),
-        "subtasks wait for each other: a → a"
+        "subtasks depend on each other: a → a"
     );
     assert_eq!(
         said(&[asked("a", &["z"])]),
-        "subtask `a` depends on `z`, which is no subtask of this plan"
+        "subtask `a` depends on `z`, which is not a subtask of this plan"
     );
     assert_eq!(
         check_subtasks(&[asked("a", &[]), asked("a", &[])]),
@@ -96,7 +96,7 @@ impl Walk {
             description: "all of it".to_owned(),
             workspace: spec.workspace.clone(),
             subtasks: subtasks.collect(),
-            contest: None,
+            best_of_floor: None,
             budget,
             selvedge_version: "test".to_owned(),
         };
@@ -221,7 +221,7 @@ fn a_failed_one_stops_what_depends_on_it_and_nothing_else() {
     });
     assert_eq!(
         walk.reason(),
-        "3 of 5 subtasks verified; 1 of them unchecked; `d` not begun: it needs `b`, which is not \
+        "3 of 5 subtasks verified; 1 of them unchecked; `d` not started: it depends on `b`, which is not \
          verified; `b`: b max_retries_exhausted"
     );
 }

@@ -62,7 +62,7 @@ pub enum PriceTableError {
     #[error("cannot read the price table: {0}")]
     Syntax(#[from] toml::de::Error),
     /// A price is negative, not a number, or too large.
-    #[error("the price of `{model}` is not a number of dollars for a million tokens: {value}")]
+    #[error("invalid price of `{model}`: {value}; use US dollars per million tokens")]
     Price {
         /// The model's first name.
         model: String,

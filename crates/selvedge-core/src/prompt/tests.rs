@@ -44,7 +44,7 @@ fn spec() -> RunSpec {
         verification_timeout_ms: 1000,
         limits: SessionLimits {
             wall_ms: 1,
-            silence_ms: 1,
+            idle_timeout_ms: 1,
             max_turns: None,
         },
         budget: Budget::default(),
@@ -54,7 +54,7 @@ fn spec() -> RunSpec {
         known_failures: KnownFailures::default(),
         rerun_failed: true,
         syntax: None,
-        tool_calls: true,
+        fail_on_unresolved_write_errors: true,
         protect: Vec::new(),
         allow: Vec::new(),
         expect_test_changes: Vec::new(),

@@ -13,7 +13,7 @@ const COMMAND_FIELD: &str = "target";
 
 /// A redacted event would be invalid: a secret is in a place where the format requires a fixed value.
 #[derive(Debug, thiserror::Error)]
-#[error("a secret cannot be taken out of what is to be journalled: it is one of its own words")]
+#[error("a secret cannot be redacted from a journal event: it equals a fixed value of the format")]
 pub struct RedactError;
 
 impl Redactor {

@@ -168,7 +168,11 @@ pub trait DashboardBackend: Send + Sync {
         id: &'a str,
     ) -> DashboardFuture<'a, PlanDetail> {
         let _ = (visitor, id);
-        Box::pin(async { Err(DashboardError::NotFound("its story is whole".to_owned())) })
+        Box::pin(async {
+            Err(DashboardError::NotFound(
+                "the task is not a plan".to_owned(),
+            ))
+        })
     }
 
     /// At most `length` bytes of a stored output of a run, from an offset on.

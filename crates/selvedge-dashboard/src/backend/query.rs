@@ -28,8 +28,8 @@ impl TaskQueryOrder {
     pub const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::Newest, "newest", "newest first"),
         (Self::Oldest, "oldest", "oldest first"),
-        (Self::RecentlyUpdated, "lately", "latest news first"),
-        (Self::MostExpensive, "cost", "dearest first"),
+        (Self::RecentlyUpdated, "lately", "recently updated first"),
+        (Self::MostExpensive, "cost", "most expensive first"),
         (Self::Tokens, "tokens", "most tokens first"),
         (Self::Attempts, "attempts", "most attempts first"),
     ];

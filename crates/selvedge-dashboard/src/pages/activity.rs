@@ -55,14 +55,13 @@ fn item_from_event(event: &ProgressEvent) -> Option<ActivityItem> {
             text,
         } => {
             let wait = duration(*delay_ms);
-            let words =
-                format!("the model's API is asked again in {wait} ({attempt} of {max}): {text}");
+            let words = format!("model API retry {attempt} of {max} in {wait}: {text}");
             activity_item("printed", &words)
         }
         P::Status { message } => activity_item("printed", message),
         P::CheckStart { text, again: false } => activity_item("tool", &format!("check {text}")),
         P::CheckStart { text, again: true } => {
-            activity_item("tool", &format!("check {text}, once more"))
+            activity_item("tool", &format!("check {text} (again)"))
         }
         P::VerificationCheckResult {
             check_status,

@@ -145,7 +145,9 @@ impl AttemptView {
 fn outcome(attempt: &Attempt) -> (String, &'static str) {
     match (attempt.end, &attempt.report) {
         (Some(AttemptEnd::SessionFailed), _) => ("session failed".to_owned(), "fail"),
-        (Some(AttemptEnd::Interrupted), _) => ("interrupted: costs no retry".to_owned(), "error"),
+        (Some(AttemptEnd::Interrupted), _) => {
+            ("interrupted: does not count as a retry".to_owned(), "error")
+        }
         (Some(AttemptEnd::Cancelled), _) => ("cancelled".to_owned(), "error"),
         (_, Some(report)) => {
             use selvedge_core::model::ReportStatus as S;
@@ -159,33 +161,33 @@ fn outcome(attempt: &Attempt) -> (String, &'static str) {
             let word = match report.status {
                 S::Skip => "verification switched off".to_owned(),
                 S::AutoPass => "nothing to check".to_owned(),
-                S::Timeout => format!("out of time, {}", report_result(report)),
+                S::Timeout => format!("timed out: {}", report_result(report)),
                 _ => report_result(report),
             };
             (word, class)
         }
         (_, None) if attempt.session.is_some() => ("being verified".to_owned(), "live"),
-        (_, None) => ("at work".to_owned(), "live"),
+        (_, None) => ("agent running".to_owned(), "live"),
     }
 }
 
 fn session_summary(session: &SessionOutcome) -> String {
     let word = match session.status {
-        SessionStatus::Success => "ended its work",
+        SessionStatus::Success => "finished",
         SessionStatus::Failed => "failed",
-        SessionStatus::Timeout => "ran out of time",
+        SessionStatus::Timeout => "timed out",
         SessionStatus::TurnLimit => "reached its turn limit",
         SessionStatus::Budget => "reached its budget",
-        SessionStatus::CannotSatisfy => "says that this cannot be satisfied",
-        SessionStatus::Infra => "could not be run",
-        SessionStatus::Cancelled => "was stopped",
+        SessionStatus::CannotSatisfy => "reported that the task cannot be satisfied",
+        SessionStatus::Infra => "could not run",
+        SessionStatus::Cancelled => "was cancelled",
     };
     let mut facts = vec![word.to_owned(), duration(session.duration_ms)];
     facts.extend(session.model.as_deref().map(|model| single_line(model, 60)));
     facts.extend(session.turns.map(|turns| counted(turns.into(), "turn")));
     facts.push(counted(session.tool_calls.into(), "tool call"));
     if session.tool_errors > 0 {
-        facts.push(format!("{} of them failed", session.tool_errors));
+        facts.push(format!("{} failed", session.tool_errors));
     }
     facts.push(tokens(&session.usage));
     facts.push(cost(session.cost));
@@ -199,9 +201,9 @@ fn process_summary(session: &SessionOutcome) -> String {
     session.processes.map_or_else(String::new, |it| {
         let how = it.method.label();
         match (it.ended, it.survivors) {
-            (0, 0) => format!("no process left ({how})"),
-            (ended, 0) => format!("no process left; {ended} had to be ended ({how})"),
-            (_, survivors) => format!("{survivors} processes could not be ended ({how})"),
+            (0, 0) => format!("no leftover processes ({how})"),
+            (ended, 0) => format!("{ended} leftover processes terminated ({how})"),
+            (_, survivors) => format!("{survivors} processes could not be terminated ({how})"),
         }
     })
 }
@@ -210,7 +212,7 @@ fn process_summary(session: &SessionOutcome) -> String {
 fn sandbox_descriptions(attempt: &Attempt) -> Vec<(&'static str, String)> {
     let session = attempt.session.as_ref().and_then(|it| it.sandbox.as_ref());
     let report = attempt.report.as_ref().and_then(|it| it.sandbox.as_ref());
-    let both = [("around the agent", session), ("around the checks", report)];
+    let both = [("of the agent", session), ("of the checks", report)];
     let told = both
         .into_iter()
         .filter_map(|(place, walls)| Some((place, walls?)));
@@ -251,11 +253,11 @@ impl CheckView {
         let label = single_line(check.label(), 120);
         let target = single_line(&check.target, 200);
         let rests = check.evidence.map(|evidence| match evidence {
-            Evidence::MachineReport => "by the test runner's own report",
-            Evidence::Text => "by what the test runner printed",
-            Evidence::ExitCode => "by its exit code only",
-            Evidence::Plugin => "by the plug-in's report",
-            Evidence::Direct => "looked at directly",
+            Evidence::MachineReport => "from the test runner's report",
+            Evidence::Text => "from the test runner's output",
+            Evidence::ExitCode => "from the exit code only",
+            Evidence::Plugin => "from the plug-in's report",
+            Evidence::Direct => "checked directly",
         });
         let tests = check.tests.as_ref().map(|tests| {
             let (passed, failed, skipped) = (tests.passed, tests.failed, tests.skipped);
@@ -294,16 +296,16 @@ impl GateView {
         let feedback = gate.feedback.as_deref().or(gate.error.as_deref());
         let judges = gate.judgements.iter().map(|it| {
             let said = match it.passed {
-                Some(true) => "passes it",
-                Some(false) => "rejects it",
-                None => "gave no usable answer",
+                Some(true) => "passes the work",
+                Some(false) => "rejects the work",
+                None => "gave no valid answer",
             };
             let mut words = format!("{} {said}", it.judge);
             if let Some(confidence) = it.confidence {
                 words.push_str(&format!(", confidence {confidence:.2}"));
             }
             if it.same_model {
-                words.push_str(", the model that did the work");
+                words.push_str(", same model as the agent");
             }
             for issue in &it.issues {
                 words.push_str(&format!("; {issue}"));

@@ -25,7 +25,7 @@ pub(super) fn model_call_costs(run: &Run) -> Vec<ModelCallCost> {
         if let Some(session) = &attempt.session {
             calls.push(ModelCallCost {
                 what: format!("attempt {number}, {}", single_line(agent, 30)),
-                model: single_line(session.model.as_deref().unwrap_or("not told"), 40),
+                model: single_line(session.model.as_deref().unwrap_or("not reported"), 40),
                 tokens_in: short_count(session.usage.tokens_in()),
                 cached: short_count(session.usage.cache_read),
                 tokens_out: short_count(session.usage.tokens_out()),
@@ -43,7 +43,7 @@ pub(super) fn model_call_costs(run: &Run) -> Vec<ModelCallCost> {
                     gate.tier,
                     single_line(&judgement.judge, 30)
                 ),
-                model: single_line(judgement.model.as_deref().unwrap_or("not told"), 40),
+                model: single_line(judgement.model.as_deref().unwrap_or("not reported"), 40),
                 tokens_in: short_count(judgement.usage.tokens_in()),
                 cached: short_count(judgement.usage.cache_read),
                 tokens_out: short_count(judgement.usage.tokens_out()),

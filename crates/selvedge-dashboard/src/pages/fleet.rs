@@ -43,9 +43,9 @@ impl FleetPage {
             frame,
             numbers: vec![
                 ("waiting", fleet.queued.to_string()),
-                ("at work", fleet.running.to_string()),
+                ("running", fleet.running.to_string()),
                 ("slots", slots.to_string()),
-                ("oldest waits", time(fleet.oldest_waiting_ms)),
+                ("longest wait", time(fleet.oldest_waiting_ms)),
                 ("median wait", time(fleet.median_wait_ms)),
             ],
             workers: fleet

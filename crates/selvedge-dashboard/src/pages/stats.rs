@@ -75,11 +75,14 @@ impl StatsPage {
             spans: spans.collect(),
             shares: vec![
                 share("first", "verified at the first attempt", &all.first_attempt),
-                share("rescued", "rescued by a retry", &all.rescued),
-                share("lost", "not rescued", &all.not_rescued),
+                share("rescued", "recovered by a retry", &all.rescued),
+                share("lost", "not recovered", &all.not_rescued),
             ],
             share_chart: charts::bar(&chart_segments(all), &describe_stats(all)),
-            time_chart: charts::columns(&columns, "The same for each day or week, as in the table"),
+            time_chart: charts::columns(
+                &columns,
+                "Judged tasks for each day or week, as in the table",
+            ),
             times: ends.map(|(first, last)| (first.name.clone(), last.name.clone())),
             total: cost(all.cost()),
             retries: cost(all.retries.cost),
@@ -101,7 +104,7 @@ fn chart_segments(bought: &RetryStats) -> Vec<ChartSegment> {
 
 fn describe_stats(all: &RetryStats) -> String {
     format!(
-        "Of {} judged tasks {} were verified at the first attempt, {} rescued by a retry, {} not rescued",
+        "Of {} judged tasks {} were verified at the first attempt, {} recovered by a retry, {} not recovered",
         all.judged_runs(),
         all.first_attempt.runs,
         all.rescued.runs,

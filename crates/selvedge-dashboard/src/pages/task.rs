@@ -259,15 +259,15 @@ fn facts(task: &TaskDetail) -> Vec<(String, String)> {
 
 fn phase_description(phase: Phase) -> &'static str {
     match phase {
-        Phase::Preparing => "The starting tree is being kept.",
-        Phase::Baseline => "The checks look at the tree that the run begins from.",
-        Phase::Executing(_) => "The agent is at work.",
-        Phase::Sealing => "The attempt's tree is being kept.",
-        Phase::Verifying(_) => "The checks are at work.",
-        Phase::Judging(_) => "Judges are being asked.",
-        Phase::Restoring => "The tree for the next attempt is being put in place.",
-        Phase::Delivering => "The tree that stays is being put in place.",
-        Phase::AwaitingReview => "A person has to decide.",
+        Phase::Preparing => "Taking a snapshot of the starting tree.",
+        Phase::Baseline => "Running the baseline checks on the starting tree.",
+        Phase::Executing(_) => "The agent is running.",
+        Phase::Sealing => "Taking a snapshot of the attempt's tree.",
+        Phase::Verifying(_) => "The checks are running.",
+        Phase::Judging(_) => "Judges are reviewing the attempt.",
+        Phase::Restoring => "Restoring the tree for the next attempt.",
+        Phase::Delivering => "Restoring the final tree.",
+        Phase::AwaitingReview => "Awaiting review.",
         Phase::Between | Phase::Finished => "",
     }
 }
@@ -297,9 +297,9 @@ fn timeline(run: &Run, now: Timestamp) -> Vec<TimelineRow> {
             }
             None if attempt.end.is_none() => {
                 parts.push(("agent", began, (whole - began).max(0.0)));
-                words.push("agent at work".to_owned());
+                words.push("agent running".to_owned());
             }
-            None => words.push("cut off".to_owned()),
+            None => words.push("interrupted".to_owned()),
         }
         if let Some(report) = &attempt.report {
             let from = millis(run.created_at, report.started_at);

@@ -156,7 +156,7 @@ impl TaskRowView {
                 row.attempts,
                 row.max_attempts,
                 if row.agent == "plan" {
-                    "parts"
+                    "subtasks"
                 } else {
                     "attempts"
                 }

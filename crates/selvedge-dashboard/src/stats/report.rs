@@ -206,7 +206,9 @@ impl StatsReport {
             all,
             by_agent: largest_groups(&runs, |run| run.agent.clone()),
             by_model: largest_groups(&runs, |run| {
-                run.model.clone().unwrap_or_else(|| "not told".to_owned())
+                run.model
+                    .clone()
+                    .unwrap_or_else(|| "not reported".to_owned())
             }),
             by_repository: largest_groups(&runs, |run| run.workspace.clone()),
             over_time: group_by_time(&runs, zone),

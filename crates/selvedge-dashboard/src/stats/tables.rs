@@ -28,10 +28,10 @@ pub fn tables(figures: &StatsReport) -> Vec<StatsTable> {
             of,
             "tasks",
             "first attempt",
-            "rescued",
-            "not rescued",
+            "recovered",
+            "not recovered",
             "cost",
-            "per rescue",
+            "per recovered task",
         ],
         rows: groups.iter().take(MAX_ROWS).map(group_row).collect(),
     };
@@ -72,17 +72,17 @@ pub(crate) fn format_optional_cost(amount: Option<Cost>) -> String {
 fn category_table(all: &RetryStats) -> StatsTable {
     let judged = [
         ("verified at the first attempt", all.first_attempt),
-        ("rescued by a retry", all.rescued),
-        ("not rescued", all.not_rescued),
+        ("recovered by a retry", all.rescued),
+        ("not recovered", all.not_rescued),
     ];
     let others = [
-        ("decided by a person, or waiting for one", all.by_a_person),
+        ("reviewed, or awaiting review", all.by_a_person),
         ("unchecked", all.unchecked),
         (
-            "not judged: agent or machinery failed, or stopped",
+            "not judged: agent or infrastructure failed, or cancelled",
             all.not_judged,
         ),
-        ("not over", all.open),
+        ("not finished", all.open),
     ];
     let row = |name: &str, share: &StatsBucket, count: String| {
         let each = format_optional_cost(share.mean_cost());
@@ -94,8 +94,8 @@ fn category_table(all: &RetryStats) -> StatsTable {
     let others = others.iter().filter(|(_, share)| share.runs > 0);
     let others = others.map(|(name, share)| row(name, share, share.runs.to_string()));
     StatsTable {
-        title: "What the loop bought".to_owned(),
-        columns: vec!["tasks that ended so", "tasks", "cost", "each"],
+        title: "Retry statistics".to_owned(),
+        columns: vec!["outcome", "tasks", "cost", "each"],
         rows: judged.chain(others).collect(),
     }
 }
@@ -125,7 +125,7 @@ fn check_table(figures: &StatsReport) -> StatsTable {
     };
     StatsTable {
         title: "Checks that failed".to_owned(),
-        columns: vec!["check", "times run", "times failed", "tasks mended"],
+        columns: vec!["check", "times run", "times failed", "tasks fixed"],
         rows: checks.take(MAX_ROWS).map(row).collect(),
     }
 }
@@ -145,7 +145,7 @@ fn slowest_table(figures: &StatsReport) -> StatsTable {
     let slow = figures.slowest_checks().into_iter().take(MAX_ROWS);
     StatsTable {
         title: "Slowest checks".to_owned(),
-        columns: vec!["check", "times run", "on average", "slowest"],
+        columns: vec!["check", "times run", "mean", "slowest"],
         rows: slow
             .map(|it| {
                 vec![
@@ -164,8 +164,8 @@ fn guard_table(figures: &StatsReport) -> StatsTable {
         vec![kind.clone(), offences.to_string(), flags.to_string()]
     };
     StatsTable {
-        title: "What the guard caught".to_owned(),
-        columns: vec!["kind", "checks weakened", "for a person to weigh"],
+        title: "Guard findings".to_owned(),
+        columns: vec!["kind", "violations", "for review"],
         rows: figures.guard.iter().map(row).collect(),
     }
 }

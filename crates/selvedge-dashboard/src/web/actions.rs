@@ -19,10 +19,12 @@ fn validate_form(inside: &LoginSession, sent: FormResult) -> Result<FormFields, 
     let fields = form_fields(sent);
     let refuse = |why: &str| render_error(Some(inside), &DashboardError::Refused(why.to_owned()));
     if !inside.accepts_form_token(&fields.csrf) {
-        return Err(refuse("the form was made for somebody else, or is too old"));
+        return Err(refuse(
+            "the form belongs to another login or has expired; reload the page",
+        ));
     }
     if !inside.user.can_act {
-        return Err(refuse("your token only allows to look"));
+        return Err(refuse("your token is read-only"));
     }
     Ok(fields)
 }
@@ -44,7 +46,7 @@ fn validate_id(inside: &LoginSession, id: String) -> Result<String, Response> {
     if id.bytes().all(plain) {
         return Ok(id);
     }
-    let error = DashboardError::NotFound("that is no task's name".to_owned());
+    let error = DashboardError::NotFound("invalid task id".to_owned());
     Err(render_error(Some(inside), &error))
 }
 
@@ -59,22 +61,18 @@ fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str>
     let review = match (fields.decision.as_str(), fields.retry.as_str()) {
         ("accept", "") => ReviewAction::Accept,
         ("accept", _) => {
-            return Err("accepted work gets no other attempt: either accept or reject it");
+            return Err("cannot accept and retry; either accept or reject");
         }
         ("reject", _) if reason.is_empty() => {
-            return Err("say why you reject it: the reason is kept");
+            return Err("a rejection needs a reason");
         }
         ("reject", "") => ReviewAction::Reject,
         ("reject", "yes") => ReviewAction::Retry,
-        _ => return Err("neither accepted nor rejected"),
+        _ => return Err("missing decision: accept or reject"),
     };
     let attempt = match fields.attempt.as_str() {
         "" => None,
-        number => Some(
-            number
-                .parse()
-                .map_err(|_| "that is not an attempt's number")?,
-        ),
+        number => Some(number.parse().map_err(|_| "invalid attempt number")?),
     };
     let tree = Some(fields.tree.as_str()).filter(|tree| !tree.is_empty());
     let named = ReviewTarget {
@@ -82,7 +80,7 @@ fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str>
         tree: tree.map(TreeId::new),
     };
     if named == ReviewTarget::default() {
-        return Err("the form does not name the work that was reviewed: load the page again");
+        return Err("the form does not name the reviewed attempt; reload the page");
     }
     Ok(ReviewSubmission {
         review,

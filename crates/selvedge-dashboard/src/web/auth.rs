@@ -109,7 +109,7 @@ fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 /// The login page.
 fn login_page(dashboard: &Dashboard, status: StatusCode, refused: &str) -> Response {
     let door = LoginPage {
-        frame: PageFrame::new("Come in", NavItem::Other, None),
+        frame: PageFrame::new("Sign in", NavItem::Other, None),
         asks: dashboard.authenticator.login_method() == LoginMethod::Token,
         refused: refused.to_owned(),
         entered: false,
@@ -159,7 +159,7 @@ pub(super) async fn post_login(
 
 async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
     if secret.len() > MAX_SECRET_BYTES {
-        return login_page(dashboard, StatusCode::UNAUTHORIZED, "That is no token.");
+        return login_page(dashboard, StatusCode::UNAUTHORIZED, "Invalid token.");
     }
     let value = match dashboard.authenticator.log_in(secret, from).await {
         Ok(value) => value,
@@ -167,7 +167,7 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
     };
     // A page instead of a redirect: the cookie is not sent in a redirect chain that began at another site.
     let entered = LoginPage {
-        frame: PageFrame::new("You are in", NavItem::Other, None),
+        frame: PageFrame::new("Signed in", NavItem::Other, None),
         asks: false,
         refused: String::new(),
         entered: true,

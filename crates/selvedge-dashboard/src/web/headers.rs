@@ -86,7 +86,7 @@ fn check_origin(
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let host = text(&HOST).unwrap_or_default();
     if !hosts.allows(host) {
-        return Err("this dashboard is not known under that host\n");
+        return Err("unknown host name\n");
     }
     if method == Method::GET || method == Method::HEAD {
         return Ok(());
@@ -95,7 +95,7 @@ fn check_origin(
     let origin = text(&ORIGIN).unwrap_or_default();
     let (_, from) = origin.split_once("://").unwrap_or_default();
     if host.is_empty() || !from.eq_ignore_ascii_case(host) {
-        return Err("this request does not come from the dashboard's own pages\n");
+        return Err("cross-origin requests are rejected\n");
     }
     Ok(())
 }

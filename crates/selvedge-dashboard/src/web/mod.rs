@@ -7,7 +7,7 @@
 
 #![expect(
     clippy::result_large_err,
-    reason = "an answer is made once, and goes out whether it is the good one or not"
+    reason = "a response is built once and sent in either case"
 )]
 
 mod actions;

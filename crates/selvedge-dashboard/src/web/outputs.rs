@@ -62,7 +62,7 @@ async fn find_output(
     let run = run_of(inside, &task)?;
     let none = || {
         error_page(inside)(DashboardError::NotFound(
-            "nothing was printed there".to_owned(),
+            "no output is stored for this check or session".to_owned(),
         ))
     };
     let (output, heading, place) = select_output(run, wanted).ok_or_else(none)?;
@@ -87,13 +87,13 @@ fn select_output(run: &Run, wanted: OutputSelector) -> Option<(&OutputRef, Strin
         }
         OutputSelector::Baseline(check) => {
             let found = run.baseline.as_ref()?.checks.get(check.checked_sub(1)?)?;
-            let heading = format!("{}, before the agent began", single_line(found.label(), 80));
+            let heading = format!("{}, baseline", single_line(found.label(), 80));
             let place = format!("baseline/checks/{check}");
             Some((found.output_ref.as_ref()?, heading, place))
         }
         OutputSelector::Transcript(number) => {
             let session = run.attempt(number)?.session.as_ref()?;
-            let heading = format!("All that the agent printed, attempt {number}");
+            let heading = format!("Agent output, attempt {number}");
             let place = format!("attempts/{number}/transcript");
             Some((session.transcript.as_ref()?, heading, place))
         }
@@ -182,7 +182,7 @@ async fn raw_output(
 /// A diff as a file. A truncated diff is rejected, because it would be applied as if it were complete.
 pub(super) fn patch_response(inside: &LoginSession, name: &str, diff: DiffContent) -> PageResult {
     if diff.truncated {
-        let error = "the patch is too long for a download; `selvedge show --diff` prints it";
+        let error = "the patch is too large to download; `selvedge show --diff` prints it";
         return Err(error_page(inside)(DashboardError::Refused(
             error.to_owned(),
         )));
@@ -313,7 +313,7 @@ pub(super) async fn download(
     };
     let plan = plan_result(&task, whole.as_ref());
     let Some((account, workspace)) = report_input(&task, plan.as_ref(), whole.as_ref()) else {
-        return none("it has not begun");
+        return none("the task has not started");
     };
     if form == "json" {
         let json = match &task.history {
@@ -336,7 +336,7 @@ pub(super) async fn download(
             ("application/json", "sarif", sarif)
         }
         "markdown" => ("text/markdown", "md", export::markdown(&account)),
-        _ => return none("there is no such form"),
+        _ => return none("unknown download format"),
     };
     Ok(attachment(kind, &format!("{name}.{extension}"), text))
 }

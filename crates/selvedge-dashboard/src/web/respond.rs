@@ -40,18 +40,18 @@ pub(super) fn render_error(
     let (status, title, advice) = match trouble {
         DashboardError::NotFound(_) => (
             StatusCode::NOT_FOUND,
-            "There is no such thing",
-            "It may belong to somebody else, or have been put away.",
+            "Not found",
+            "It may have been removed, or you may not have access to it.",
         ),
         DashboardError::Refused(_) => (
             StatusCode::CONFLICT,
-            "That cannot be done now",
-            "Look at the task again: it may have gone on meanwhile.",
+            "Not possible",
+            "Reload the task: its state may have changed.",
         ),
         DashboardError::Failed(_) => (
             StatusCode::INTERNAL_SERVER_ERROR,
-            "That did not work",
-            "Nothing was changed by this page. Try again; if it stays, the log of the server says more.",
+            "Internal error",
+            "This page changed nothing. Try again; if the error persists, see the server's log.",
         ),
     };
     let trouble = ErrorPage {

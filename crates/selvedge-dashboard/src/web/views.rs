@@ -80,7 +80,7 @@ pub(super) async fn find_task(
 ) -> Result<TaskDetail, Response> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if !id.bytes().all(plain) || id.len() > 64 {
-        let error = DashboardError::NotFound("that is no task's name".to_owned());
+        let error = DashboardError::NotFound("invalid task id".to_owned());
         return Err(error_page(inside)(error));
     }
     let task = dashboard.backend.task(&inside.user, id).await;
@@ -92,12 +92,12 @@ pub(super) fn run_of<'a>(inside: &LoginSession, task: &'a TaskDetail) -> Result<
     match &task.history {
         TaskHistory::Run(run) => Ok(run),
         TaskHistory::NotStarted => {
-            let error = DashboardError::NotFound("it has not begun".to_owned());
+            let error = DashboardError::NotFound("the task has not started".to_owned());
             Err(error_page(inside)(error))
         }
         TaskHistory::Plan { .. } | TaskHistory::Subtasks { .. } => {
             let error = DashboardError::NotFound(
-                "a plan has parts, each with a page of its own".to_owned(),
+                "the task is a plan; each subtask has its own page".to_owned(),
             );
             Err(error_page(inside)(error))
         }
@@ -157,7 +157,7 @@ pub(super) struct DiffQuery {
 
 /// The page for unknown URLs.
 pub(super) async fn not_found() -> Response {
-    let error = DashboardError::NotFound("this address leads nowhere".to_owned());
+    let error = DashboardError::NotFound("page not found".to_owned());
     render_error(None, &error)
 }
 
@@ -186,22 +186,22 @@ pub(super) async fn attempt_diff(
     }
     let base = format!("/tasks/{id}/attempts/{number}/diff");
     let other = if since_start {
-        (base.clone(), format!("What attempt {number} changed"))
+        (base.clone(), format!("Changes of attempt {number}"))
     } else {
         let other = format!("{base}?from=start");
-        (other, "Against the start".to_owned())
+        (other, "Changes since the start".to_owned())
     };
     let heading = if since_start {
-        format!("After attempt {number}, against the start")
+        format!("Changes from the start to attempt {number}")
     } else {
-        format!("What attempt {number} changed")
+        format!("Changes of attempt {number}")
     };
     let raw = if since_start {
         format!("{base}?from=start&as=patch")
     } else {
         format!("{base}?as=patch")
     };
-    let all = (format!("/tasks/{id}/diff"), "All that changed".to_owned());
+    let all = (format!("/tasks/{id}/diff"), "All changes".to_owned());
     let shown = DiffHeader {
         heading,
         other: vec![other, all],
@@ -219,7 +219,7 @@ pub(super) async fn full_diff(
     let run = match &task.history {
         // The patch is stored with the plan itself, which has no run of its own.
         TaskHistory::Subtasks { .. } => {
-            let none = |_| DashboardError::NotFound("that is no task's name".to_owned());
+            let none = |_| DashboardError::NotFound("invalid task id".to_owned());
             let id = task.row.id.parse().map_err(none);
             id.map_err(error_page(inside))?
         }
@@ -253,7 +253,7 @@ pub(super) async fn task_diff(
         each.collect()
     };
     let shown = DiffHeader {
-        heading: "All that changed".to_owned(),
+        heading: "All changes".to_owned(),
         other,
         raw: format!("/tasks/{id}/download/patch"),
     };
@@ -304,7 +304,7 @@ pub(super) async fn stats(
     let facts = facts.map_err(error_page(&inside))?;
     let since = StatsPeriod::last_days(days, Timestamp::now());
     let figures = StatsReport::from_runs(&facts, since, &TimeZone::system());
-    let frame = page_frame(&inside, "What the loop buys", NavItem::Stats);
+    let frame = page_frame(&inside, "Retry statistics", NavItem::Stats);
     let shown = StatsPage::new(frame, &figures, days);
     Ok(render_page(StatusCode::OK, &shown))
 }
@@ -316,7 +316,7 @@ pub(super) async fn fleet(
 ) -> PageResult {
     let fleet = dashboard.backend.fleet(&inside.user).await;
     let Some(fleet) = fleet.map_err(error_page(&inside))? else {
-        let error = DashboardError::NotFound("there is one machine, and you sit at it".to_owned());
+        let error = DashboardError::NotFound("only a hub has a fleet page".to_owned());
         return Err(error_page(&inside)(error));
     };
     let frame = live_frame(&dashboard, &inside, "Fleet", NavItem::Fleet, None).await?;

@@ -25,7 +25,7 @@ fn check(text: &str) -> (usize, usize) {
 }
 
 #[test]
-fn never_below_the_real_count_and_not_far_above() {
+fn estimate_is_never_below_real_count_nor_far_above() {
     let (mut all_estimated, mut all_real) = (0, 0);
     for name in names() {
         let log = log(&name);
@@ -44,7 +44,7 @@ fn never_below_the_real_count_and_not_far_above() {
 }
 
 #[test]
-fn no_digest_costs_more_than_its_budget() {
+fn digest_never_exceeds_its_budget() {
     let hold = |name: &str, analysis: &Analysis| {
         for tokens in [20, 100, 500, 2000] {
             let digest = analysis.render(DigestBudget::tokens(tokens));
@@ -80,7 +80,7 @@ fn texts() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn never_below_the_real_count_of_any_text(text in texts()) {
+    fn estimate_is_never_below_real_count_of_any_text(text in texts()) {
         check(&text);
         prop_assert!(estimate_tokens(&text) <= text.len());
     }

@@ -20,7 +20,7 @@ fn readers(tests: &TestSummary) -> Vec<String> {
 }
 
 #[test]
-fn no_id_holds_how_long_its_test_took() {
+fn test_ids_exclude_durations() {
     static DURATION: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"[ (\[][\d.]+ ?(?:m?s|sec(?:onds?)?)[)\]]?$").unwrap());
     for name in names() {
@@ -40,7 +40,7 @@ fn no_id_holds_how_long_its_test_took() {
 }
 
 #[test]
-fn a_tree_of_ticks_is_read_by_its_own_runner_alone() {
+fn tick_trees_are_read_by_their_own_runner_only() {
     for (name, runner) in [
         ("mocha_green.log", "mocha text"),
         ("ava_green.log", "ava text"),
@@ -66,7 +66,7 @@ fn a_tree_of_ticks_is_read_by_its_own_runner_alone() {
 }
 
 #[test]
-fn a_verbose_and_a_quiet_run_of_pytest_are_not_comparable() {
+fn pytest_verbose_and_quiet_runs_are_not_comparable() {
     let read = |mode: &str| {
         let name = format!("pytest_parameters_{mode}.log");
         read(&name, 1).tests.unwrap()
@@ -83,7 +83,7 @@ fn a_verbose_and_a_quiet_run_of_pytest_are_not_comparable() {
 }
 
 #[test]
-fn ids_that_are_not_as_many_as_the_closing_line_states_are_known_as_such() {
+fn test_ids_are_counted_against_the_summary() {
     let log = |closing: &str| {
         let head = "=== test session starts ===\nt.py::a PASSED [ 50%]\nt.py::b SKIPPED [100%]\n";
         tests(&format!("{head}=== {closing} in 0.01s ===\n")).unwrap()
@@ -97,7 +97,7 @@ fn ids_that_are_not_as_many_as_the_closing_line_states_are_known_as_such() {
 }
 
 #[test]
-fn what_a_test_prints_is_no_result_of_its_runner() {
+fn test_output_is_not_a_result_of_its_runner() {
     let log = |output: &str| {
         format!(
             "Test project /b\n    Start 1: a\n1/2 Test #1: a ...***Failed    0.01 sec\n{output}\n    \
@@ -126,15 +126,15 @@ fn what_a_test_prints_is_no_result_of_its_runner() {
         assert_eq!(tests(&log(output)).unwrap(), plain, "{output}");
     }
     // Before and after the session, other runners count.
-    let around = format!("  3 passing (4ms)\n{}1..1\nok 1 - x\n", log("no"));
-    let around = tests(&around).unwrap();
-    assert_eq!((around.passed, around.failed), (5, 1));
+    let surrounded = format!("  3 passing (4ms)\n{}1..1\nok 1 - x\n", log("no"));
+    let surrounded = tests(&surrounded).unwrap();
+    assert_eq!((surrounded.passed, surrounded.failed), (5, 1));
     let none = tests("Test project /b\nNo tests were found!!!\n5 passed in 0.12s\n").unwrap();
     assert_eq!((none.passed, none.complete), (5, true));
 }
 
 #[test]
-fn tap_is_complete_only_with_as_many_points_as_are_planned() {
+fn tap_is_complete_only_with_all_planned_points() {
     let of = |text: &str| {
         let tests = tests(text).unwrap();
         (tests.passed, tests.failed, tests.skipped, tests.complete)

@@ -13,7 +13,7 @@ fn fails(text: &str) -> Analysis {
 }
 
 #[test]
-fn a_failing_exit_is_never_told_as_success() {
+fn failing_exit_is_never_reported_as_success() {
     for text in ["", "all 12 tests passed\n", "0 errors\nBUILD SUCCESSFUL\n"] {
         for exit in [
             CommandStatus::Code(1),
@@ -34,7 +34,7 @@ fn a_failing_exit_is_never_told_as_success() {
 }
 
 #[test]
-fn what_failed_goes_before_warnings() {
+fn failures_come_before_warnings() {
     let warnings: String = (0..80)
         .map(|n| format!("src/a{n}.c:{n}:7: warning: variable 'v{n}' is not used\n"))
         .collect();
@@ -55,7 +55,7 @@ fn what_failed_goes_before_warnings() {
 }
 
 #[test]
-fn reports_that_stood_in_the_last_output_that_passed_are_no_failures() {
+fn passing_output_excludes_known_reports() {
     let old = "src/old.c:3:7: error: ignored for years\n";
     let new = "src/new.c:9:1: error: expected ';'\n";
     let mut passed = PassingOutput::default();
@@ -77,19 +77,19 @@ fn reports_that_stood_in_the_last_output_that_passed_are_no_failures() {
 }
 
 #[test]
-fn the_output_of_a_command_begins_where_its_line_is_repeated() {
-    let told = |hints| {
+fn command_output_starts_where_its_line_is_repeated() {
+    let digest_text = |hints| {
         let mut text: String = (0..90).map(|n| format!("error: old {n}\n")).collect();
         text.push_str("> loom weave --all\nthe shuttle is stuck\nloom: exited with code 3\n");
         let analysis = analyse(text.as_bytes(), hints, CommandStatus::Code(3));
         analysis.render(DigestBudget::tokens(60)).text
     };
-    assert!(told(Hints::command("loom weave --all")).contains("the shuttle is stuck"));
-    assert!(!told(Hints::default()).contains("the shuttle is stuck"));
+    assert!(digest_text(Hints::command("loom weave --all")).contains("the shuttle is stuck"));
+    assert!(!digest_text(Hints::default()).contains("the shuttle is stuck"));
 }
 
 #[test]
-fn output_without_text_is_not_told_as_no_output() {
+fn output_without_text_is_not_reported_as_no_output() {
     let text = |bytes: &[u8]| {
         let analysis = analyse(bytes, Hints::default(), CommandStatus::Code(1));
         analysis.render(DigestBudget::default()).text
@@ -108,7 +108,7 @@ fn tap_is_read_with_its_diagnostics() {
         at: src/sum.js:7\n  ...\n\
         not ok 3 - rounds\n#   Failed test 'rounds'\n#   at t/sum.t line 12.\n";
     let analysis = fails(text);
-    let told: Vec<_> = analysis
+    let failures: Vec<_> = analysis
         .failures
         .iter()
         .map(|f| {
@@ -121,7 +121,7 @@ fn tap_is_read_with_its_diagnostics() {
         })
         .collect();
     assert_eq!(
-        told,
+        failures,
         [
             (
                 Some("adds up"),
@@ -140,7 +140,7 @@ fn tap_is_read_with_its_diagnostics() {
 }
 
 #[test]
-fn pending_examples_are_no_failures() {
+fn pending_examples_are_not_failures() {
     let analysis = fails(
         "Pending: (Failures listed here are expected)\n\n  1) Loom weaves silk\n     \
          # Not yet implemented\n     # ./spec/loom_spec.rb:3\n\nFailures:\n\n  \
@@ -148,23 +148,23 @@ fn pending_examples_are_no_failures() {
          uninitialized constant Mill::Wool\n     # ./lib/mill/loom.rb:9:in 'yarn'\n\n\
          2 examples, 1 failure, 1 pending\n",
     );
-    let told: Vec<_> = analysis
+    let failures: Vec<_> = analysis
         .failures
         .iter()
         .map(|f| (f.id.as_deref(), f.summary.as_str()))
         .collect();
     let summary = "NameError: uninitialized constant Mill::Wool";
-    assert_eq!(told, [(Some("Mill::Loom weaves wool"), summary)]);
+    assert_eq!(failures, [(Some("Mill::Loom weaves wool"), summary)]);
 }
 
 #[test]
-fn a_small_log_is_shown_whole_and_clean() {
+fn small_log_is_shown_in_full_without_control_codes() {
     let digest = fails("\x1b[31mone\x1b[0m\r\n50%\r100%\rtwo\n").render(DigestBudget::default());
     assert_eq!(digest.text, "FAILED (exit 1)\none\ntwo\n");
 }
 
 #[test]
-fn an_unknown_tool_is_told_by_its_most_telling_lines_and_the_cut_is_stated() {
+fn unknown_tool_is_shown_by_its_most_salient_lines() {
     let mut text: String = (0..3000)
         .map(|n| format!("weaving thread number {n} of the cloth\n"))
         .collect();
@@ -184,7 +184,7 @@ fn an_unknown_tool_is_told_by_its_most_telling_lines_and_the_cut_is_stated() {
 }
 
 #[test]
-fn the_count_is_told_when_not_every_failure_fits() {
+fn failure_count_is_shown_when_not_all_fit() {
     let text: String = (0..300)
         .map(|n| format!("src/a{n}.c:{n}:7: error: no number {n} in sight\n"))
         .collect();
@@ -203,7 +203,7 @@ fn the_count_is_told_when_not_every_failure_fits() {
 }
 
 #[test]
-fn a_mixed_log_tells_the_failures_of_every_tool() {
+fn mixed_log_shows_failures_of_every_tool() {
     let mut mixed = log("eslint.log");
     mixed.extend(log("go_test.log"));
     mixed.extend(log("pytest.log"));
@@ -221,7 +221,7 @@ fn a_mixed_log_tells_the_failures_of_every_tool() {
 }
 
 #[test]
-fn a_budget_is_shared_fairly_and_what_is_left_goes_to_the_others() {
+fn budget_is_shared_and_unused_tokens_are_redistributed() {
     let small = fails("no such loom\n");
     let large = fails(
         &(0..500)
@@ -237,7 +237,7 @@ fn a_budget_is_shared_fairly_and_what_is_left_goes_to_the_others() {
 }
 
 #[test]
-fn a_runner_without_its_closing_summary_is_incomplete() {
+fn runner_without_closing_summary_is_incomplete() {
     let text = "running 2 tests\ntest a ... ok\n";
     let tests = fails(text).tests.unwrap();
     assert!(!tests.complete);
@@ -245,7 +245,7 @@ fn a_runner_without_its_closing_summary_is_incomplete() {
 }
 
 #[test]
-fn a_report_on_one_endless_line_is_read_entry_by_entry() {
+fn report_on_one_long_line_is_read_entry_by_entry() {
     let entry = format!(
         r#"{{"filePath":"src/a.js","messages":[],"source":"{}"}},"#,
         "x".repeat(100_000)
@@ -259,26 +259,26 @@ fn a_report_on_one_endless_line_is_read_entry_by_entry() {
     digester.write_all(last.as_bytes()).unwrap();
     let analysis = digester.finish(CommandStatus::Code(1));
     let failure = &analysis.failures[0];
-    let told = (
+    let actual = (
         failure.file.as_deref(),
         failure.line,
         failure.code.as_deref(),
     );
-    assert_eq!(told, (Some("src/b.js"), Some(7), Some("eqeqeq")));
+    assert_eq!(actual, (Some("src/b.js"), Some(7), Some("eqeqeq")));
     assert_eq!(analysis.notes, Vec::<String>::new());
 }
 
 #[test]
-fn a_report_that_ends_early_tells_what_it_has_and_is_incomplete() {
+fn report_that_ends_early_is_incomplete() {
     for (name, cut) in [
         ("junit_nextest.log", "<testcase name=\"tests::of_none\""),
         ("jest_json.log", "\"endTime\""),
     ] {
         let log = String::from_utf8(log(name)).unwrap();
-        let whole = fails(&log);
+        let full = fails(&log);
         let early = fails(&log[..log.rfind(cut).unwrap()]);
-        assert_eq!(early.failures[0], whole.failures[0], "{name}");
-        assert!(early.failures.len() < whole.failures.len(), "{name}");
+        assert_eq!(early.failures[0], full.failures[0], "{name}");
+        assert!(early.failures.len() < full.failures.len(), "{name}");
         assert!(!early.tests.unwrap().complete, "{name}");
         assert!(
             early.notes.iter().any(|note| note.contains("ends early")),
@@ -288,7 +288,7 @@ fn a_report_that_ends_early_tells_what_it_has_and_is_incomplete() {
 }
 
 #[test]
-fn a_runner_that_counts_more_failures_than_were_read_is_told() {
+fn runner_that_counts_more_failures_is_noted() {
     let log = |failed: u32| {
         format!(
             "===== test session starts =====\n\
@@ -309,7 +309,7 @@ fn a_runner_that_counts_more_failures_than_were_read_is_told() {
 }
 
 #[test]
-fn failures_too_many_to_be_held_are_counted() {
+fn failures_over_the_limit_are_counted() {
     let each = |line: fn(u32) -> String| (0..1500).map(line).collect::<String>();
     let sections = each(|n| {
         format!("_____ test_{n} _____\nE   assert {n}\ntests/test_cart.py:{n}: AssertionError\n")
@@ -326,7 +326,7 @@ fn failures_too_many_to_be_held_are_counted() {
 }
 
 #[test]
-fn a_suite_that_failed_outside_of_its_tests_is_a_failure() {
+fn suite_failure_outside_of_tests_is_a_failure() {
     let analysis = fails(
         "<testsuite name=\"till\" tests=\"1\" failures=\"0\" errors=\"1\" file=\"till.js\">\n\
          <testcase name=\"opens\"/>\n</testsuite>\n",
@@ -340,7 +340,7 @@ fn a_suite_that_failed_outside_of_its_tests_is_a_failure() {
 }
 
 #[test]
-fn memory_is_bounded_however_long_the_log_is() {
+fn memory_is_bounded_for_any_log() {
     let mut digester = Digester::new(Hints::default());
     let line =
         b"error: thread 'x' could not be woven at src/loom.rs:12:7 into the cloth\n".repeat(1000);
@@ -354,7 +354,7 @@ fn memory_is_bounded_however_long_the_log_is() {
 }
 
 #[test]
-fn a_digester_may_be_moved_to_another_thread() {
+fn digester_is_send() {
     fn is_send<T: Send>() {}
     is_send::<Digester>();
     is_send::<Analysis>();

@@ -1,4 +1,4 @@
-//! Results of reading the recorded output of each tool: ids, places, messages, counts; and the digest.
+//! Results of reading the recorded output of each tool: ids, locations, messages, counts; and the digest.
 
 use std::path::Path;
 
@@ -356,7 +356,7 @@ recorded! {
 /// A recording without assertions would prove nothing.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "a test reads its fixtures")]
-fn every_recording_is_read() {
+fn recordings_all_have_a_test() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fixtures");
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

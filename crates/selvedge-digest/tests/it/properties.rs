@@ -131,7 +131,7 @@ fn all() -> Digester {
 
 proptest! {
     #[test]
-    fn any_log_keeps_the_promises(log in logs(), exit in exits(), chunk in 1_usize..50, tokens in 0_usize..600) {
+    fn guarantees_hold_for_any_log(log in logs(), exit in exits(), chunk in 1_usize..50, tokens in 0_usize..600) {
         hold(all, &log, exit, chunk, tokens);
     }
 }
@@ -140,19 +140,19 @@ proptest! {
     #![proptest_config(fixed())]
 
     #[test]
-    fn a_mutated_log_keeps_the_promises(log in mutated(), exit in exits(), chunk in 1_usize..5000, tokens in 0_usize..600) {
+    fn guarantees_hold_for_mutated_logs(log in mutated(), exit in exits(), chunk in 1_usize..5000, tokens in 0_usize..600) {
         hold(all, &log, exit, chunk, tokens);
     }
 
     #[test]
-    fn each_format_alone_keeps_the_promises(log in mutated(), exit in exits(), choice in any::<prop::sample::Index>()) {
+    fn guarantees_hold_for_each_format_alone(log in mutated(), exit in exits(), choice in any::<prop::sample::Index>()) {
         let names: Vec<_> = formats().collect();
         hold(|| Digester::with_format(names[choice.index(names.len())]), &log, exit, 100, 200);
     }
 }
 
 #[test]
-fn hostile_logs_keep_the_promises() {
+fn guarantees_hold_for_hostile_logs() {
     let json = format!("{{\"a\":{}", "[{\"error\":\"x\",\"b\":".repeat(60_000));
     let hostile: [Vec<u8>; 9] = [
         b"x".repeat(3_000_000),
@@ -173,7 +173,7 @@ fn hostile_logs_keep_the_promises() {
 }
 
 #[test]
-fn an_error_anywhere_in_a_long_line_is_told() {
+fn error_anywhere_in_a_long_line_is_shown() {
     for before in [100, 5_000, 70_000, 1_000_000] {
         let filler = "lorem,ipsum,".repeat(before / 12);
         let log = format!("first\n{filler} TypeError: x is undefined {filler}\nlast\n");

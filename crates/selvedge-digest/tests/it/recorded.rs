@@ -46,8 +46,8 @@ macro_rules! recorded {
         #[test]
         fn $name() {
             let name = stringify!($name);
-            let told = crate::recorded::records_and_digest(name, $exit);
-            insta::assert_snapshot!(name, told);
+            let actual = crate::recorded::records_and_digest(name, $exit);
+            insta::assert_snapshot!(name, actual);
         }
     )* };
 }

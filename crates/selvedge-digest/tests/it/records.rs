@@ -4,7 +4,7 @@ use schemars::schema_for;
 use selvedge_digest::{Failure, FailureKind, FailureSource, TestSummary};
 
 #[test]
-fn a_failure_is_written_in_snake_case_without_what_is_unknown() {
+fn failure_is_serialized_in_snake_case_without_unknowns() {
     let failure = Failure {
         kind: FailureKind::Test,
         id: Some("a::b".to_owned()),
@@ -22,7 +22,7 @@ fn a_failure_is_written_in_snake_case_without_what_is_unknown() {
 }
 
 #[test]
-fn reading_is_lenient() {
+fn failure_is_deserialized_leniently() {
     let read = |json: &str| serde_json::from_str::<Failure>(json).unwrap();
     assert_eq!(read("{}"), Failure::default());
     assert_eq!(read(r#"{"kind":"build"}"#).kind, FailureKind::Compile);
@@ -41,14 +41,14 @@ fn reading_is_lenient() {
 }
 
 #[test]
-fn every_known_kind_reads_as_itself() {
+fn failure_kinds_round_trip() {
     for kind in FailureKind::KNOWN {
         assert_eq!(FailureKind::from(kind.as_str()), kind);
     }
 }
 
 #[test]
-fn the_schema_requires_nothing_and_names_every_field() {
+fn schema_requires_nothing_and_names_every_field() {
     let schema = serde_json::to_value(schema_for!(Failure)).unwrap();
     assert_eq!(schema.get("required"), None);
     for field in [

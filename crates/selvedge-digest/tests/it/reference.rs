@@ -1,5 +1,5 @@
-//! The reference logs of the digest's quality target: six failed pytest tests amid any other output. The
-//! digest names each of them and all three places of failure.
+//! The reference logs of the digest's quality target: six failed pytest tests amid any other output. The digest
+//! names each of them and all three locations of failure.
 
 use std::fmt::Write;
 
@@ -83,7 +83,7 @@ fn coverage() -> String {
     text
 }
 
-/// Checks that all ids and places are recorded, and are in the digest.
+/// Asserts that all ids and locations are recorded and are in the digest.
 fn check(log: &str) {
     let analysis = analyse(
         log.as_bytes(),
@@ -100,38 +100,38 @@ fn check(log: &str) {
     assert!(digest.tokens_estimated <= 500);
     for id in FAILED {
         // A group names the module of its members only once.
-        let own = id.rsplit("::").next().unwrap();
-        assert!(digest.text.contains(own), "{id} in {}", digest.text);
+        let name = id.rsplit("::").next().unwrap();
+        assert!(digest.text.contains(name), "{id} in {}", digest.text);
     }
     for (file, line) in PLACES {
         let recorded =
             |f: &selvedge_digest::Failure| f.file.as_deref() == Some(file) && f.line == Some(line);
         assert!(analysis.failures.iter().any(recorded), "{file}:{line}");
-        let told = [format!("{file}:{line}"), format!("(line {line})")];
+        let locations = [format!("{file}:{line}"), format!("(line {line})")];
         assert!(
-            told.iter().any(|told| digest.text.contains(told)),
-            "{told:?} in {}",
+            locations.iter().any(|it| digest.text.contains(it)),
+            "{locations:?} in {}",
             digest.text
         );
     }
 }
 
 #[test]
-fn a_quiet_run_of_seven_kilobytes() {
+fn reference_log_of_a_quiet_run() {
     let log = format!("{}FFFFFF\n{}{}", ".".repeat(120), failures(), summary(0));
     assert!((6_000..8_000).contains(&log.len()), "{}", log.len());
     check(&log);
 }
 
 #[test]
-fn a_quarter_of_a_megabyte_that_tells_of_every_test() {
+fn reference_log_with_every_passed_test() {
     let log = format!("{}{}{}", failures(), passes(120), summary(120));
     assert!((220_000..260_000).contains(&log.len()), "{}", log.len());
     check(&log);
 }
 
 #[test]
-fn a_coverage_table_of_121_lines_after_the_failures() {
+fn reference_log_with_a_coverage_table() {
     let table = coverage();
     assert_eq!(table.lines().count(), 121);
     check(&format!("{}{table}{}", failures(), summary(0)));

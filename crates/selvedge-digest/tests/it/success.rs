@@ -14,7 +14,7 @@ fn success_is_one_short_line() {
 }
 
 #[test]
-fn the_report_of_a_linter_that_succeeds_is_shown() {
+fn success_with_linter_report_shows_it() {
     let passes = |text: &str| {
         let analysis = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));
         analysis.render(DigestBudget::default()).text
@@ -40,7 +40,7 @@ fn the_report_of_a_linter_that_succeeds_is_shown() {
 }
 
 #[test]
-fn success_does_not_hide_that_tests_failed() {
+fn success_does_not_hide_failed_tests() {
     let text = "running 3 tests\ntest result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured\n";
     let digest = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));
     assert_eq!(
@@ -50,7 +50,7 @@ fn success_does_not_hide_that_tests_failed() {
 }
 
 #[test]
-fn trouble_within_a_run_that_passed_explains_little() {
+fn success_of_tests_lowers_salience_of_their_output() {
     let mut text: String = (0..60)
         .map(|n| {
             format!(
@@ -69,7 +69,7 @@ fn trouble_within_a_run_that_passed_explains_little() {
 
 /// Without `-v`, go reports only the failed tests of a package.
 #[test]
-fn a_runner_that_tells_packages_alone_is_known_as_one() {
+fn runner_that_reports_packages_only_is_detected() {
     let tests = |text: &str| {
         let analysis = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(1));
         analysis.tests.unwrap()
@@ -82,7 +82,7 @@ fn a_runner_that_tells_packages_alone_is_known_as_one() {
 }
 
 #[test]
-fn output_is_tap_only_with_a_version_or_a_plan() {
+fn tap_needs_a_version_or_a_plan() {
     let tests = |text: &str| {
         let analysis = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));
         analysis

@@ -47,7 +47,7 @@ fn tools(log: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_ruff_found_is_not_told_as_flake8s_nor_the_other_way_round() {
+fn ruff_and_flake8_findings_are_distinguished() {
     let log = [
         log("flake8.log"),
         b"ruff check --output-format concise\n".to_vec(),
@@ -58,10 +58,10 @@ fn what_ruff_found_is_not_told_as_flake8s_nor_the_other_way_round() {
 }
 
 #[test]
-fn an_exception_that_a_program_survived_is_no_failure() {
+fn exception_that_a_program_survived_is_not_a_failure() {
     let traceback = String::from_utf8(log("python2_uncaught.log")).unwrap();
-    let told = |after: &str| tools(format!("{traceback}{after}").as_bytes());
-    assert_eq!(told("weaving goes on\n"), [""; 0]);
-    assert_eq!(told("make: *** [report] Error 1\n"), ["python"]);
-    assert_eq!(told(""), ["python"]);
+    let tools_with = |after: &str| tools(format!("{traceback}{after}").as_bytes());
+    assert_eq!(tools_with("weaving goes on\n"), [""; 0]);
+    assert_eq!(tools_with("make: *** [report] Error 1\n"), ["python"]);
+    assert_eq!(tools_with(""), ["python"]);
 }

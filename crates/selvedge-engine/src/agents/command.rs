@@ -99,7 +99,7 @@ async fn command_line(
 ) -> Result<(Vec<String>, StdinSource), SessionOutcome> {
     let mut argv = request.agent.program.clone();
     if argv.is_empty() {
-        let error = format!("agent `{}` names no program", request.agent.name);
+        let error = format!("agent `{}` has no program", request.agent.name);
         return Err(SessionOutcome::failed(SessionStatus::Infra, error));
     }
     let prompt = program::write_prompt_file(request).await?;
@@ -109,7 +109,7 @@ async fn command_line(
     let text = request.prompt.full_text();
     if text.len() >= ARGUMENT_LIMIT {
         let error = format!(
-            "a prompt of {} bytes is too long for an argument: let agent `{}` read it from stdin",
+            "a prompt of {} bytes is too long for an argument: configure agent `{}` to read it from stdin",
             text.len(),
             request.agent.name,
         );

@@ -60,7 +60,7 @@ async fn run_session(
 ) -> SessionOutcome {
     let failed = |error: String| SessionOutcome::failed(SessionStatus::Failed, error);
     let Some(model) = request.agent.model.as_deref() else {
-        return failed(format!("agent `{}` names no model", request.agent.name));
+        return failed(format!("agent `{}` has no model", request.agent.name));
     };
     let endpoint = match Endpoint::for_agent(&request.agent) {
         Ok(endpoint) => endpoint,

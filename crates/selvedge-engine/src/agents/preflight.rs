@@ -33,7 +33,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An agent cannot run: its program is not on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("agent `{agent}` needs the program `{program}`, which is not there{}", format_hint(install_hint.as_deref()))]
+#[error("agent `{agent}` needs the program `{program}`, which was not found{}", format_hint(install_hint.as_deref()))]
 pub struct ProgramNotFoundError {
     /// The agent's name.
     pub agent: String,

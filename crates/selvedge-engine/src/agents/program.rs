@@ -70,7 +70,7 @@ pub(super) async fn run_program<C: OutputConsumer + 'static>(
     };
     let limits = SessionTimeouts {
         wall: Some(launch.wall),
-        idle: Some(Duration::from_millis(request.limits.silence_ms)),
+        idle: Some(Duration::from_millis(request.limits.idle_timeout_ms)),
     };
     let command = SessionCommand {
         env: launch.env.into_iter().collect(),
@@ -199,8 +199,8 @@ pub(super) fn outcome_from_exit(request: &SessionRequest, ended: &SessionExit) -
         EndReason::Exited(0) => SessionOutcome::new(SessionStatus::Success),
         EndReason::Exited(code) => failed(format!("exited with code {code}")),
         EndReason::Signalled(signal) => failed(format!("ended by signal {signal}")),
-        EndReason::TimedOut => timeout_outcome(request.limits.wall_ms, "no end"),
-        EndReason::IdleTimeout => timeout_outcome(request.limits.silence_ms, "no output"),
+        EndReason::TimedOut => timeout_outcome(request.limits.wall_ms, "not finished"),
+        EndReason::IdleTimeout => timeout_outcome(request.limits.idle_timeout_ms, "no output"),
         EndReason::Cancelled => SessionOutcome::failed(SessionStatus::Cancelled, "cancelled"),
         EndReason::SpawnFailed(_) | EndReason::CaptureFailed(_) | EndReason::SupervisorLost => {
             SessionOutcome::new(SessionStatus::Infra)

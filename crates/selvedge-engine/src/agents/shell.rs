@@ -46,7 +46,7 @@ async fn run_session(
     let last = if has_run || cancel.is_cancelled() {
         first
     } else {
-        let note = "the command could not be started; trying once more".to_owned();
+        let note = "the command could not be started; retrying once".to_owned();
         progress.on_activity(Activity::Note(note));
         run_command(request, 1, progress, cancel).await
     };

@@ -21,19 +21,19 @@ pub struct RepositoryAddress {
 pub enum RepositoryAddressError {
     /// Empty, an option, or unprintable characters.
     #[error(
-        "{0:?} is no address of a repository; give a URL (https, ssh, git, file), user@host:path, or a folder"
+        "invalid repository address {0:?}; use a URL (https, ssh, git, file), user@host:path, or a folder"
     )]
     Invalid(String),
     /// A protocol for which git would start another program.
-    #[error("repositories are not cloned by {0:?}; use https, ssh, git, file, or a folder")]
+    #[error("unsupported protocol {0:?}; use https, ssh, git, file, or a folder")]
     UnsupportedProtocol(String),
     /// The address contains a password or token.
     #[error(
-        "the address for {0} bears a user's password or token, which would be stored and shown; leave it out and let git ask a credential helper (git config credential.helper)"
+        "the address for {0} contains a password or token, which would be stored and shown; remove it and configure a credential helper (git config credential.helper)"
     )]
     ContainsCredentials(String),
     /// The folder does not exist.
-    #[error("{} is neither a URL nor a folder that is there", .0.display())]
+    #[error("{} is neither a URL nor an existing folder", .0.display())]
     FolderNotFound(PathBuf),
 }
 

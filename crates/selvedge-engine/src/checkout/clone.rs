@@ -42,7 +42,7 @@ impl Checkout {
             .recursive(true)
             .mode(0o700)
             .create(root)
-            .map_err(|e| WorkspaceError::io("make the folder", root, e))?;
+            .map_err(|e| WorkspaceError::io("create the folder", root, e))?;
         let cloned = Self::clone_into(address, revision, branch, root);
         if cloned.is_err() {
             // The original error is more useful than one of the removal.

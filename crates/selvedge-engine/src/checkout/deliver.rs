@@ -8,7 +8,7 @@ use crate::workspace::WorkspaceError;
 use crate::workspace::git;
 use crate::workspace::repository::Repository;
 
-const DELIVERING: &str = "give the branch back";
+const DELIVERING: &str = "deliver the branch";
 
 impl Checkout {
     /// Makes the commit a new branch of the repository in `dir`. Writes only objects and one ref:

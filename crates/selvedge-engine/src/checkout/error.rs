@@ -9,7 +9,7 @@ use crate::workspace::WorkspaceError;
 #[non_exhaustive]
 pub enum CheckoutError {
     /// The repository does not have the revision.
-    #[error("there is no revision {revision:?} in {address}; name a branch, a tag or a commit")]
+    #[error("revision {revision:?} does not exist in {address}; use a branch, a tag or a commit")]
     NoRevision {
         /// The requested revision.
         revision: String,
@@ -17,26 +17,26 @@ pub enum CheckoutError {
         address: String,
     },
     /// The repository has no commits.
-    #[error("{address} has no commit to begin from; commit something first")]
+    #[error("{address} has no commits; create one first")]
     NoCommits {
         /// Address of the repository.
         address: String,
     },
     /// The clone was removed.
-    #[error("{} is no longer there", root.display())]
+    #[error("{} no longer exists", root.display())]
     CloneMissing {
         /// Its path.
         root: PathBuf,
     },
     /// The clone's path already exists.
-    #[error("{} is there already", root.display())]
+    #[error("{} already exists", root.display())]
     TargetExists {
         /// The path.
         root: PathBuf,
     },
     /// A branch would contain only the ids of commits that exist nowhere else.
     #[error(
-        "{} a repository of its own, of which a branch would hold nothing but the name; remove the `.git` in it, or add it as a submodule yourself",
+        "{} a nested repository, whose files a branch would not contain; remove its `.git`, or add it as a submodule",
         is_or_are(paths)
     )]
     NestedRepository {

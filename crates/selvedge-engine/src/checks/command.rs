@@ -1,6 +1,5 @@
-//! `command` and `test_passes`: a command line is executed in the workspace, under a supervisor,
-//! with its output kept and digested. Where it is a test runner that writes reports for machines, it
-//! is asked for one.
+//! `command` and `test_passes`: run a command line in the workspace under a supervisor, and store and digest its
+//! output. A test runner that can write a machine-readable report is asked to write one.
 
 use std::io;
 use std::time::Instant;
@@ -21,9 +20,9 @@ use super::{Check, CheckContext, CheckError, CheckOutcome, runners};
 use crate::agents::env::{host_env, withheld_variables};
 use crate::sandbox::{self, WorkspaceSandbox};
 
-/// How a shell, or `env`, ends when it cannot find the program.
+/// Exit code of a shell or `env` that cannot find the program.
 const NOT_FOUND: i32 = 127;
-/// How it ends when it may not execute it.
+/// Exit code of a shell or `env` that is not permitted to execute the program.
 const NOT_EXECUTABLE: i32 = 126;
 
 pub(super) struct CommandCheck {
@@ -33,7 +32,7 @@ pub(super) struct CommandCheck {
 }
 
 impl CommandCheck {
-    /// Passes when it exits with 0.
+    /// Passes if the command exits with 0.
     pub(super) fn with_exit_code(step: &Step) -> Self {
         Self {
             line: step.target.clone(),
@@ -42,7 +41,7 @@ impl CommandCheck {
         }
     }
 
-    /// Passes when it exits with 0 and shows that tests were executed.
+    /// Passes if the command exits with 0 and shows that tests were executed.
     pub(super) fn with_test_evidence(step: &Step) -> Self {
         Self {
             requires_tests: true,
@@ -52,23 +51,23 @@ impl CommandCheck {
 
     async fn run_check(
         &self,
-        scene: &CheckContext,
+        context: &CheckContext,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, CheckError> {
         let directory = self.directory.as_deref().unwrap_or(".");
-        let cwd = match check_directory(directory, scene) {
+        let cwd = match check_directory(directory, context) {
             Ok(directory) => directory,
             Err(finding) => return Ok(*finding),
         };
-        let argv = scene.argv.clone().unwrap_or_else(|| to_argv(&self.line));
-        let began = Instant::now();
-        if let Some(finding) = self.run_with_report(scene, &cwd, &argv, cancel).await? {
+        let argv = context.argv.clone().unwrap_or_else(|| to_argv(&self.line));
+        let start = Instant::now();
+        if let Some(finding) = self.run_with_report(context, &cwd, &argv, cancel).await? {
             return Ok(finding);
         }
-        let limit = scene.limit.saturating_sub(began.elapsed());
-        let scene = CheckContext {
+        let limit = context.limit.saturating_sub(start.elapsed());
+        let context = CheckContext {
             limit,
-            ..scene.clone()
+            ..context.clone()
         };
         let execution = CommandExecution {
             line: &self.line,
@@ -78,15 +77,15 @@ impl CommandCheck {
             variables: Vec::new(),
             writable_path: None,
         };
-        let executed = execution.run(&scene, cancel).await?;
-        Ok(self.evaluate(&scene, executed, "its runner", ParsedReport::NotExpected))
+        let executed = execution.run(&context, cancel).await?;
+        Ok(self.evaluate(&context, executed, "its runner", ParsedReport::NotExpected))
     }
 
-    /// Executes it with a report, where it is a runner that writes one, or may start one. None also where the runner
-    /// turns out to know no such option: then it has run no test.
+    /// Runs the command with a report if it is a test runner that writes one, or may start one. Returns `None`
+    /// otherwise, and also if the runner rejects the added options, because then it has run no test.
     async fn run_with_report(
         &self,
-        scene: &CheckContext,
+        context: &CheckContext,
         cwd: &CheckDirectory,
         argv: &[String],
         cancel: &CancellationToken,
@@ -95,61 +94,62 @@ impl CommandCheck {
         let Some(call) = runners::find_reporting_runner(argv).or_else(wrapper) else {
             return Ok(None);
         };
-        let (run_dir, project) = (scene.run_dir.clone(), cwd.clone());
+        let (run_dir, project) = (context.run_dir.clone(), cwd.clone());
         let preparing = spawn_blocking(move || ExpectedReport::prepare(call, &run_dir, project));
-        let awaited = match preparing.await.map_err(io::Error::from).flatten() {
-            Ok(awaited) => awaited,
+        let expected = match preparing.await.map_err(io::Error::from).flatten() {
+            Ok(expected) => expected,
             Err(error) => {
-                let why = format!("cannot make room for the report of its runner: {error}");
-                return Ok(Some(CheckOutcome::error(why)));
+                let reason =
+                    format!("cannot create a folder for the report of its runner: {error}");
+                return Ok(Some(CheckOutcome::error(reason)));
             }
         };
         let execution = CommandExecution {
             line: &self.line,
-            argv: awaited.argv(argv),
+            argv: expected.argv(argv),
             cwd: cwd.sandbox_path.clone(),
-            has_event_output: awaited.is_program_output(),
-            variables: awaited.variables(),
-            writable_path: Some(awaited.folder().to_owned()),
+            has_event_output: expected.is_program_output(),
+            variables: expected.variables(),
+            writable_path: Some(expected.folder().to_owned()),
         };
-        let executed = execution.run(scene, cancel).await?;
+        let executed = execution.run(context, cancel).await?;
         let printed = executed.test_summary();
-        let workspace = scene.workspace.clone();
+        let workspace = context.workspace.clone();
         let reading = spawn_blocking(move || {
-            let replaced = awaited.replaced_modules(&workspace);
-            (awaited.read(printed), replaced)
+            let replaced = expected.replaced_modules(&workspace);
+            (expected.read(printed), replaced)
         });
-        let (told, replaced) = reading.await.unwrap_or_else(|_| {
+        let (report, replaced) = reading.await.unwrap_or_else(|_| {
             (
                 ParsedReport::Unreadable("cannot be read".to_owned()),
                 Vec::new(),
             )
         });
-        let refused = executed.finding.status == CheckStatus::Fail
-            && matches!(told, ParsedReport::Missing | ParsedReport::NotExpected)
+        let is_rejected = executed.finding.status == CheckStatus::Fail
+            && matches!(report, ParsedReport::Missing | ParsedReport::NotExpected)
             && call.is_refused(&executed.finding.output);
-        Ok((!refused).then(|| CheckOutcome {
+        Ok((!is_rejected).then(|| CheckOutcome {
             replaced_modules: replaced,
-            ..self.evaluate(scene, executed, call.spec.name, told)
+            ..self.evaluate(context, executed, call.spec.name, report)
         }))
     }
 
     fn evaluate(
         &self,
-        scene: &CheckContext,
+        context: &CheckContext,
         executed: ExecutedCommand,
         runner: &str,
-        told: ParsedReport,
+        report: ParsedReport,
     ) -> CheckOutcome {
         let printed = executed.test_summary();
         let mut finding = executed.finding;
-        let weighed = assess(runner, printed, told);
-        (finding.tests, finding.evidence) = (weighed.tests, weighed.evidence);
+        let assessment = assess(runner, printed, report);
+        (finding.tests, finding.evidence) = (assessment.tests, assessment.evidence);
         match finding.status {
-            CheckStatus::Pass if self.requires_tests && weighed.problem.is_some() => {
+            CheckStatus::Pass if self.requires_tests && assessment.problem.is_some() => {
                 finding.status = CheckStatus::Fail;
-                finding.reason = weighed.problem;
-                // Where nothing failed, a digest would say that all is well.
+                finding.reason = assessment.problem;
+                // If nothing failed, a digest would report success.
                 finding.analysis = executed.analysis.filter(|it| !it.failures.is_empty());
             }
             status => {
@@ -158,12 +158,12 @@ impl CommandCheck {
                     reclassify_environment_failure(
                         &mut finding,
                         ending,
-                        scene.supervisor.sandbox(),
+                        context.supervisor.sandbox(),
                     );
-                    self.reclassify_missing_program(&mut finding, ending, scene.is_baseline);
+                    self.reclassify_missing_program(&mut finding, ending, context.is_baseline);
                     mention_withheld_variables(
                         &mut finding,
-                        &withheld_variables(scene.supervisor.env_allowlist(), &host_env()),
+                        &withheld_variables(context.supervisor.env_allowlist(), &host_env()),
                     );
                 }
             }
@@ -173,17 +173,17 @@ impl CommandCheck {
 }
 
 impl CommandCheck {
-    /// A shell, or `env`, was executed and could not start a program of the line: then the check could not be run,
-    /// by the same rules as where the program is executed directly.
+    /// Changes the status to `error` if a shell or `env` could not start a program of the line: the check could not be
+    /// run, by the same rules as for a program that is executed directly.
     fn reclassify_missing_program(
         &self,
         finding: &mut CheckOutcome,
         ending: AbnormalExit,
         is_baseline: bool,
     ) {
-        let (is_found, what) = match ending {
-            AbnormalExit::ExitCode(NOT_FOUND) => (false, "is not found in PATH"),
-            AbnormalExit::ExitCode(NOT_EXECUTABLE) => (true, "may not be executed"),
+        let (is_found, problem) = match ending {
+            AbnormalExit::ExitCode(NOT_FOUND) => (false, "was not found in PATH"),
+            AbnormalExit::ExitCode(NOT_EXECUTABLE) => (true, "is not executable"),
             _ => return,
         };
         if finding.status != CheckStatus::Fail {
@@ -193,12 +193,12 @@ impl CommandCheck {
             .filter(|program| !program.contains('/') || is_found && is_baseline);
         if let Some(program) = programs.find(|it| reports_not_started(&finding.output, it)) {
             finding.status = CheckStatus::Error;
-            finding.reason = Some(format!("the program `{program}` {what}"));
+            finding.reason = Some(format!("the program `{program}` {problem}"));
         }
     }
 }
 
-/// Whether a shell or `env` says that this program could not be started: `sh: 1: NAME: not found`,
+/// Returns whether a shell or `env` reports that it could not start this program: `sh: 1: NAME: not found`,
 /// `env: ‘NAME’: No such file or directory`.
 fn reports_not_started(output: &str, program: &str) -> bool {
     const REASONS: [&str; 4] = [
@@ -217,45 +217,45 @@ fn reports_not_started(output: &str, program: &str) -> bool {
     })
 }
 
-/// A failure that the machine or the walls are to blame for is none of the work's: the check could
-/// not be run.
+/// Changes the status of a failure that the machine or the sandbox caused to `error`: the check could not be run.
 fn reclassify_environment_failure(
     finding: &mut CheckOutcome,
     ending: AbnormalExit,
-    walls: Option<&WorkspaceSandbox>,
+    sandbox_config: Option<&WorkspaceSandbox>,
 ) {
     let failed = |tests: &TestSummary| tests.complete && tests.failed > 0;
-    let by_walls = walls.and_then(|walls| sandbox::diagnose_denial(walls, &finding.output));
-    if by_walls.is_none() && finding.tests.as_ref().is_some_and(failed) {
+    let denial = sandbox_config
+        .and_then(|sandbox_config| sandbox::diagnose_denial(sandbox_config, &finding.output));
+    if denial.is_none() && finding.tests.as_ref().is_some_and(failed) {
         return;
     }
-    let by_machine =
+    let machine_failure =
         || infra_error_patterns::find_cause(ending, &finding.output).map(str::to_owned);
-    if let Some(cause) = by_walls.or_else(by_machine) {
-        let said = finding.reason.take().unwrap_or_default();
+    if let Some(cause) = denial.or_else(machine_failure) {
+        let reason = finding.reason.take().unwrap_or_default();
         finding.status = CheckStatus::Error;
-        finding.reason = Some(format!("{said}: {cause}"));
+        finding.reason = Some(format!("{reason}: {cause}"));
     }
 }
 
-/// A failure that speaks of a variable which checks do not see may be for want of it.
-fn mention_withheld_variables(finding: &mut CheckOutcome, held_back: &[String]) {
+/// Adds a hint if the output mentions a variable that checks do not get: the failure may be caused by it.
+fn mention_withheld_variables(finding: &mut CheckOutcome, withheld: &[String]) {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut words = finding.output.split(|c| !is_name(c));
-    let missing = words.find(|word| word.len() > 3 && held_back.iter().any(|name| name == word));
-    if let Some(name) = missing {
-        let said = finding.reason.take().unwrap_or_default();
-        let hint = "which checks do not see unless `environment.checks` or --check-env names it";
-        finding.reason = Some(format!("{said}; it speaks of {name}, {hint}"));
+    let mentioned = words.find(|word| word.len() > 3 && withheld.iter().any(|name| name == word));
+    if let Some(name) = mentioned {
+        let reason = finding.reason.take().unwrap_or_default();
+        let hint = "which checks can read only if `environment.checks` or --check-env lists it";
+        finding.reason = Some(format!("{reason}; the output mentions {name}, {hint}"));
     }
 }
 
 impl Check for CommandCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a CheckContext,
+        context: &'a CheckContext,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
-        Box::pin(self.run_check(scene, cancel))
+        Box::pin(self.run_check(context, cancel))
     }
 }

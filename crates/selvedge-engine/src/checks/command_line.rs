@@ -1,8 +1,7 @@
-//! From a command line that a person wrote to the words that are executed.
+//! Converts a command line that a person wrote into an argument vector.
 //!
-//! A plain line is executed directly, so that a missing program is told from a failing one; a line
-//! that needs a shell gets one. Only a person's own text comes here, never what a tool or an agent
-//! printed.
+//! A simple line is executed directly, so that a missing program can be distinguished from a failing one. A line that
+//! needs a shell gets one. Use it only for text that a person wrote, never for output of a tool or an agent.
 
 /// Words that only a shell can execute.
 const SHELL_BUILTINS: &[&str] = &[
@@ -12,7 +11,7 @@ const SHELL_BUILTINS: &[&str] = &[
     "until", "wait", "while", "{", "!",
 ];
 
-/// The words to execute.
+/// Returns the argument vector of a command line.
 pub fn to_argv(line: &str) -> Vec<String> {
     match plain_words(line) {
         Some(words) => words,
@@ -20,8 +19,8 @@ pub fn to_argv(line: &str) -> Vec<String> {
     }
 }
 
-/// The program that a line begins with, as far as that can be told without a shell: past variable
-/// assignments, `None` where the line begins with shell syntax, or with where programs are found.
+/// Returns the first program of a line, as far as it can be found without a shell. Variable assignments are skipped.
+/// Returns `None` if the line begins with shell syntax or assigns `PATH`.
 pub fn first_program(line: &str) -> Option<&str> {
     let mut assignments = line
         .split_whitespace()
@@ -37,8 +36,8 @@ pub fn first_program(line: &str) -> Option<&str> {
         .filter(|word| is_plain(word) && !SHELL_BUILTINS.contains(word))
 }
 
-/// The programs that a line executes, as far as that can be told without a shell; none where the line itself says
-/// where programs are found.
+/// Returns the programs that a line executes, as far as they can be found without a shell. Returns none if the line
+/// changes where programs are found.
 pub(super) fn programs_in(line: &str) -> impl Iterator<Item = &str> {
     let commands = || line.split(['\n', ';', '&', '|', '(', ')']);
     let sets_path = commands().any(|command| {
@@ -51,8 +50,8 @@ pub(super) fn programs_in(line: &str) -> impl Iterator<Item = &str> {
         .filter_map(first_program)
 }
 
-/// The words of a simple command, with `env` before any variables that it sets. None where a shell
-/// would make more of the line than words: that is for the shell.
+/// Splits a simple command into words, with `env` before the variables that it sets. Returns `None` if the line needs a
+/// shell.
 fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut rest = line.trim_matches([' ', '\t']);
     let mut words = Vec::new();
@@ -72,7 +71,7 @@ fn plain_words(line: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// The first word of a text that begins with one, its quotes removed, and what follows it.
+/// Splits off the first word of a text that begins with one. Returns the word without its quotes, and the rest.
 fn next_word(text: &str) -> Option<(String, &str)> {
     let mut word = String::new();
     let mut rest = text;
@@ -89,7 +88,7 @@ fn next_word(text: &str) -> Option<(String, &str)> {
             }
         };
         let (inside, after) = quoted;
-        // Within double quotes a shell still expands, and reads backslashes.
+        // A shell expands variables and reads backslashes in double quotes.
         if first == '"' && inside.contains(['$', '`', '\\', '!']) || inside.contains('\n') {
             return None;
         }
@@ -99,7 +98,7 @@ fn next_word(text: &str) -> Option<(String, &str)> {
     Some((word, rest))
 }
 
-/// Without anything that a shell would read as more than itself.
+/// Returns whether a word has no characters that a shell interprets.
 fn is_plain(word: &str) -> bool {
     word.chars()
         .all(|c| c.is_alphanumeric() || "_-./:@,+=%^".contains(c))

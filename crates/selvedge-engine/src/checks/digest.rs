@@ -1,4 +1,4 @@
-//! The digest reading a check's output along, on the capture's own thread.
+//! Digests a check's output while it is captured, on the capture's thread.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -9,38 +9,40 @@ use selvedge_digest::{Analysis, CommandStatus, Digester, Hints, PassingOutput};
 
 use crate::process::capture::OutputConsumer;
 
-/// The end that is given to the capture.
+/// Feeds the captured output to the digester.
 pub(super) struct DigestConsumer {
     digester: Option<Digester>,
     done: Arc<Mutex<Option<Digester>>>,
 }
 
-/// The end that is kept: what was read, once the capture is over.
+/// Returns the analysis once the capture has ended.
 pub(super) struct DigestHandle(Arc<Mutex<Option<Digester>>>);
 
-/// How much of an output that passed is read again, in bytes.
+/// Maximum bytes that are read of the output of a passing check.
 const MAX_PASSED_OUTPUT_BYTES: u64 = 64 << 20;
 
-/// What the check printed when it last passed, if it did; a file that cannot be read helps nobody
-/// and harms nobody.
+/// Loads what the check printed when it last passed, if it did. A file that cannot be read is ignored.
 pub(super) async fn load_passing_output(file: Option<PathBuf>) -> PassingOutput {
     let Some(file) = file else {
         return PassingOutput::default();
     };
     let reading = tokio::task::spawn_blocking(move || {
-        let mut passed = PassingOutput::default();
+        let mut passing_output = PassingOutput::default();
         if let Ok(file) = File::open(file) {
-            let _ = std::io::copy(&mut file.take(MAX_PASSED_OUTPUT_BYTES), &mut passed);
+            let _ = std::io::copy(&mut file.take(MAX_PASSED_OUTPUT_BYTES), &mut passing_output);
         }
-        passed
+        passing_output
     });
     reading.await.unwrap_or_default()
 }
 
-/// Both ends of one digest.
-pub(super) fn digest_pair(command: &str, passed: PassingOutput) -> (DigestConsumer, DigestHandle) {
+/// Creates the consumer and the handle of one digest.
+pub(super) fn digest_pair(
+    command: &str,
+    passing_output: PassingOutput,
+) -> (DigestConsumer, DigestHandle) {
     let done = Arc::new(Mutex::new(None));
-    let digester = Some(Digester::new(Hints::command(command)).with_passing_output(passed));
+    let digester = Some(Digester::new(Hints::command(command)).with_passing_output(passing_output));
     (
         DigestConsumer {
             digester,
@@ -53,7 +55,7 @@ pub(super) fn digest_pair(command: &str, passed: PassingOutput) -> (DigestConsum
 impl OutputConsumer for DigestConsumer {
     fn take(&mut self, chunk: &[u8]) {
         if let Some(digester) = &mut self.digester {
-            // Writing to a digest cannot fail: it takes every byte.
+            // Writing to a digester cannot fail.
             let _ = digester.write_all(chunk);
         }
     }
@@ -64,7 +66,7 @@ impl OutputConsumer for DigestConsumer {
 }
 
 impl DigestHandle {
-    /// What was read means, given how the program ended.
+    /// Returns the analysis of the output, given the program's exit status.
     pub(super) fn finish(self, exit: CommandStatus) -> Option<Analysis> {
         let digester = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         digester.map(|digester| digester.finish(exit))

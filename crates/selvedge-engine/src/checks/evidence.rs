@@ -1,38 +1,36 @@
-//! What a passing exit code is worth. It is necessary and never sufficient for `test_passes`: the
-//! runner's report, or else its output, must show that tests were executed, that none of them failed,
-//! and that the runner came to its own end.
+//! Assesses how far a passing exit code can be trusted. `test_passes` requires it, but it is never sufficient: the
+//! runner's report, or else its output, must show that tests were executed, that none of them failed, and that the
+//! runner ended normally.
 
 use selvedge_core::model::Evidence;
 use selvedge_digest::TestSummary;
 
 use super::reports::ParsedReport;
 
-/// What a test command showed.
+/// What a test command has shown.
 #[derive(Debug, PartialEq)]
 pub(super) struct EvidenceAssessment {
-    /// What it rests on.
+    /// The source that the assessment relies on.
     pub(super) evidence: Evidence,
-    /// The tests, by the surest source.
+    /// The tests, from the most reliable source.
     pub(super) tests: Option<TestSummary>,
-    /// Why an exit code of 0 is no pass, if it is none.
+    /// Why an exit code of 0 does not count as a pass, if so.
     pub(super) problem: Option<String>,
 }
 
-/// Weighs what a runner printed, and what it reported to machines.
+/// Assesses what a runner printed and what its machine-readable report contains.
 pub(super) fn assess(
     runner: &str,
     printed: Option<TestSummary>,
-    told: ParsedReport,
+    report: ParsedReport,
 ) -> EvidenceAssessment {
-    let worthless = match &told {
+    let problem = match &report {
         ParsedReport::NotExpected => missing_report_problem(printed.as_ref()),
-        ParsedReport::Missing => Some(format!(
-            "{runner} wrote no report, though it was asked for one"
-        )),
+        ParsedReport::Missing => Some(format!("{runner} did not write the requested report")),
         ParsedReport::Unreadable(why) => Some(format!("the report of {runner} {why}")),
         ParsedReport::Complete(tests) => contradiction(runner, tests, printed.as_ref()),
     };
-    let (evidence, tests) = match (told, printed) {
+    let (evidence, tests) = match (report, printed) {
         (ParsedReport::Complete(tests), _) => (Evidence::MachineReport, Some(tests)),
         (_, Some(tests)) => (Evidence::Text, Some(tests)),
         (_, None) => (Evidence::ExitCode, None),
@@ -40,16 +38,16 @@ pub(super) fn assess(
     EvidenceAssessment {
         evidence,
         tests,
-        problem: worthless.map(|why| format!("exited with 0, but {why}")),
+        problem: problem.map(|why| format!("exited with 0, but {why}")),
     }
 }
 
-/// Of a runner that nobody asked for a report.
+/// Returns the problem of a runner that was not asked for a report.
 fn missing_report_problem(tests: Option<&TestSummary>) -> Option<String> {
     let Some(tests) = tests else {
         return Some(
-            "no test summary was recognised in its output: use a check of type `command` if the \
-             exit code alone is to count"
+            "no test summary was recognised in its output: use a check of type `command` if only \
+             the exit code counts"
                 .to_owned(),
         );
     };
@@ -65,7 +63,7 @@ fn missing_report_problem(tests: Option<&TestSummary>) -> Option<String> {
     (tests.executed == 0).then(|| "executed no test".to_owned())
 }
 
-/// Of one whose report is whole. What it printed for people at the same time is held against it.
+/// Returns the problem of a complete report, including a contradiction of what the runner printed for people.
 fn contradiction(
     runner: &str,
     tests: &TestSummary,
@@ -83,7 +81,7 @@ fn contradiction(
     let printed = printed.filter(|printed| printed.complete && printed.failed > 0)?;
     let failed = printed.failed;
     Some(format!(
-        "its output says that {failed} tests failed, of which the report of {runner} tells nothing"
+        "its output says that {failed} tests failed, but the report of {runner} does not contain them"
     ))
 }
 
@@ -104,33 +102,43 @@ mod tests {
     #[test]
     fn a_pass_needs_a_whole_report_that_agrees_and_at_least_one_test() {
         use Evidence::{ExitCode, MachineReport, Text};
-        let whole = |passed, failed| ParsedReport::Complete(tests(passed, failed, true));
+        let complete = |passed, failed| ParsedReport::Complete(tests(passed, failed, true));
         let printed = |passed, failed| Some(tests(passed, failed, true));
-        let broken = || ParsedReport::Unreadable("breaks off".to_owned());
+        let broken = || ParsedReport::Unreadable("is incomplete".to_owned());
         let cases = [
-            (printed(2, 0), whole(2, 0), MachineReport, None),
-            (None, whole(2, 0), MachineReport, None),
+            (printed(2, 0), complete(2, 0), MachineReport, None),
+            (None, complete(2, 0), MachineReport, None),
             (
                 printed(2, 0),
-                whole(1, 1),
+                complete(1, 1),
                 MachineReport,
                 Some("1 tests failed"),
             ),
             (
                 printed(1, 1),
-                whole(2, 0),
+                complete(2, 0),
                 MachineReport,
-                Some("report of pytest tells nothing"),
+                Some("report of pytest does not contain them"),
             ),
-            (Some(tests(1, 1, false)), whole(2, 0), MachineReport, None),
-            (None, whole(0, 0), MachineReport, Some("executed no test")),
+            (
+                Some(tests(1, 1, false)),
+                complete(2, 0),
+                MachineReport,
+                None,
+            ),
+            (
+                None,
+                complete(0, 0),
+                MachineReport,
+                Some("executed no test"),
+            ),
             (
                 printed(2, 0),
                 ParsedReport::Missing,
                 Text,
-                Some("pytest wrote no report"),
+                Some("pytest did not write the requested report"),
             ),
-            (printed(2, 0), broken(), Text, Some("breaks off")),
+            (printed(2, 0), broken(), Text, Some("is incomplete")),
             (printed(2, 0), ParsedReport::NotExpected, Text, None),
             (
                 printed(0, 0),
@@ -151,16 +159,16 @@ mod tests {
                 Some("no test summary"),
             ),
         ];
-        for (printed, told, evidence, why) in cases {
-            let case = format!("{printed:?} {told:?}");
-            let weighed = assess("pytest", printed, told);
-            assert_eq!(weighed.evidence, evidence, "{case}");
-            let worthless = weighed.problem.unwrap_or_default();
+        for (printed, report, evidence, why) in cases {
+            let case = format!("{printed:?} {report:?}");
+            let assessment = assess("pytest", printed, report);
+            assert_eq!(assessment.evidence, evidence, "{case}");
+            let problem = assessment.problem.unwrap_or_default();
             assert!(
-                worthless.contains(why.unwrap_or_default()),
-                "{case}: {worthless}"
+                problem.contains(why.unwrap_or_default()),
+                "{case}: {problem}"
             );
-            assert_eq!(worthless.is_empty(), why.is_none(), "{case}: {worthless}");
+            assert_eq!(problem.is_empty(), why.is_none(), "{case}: {problem}");
         }
     }
 }

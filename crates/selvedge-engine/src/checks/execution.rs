@@ -1,5 +1,5 @@
-//! One execution of a command's words: started under a supervisor, its output kept and digested, and
-//! its end told as a finding that rests on the exit code alone.
+//! Executes a command under a supervisor, stores and digests its output, and returns an outcome that is based on the
+//! exit code alone.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,36 +21,34 @@ use crate::process::{
     StderrMode,
 };
 
-/// How much of the end of an output a report quotes, in bytes.
+/// Maximum bytes of the end of an output that a report quotes.
 const QUOTED_BYTES: usize = 4 << 10;
-/// How long a check that is stopped may take to end by itself.
+/// How long a check that is being stopped may take to exit by itself.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(2);
 
-/// What is executed.
 pub(super) struct CommandExecution<'a> {
     /// The command line as a person wrote it.
     pub(super) line: &'a str,
-    /// Its words.
+    /// The arguments to execute, including the program.
     pub(super) argv: Vec<String>,
     pub(super) cwd: PathBuf,
-    /// Its output are the events of `go test`.
+    /// Whether its output is the event stream of `go test -json`.
     pub(super) has_event_output: bool,
-    /// Variables that are joined with those that it is started with.
+    /// Variables to set, each joined with an existing value.
     pub(super) variables: Vec<(&'static str, String, VariableJoin)>,
-    /// A folder of ours that it writes to.
+    /// A folder outside of the workspace that the command may write to.
     pub(super) writable_path: Option<PathBuf>,
 }
 
-/// What came of it.
 pub(super) struct ExecutedCommand {
     pub(super) finding: CheckOutcome,
     pub(super) analysis: Option<Analysis>,
-    /// How it ended, where it ended without our doing.
+    /// How the command ended, unless Selvedge ended it.
     pub(super) ending: Option<AbnormalExit>,
 }
 
 impl ExecutedCommand {
-    /// What its output says of tests.
+    /// Returns the tests that its output reports.
     pub(super) fn test_summary(&self) -> Option<TestSummary> {
         self.analysis.as_ref()?.tests.clone()
     }
@@ -59,14 +57,14 @@ impl ExecutedCommand {
 impl CommandExecution<'_> {
     pub(super) async fn run(
         self,
-        scene: &CheckContext,
+        context: &CheckContext,
         cancel: &CancellationToken,
     ) -> Result<ExecutedCommand, CheckError> {
-        let command = self.command(scene);
-        let passed = digest::load_passing_output(scene.passing_output.clone()).await;
-        let (reader, reading) = digest::digest_pair(self.line, passed);
-        let file = scene.run_dir.join(&scene.output_file);
-        let mut stdout = StreamPlan::to_file(file).with_consumer(reader);
+        let command = self.command(context);
+        let passing_output = digest::load_passing_output(context.passing_output.clone()).await;
+        let (consumer, digest_handle) = digest::digest_pair(self.line, passing_output);
+        let file = context.run_dir.join(&context.output_file);
+        let mut stdout = StreamPlan::to_file(file).with_consumer(consumer);
         if self.has_event_output {
             stdout = stdout.with_filter(GoTestFilter::default());
         }
@@ -74,7 +72,7 @@ impl CommandExecution<'_> {
             stdout,
             ..CapturePlan::default()
         };
-        let prepared = match Session::prepare(&scene.supervisor, &command).await {
+        let prepared = match Session::prepare(&context.supervisor, &command).await {
             Ok(prepared) => prepared,
             Err(error) => {
                 let finding = CheckOutcome::error(error.to_string());
@@ -86,12 +84,12 @@ impl CommandExecution<'_> {
             }
         };
         let limits = SessionTimeouts {
-            wall: Some(scene.limit),
+            wall: Some(context.limit),
             idle: None,
         };
         let ended = crate::process::run(prepared, limits, plan, cancel).await;
-        let (exit, finding) = self.interpret_exit(scene, &ended)?;
-        // What still runs may change what was looked at: then nothing that was seen counts.
+        let (exit, finding) = self.interpret_exit(context, &ended)?;
+        // A surviving process may change the files that were checked, so nothing that was found counts.
         let finding = match ended.tree.describe_survivors() {
             Some(survivors) => CheckOutcome::error(survivors),
             None => finding,
@@ -108,12 +106,12 @@ impl CommandExecution<'_> {
             },
             duration: ended.wall,
             output: excerpt(&ended.stdout),
-            output_ref: output_ref(scene, &ended.stdout),
+            output_ref: output_ref(context, &ended.stdout),
             evidence: Evidence::ExitCode,
             processes: Some(ended.tree.to_processes()),
             ..finding
         };
-        let analysis = reading.finish(exit);
+        let analysis = digest_handle.finish(exit);
         Ok(ExecutedCommand {
             finding,
             analysis,
@@ -121,9 +119,9 @@ impl CommandExecution<'_> {
         })
     }
 
-    fn command(&self, scene: &CheckContext) -> SessionCommand {
+    fn command(&self, context: &CheckContext) -> SessionCommand {
         let argv = self.argv.iter().map(OsString::from).collect();
-        let mut env: Vec<_> = check_env(scene.supervisor.env_allowlist(), &host_env())
+        let mut env: Vec<_> = check_env(context.supervisor.env_allowlist(), &host_env())
             .into_iter()
             .collect();
         for (name, value, join) in &self.variables {
@@ -132,19 +130,19 @@ impl CommandExecution<'_> {
         SessionCommand {
             env,
             streams: StderrMode::Merged,
-            lock: Some(scene.lock.clone()),
+            lock: Some(context.lock.clone()),
             grace: STOP_GRACE,
             writable_paths: self.writable_path.iter().cloned().collect(),
-            ..SessionCommand::new(argv, self.cwd.clone(), scene.tag.clone())
+            ..SessionCommand::new(argv, self.cwd.clone(), context.tag.clone())
         }
     }
 
     fn interpret_exit(
         &self,
-        scene: &CheckContext,
+        context: &CheckContext,
         ended: &SessionExit,
     ) -> Result<(CommandStatus, CheckOutcome), CheckError> {
-        let seconds = scene.limit.as_secs_f64();
+        let seconds = context.limit.as_secs_f64();
         Ok(match &ended.reason {
             EndReason::Exited(0) => (CommandStatus::Code(0), CheckOutcome::pass()),
             EndReason::Exited(code) => (
@@ -157,10 +155,10 @@ impl CommandExecution<'_> {
             ),
             EndReason::TimedOut | EndReason::IdleTimeout => (
                 CommandStatus::TimedOut,
-                CheckOutcome::timeout(format!("not done after {seconds:.0} s")),
+                CheckOutcome::timeout(format!("timed out after {seconds:.0} s")),
             ),
             EndReason::SpawnFailed(failure) => {
-                (CommandStatus::Unknown, self.start_failure(failure, scene))
+                (CommandStatus::Unknown, self.start_failure(failure, context))
             }
             EndReason::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
                 return Err(CheckError::Infrastructure(error.to_string()));
@@ -177,20 +175,20 @@ impl CommandExecution<'_> {
         })
     }
 
-    /// A program that is named by a path in the workspace is part of the work: where it is missing, the work is not
-    /// done yet. One that is there and cannot be started is the agent's to correct, but nobody's failure before the
-    /// work began. Any other program is the machine's.
-    fn start_failure(&self, failure: &SpawnError, scene: &CheckContext) -> CheckOutcome {
+    /// Returns the outcome of a program that could not be started. A program named by a path in the workspace is part
+    /// of the work: if it is missing, the work is not done yet; if it cannot be started, the agent has to correct it,
+    /// but before the work it does not count as a failure. Any other program belongs to the machine.
+    fn start_failure(&self, failure: &SpawnError, context: &CheckContext) -> CheckOutcome {
         let is_work = self
             .argv
             .first()
-            .is_some_and(|program| is_in_workspace(program, &self.cwd, scene));
+            .is_some_and(|program| is_in_workspace(program, &self.cwd, context));
         match failure.kind {
             SpawnErrorKind::NotFound if is_work => CheckOutcome::fail(failure.to_string()),
             SpawnErrorKind::PermissionDenied
             | SpawnErrorKind::ExecFormat
             | SpawnErrorKind::InterpreterNotFound
-                if is_work && !scene.is_baseline =>
+                if is_work && !context.is_baseline =>
             {
                 CheckOutcome::fail(failure.to_string())
             }
@@ -199,32 +197,32 @@ impl CommandExecution<'_> {
     }
 }
 
-/// Whether a program is named by a path that stays in the workspace, instead of being looked up in `PATH`.
-fn is_in_workspace(program: &str, cwd: &Path, scene: &CheckContext) -> bool {
+/// Returns whether a program is named by a path inside the workspace instead of being looked up in `PATH`.
+fn is_in_workspace(program: &str, cwd: &Path, context: &CheckContext) -> bool {
     if !program.contains('/') {
         return false;
     }
     let path = cwd.join(program);
-    let relative = path.strip_prefix(&scene.workspace).ok();
+    let relative = path.strip_prefix(&context.workspace).ok();
     let relative = relative.and_then(Path::to_str);
-    relative.is_some_and(|relative| resolve_inside(&scene.files_root, relative).is_ok())
+    relative.is_some_and(|relative| resolve_inside(&context.files_root, relative).is_ok())
 }
 
-/// Sets a variable, joined with the value that it has.
+/// Sets a variable, joined with its existing value.
 fn set_variable(env: &mut Vec<(OsString, OsString)>, name: &str, value: &str, join: VariableJoin) {
-    let named = env.iter().position(|(known, _)| known == name);
-    let known = named.map(|at| env.swap_remove(at).1);
-    let joined = match (known.filter(|it| !it.is_empty()), join) {
+    let position = env.iter().position(|(existing, _)| existing == name);
+    let existing = position.map(|at| env.swap_remove(at).1);
+    let joined = match (existing.filter(|it| !it.is_empty()), join) {
         (None, _) => value.into(),
-        (Some(known), VariableJoin::KeepExisting) => known,
-        (Some(known), VariableJoin::Prepend(between)) => {
-            let mut joined = OsString::from(format!("{value}{between}"));
-            joined.push(known);
+        (Some(existing), VariableJoin::KeepExisting) => existing,
+        (Some(existing), VariableJoin::Prepend(separator)) => {
+            let mut joined = OsString::from(format!("{value}{separator}"));
+            joined.push(existing);
             joined
         }
-        (Some(mut known), VariableJoin::Append(between)) => {
-            known.push(format!("{between}{value}"));
-            known
+        (Some(mut existing), VariableJoin::Append(separator)) => {
+            existing.push(format!("{separator}{value}"));
+            existing
         }
     };
     env.push((name.into(), joined));
@@ -240,10 +238,10 @@ pub(super) fn excerpt(output: &CapturedStream) -> String {
     String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
 }
 
-fn output_ref(scene: &CheckContext, output: &CapturedStream) -> Option<OutputRef> {
+fn output_ref(context: &CheckContext, output: &CapturedStream) -> Option<OutputRef> {
     let stored = output.file.as_ref()?;
     Some(OutputRef {
-        file: scene.output_file.clone(),
+        file: context.output_file.clone(),
         bytes: output.bytes,
         left_out: stored.omitted,
     })

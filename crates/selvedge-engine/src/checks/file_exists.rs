@@ -1,4 +1,4 @@
-//! `file_exists`: a file is there, inside the workspace, and not empty.
+//! `file_exists`: a file exists inside the workspace and is not empty.
 
 use std::path::Path;
 
@@ -31,11 +31,11 @@ impl FileExistsCheck {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 CheckOutcome::fail(format!("`{}` does not exist", self.target))
             }
-            Err(error) => CheckOutcome::error(format!("cannot look at `{}`: {error}", self.target)),
-            Ok(found) if found.is_dir() => {
+            Err(error) => CheckOutcome::error(format!("cannot access `{}`: {error}", self.target)),
+            Ok(metadata) if metadata.is_dir() => {
                 CheckOutcome::fail(format!("`{}` is a directory, not a file", self.target))
             }
-            Ok(found) if found.len() == 0 => {
+            Ok(metadata) if metadata.len() == 0 => {
                 CheckOutcome::fail(format!("`{}` is empty", self.target))
             }
             Ok(_) => CheckOutcome::pass(),
@@ -46,9 +46,9 @@ impl FileExistsCheck {
 impl Check for FileExistsCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a CheckContext,
+        context: &'a CheckContext,
         _: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
-        Box::pin(async { Ok(self.run_check(&scene.workspace)) })
+        Box::pin(async { Ok(self.run_check(&context.workspace)) })
     }
 }

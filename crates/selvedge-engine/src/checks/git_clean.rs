@@ -1,5 +1,5 @@
-//! `git_clean`: the user's repository has no uncommitted change, in the whole workspace or below the
-//! target. Read without running anything that the repository configures.
+//! `git_clean`: the user's repository has no uncommitted changes, in the whole workspace or below the target. It is
+//! read without running anything that the repository configures.
 
 use futures_util::future::BoxFuture;
 use selvedge_core::model::Step;
@@ -9,7 +9,7 @@ use super::paths::resolve_inside;
 use super::{Check, CheckContext, CheckError, CheckOutcome};
 use crate::workspace::{self, WorkspaceError};
 
-/// Changed files that a reason names; the rest are counted.
+/// Number of changed files that a reason names; the rest are only counted.
 const MAX_NAMED_FILES: usize = 5;
 
 pub(super) struct GitCleanCheck {
@@ -27,24 +27,24 @@ impl GitCleanCheck {
 impl Check for GitCleanCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a CheckContext,
+        context: &'a CheckContext,
         _: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
         Box::pin(async {
-            let below = match self.target.as_str() {
-                "" | "." => scene.workspace.clone(),
-                target => match resolve_inside(&scene.workspace, target) {
+            let folder = match self.target.as_str() {
+                "" | "." => context.workspace.clone(),
+                target => match resolve_inside(&context.workspace, target) {
                     Ok(path) => path,
                     Err(outside) => return Ok(CheckOutcome::fail(outside.to_string())),
                 },
             };
-            let status = tokio::task::spawn_blocking(move || workspace::status(&below)).await;
+            let status = tokio::task::spawn_blocking(move || workspace::status(&folder)).await;
             Ok(match status {
                 Ok(Ok(dirty)) => outcome(&dirty),
                 Ok(Err(error @ WorkspaceError::NotARepository { .. })) => {
                     CheckOutcome::error(error.to_string())
                 }
-                Ok(Err(error)) => CheckOutcome::error(format!("git could not be asked: {error}")),
+                Ok(Err(error)) => CheckOutcome::error(format!("cannot run git: {error}")),
                 Err(panic) => CheckOutcome::error(panic.to_string()),
             })
         })

@@ -1,7 +1,7 @@
-//! Checks: one thing each that must hold. One trait, one file for each kind of step.
+//! Checks: each verifies one thing that must hold. One trait, and one file for each kind of step.
 //!
-//! A check says what it found and how it knows. It never decides what that means for the run, and
-//! what it could not look at is an `error`, never a pass.
+//! A check reports what it found and its evidence. It does not decide what that means for the run. What it could not
+//! examine is an `error`, never a pass.
 
 mod command;
 mod command_line;
@@ -30,63 +30,61 @@ use crate::process::Supervisor;
 pub use command_line::{first_program, to_argv};
 pub use paths::{OutsideWorkspaceError, resolve_inside};
 
-/// What a check may know of where it runs.
+/// Where and how a check runs.
 #[derive(Debug, Clone)]
 pub struct CheckContext {
-    /// The workspace, canonical: where programs see its files.
+    /// The workspace's canonical path: where programs see its files.
     pub workspace: PathBuf,
-    /// Where these files lie; the workspace itself, or what is mounted at its path.
+    /// Where these files are stored: the workspace itself, or the folder that is mounted at its path.
     pub files_root: PathBuf,
-    /// Where outputs are kept; exists.
+    /// Existing directory for outputs.
     pub run_dir: PathBuf,
-    /// Name of this check's output file in there.
+    /// Name of this check's output file in `run_dir`.
     pub output_file: String,
-    /// What the same check printed when it last passed in this run.
+    /// Output of the same check when it last passed in this run.
     pub passing_output: Option<PathBuf>,
     /// Marks every process of the check in its environment.
     pub tag: String,
-    /// Held for as long as anything of the check's process tree lives.
+    /// Lock file that is held while any process of the check is alive.
     pub lock: PathBuf,
-    /// How to start a supervised process.
+    /// Starts supervised processes.
     pub supervisor: Supervisor,
-    /// How long it may take.
+    /// Time limit.
     pub limit: Duration,
-    /// The words to execute in place of the step's own: tests that are run alone.
+    /// Arguments to execute instead of the step's command, to run selected tests alone.
     pub argv: Option<Vec<String>>,
-    /// Whether it is run before the work begins: then a program of the workspace that is there and cannot be
-    /// started is no failure of the work.
+    /// Whether the check is run before the work: then a program of the workspace that exists but cannot be started does
+    /// not count as a failure of the work.
     pub is_baseline: bool,
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Debug)]
 pub struct CheckOutcome {
-    /// What it says.
     pub status: CheckStatus,
-    /// Why, in one line; always there when it did not pass.
+    /// Reason in one line; always present unless the check passed.
     pub reason: Option<String>,
-    /// The command's exit code, where it had one.
+    /// The command's exit code, if it has one.
     pub exit_code: Option<i32>,
-    /// How long it took.
     pub duration: Duration,
-    /// The end of its output, for people.
+    /// End of the output, for people.
     pub output: String,
-    /// The whole output on disk.
+    /// The complete output on disk.
     pub output_ref: Option<OutputRef>,
-    /// What the digest makes of the output, where there was one.
+    /// Digested failures of the output, if any.
     pub analysis: Option<Analysis>,
-    /// What its tests did, by the runner's own report where there is one, else by its output.
+    /// Results of its tests, from the runner's report if there is one, else from its output.
     pub tests: Option<TestSummary>,
-    /// What the status rests on.
+    /// What the status is based on.
     pub evidence: Evidence,
-    /// What became of its processes, where it started any.
+    /// Cleanup of its processes, if it started any.
     pub processes: Option<ProcessCleanup>,
     /// Modules of its test runner that were loaded from the workspace.
     pub replaced_modules: Vec<String>,
 }
 
 impl CheckOutcome {
-    /// A finding without any output.
+    /// Creates an outcome of a check that printed nothing.
     fn without_output(status: CheckStatus, reason: Option<String>) -> Self {
         Self {
             status,
@@ -120,28 +118,28 @@ impl CheckOutcome {
     }
 }
 
-/// Why a check has no finding at all.
+/// Why a check has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     /// The run is being stopped.
     #[error("stopped before the check ended")]
     Cancelled,
-    /// Nothing can be stored any more: going on would lose evidence.
+    /// Results can no longer be stored; continuing would lose evidence.
     #[error("{0}")]
     Infrastructure(String),
 }
 
 /// One thing that must hold.
 pub trait Check: Send + Sync {
-    /// Looks.
+    /// Runs the check.
     fn run<'a>(
         &'a self,
-        scene: &'a CheckContext,
+        context: &'a CheckContext,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>>;
 }
 
-/// The words that run the first of these tests alone, where the step's command is a runner that can.
+/// Returns the command that runs the first of these tests alone, if the step's command is a runner that supports it.
 pub(crate) fn select_tests(step: &Step, tests: &[String]) -> Option<Vec<String>> {
     if !matches!(step.kind, StepKind::Command | StepKind::TestPasses) {
         return None;
@@ -151,7 +149,7 @@ pub(crate) fn select_tests(step: &Step, tests: &[String]) -> Option<Vec<String>>
     flakiness::select_tests(runner, &argv, options_at, tests)
 }
 
-/// The check that a step asks for.
+/// Creates the check of a step.
 pub fn check_for(step: &Step) -> Box<dyn Check> {
     match step.kind {
         StepKind::Command => Box::new(command::CommandCheck::with_exit_code(step)),

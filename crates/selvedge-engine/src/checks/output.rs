@@ -1,6 +1,5 @@
-//! `output`: something that the task expects is there, of the kind that its name tells, and worth
-//! something: a directory (its name ends with `/`) or a file, not empty, and parsing where its name
-//! says in what language it is.
+//! `output`: a result that the task expects exists: a directory (its name ends with `/`) or a file, neither of them
+//! empty. A file must parse if its name shows its language.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +17,7 @@ use crate::syntax::{
     ParserContext, ParserPrograms, ParserVerdict, SourceFile, SyntaxChecker, parse_failure,
 };
 
-/// The largest file that is parsed.
+/// Largest file that is parsed, in bytes.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 
 pub(super) struct ExpectedOutputCheck {
@@ -33,44 +32,48 @@ impl ExpectedOutputCheck {
 
     async fn run_check(
         &self,
-        scene: &CheckContext,
+        context: &CheckContext,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, CheckError> {
         let target = &self.target;
-        let path = match resolve_inside(&scene.workspace, target.trim_end_matches('/')) {
+        let path = match resolve_inside(&context.workspace, target.trim_end_matches('/')) {
             Ok(path) => path,
             Err(outside) => return Ok(CheckOutcome::fail(outside.to_string())),
         };
-        let wants_folder = target.ends_with('/');
+        let is_folder_expected = target.ends_with('/');
         Ok(match fs::metadata(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 CheckOutcome::fail(format!("`{target}` does not exist"))
             }
-            Err(error) => CheckOutcome::error(format!("cannot look at `{target}`: {error}")),
-            Ok(found) if found.is_dir() && !wants_folder => {
+            Err(error) => CheckOutcome::error(format!("cannot access `{target}`: {error}")),
+            Ok(metadata) if metadata.is_dir() && !is_folder_expected => {
                 CheckOutcome::fail(format!("`{target}` is a directory, not a file"))
             }
-            Ok(found) if found.is_dir() => match fs::read_dir(&path).map(|mut it| it.next()) {
-                Ok(None) => CheckOutcome::fail(format!("`{target}` is empty")),
-                Ok(Some(_)) => CheckOutcome::pass(),
-                Err(error) => CheckOutcome::error(format!("cannot look at `{target}`: {error}")),
-            },
-            Ok(_) if wants_folder => {
+            Ok(metadata) if metadata.is_dir() => {
+                match fs::read_dir(&path).map(|mut it| it.next()) {
+                    Ok(None) => CheckOutcome::fail(format!("`{target}` is empty")),
+                    Ok(Some(_)) => CheckOutcome::pass(),
+                    Err(error) => CheckOutcome::error(format!("cannot access `{target}`: {error}")),
+                }
+            }
+            Ok(_) if is_folder_expected => {
                 CheckOutcome::fail(format!("`{target}` is a file, not a directory"))
             }
-            Ok(found) if !found.is_file() => {
-                CheckOutcome::fail(format!("`{target}` is no plain file"))
+            Ok(metadata) if !metadata.is_file() => {
+                CheckOutcome::fail(format!("`{target}` is not a regular file"))
             }
-            Ok(found) if found.len() == 0 => CheckOutcome::fail(format!("`{target}` is empty")),
-            Ok(found) if found.len() > MAX_FILE_BYTES => CheckOutcome::pass(),
-            Ok(_) => return self.parse(&path, scene, cancel).await,
+            Ok(metadata) if metadata.len() == 0 => {
+                CheckOutcome::fail(format!("`{target}` is empty"))
+            }
+            Ok(metadata) if metadata.len() > MAX_FILE_BYTES => CheckOutcome::pass(),
+            Ok(_) => return self.parse(&path, context, cancel).await,
         })
     }
 
     async fn parse(
         &self,
         path: &Path,
-        scene: &CheckContext,
+        context: &CheckContext,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, CheckError> {
         let bytes = match fs::read(path) {
@@ -89,33 +92,33 @@ impl ExpectedOutputCheck {
         let Some(language) = language_of(Path::new(&self.target), head) else {
             return Ok(CheckOutcome::pass());
         };
-        let stored = |error: std::io::Error| CheckError::Infrastructure(error.to_string());
-        let folder = tempfile::tempdir_in(&scene.run_dir).map_err(stored)?;
+        let to_error = |error: std::io::Error| CheckError::Infrastructure(error.to_string());
+        let folder = tempfile::tempdir_in(&context.run_dir).map_err(to_error)?;
         let file = format!("0.{}", language.extension());
-        fs::write(folder.path().join(&file), &bytes).map_err(stored)?;
+        fs::write(folder.path().join(&file), &bytes).map_err(to_error)?;
         let item = SourceFile {
             file,
             name: self.target.clone(),
             language,
         };
-        let bench = ParserContext {
+        let parser_context = ParserContext {
             folder: folder.path().to_owned(),
-            tag: scene.tag.clone(),
-            lock: scene.lock.clone(),
-            supervisor: scene.supervisor.clone(),
-            deadline: Instant::now() + scene.limit,
+            tag: context.tag.clone(),
+            lock: context.lock.clone(),
+            supervisor: context.supervisor.clone(),
+            deadline: Instant::now() + context.limit,
         };
-        let found = ParserPrograms::find_outside(&scene.workspace);
-        let look = SyntaxChecker {
-            context: &bench,
-            programs: &found,
+        let parser_programs = ParserPrograms::find_outside(&context.workspace);
+        let checker = SyntaxChecker {
+            context: &parser_context,
+            programs: &parser_programs,
         };
-        let said = look.check(&[item], "output", cancel).await?.pop();
-        Ok(match said {
+        let verdict = checker.check(&[item], "output", cancel).await?.pop();
+        Ok(match verdict {
             Some(ParserVerdict::Broken(fault)) => {
                 let text = String::from_utf8_lossy(&bytes);
                 let failure = parse_failure(&self.target, Some(&fault), &text);
-                let reason = format!("`{}` is no {}", self.target, language.name());
+                let reason = format!("`{}` is not valid {}", self.target, language.name());
                 CheckOutcome {
                     output: format!("{}:{}: {}", self.target, fault.line, fault.message),
                     analysis: Some(Analysis::from_failures(vec![failure])),
@@ -123,7 +126,10 @@ impl ExpectedOutputCheck {
                 }
             }
             Some(ParserVerdict::Unsure(fault, why)) => CheckOutcome {
-                output: format!("line {}: {} (no failure: {why})", fault.line, fault.message),
+                output: format!(
+                    "line {}: {} (not counted as a failure: {why})",
+                    fault.line, fault.message
+                ),
                 ..CheckOutcome::pass()
             },
             Some(ParserVerdict::Parses | ParserVerdict::Unknown(_)) | None => CheckOutcome::pass(),
@@ -134,14 +140,14 @@ impl ExpectedOutputCheck {
 impl Check for ExpectedOutputCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a CheckContext,
+        context: &'a CheckContext,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
-        Box::pin(self.run_check(scene, cancel))
+        Box::pin(self.run_check(context, cancel))
     }
 }
 
-/// What no plan can ask for: looked at beside its steps.
+/// Rejects step kinds that a plan cannot contain, because these checks run automatically.
 pub(super) struct UnsupportedStep;
 
 impl Check for UnsupportedStep {
@@ -152,7 +158,7 @@ impl Check for UnsupportedStep {
     ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
         Box::pin(async {
             Ok(CheckOutcome::error(
-                "it is looked at of its own accord, and is no step",
+                "it runs automatically and cannot be a step",
             ))
         })
     }

@@ -1,28 +1,28 @@
-//! Paths that stay inside the workspace, whatever they say and wherever links lead.
+//! Paths that stay inside the workspace, regardless of `..` and links.
 
 use std::path::{Component, Path, PathBuf};
 
 use super::{CheckContext, CheckOutcome};
 
-/// A path that does not stay inside.
+/// Error for a path that leads outside the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` leads outside the workspace", .0.display())]
+#[error("`{}` is outside the workspace", .0.display())]
 pub struct OutsideWorkspaceError(PathBuf);
 
-/// The place that a relative path names inside a workspace. What exists of it is resolved, so that a
-/// link out of the workspace is outside; what does not exist must be outside by no `..`.
+/// Resolves a relative path inside a workspace. Its existing part is canonicalized, so a link that leads out of the
+/// workspace is an error. `..` is never allowed.
 pub fn resolve_inside(workspace: &Path, relative: &str) -> Result<PathBuf, OutsideWorkspaceError> {
-    let named = Path::new(relative);
-    let outside = || OutsideWorkspaceError(named.to_owned());
-    let harmless = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-    if !named.components().all(harmless) {
+    let relative_path = Path::new(relative);
+    let outside = || OutsideWorkspaceError(relative_path.to_owned());
+    let is_allowed = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    if !relative_path.components().all(is_allowed) {
         return Err(outside());
     }
-    let joined = workspace.join(named);
+    let joined = workspace.join(relative_path);
     match joined.canonicalize() {
         Ok(real) if real.starts_with(workspace) => Ok(real),
         Ok(_) => Err(outside()),
-        // Missing, or a link to nothing: the nearest folder that exists must be inside.
+        // Missing or a dangling link: the nearest existing ancestor must be inside.
         Err(_) => {
             let existing = joined
                 .ancestors()
@@ -34,32 +34,32 @@ pub fn resolve_inside(workspace: &Path, relative: &str) -> Result<PathBuf, Outsi
     }
 }
 
-/// A directory by its path inside of the sandbox (`seen`) and outside (`files`).
+/// A directory, by its path inside and outside of the sandbox.
 #[derive(Debug, Clone)]
 pub(super) struct CheckDirectory {
     pub(super) sandbox_path: PathBuf,
     pub(super) host_path: PathBuf,
 }
 
-/// The directory that a check runs in. One that is missing is part of the work, which may create it.
+/// Returns the directory that a check runs in. If it is missing, the check fails, because the work may create it.
 pub(super) fn check_directory(
     relative: &str,
-    scene: &CheckContext,
+    context: &CheckContext,
 ) -> Result<CheckDirectory, Box<CheckOutcome>> {
-    let files = resolve_inside(&scene.files_root, relative)
+    let host_path = resolve_inside(&context.files_root, relative)
         .map_err(|outside| Box::new(CheckOutcome::error(outside.to_string())))?;
-    if files.exists() {
-        let below = files
-            .strip_prefix(&scene.files_root)
+    if host_path.exists() {
+        let below = host_path
+            .strip_prefix(&context.files_root)
             .unwrap_or(Path::new(""));
-        let seen = if below.as_os_str().is_empty() {
-            scene.workspace.clone()
+        let sandbox_path = if below.as_os_str().is_empty() {
+            context.workspace.clone()
         } else {
-            scene.workspace.join(below)
+            context.workspace.join(below)
         };
         return Ok(CheckDirectory {
-            sandbox_path: seen,
-            host_path: files,
+            sandbox_path,
+            host_path,
         });
     }
     let reason = format!("its directory `{relative}` does not exist");

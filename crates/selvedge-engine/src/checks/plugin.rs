@@ -1,7 +1,7 @@
-//! `plugin`: any program that is asked on standard input and reports on standard output, both as JSON.
+//! `plugin`: runs a program that gets a request on standard input and reports on standard output, both as JSON.
 //!
-//! What it prints on standard error is kept as its output, for people. A plug-in that crashes, hangs or
-//! answers nonsense has looked at nothing: that is an error, never a pass and never a failure of the work.
+//! Its standard error is stored as the check's output, for people. A plugin that crashes, hangs or prints an invalid
+//! report has checked nothing: that is an error, never a pass and never a failure of the work.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -39,49 +39,51 @@ impl PluginCheck {
 
     async fn run_check(
         &self,
-        scene: &CheckContext,
+        context: &CheckContext,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, CheckError> {
         let directory = self.step.directory.as_deref().unwrap_or(".");
-        let directory = match check_directory(directory, scene) {
+        let directory = match check_directory(directory, context) {
             Ok(directory) => directory.sandbox_path,
             Err(finding) => return Ok(*finding),
         };
-        let question = match self.write_request(scene, &directory).await {
+        let request = match self.write_request(context, &directory).await {
             Ok(path) => path,
             Err(error) => return Ok(CheckOutcome::error(error)),
         };
-        let answer = scene.run_dir.join(format!("{}.answer", scene.output_file));
+        let answer = context
+            .run_dir
+            .join(format!("{}.answer", context.output_file));
         let command = SessionCommand {
-            env: check_env(scene.supervisor.env_allowlist(), &host_env())
+            env: check_env(context.supervisor.env_allowlist(), &host_env())
                 .into_iter()
                 .collect(),
-            stdin: StdinSource::File(question),
+            stdin: StdinSource::File(request),
             streams: StderrMode::Separate,
-            lock: Some(scene.lock.clone()),
+            lock: Some(context.lock.clone()),
             grace: STOP_GRACE,
-            ..SessionCommand::new(self.argv(), directory, scene.tag.clone())
+            ..SessionCommand::new(self.argv(), directory, context.tag.clone())
         };
         let plan = CapturePlan {
             stdout: StreamPlan::to_file(&answer),
-            stderr: StreamPlan::to_file(scene.run_dir.join(&scene.output_file)),
+            stderr: StreamPlan::to_file(context.run_dir.join(&context.output_file)),
         };
-        let prepared = match Session::prepare(&scene.supervisor, &command).await {
+        let prepared = match Session::prepare(&context.supervisor, &command).await {
             Ok(prepared) => prepared,
             Err(error) => return Ok(CheckOutcome::error(error.to_string())),
         };
         let limits = SessionTimeouts {
-            wall: Some(scene.limit),
+            wall: Some(context.limit),
             idle: None,
         };
         let ended = process::run(prepared, limits, plan, cancel).await;
-        let said = match failure_reason(&ended, scene)? {
+        let report = match failure_reason(&ended, context)? {
             Some(why) => Err(why),
             None => spawn_blocking(move || read_report(&answer))
                 .await
                 .unwrap_or_else(|error| Err(error.to_string())),
         };
-        Ok(outcome_from_report(said, &ended, scene))
+        Ok(outcome_from_report(report, &ended, context))
     }
 
     fn argv(&self) -> Vec<OsString> {
@@ -89,33 +91,36 @@ impl PluginCheck {
         argv.into_iter().map(OsString::from).collect()
     }
 
-    /// Writes the question down; the plug-in reads it as its standard input.
+    /// Writes the request to a file, which is the plugin's standard input.
     async fn write_request(
         &self,
-        scene: &CheckContext,
+        context: &CheckContext,
         directory: &Path,
     ) -> Result<PathBuf, String> {
         let request = PluginRequest {
             v: PLUGIN_VERSION,
             check: self.step.label().to_owned(),
-            workspace: scene.workspace.clone(),
+            workspace: context.workspace.clone(),
             directory: directory.to_owned(),
-            timeout_ms: u64::try_from(scene.limit.as_millis()).unwrap_or(u64::MAX),
+            timeout_ms: u64::try_from(context.limit.as_millis()).unwrap_or(u64::MAX),
             settings: self.step.settings.clone().unwrap_or_default(),
         };
         let text = serde_json::to_vec(&request).map_err(|error| error.to_string())?;
-        let path = scene
+        let path = context
             .run_dir
-            .join(format!("{}.question", scene.output_file));
+            .join(format!("{}.question", context.output_file));
         let written = tokio::fs::write(&path, text).await;
         written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         Ok(path)
     }
 }
 
-/// Why its answer does not count, whatever it is.
-fn failure_reason(ended: &SessionExit, scene: &CheckContext) -> Result<Option<String>, CheckError> {
-    // What still runs may change what was looked at: then nothing that was seen counts.
+/// Returns why the plugin's report does not count, if so.
+fn failure_reason(
+    ended: &SessionExit,
+    context: &CheckContext,
+) -> Result<Option<String>, CheckError> {
+    // A surviving process may change the files that were checked, so nothing that was found counts.
     if let Some(survivors) = ended.tree.describe_survivors() {
         return Ok(Some(survivors));
     }
@@ -124,8 +129,8 @@ fn failure_reason(ended: &SessionExit, scene: &CheckContext) -> Result<Option<St
         EndReason::Exited(code) => Some(format!("the plug-in exited with {code}")),
         EndReason::Signalled(signal) => Some(format!("the plug-in was ended by signal {signal}")),
         EndReason::TimedOut | EndReason::IdleTimeout => {
-            let seconds = scene.limit.as_secs_f64();
-            Some(format!("the plug-in had not answered after {seconds:.0} s"))
+            let seconds = context.limit.as_secs_f64();
+            Some(format!("the plug-in did not answer within {seconds:.0} s"))
         }
         EndReason::SpawnFailed(failure) => Some(failure.to_string()),
         EndReason::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
@@ -147,13 +152,13 @@ fn read_report(answer: &Path) -> Result<PluginReport, String> {
     parse(&bytes).map_err(|error| error.to_string())
 }
 
-/// What was found, with what became of the plug-in.
+/// Combines the plugin's report with how the plugin ended.
 fn outcome_from_report(
-    said: Result<PluginReport, String>,
+    result: Result<PluginReport, String>,
     ended: &SessionExit,
-    scene: &CheckContext,
+    context: &CheckContext,
 ) -> CheckOutcome {
-    let finding = match said {
+    let finding = match result {
         Err(why) => CheckOutcome::error(why),
         Ok(report) => {
             let status = match report.status {
@@ -182,7 +187,7 @@ fn outcome_from_report(
         duration: ended.wall,
         output: excerpt(&ended.stderr),
         output_ref: stderr.map(|stored| OutputRef {
-            file: scene.output_file.clone(),
+            file: context.output_file.clone(),
             bytes: ended.stderr.bytes,
             left_out: stored.omitted,
         }),
@@ -194,9 +199,9 @@ fn outcome_from_report(
 impl Check for PluginCheck {
     fn run<'a>(
         &'a self,
-        scene: &'a CheckContext,
+        context: &'a CheckContext,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>> {
-        Box::pin(self.run_check(scene, cancel))
+        Box::pin(self.run_check(context, cancel))
     }
 }

@@ -49,7 +49,7 @@ impl BaseRevision {
     /// # Errors
     /// Those of [`check_out`].
     pub fn check_out(workspace: &Path, revision: &str) -> Result<Self, WorkspaceError> {
-        let failed = |error| WorkspaceError::io("make room for a revision", workspace, error);
+        let failed = |error| WorkspaceError::io("create a folder for a revision", workspace, error);
         let folder = TempDir::with_prefix("selvedge-since-").map_err(failed)?;
         let tree = folder.path().join("tree");
         fs::create_dir(&tree).map_err(failed)?;

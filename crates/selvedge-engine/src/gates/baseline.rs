@@ -90,7 +90,7 @@ impl BaselineRun<'_> {
             if let Some(room) = &trees.verification_room {
                 let room = room.clone();
                 let keep = move |_: &Workspace| room.keep_built();
-                let what = "cannot keep what the checks have built";
+                let what = "cannot store what the checks built";
                 run_blocking(&trees.workspace, what, keep).await?;
             } else if !is_settled {
                 trees.ensure_tree(tree).await?;

@@ -110,7 +110,7 @@ impl VerificationContext {
     ) -> Result<CheckOutcome, CheckError> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            let reason = "the verification run's time was used up before it began";
+            let reason = "the verification's time limit was reached before it started";
             return Ok(CheckOutcome::timeout(reason));
         }
         let own = step.timeout_ms.map_or(Duration::MAX, Duration::from_millis);

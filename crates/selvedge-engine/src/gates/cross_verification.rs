@@ -72,7 +72,7 @@ impl CrossVerification<'_> {
         }
         let count = counted(files.len() as u64, "file");
         let what = format!(
-            "running the checks with the original tests: the attempt changed {count} of the test side"
+            "running the checks with the original tests: the attempt changed {count} of the tests"
         );
         self.progress.on_activity(Activity::Note(what));
         let mut runs = CrossedRuns {
@@ -348,10 +348,10 @@ impl CrossedTrees<'_> {
                 }
                 Ok((crossed, left.into_iter().map(|file| file.path).next()))
             };
-        let what = "cannot lay the original tests over the work";
+        let what = "cannot copy the original tests over the work";
         let (crossed, left) = run_blocking(&self.trees.workspace, what, compose).await?;
         if let Some(path) = left {
-            let error = format!("{what}: {} is not as it was before", path.display());
+            let error = format!("{what}: {} differs from its original", path.display());
             return Err(CheckError::Infrastructure(error));
         }
         if let Some(room) = &self.trees.verification_room {

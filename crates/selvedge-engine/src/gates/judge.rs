@@ -27,7 +27,7 @@ use crate::workspace::{self, DiffOptions, Workspace};
 /// Time limit of one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
 /// Why a judge that was stopped by the run's time limit gave no answer.
-const RUN_LIMIT_REACHED: &str = "stopped: the run's cap on time was reached";
+const RUN_LIMIT_REACHED: &str = "stopped: the run's time limit was reached";
 /// Maximum turns of a judge, which only has to answer.
 const MAX_TURNS: u32 = 2;
 /// Maximum bytes of a diff that are read.
@@ -88,14 +88,14 @@ impl JudgeGate<'_> {
         let room = self.run_dir.join("judging");
         let made = tokio::fs::create_dir_all(&room).await;
         made.map_err(|error| {
-            CheckError::Infrastructure(format!("cannot make {}: {error}", room.display()))
+            CheckError::Infrastructure(format!("cannot create {}: {error}", room.display()))
         })?;
         let votes = self.judging.votes_in(self.tier);
         let judges = (0..votes).zip(self.judging.judges.iter().cycle());
         let (brief, room) = (&brief, &room);
         let asked = judges.map(|(index, judge)| {
             let name = judge_name(judge);
-            progress.on_activity(Activity::Note(format!("tier {}: asks {name}", self.tier)));
+            progress.on_activity(Activity::Note(format!("tier {}: asking {name}", self.tier)));
             self.ask_judge(judge, index, brief, room, began, cancel)
         });
         let judgements = join_all(asked).await;
@@ -160,7 +160,7 @@ impl JudgeGate<'_> {
                 .remaining_budget
                 .divide_among(self.judging.votes_in(self.tier));
             let left = share.subtract_spent(judgement.cost, judgement.usage, worked_ms);
-            if left.wall_ms == Some(0) {
+            if left.duration_ms == Some(0) {
                 judgement.error = Some(RUN_LIMIT_REACHED.to_owned());
                 break;
             }
@@ -175,7 +175,7 @@ impl JudgeGate<'_> {
             let request = self.session_request(judge, files, brief, room, left, again.as_deref());
             let outcome = agent_for(judge).run(&request, &NullProgress, cancel).await;
             let is_out_of_time = outcome.status == SessionStatus::Timeout
-                && left.wall_ms == Some(request.limits.wall_ms);
+                && left.duration_ms == Some(request.limits.wall_ms);
             match self.record_answer(&mut judgement, outcome) {
                 _ if is_out_of_time => {
                     judgement.error = Some(RUN_LIMIT_REACHED.to_owned());
@@ -240,7 +240,7 @@ impl JudgeGate<'_> {
         let redactor = self.supervisor.redactor();
         let wall_ms = millis(ANSWER_TIMEOUT)
             .min(self.limits.wall_ms)
-            .min(left.wall_ms.unwrap_or(u64::MAX));
+            .min(left.duration_ms.unwrap_or(u64::MAX));
         SessionRequest {
             agent: judge.clone(),
             prompt: Prompt {
@@ -256,7 +256,7 @@ impl JudgeGate<'_> {
             workspace: room.to_owned(),
             limits: SessionLimits {
                 wall_ms,
-                silence_ms: wall_ms.min(self.limits.silence_ms),
+                idle_timeout_ms: wall_ms.min(self.limits.idle_timeout_ms),
                 max_turns: Some(MAX_TURNS),
             },
             cost_left: left.cost,

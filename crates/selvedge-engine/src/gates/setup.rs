@@ -142,7 +142,7 @@ impl DependencyInstaller<'_> {
         }
         let room = open.verification_room.clone();
         let note = move |_: &Workspace| room.note_installed();
-        let what = "cannot see what was installed";
+        let what = "cannot determine what was installed";
         let installed = run_blocking(open.verification_room.workspace(), what, note).await?;
         Ok(Ok(installed))
     }

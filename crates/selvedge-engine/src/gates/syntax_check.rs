@@ -124,7 +124,7 @@ impl SyntaxCheck<'_> {
         };
         run_blocking(
             &self.trees.workspace,
-            "cannot lay out the changed files",
+            "cannot extract the changed files",
             work,
         )
         .await
@@ -157,7 +157,7 @@ impl SyntaxCheck<'_> {
         let write = move |workspace: &Workspace| workspace.extract(wanted, MAX_PARSED_BYTES);
         run_blocking(
             &self.trees.workspace,
-            "cannot lay out the files before",
+            "cannot extract the files before the attempt",
             write,
         )
         .await?;
@@ -179,7 +179,7 @@ impl ExtractedFiles {
         versions: Vec<FileVersions>,
     ) -> Result<Self, WorkspaceError> {
         let folder = tempfile::tempdir_in(run_dir)
-            .map_err(|error| WorkspaceError::io("make room for files in", run_dir, error))?;
+            .map_err(|error| WorkspaceError::io("create a folder in", run_dir, error))?;
         let looked_at: Vec<(FileVersions, BlobVersion, String)> = versions
             .into_iter()
             .filter(|it| it.before.is_some() || may_be_parsable(&it.path))
@@ -204,7 +204,7 @@ impl ExtractedFiles {
         if more > 0 {
             laid_out
                 .notes
-                .push(format!("{more} more changed files were not looked at"));
+                .push(format!("{more} more changed files were not checked"));
         }
         for ((file, _, name), size) in looked_at.into_iter().zip(sizes) {
             laid_out.add_file(workspace, &file, name, size)?;
@@ -238,7 +238,7 @@ impl ExtractedFiles {
         };
         if size > MAX_PARSED_BYTES {
             self.notes
-                .push(format!("{name}: {size} bytes are too many to be parsed"));
+                .push(format!("{name}: not checked: {size} bytes are too many"));
         } else {
             self.items.push((
                 SourceFile {

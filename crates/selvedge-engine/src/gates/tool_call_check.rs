@@ -47,8 +47,8 @@ pub(super) async fn check_tool_calls(
     let (calls, errors) = (session.tool_calls, session.tool_errors);
     let finding = match failures.len() {
         0 => CheckOutcome::pass(),
-        1 => CheckOutcome::fail("a file was to be written, and was not"),
-        count => CheckOutcome::fail(format!("{count} files were to be written, and were not")),
+        1 => CheckOutcome::fail("1 file was not written"),
+        count => CheckOutcome::fail(format!("{count} files were not written")),
     };
     let counted = format!("{calls} calls, {errors} of them failed");
     Ok(Some(CheckOutcome {

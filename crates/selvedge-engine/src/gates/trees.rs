@@ -47,7 +47,7 @@ impl VerificationTrees {
             Some(room) => {
                 let tree = tree.clone();
                 let enter = move |_: &Workspace| room.enter(&snapshot_id(&tree)?);
-                run_blocking(&self.workspace, "cannot put the tree back", enter).await
+                run_blocking(&self.workspace, "cannot restore the snapshot", enter).await
             }
         }
     }
@@ -74,7 +74,7 @@ pub(super) async fn ensure_workspace_tree(
     tree: &TreeId,
 ) -> Result<bool, CheckError> {
     let tree = tree.clone();
-    run_blocking(workspace, "cannot put the tree back", move |workspace| {
+    run_blocking(workspace, "cannot restore the snapshot", move |workspace| {
         workspace.ensure_tree(&snapshot_id(&tree)?)
     })
     .await

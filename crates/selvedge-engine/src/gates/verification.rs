@@ -173,7 +173,7 @@ fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
             .collect();
         let said = check.reason.take().unwrap_or_default();
         check.reason = Some(format!(
-            "{said}; ignored files that the attempt made are not there when it is checked: {} (a line in `[setup] run` can make them)",
+            "{said}; ignored files that the attempt created are absent when it is checked: {} (`[setup] run` can create them)",
             named.join(", ")
         ));
     }

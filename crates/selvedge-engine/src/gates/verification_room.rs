@@ -63,7 +63,7 @@ impl VerificationRoomSlot {
                 earlier.as_ref(),
             )
         };
-        let room = run_blocking(origin, "cannot prepare the room for the checks", open).await?;
+        let room = run_blocking(origin, "cannot prepare the verification room", open).await?;
         self.slot().clone_from(&room);
         Ok(room.map(|room| OpenVerificationRoom {
             verification_room: room,
@@ -128,7 +128,7 @@ impl VerificationTrees {
             entered.forget_entered_tree();
             entered.enter_without_ignored(&snapshot_id(&start)?, &snapshot_id(&judged)?)
         };
-        let what = "cannot put the attempt's tree into the room for the checks";
+        let what = "cannot copy the attempt's files into the verification room";
         let (judged, absent) = run_blocking(&self.workspace, what, enter).await?;
         self.judged = TreeId::new(judged.as_str());
         self.workspace = room.workspace().clone();

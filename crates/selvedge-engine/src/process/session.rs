@@ -60,7 +60,7 @@ pub enum PrepareError {
         source: io::Error,
     },
     /// Out of descriptors.
-    #[error("cannot make a pipe: {0}")]
+    #[error("cannot create a pipe: {0}")]
     Pipe(io::Error),
     /// The supervisor started and reported why it cannot continue.
     #[error("the supervisor {0}")]

@@ -89,7 +89,7 @@ pub(crate) fn bubblewrap_arguments(
     {
         arguments.extend(["--ro-bind", steers, steers].map(Into::into));
     }
-    arguments.extend(["--".into(), face.into(), "__wall".into()]);
+    arguments.extend(["--".into(), face.into(), "__sandbox-init".into()]);
     arguments
 }
 

@@ -98,10 +98,10 @@ impl ContainerPlan {
         environment: &EnvironmentMap,
     ) -> Result<Self, String> {
         if settings.image.is_empty() {
-            return Err("no image is named: `image` in [sandbox]".to_owned());
+            return Err("no container image is configured; set `image` in [sandbox]".to_owned());
         }
         let program = find_in_system(backend.name())
-            .ok_or_else(|| format!("the program {} is not there", backend.name()))?;
+            .ok_or_else(|| format!("the program {} was not found", backend.name()))?;
         let seen = ENGINE_VARIABLES.iter().filter_map(|name| {
             let value = environment.get(OsStr::new(name))?;
             Some((OsStr::new(name).into(), value.as_os_str().into()))
@@ -151,7 +151,7 @@ impl ContainerPlan {
         words.extend(self.args.iter().map(Into::into));
         words.push(self.image.as_str().into());
         words.extend(rest.iter().map(Into::into));
-        words.extend(["__wall", SOCKET_PATH].map(Into::into));
+        words.extend(["__sandbox-init", SOCKET_PATH].map(Into::into));
         Ok(words)
     }
 
@@ -166,7 +166,7 @@ impl ContainerPlan {
             (true, false) => Ok(["--network", "host"].map(Into::into).to_vec()),
             (false, false) => Ok(["--network", "none"].map(Into::into).to_vec()),
             (false, true) => {
-                Err("`container_args` names a network, and the profile has none".to_owned())
+                Err("`container_args` sets a network, but the profile allows none".to_owned())
             }
         }
     }

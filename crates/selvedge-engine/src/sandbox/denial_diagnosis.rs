@@ -45,7 +45,7 @@ const NO_NETWORK_MESSAGES: &[&str] = &[
 /// Describes in one line how the sandbox made a command fail, with a remedy; `None` if it did not.
 pub(crate) fn diagnose_denial(walls: &WorkspaceSandbox, output: &str) -> Option<String> {
     let profile = walls.inner.profile;
-    let way_out = |key: &str| format!("`{key}` in [sandbox] of your own settings widens the walls");
+    let way_out = |key: &str| format!("`{key}` in [sandbox] of your own configuration permits it");
     for line in output.lines().rev().take(MAX_LINES) {
         let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
         if profile == SandboxProfile::Strict && says(NO_NETWORK_MESSAGES) {
@@ -61,7 +61,7 @@ pub(crate) fn diagnose_denial(walls: &WorkspaceSandbox, output: &str) -> Option<
         let mut paths = paths_in(line).into_iter();
         if let Some(path) = paths.find(|path| walls.denies(path, read_only)) {
             return Some(format!(
-                "the sandbox shut {}; {}",
+                "the sandbox denied access to {}; {}",
                 path.display(),
                 way_out("writable")
             ));

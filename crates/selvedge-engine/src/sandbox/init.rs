@@ -1,4 +1,4 @@
-//! The hidden subcommand `__wall`, the sandbox's init process: it applies the remaining restrictions to itself and
+//! The hidden subcommand `__sandbox-init`, the sandbox's init process: it applies the remaining restrictions to itself and
 //! then becomes the program; or, as the first process of a namespace, it starts the program, reaps orphans and reports
 //! the program's exit.
 //!

@@ -44,10 +44,10 @@ pub(crate) use container::{ContainerEngine, ContainerPlan, ContainerRequest};
 pub(crate) use denial_diagnosis::diagnose_denial;
 pub(crate) use exec_request::{ExecRequest, InitMessage};
 pub(crate) use git_config_guard::GitConfigSnapshot;
-pub use init::main as face;
+pub use init::main as init_main;
 pub(crate) use plan::SandboxPlan;
 pub(crate) use portable::this_program;
-pub use probe::main as probe_face;
+pub use probe::main as probe_main;
 pub use setup::{SandboxContext, SandboxPair, SandboxUnavailableError, set_up_sandboxes};
 
 /// A sandbox of one kind for one workspace.

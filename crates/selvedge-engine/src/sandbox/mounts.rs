@@ -53,7 +53,9 @@ impl ContainerMount {
             let bytes = path.as_os_str().as_encoded_bytes();
             if bytes.iter().any(|byte| b",\"\n".contains(byte)) {
                 let path = path.display();
-                return Err(format!("a container cannot be given {path}, for its name"));
+                return Err(format!(
+                    "cannot mount {path} in a container because of its name"
+                ));
             }
             word.push(key);
             word.push(path);

@@ -87,7 +87,7 @@ pub(super) async fn run_probe(
     let own =
         probe_command(kind.backend, &attempts.workspace).map_err(|error| error.to_string())?;
     let own = own.into_iter();
-    let argv: Vec<OsString> = own.chain(["__wall-probe".into(), told.into()]).collect();
+    let argv: Vec<OsString> = own.chain(["__sandbox-probe".into(), told.into()]).collect();
     let environment = scene.environment.iter();
     let command = SessionCommand {
         env: environment
@@ -113,10 +113,10 @@ pub(super) async fn run_probe(
             let said = String::from_utf8_lossy(&ended.stderr.head)
                 .trim()
                 .to_owned();
-            return Err(format!("a trial run ended oddly ({how:?}) {said}"));
+            return Err(format!("a probe ended unexpectedly ({how:?}) {said}"));
         }
     };
-    let mut done = said.map_err(|error| format!("a trial run said nothing: {error}"))?;
+    let mut done = said.map_err(|error| format!("a probe printed no result: {error}"))?;
     // A file that was written in a place that is not shared with this machine does not reach it.
     done.wrote_outside = fs::remove_file(&attempts.outside).is_ok();
     done.wrote_cache = attempts
@@ -137,14 +137,14 @@ fn probe_command(backend: SandboxBackend, folder: &Path) -> io::Result<Vec<OsStr
 
 fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxReport, String> {
     if !done.wrote_inside {
-        return Err("the workspace itself cannot be written behind it".to_owned());
+        return Err("the workspace cannot be written in it".to_owned());
     }
     // A sandbox that does not deny these two is not one.
     if done.wrote_outside || done.read_masked {
-        return Err("it does not hold: a forbidden file could be reached".to_owned());
+        return Err("it is not effective: a forbidden file could be accessed".to_owned());
     }
     if done.reached_reporter {
-        return Err("it does not hold: exit codes could be forged".to_owned());
+        return Err("it is not effective: exit codes could be forged".to_owned());
     }
     let tried = [
         (Restriction::Writes, done.wrote_outside),
@@ -242,7 +242,7 @@ fn outside_folder() -> Option<PathBuf> {
     (home.is_absolute() && writable).then_some(home)
 }
 
-/// The hidden subcommand `__wall-probe`: makes the attempts that its argument lists.
+/// The hidden subcommand `__sandbox-probe`: makes the attempts that its argument lists.
 pub fn main(args: &[OsString]) -> ExitCode {
     let told = args.first().and_then(|arg| arg.to_str());
     let Some(attempts) = told.and_then(|told| serde_json::from_str::<ProbeAttempts>(told).ok())

@@ -39,7 +39,7 @@ pub struct SandboxPair {
 
 /// A run requires a sandbox that is not available here.
 #[derive(Debug, thiserror::Error)]
-#[error("the sandbox that is required cannot be built: {0}")]
+#[error("cannot set up the required sandbox: {0}")]
 pub struct SandboxUnavailableError(pub String);
 
 /// Sets up the requested sandboxes.
@@ -60,7 +60,7 @@ pub async fn set_up_sandboxes(
     if spec.backend == SandboxBackend::None {
         return if spec.required {
             Err(SandboxUnavailableError(
-                "`backend = \"none\"` asks for none".to_owned(),
+                "`backend = \"none\"` disables it".to_owned(),
             ))
         } else {
             Ok(raised)
@@ -77,7 +77,7 @@ pub async fn set_up_sandboxes(
         if profile == SandboxProfile::None {
             if spec.required {
                 return Err(SandboxUnavailableError(
-                    "the profile `none` asks for none".to_owned(),
+                    "the profile `none` disables it".to_owned(),
                 ));
             }
             continue;

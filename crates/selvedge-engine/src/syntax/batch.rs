@@ -156,13 +156,13 @@ impl ParserContext {
                 let why = if output.is_timed_out {
                     "its parser took too long"
                 } else {
-                    "its parser gave out"
+                    "its parser failed"
                 };
                 known.insert(next, ParserVerdict::Unknown(why.to_owned()));
             }
         }
         let mut said = |item: &&SourceFile| known.remove(&item.file);
-        let unknown = || ParserVerdict::Unknown("its parser gave out".to_owned());
+        let unknown = || ParserVerdict::Unknown("its parser failed".to_owned());
         Ok(items
             .iter()
             .map(&mut said)
@@ -201,7 +201,7 @@ impl ParserContext {
 /// verdict.
 fn verdict_from_output(output: &ParserOutput, file: &str) -> ParserVerdict {
     let Some(code) = output.code else {
-        return ParserVerdict::Unknown("its parser gave out".to_owned());
+        return ParserVerdict::Unknown("its parser failed".to_owned());
     };
     let fault = output.stderr.lines().find_map(|line| {
         let rest = line.strip_prefix(file)?.strip_prefix(':')?;

@@ -87,7 +87,7 @@ impl SyntaxChecker<'_> {
         };
         let Some(parser) = parser_for(language, self.programs, self.context) else {
             let unknown =
-                ParserVerdict::Unknown(format!("nothing here parses {}", language.name()));
+                ParserVerdict::Unknown(format!("no parser is available for {}", language.name()));
             return Ok(indices
                 .into_iter()
                 .map(|index| (index, unknown.clone()))

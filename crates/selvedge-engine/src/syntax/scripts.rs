@@ -36,7 +36,7 @@ for name in sys.stdin.read().split("\n"):
     except ValueError as error:
         say("broken", name, 1, 0, error)
     except (RecursionError, MemoryError, OverflowError) as error:
-        say("unsure", name, 1, 0, type(error).__name__, "its parser gave out")
+        say("unsure", name, 1, 0, type(error).__name__, "its parser failed")
 "#,
 );
 
@@ -56,7 +56,7 @@ $stdin.each_line(chomp: true) do |name|
     said = text[/\^+~* (.*)$/, 1] || said if said =~ /errors? found/
     puts ["broken", name, line, 0, said.gsub(/[\t\n]/, " ")].join("\t")
   rescue StandardError, SystemStackError => error
-    puts ["unsure", name, 1, 0, error.class, "its parser gave out"].join("\t")
+    puts ["unsure", name, 1, 0, error.class, "its parser failed"].join("\t")
   end
 end
 "#,
@@ -101,7 +101,7 @@ while IFS= read -r name; do
         "$BASH" --noprofile --norc -O extglob -n -- "$name" 2>/dev/null; then
         printf 'ok\t%s\n' "$name"
     elif [[ $said == *$'\r'* || $(<"$name") == *$'\r'$'\n'* ]]; then
-        printf 'unsure\t%s\t1\t0\tlines end with CR LF\tits line ends may be the checkout of another system\n' "$name"
+        printf 'unsure\t%s\t1\t0\tlines end with CR LF\tits line ends may come from a checkout on another system\n' "$name"
     else
         said=${said%%$'\n'*}
         said=${said#*: line }
@@ -125,7 +125,7 @@ for (const name of fs.readFileSync(0, "utf8").split("\n")) {
     if (!name) continue;
     const source = fs.readFileSync(name, "utf8");
     const parses = ways.some((way) => { try { way(source); return true; } catch { return false; } });
-    console.log(parses ? `ok\t${name}` : `broken\t${name}\t1\t0\tnode refuses it`);
+    console.log(parses ? `ok\t${name}` : `broken\t${name}\t1\t0\tnode rejects it`);
 }
 "#,
 );

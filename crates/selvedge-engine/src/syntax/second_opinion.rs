@@ -61,10 +61,7 @@ impl ParserContext {
         Ok(match accepts {
             Some(true) => ParserVerdict::Parses,
             Some(false) => ParserVerdict::Broken(fault),
-            None => ParserVerdict::Unsure(
-                fault,
-                "nothing here could be asked a second time".to_owned(),
-            ),
+            None => ParserVerdict::Unsure(fault, "no second parser is available".to_owned()),
         })
     }
 

@@ -1,4 +1,4 @@
-//! Reading stored bytes back: one `git cat-file` that is asked for blob after blob.
+//! Reads stored bytes with one `git cat-file --batch` process.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::process::spawn_with_blocked_signals;
 
 const DOING: &str = "read a snapshot";
 
-/// A reader of blobs. Dropping it ends its process.
+/// Reads blobs. Dropping it ends its process.
 pub(super) struct BlobReader {
     child: Child,
     requests: ChildStdin,
@@ -24,30 +24,30 @@ impl BlobReader {
         git: &GitProgram,
         shadow: &ShadowRepository,
     ) -> Result<Self, WorkspaceError> {
-        let place = shadow.dir().to_owned();
-        let mut command = git.command(&place, &place);
+        let git_dir = shadow.dir().to_owned();
+        let mut command = git.command(&git_dir, &git_dir);
         command
             .args(["cat-file", "--batch"])
             .stdin(Stdio::piped())
             .stderr(Stdio::null());
         let mut child = spawn_with_blocked_signals(|| command.spawn())
-            .map_err(|e| WorkspaceError::io(DOING, &place, e))?;
+            .map_err(|e| WorkspaceError::io(DOING, &git_dir, e))?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(questions), Some(stdout)) => Ok(Self {
+            (Some(stdin), Some(stdout)) => Ok(Self {
                 child,
-                requests: questions,
+                requests: stdin,
                 answers: BufReader::new(stdout),
-                git_dir: place,
+                git_dir,
             }),
             _ => Err(WorkspaceError::io(
                 DOING,
-                &place,
+                &git_dir,
                 io::ErrorKind::BrokenPipe.into(),
             )),
         }
     }
 
-    /// Writes the bytes of the object called `name`; an error of `to` comes back as it is.
+    /// Writes the bytes of the object `name`. An error of `to` is returned unchanged.
     pub(super) fn copy(&mut self, name: &str, to: &mut impl Write) -> io::Result<()> {
         writeln!(self.requests, "{name}")?;
         let mut head = String::new();
@@ -57,8 +57,10 @@ impl BlobReader {
             .rsplit_once(' ')
             .and_then(|(_, size)| size.parse::<u64>().ok());
         let Some(size) = size else {
-            let place = self.git_dir.display();
-            return Err(io::Error::other(format!("{name} is missing from {place}")));
+            let git_dir = self.git_dir.display();
+            return Err(io::Error::other(format!(
+                "{name} is missing from {git_dir}"
+            )));
         };
         let copied = io::copy(&mut (&mut self.answers).take(size), to)?;
         let mut end = [0];

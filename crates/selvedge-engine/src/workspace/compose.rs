@@ -1,4 +1,4 @@
-//! Composing a tree from two snapshots: the files of one at some paths, the other's at the rest.
+//! Composes a tree from two snapshots: the files of one of them at some paths, and of the other at the rest.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,14 +12,14 @@ use super::ids::SnapshotId;
 use super::import::FileKind;
 use super::manifest::default_permissions;
 
-/// The largest file that is read, in bytes.
+/// Largest file that is read, in bytes.
 const MAX_BYTES: usize = 512 << 10;
-/// The most bytes that are read altogether.
+/// Maximum bytes that are read in total.
 const MAX_TOTAL: usize = 128 << 20;
 
 impl Workspace {
-    /// All paths of a snapshot, with the bytes of the plain files that are `wanted`. Files of more than 512 KiB have
-    /// no bytes here, nor has what exceeds 128 MiB altogether.
+    /// Returns all paths of a snapshot, with the bytes of the plain files that are `wanted`. Files of more than 512 KiB
+    /// have no bytes here, nor have files beyond 128 MiB in total.
     ///
     /// # Errors
     /// The snapshot is unknown, or git fails.
@@ -48,12 +48,12 @@ impl Workspace {
         Ok(files)
     }
 
-    /// Gives the workspace the files that a snapshot has at `originals` (none where it has none), and writes the
-    /// files in `merged`. Links, files and empty folders in the way are removed; nothing else is touched. What
-    /// the workspace held must be in another snapshot.
+    /// Gives the workspace the files that a snapshot has at `originals` (none where it has none), and writes the files
+    /// in `merged`. Links, files and empty folders in the way are removed; nothing else is changed. The previous
+    /// content of the workspace must be in another snapshot.
     ///
     /// # Errors
-    /// The snapshot is unknown, a folder that is not empty has a file's name, or the file system refuses.
+    /// The snapshot is unknown, a non-empty folder has a file's name, or the file system rejects a change.
     pub fn compose(
         &self,
         base: &SnapshotId,
@@ -61,10 +61,10 @@ impl Workspace {
         merged: &[(PathBuf, Vec<u8>)],
     ) -> Result<(), WorkspaceError> {
         self.restore_files(base, originals)?;
-        let failed =
+        let to_error =
             |path: &Path, error| WorkspaceError::io("compose", &self.dir.join(path), error);
         let anchor =
-            DirHandle::open_root(&self.dir).map_err(|error| failed(Path::new(""), error))?;
+            DirHandle::open_root(&self.dir).map_err(|error| to_error(Path::new(""), error))?;
         for (path, bytes) in merged {
             let permissions = anchor.open(path).and_then(|file| file.metadata()).map_or(
                 default_permissions(false),
@@ -75,13 +75,13 @@ impl Workspace {
             );
             anchor
                 .write(path, permissions, |file| file.write_all(bytes))
-                .map_err(|error| failed(path, error))?;
+                .map_err(|error| to_error(path, error))?;
         }
         Ok(())
     }
 }
 
-/// Keeps no more than one byte beyond the limit.
+/// Stores at most one byte beyond the limit.
 #[derive(Default)]
 struct CappedBuffer(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! Copying ignored files of a workspace into a clone of it, such as `.env`.
+//! Copies ignored files of a workspace, such as `.env`, into a clone of it.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -15,9 +15,9 @@ use super::exclusions::is_cache;
 use super::{Workspace, is_repository_data};
 
 impl Workspace {
-    /// Copies the ignored plain files that fit one of the patterns, which are written as in `.gitignore`, to the
-    /// same places below `to`. Files that are there stay, no link is followed, and folders that tools fill are not
-    /// looked into. Gives what was copied, relative to both.
+    /// Copies the ignored plain files that match one of the patterns, written as in `.gitignore`, to the same paths
+    /// below `to`. Existing files are kept, links are not followed, and caches are skipped. Returns the copied paths,
+    /// relative to both folders.
     ///
     /// # Errors
     /// Git cannot list the files, or one cannot be read or written.
@@ -28,7 +28,7 @@ impl Workspace {
     ) -> Result<Vec<PathBuf>, WorkspaceError> {
         let mut builder = GitignoreBuilder::new(&self.dir);
         for pattern in patterns {
-            // A pattern that cannot be read fits nothing, as in git.
+            // As in git, an invalid pattern matches nothing.
             let _ = builder.add_line(None, pattern);
         }
         let Ok(wanted) = builder.build() else {
@@ -42,20 +42,20 @@ impl Workspace {
                 entry.depth() == 0 || !(is_repository_data(name) || is_cache(name))
             })
             .build();
-        let failed = |path: &Path, error| WorkspaceError::io("copy", path, error);
-        let source = DirHandle::open_root(&self.dir).map_err(|error| failed(&self.dir, error))?;
-        let target = DirHandle::open_root(to).map_err(|error| failed(to, error))?;
+        let to_error = |path: &Path, error| WorkspaceError::io("copy", path, error);
+        let source = DirHandle::open_root(&self.dir).map_err(|error| to_error(&self.dir, error))?;
+        let target = DirHandle::open_root(to).map_err(|error| to_error(to, error))?;
         let mut copied = Vec::new();
         for entry in walk.flatten() {
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
             let Ok(path) = entry.path().strip_prefix(&self.dir) else {
                 continue;
             };
-            let fits = || wanted.matched_path_or_any_parents(path, false).is_ignore();
-            if !is_file || unignored.contains(path) || !fits() || target.open(path).is_ok() {
+            let is_wanted = || wanted.matched_path_or_any_parents(path, false).is_ignore();
+            if !is_file || unignored.contains(path) || !is_wanted() || target.open(path).is_ok() {
                 continue;
             }
-            copy(&source, &target, path).map_err(|error| failed(entry.path(), error))?;
+            copy(&source, &target, path).map_err(|error| to_error(entry.path(), error))?;
             copied.push(path.to_owned());
         }
         copied.sort();

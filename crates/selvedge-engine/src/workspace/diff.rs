@@ -1,4 +1,4 @@
-//! What differs between two snapshots: as a list, and as a unified diff that stops at a size.
+//! Compares two snapshots: as a list of files, and as a unified diff of limited size.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -15,12 +15,11 @@ use crate::process::spawn_with_blocked_signals;
 
 const DOING: &str = "compare two snapshots";
 
-/// How to show a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiffOptions {
     /// Unchanged lines around each change.
     pub context: u32,
-    /// Where to stop, in bytes; the diff ends with a whole line.
+    /// Maximum size in bytes; the diff ends with a complete line.
     pub max_bytes: usize,
 }
 
@@ -33,25 +32,24 @@ impl Default for DiffOptions {
     }
 }
 
-/// A unified diff. File names and lines are the bytes they are, in whatever encoding.
+/// A unified diff. File names and lines are bytes in any encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnifiedDiff {
-    /// What fitted.
+    /// At most [`DiffOptions::max_bytes`] bytes.
     pub bytes: Vec<u8>,
-    /// Whether there was more.
+    /// Whether the diff is longer.
     pub truncated: bool,
 }
 
-/// How a file differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FileChangeKind {
-    /// Only the second snapshot has it.
+    /// Only the second snapshot has the file.
     Added,
-    /// Both have it, with other bytes or another executable bit.
+    /// Both have the file, with different bytes or executable bits.
     Modified,
-    /// Only the first has it.
+    /// Only the first snapshot has the file.
     Removed,
-    /// A file in one and a link in the other.
+    /// A file in one snapshot and a link in the other.
     Retyped,
 }
 
@@ -60,11 +58,10 @@ pub enum FileChangeKind {
 pub struct SnapshotChange {
     /// Relative to the workspace.
     pub path: PathBuf,
-    /// How.
     pub change: FileChangeKind,
 }
 
-/// A file that differs, and what each of the snapshots has in its place.
+/// A file that differs, with its version in both snapshots.
 #[derive(Debug)]
 pub(super) struct BlobDifference {
     pub(super) path: PathBuf,
@@ -73,7 +70,7 @@ pub(super) struct BlobDifference {
 }
 
 impl BlobDifference {
-    /// Reads `:MODE MODE ID ID STATUS` and the path that follows it.
+    /// Parses `:MODE MODE ID ID STATUS` and the path that follows it.
     fn parse(head: &[u8], path: &[u8]) -> Option<Self> {
         let mut fields = head.strip_prefix(b":")?.split(|byte| *byte == b' ');
         let modes = [fields.next()?, fields.next()?];
@@ -106,8 +103,8 @@ impl BlobDifference {
 }
 
 impl Workspace {
-    /// The files that differ, in the order of their paths. Empty folders and permission bits other
-    /// than the executable one are not files and not listed, though they make snapshots unequal.
+    /// Returns the files that differ, sorted by path. Empty folders and permission bits other than the executable one
+    /// are not listed, although they make snapshots unequal.
     ///
     /// # Errors
     /// A snapshot is unknown, or git fails.
@@ -148,7 +145,7 @@ impl Workspace {
         Ok(differences)
     }
 
-    /// The unified diff from one snapshot to another.
+    /// Returns the unified diff from one snapshot to another.
     ///
     /// # Errors
     /// A snapshot is unknown, or git fails.
@@ -181,25 +178,25 @@ impl Workspace {
         limit: usize,
     ) -> Result<UnifiedDiff, WorkspaceError> {
         let place = self.shadow.dir();
-        let broken = |e: io::Error| WorkspaceError::io(DOING, place, e);
-        let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(broken)?;
+        let to_error = |e: io::Error| WorkspaceError::io(DOING, place, e);
+        let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(to_error)?;
         let Some(stdout) = child.stdout.take() else {
-            return Err(broken(io::ErrorKind::BrokenPipe.into()));
+            return Err(to_error(io::ErrorKind::BrokenPipe.into()));
         };
         let mut bytes = Vec::new();
-        let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-        let read = stdout.take(one_more).read_to_end(&mut bytes);
+        let max_read = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let read = stdout.take(max_read).read_to_end(&mut bytes);
         if read.is_err() || bytes.len() > limit {
             git::kill_child(&mut child);
-            read.map_err(broken)?;
-            let whole = bytes[..limit].iter().rposition(|byte| *byte == b'\n');
-            bytes.truncate(whole.map_or(0, |end| end + 1));
+            read.map_err(to_error)?;
+            let last_newline = bytes[..limit].iter().rposition(|byte| *byte == b'\n');
+            bytes.truncate(last_newline.map_or(0, |end| end + 1));
             return Ok(UnifiedDiff {
                 bytes,
                 truncated: true,
             });
         }
-        let output = child.wait_with_output().map_err(broken)?;
+        let output = child.wait_with_output().map_err(to_error)?;
         if output.status.success() {
             Ok(UnifiedDiff {
                 bytes,
@@ -215,7 +212,7 @@ impl Workspace {
         }
     }
 
-    /// Says which snapshot is unknown, if that is why git failed.
+    /// Replaces a failure of git that an unknown snapshot caused.
     fn explain_unknown_snapshot<T>(
         &self,
         result: Result<T, WorkspaceError>,

@@ -1,6 +1,6 @@
-//! Reaching files below the workspace's root without ever leaving it. A path is walked name by name
-//! from a descriptor of the root, and no name may be a link; so a folder that was replaced by a link
-//! to somewhere else is refused, never followed, whoever replaces it and whenever.
+//! Accesses files below the workspace's root without leaving it. A path is opened name by name from a descriptor of the
+//! root, and no name may be a link. A folder that was replaced by a link is therefore rejected and never followed,
+//! regardless of when it was replaced.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,7 +20,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY
     .union(OFlags::CLOEXEC)
     .union(OFlags::RDONLY);
 
-/// A folder held open, below which everything is reached.
+/// An open folder, for access to everything below it.
 #[derive(Debug)]
 pub(crate) struct DirHandle {
     root: OwnedFd,
@@ -33,7 +33,7 @@ impl DirHandle {
         })
     }
 
-    /// Opens a plain file to read. Anything else is an error, and a pipe does not block.
+    /// Opens a plain file for reading. Anything else is an error; a pipe does not block.
     pub(crate) fn open(&self, path: &Path) -> io::Result<File> {
         let (folder, name) = self.parent(path)?;
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::RDONLY;
@@ -51,8 +51,8 @@ impl DirHandle {
         Ok(OsString::from_vec(target.into_bytes()).into())
     }
 
-    /// Writes a file beside its place and then moves it there, so that it is never half there, and
-    /// other names of an old file (hard links) keep their bytes.
+    /// Writes a temporary file and renames it, so that the file is never incomplete, and other names of an old file
+    /// (hard links) keep their bytes.
     pub(super) fn write(
         &self,
         path: &Path,
@@ -60,41 +60,61 @@ impl DirHandle {
         bytes: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<()> {
         let (folder, name) = self.parent(path)?;
-        let draft = temporary_name();
-        ignore_not_found(rustix::fs::unlinkat(&folder, &draft, AtFlags::empty()))?;
+        let temporary_file = temporary_name();
+        ignore_not_found(rustix::fs::unlinkat(
+            &folder,
+            &temporary_file,
+            AtFlags::empty(),
+        ))?;
         let flags =
             OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY;
         let mut file = File::from(rustix::fs::openat(
             &folder,
-            &draft,
+            &temporary_file,
             flags,
             Mode::from_raw_mode(0o600),
         )?);
         let written = bytes(&mut file)
             .and_then(|()| Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(permissions))?))
-            .and_then(|()| Ok(rustix::fs::renameat(&folder, &draft, &folder, name)?));
+            .and_then(|()| {
+                Ok(rustix::fs::renameat(
+                    &folder,
+                    &temporary_file,
+                    &folder,
+                    name,
+                )?)
+            });
         if written.is_err() {
-            // The first error is the one to tell.
-            let _ = rustix::fs::unlinkat(&folder, &draft, AtFlags::empty());
+            // Only the first error is returned.
+            let _ = rustix::fs::unlinkat(&folder, &temporary_file, AtFlags::empty());
         }
         written
     }
 
     pub(super) fn link(&self, path: &Path, target: &Path) -> io::Result<()> {
         let (folder, name) = self.parent(path)?;
-        let draft = temporary_name();
-        ignore_not_found(rustix::fs::unlinkat(&folder, &draft, AtFlags::empty()))?;
-        rustix::fs::symlinkat(target, &folder, &draft)?;
-        Ok(rustix::fs::renameat(&folder, &draft, &folder, name)?)
+        let temporary_file = temporary_name();
+        ignore_not_found(rustix::fs::unlinkat(
+            &folder,
+            &temporary_file,
+            AtFlags::empty(),
+        ))?;
+        rustix::fs::symlinkat(target, &folder, &temporary_file)?;
+        Ok(rustix::fs::renameat(
+            &folder,
+            &temporary_file,
+            &folder,
+            name,
+        )?)
     }
 
-    /// Removes a file or the link itself. One that is gone already is no error.
+    /// Removes a file, or a link itself. A missing file is not an error.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         let (folder, name) = self.parent(path)?;
         ignore_not_found(rustix::fs::unlinkat(&folder, name, AtFlags::empty()))
     }
 
-    /// Removes a folder if nothing is in it, and says whether it is gone.
+    /// Removes a folder if it is empty, and returns whether it no longer exists.
     pub(super) fn remove_empty(&self, path: &Path) -> io::Result<bool> {
         let (folder, name) = self.parent(path)?;
         match rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR) {
@@ -103,7 +123,7 @@ impl DirHandle {
         }
     }
 
-    /// Removes the folder at `path` and those in it, as far as nothing but folders is in them.
+    /// Removes the folder at `path` and the folders in it, as far as they contain only folders.
     pub(super) fn remove_empty_folders(&self, path: &Path) -> io::Result<()> {
         let (folder, name) = self.parent(path)?;
         let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
@@ -121,7 +141,7 @@ impl DirHandle {
         self.remove_empty(path).map(drop)
     }
 
-    /// Makes a folder and those above it, where they are missing.
+    /// Creates a folder and its missing ancestors.
     pub(super) fn make_folder(&self, path: &Path) -> io::Result<()> {
         let mut folder = self.root.try_clone()?;
         for name in path_components(path)? {
@@ -134,7 +154,7 @@ impl DirHandle {
         Ok(())
     }
 
-    /// Likewise, in the place of whatever else has the name of one of them: a link or a file.
+    /// Creates a folder and its missing ancestors, replacing links and files that have their names.
     pub(super) fn replace_with_folder(&self, path: &Path) -> io::Result<()> {
         for folder in path.ancestors().collect::<Vec<_>>().into_iter().rev() {
             if folder.as_os_str().is_empty() {
@@ -150,7 +170,7 @@ impl DirHandle {
         Ok(())
     }
 
-    /// Sets the permission bits of a file or folder, leaving the special ones (set-id, sticky) alone.
+    /// Sets the permission bits of a file or folder. The special bits (set-id, sticky) are not changed.
     pub(super) fn set_permissions(&self, path: &Path, permissions: u32) -> io::Result<()> {
         let (folder, name) = self.parent(path)?;
         let stat = rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -174,7 +194,7 @@ impl DirHandle {
     }
 }
 
-/// The names in a path: only plain ones, and none that is a repository's records.
+/// Returns the names in a path. Only plain names are allowed, and no repository data.
 fn path_components(path: &Path) -> io::Result<Vec<&OsStr>> {
     path.components()
         .map(|component| match component {
@@ -191,8 +211,8 @@ fn ignore_not_found(result: rustix::io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// A name nobody uses. One writer at a time makes it unique; a crash may leave one behind, which the
-/// next restore removes like any other file that is not in the snapshot.
+/// Returns the name of a temporary file. It is unique because only one process writes at a time. A crash may leave the
+/// file behind; the next restore removes it like any other file that is not in the snapshot.
 fn temporary_name() -> String {
     format!(".selvedge-{}.draft", process::id())
 }

@@ -1,5 +1,5 @@
-//! What can go wrong with a workspace, as kinds a caller can act on. Each message is a fragment that
-//! fits after "failed to …:" and says what, where, and how to mend it.
+//! Errors of workspace operations, by the reaction that they need. Each message fits after "failed to …:" and contains
+//! the problem, the location and a fix.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,20 +10,19 @@ use super::ids::SnapshotId;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WorkspaceError {
-    /// No usable git program on `PATH`.
+    /// There is no usable git program on `PATH`.
     #[error(
         "no git program found on PATH outside the workspace; install git 2.36 or later, or put its folder on PATH"
     )]
     GitMissing,
 
-    /// The workspace is not a folder.
     #[error("{} is not a folder; name the folder to work in", path.display())]
     NotAFolder {
-        /// What was given.
+        /// The given path.
         path: PathBuf,
     },
 
-    /// Snapshots would hold themselves.
+    /// Snapshots would contain themselves.
     #[error(
         "the state directory {} lies inside the workspace {}; choose another workspace, or set XDG_STATE_HOME to a folder outside it",
         shadow.display(), dir.display()
@@ -35,133 +34,132 @@ pub enum WorkspaceError {
         dir: PathBuf,
     },
 
-    /// The folder is in no git repository, and the question was about one.
-    #[error("{} is in no git repository; run `git init` there, or drop the check", dir.display())]
+    /// The folder is not in a git repository, but one is needed.
+    #[error("{} is not in a git repository; run `git init` there, or drop the check", dir.display())]
     NotARepository {
-        /// The folder asked about.
+        /// The folder.
         dir: PathBuf,
     },
 
-    /// The snapshot is not in the shadow directory.
     #[error(
         "snapshot {tree} is not in {}; it was never taken there or has been removed, choose another",
         shadow.display()
     )]
     UnknownSnapshot {
-        /// The snapshot asked for.
+        /// The requested snapshot.
         tree: SnapshotId,
-        /// Where it was looked for.
+        /// The searched shadow directory.
         shadow: PathBuf,
     },
 
-    /// A name that cannot stand in a ref.
+    /// A name that is not allowed in a ref.
     #[error(
-        "{name:?} cannot name a snapshot; use letters, digits, '.', '_', '-' and '/', no part beginning with '.' or '-'"
+        "invalid snapshot name {name:?}; use letters, digits, '.', '_', '-' and '/', no part beginning with '.' or '-'"
     )]
     InvalidName {
-        /// What was given.
+        /// The given name.
         name: String,
     },
 
     /// Not a tree id.
-    #[error("{text:?} is no snapshot id; give the 64 hexadecimal digits that were reported")]
+    #[error("invalid snapshot id {text:?}; use the 64 hexadecimal digits that were reported")]
     InvalidSnapshotId {
-        /// What was given.
+        /// The given text.
         text: String,
     },
 
-    /// Restoring would lose bytes that no snapshot covers.
+    /// Restoring would lose files that no snapshot covers.
     #[error(
-        "{} is not covered by snapshots and stands where the snapshot has {}; move it away and restore again (nothing was changed)",
+        "{} is not covered by snapshots and is where the snapshot has {}; move it away and restore again (nothing was changed)",
         path.display(), wanted.display()
     )]
     UncoveredObstacle {
-        /// What stands there now, relative to the workspace.
+        /// The existing file, relative to the workspace.
         path: PathBuf,
-        /// What the snapshot holds there.
+        /// What the snapshot contains there.
         wanted: PathBuf,
     },
 
-    /// Something is still writing.
-    #[error("{} changed while it was read; end what writes to it and try again", path.display())]
+    /// A process is still writing.
+    #[error("{} changed while it was read; stop the program that writes to it and try again", path.display())]
     ChangedWhileRead {
         /// The file.
         path: PathBuf,
     },
 
-    /// The disk, or the quota, is used up.
+    /// The disk or the quota is full.
     #[error("no space left to {doing} {}; free some space and try again", path.display())]
     DiskFull {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// Where.
+        /// The affected path.
         path: PathBuf,
     },
 
-    /// The file system said no.
+    /// The file system denied access.
     #[error("not permitted to {doing} {}; check its owner and mode, and whether the disk is read-only", path.display())]
     PermissionDenied {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// Where.
+        /// The affected path.
         path: PathBuf,
     },
 
-    /// Any other trouble with a file.
+    /// Any other I/O error.
     #[error("could not {doing} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// Where.
+        /// The affected path.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 
-    /// Git refused.
+    /// Git failed.
     #[error("git could not {doing} in {} ({status}): {message}", place.display())]
     Git {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// The folder or git directory it was about.
+        /// The affected folder or git directory.
         place: PathBuf,
         /// Its exit status.
         status: String,
-        /// The last of what it printed.
+        /// The end of its standard error.
         message: String,
     },
 
-    /// Git did not come back.
+    /// Git did not finish in time.
     #[error(
         "git took more than {seconds} s to {doing} in {}; look for a pipe or a dead network mount there",
         place.display()
     )]
     GitTimeout {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// The folder or git directory it was about.
+        /// The affected folder or git directory.
         place: PathBuf,
-        /// The limit.
+        /// The time limit.
         seconds: u64,
     },
 
-    /// Git answered something that makes no sense.
+    /// Git printed something unexpected.
     #[error(
         "unexpected answer from git while trying to {doing} in {}: {detail}; its version may be too old (2.36 or later is needed)",
         place.display()
     )]
     UnexpectedAnswer {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// The folder or git directory it was about.
+        /// The affected folder or git directory.
         place: PathBuf,
-        /// What was wrong.
+        /// The problem.
         detail: String,
     },
 }
 
 impl WorkspaceError {
-    /// Sorts an error of the file system into its kind.
+    /// Classifies an I/O error.
     pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
@@ -179,14 +177,14 @@ impl WorkspaceError {
         }
     }
 
-    /// Sorts a failure of git into its kind by what it printed (always in the C locale).
+    /// Classifies a failure of git by its standard error (always in the C locale).
     pub(super) fn git(doing: &'static str, place: &Path, status: String, stderr: &[u8]) -> Self {
         let text = String::from_utf8_lossy(stderr);
-        let says = |needle: &str| text.contains(needle);
+        let contains = |needle: &str| text.contains(needle);
         let place = place.to_owned();
-        if says("No space left on device") || says("Disk quota exceeded") {
+        if contains("No space left on device") || contains("Disk quota exceeded") {
             Self::DiskFull { doing, path: place }
-        } else if says("Permission denied") || says("Read-only file system") {
+        } else if contains("Permission denied") || contains("Read-only file system") {
             Self::PermissionDenied { doing, path: place }
         } else {
             let lines: Vec<&str> = text
@@ -202,7 +200,7 @@ impl WorkspaceError {
                 .collect::<Vec<_>>()
                 .join("; ");
             let message = if last.is_empty() {
-                "it gave no reason".to_owned()
+                "no reason given".to_owned()
             } else {
                 last
             };
@@ -215,7 +213,7 @@ impl WorkspaceError {
         }
     }
 
-    /// Whether trying again cannot help before someone frees space or changes a mode.
+    /// Returns whether a retry cannot help until a person frees space or changes permissions.
     pub fn is_disk_or_permission(&self) -> bool {
         matches!(self, Self::DiskFull { .. } | Self::PermissionDenied { .. })
     }

@@ -1,21 +1,21 @@
-//! What a snapshot covers and what it leaves out, as tables and numbers: tracked and unignored files
-//! always, ignored ones while they are small and no tool's cache. Whatever is left out is listed with
-//! its reason, because it cannot be brought back.
+//! The files that a snapshot covers and excludes, as tables and limits. Tracked and unignored files are always covered;
+//! ignored ones if they are small and not in a cache. Excluded files are listed with the reason, because they cannot be
+//! restored.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// How much a snapshot takes in.
+/// Size limits of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotLimits {
     /// Largest file of any kind, in bytes.
     pub file: u64,
     /// Largest ignored file, in bytes.
     pub ignored_file: u64,
-    /// All ignored files together, in bytes.
+    /// Total size of all ignored files, in bytes.
     pub ignored_total: u64,
-    /// How many ignored files.
+    /// Number of ignored files.
     pub ignored_count: usize,
 }
 
@@ -32,24 +32,24 @@ impl Default for SnapshotLimits {
     }
 }
 
-/// Why something is not in a snapshot.
+/// Why a path is not in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ExclusionReason {
     /// Neither ignored nor a cache, but larger than [`SnapshotLimits::file`].
     TooLarge,
-    /// May not be read.
+    /// Cannot be read.
     Unreadable,
-    /// The records of a repository inside the workspace; its work files are covered.
+    /// The `.git` of a repository inside the workspace; its work files are covered.
     RepositoryRecords,
     /// A pipe, socket or device.
     Special,
-    /// A name git cannot hold (`.gitmodules` as a link).
+    /// A name that git cannot store (`.gitmodules` as a link).
     Unstorable,
     /// Ignored and larger than [`SnapshotLimits::ignored_file`].
     IgnoredTooLarge,
-    /// Ignored, and there are too many ignored files, or too much in them.
+    /// Ignored, and the number or total size of ignored files exceeds its limit.
     IgnoredTooMuch,
-    /// A folder that a tool fills and can fill again.
+    /// A folder that a tool can fill again.
     Cache,
 }
 
@@ -58,46 +58,45 @@ impl fmt::Display for ExclusionReason {
         f.write_str(match self {
             Self::TooLarge => "larger than the limit for a file",
             Self::Unreadable => "not readable",
-            Self::RepositoryRecords => "a nested repository's own records",
+            Self::RepositoryRecords => "a nested repository's git files",
             Self::Special => "a pipe, socket or device",
-            Self::Unstorable => "a name git cannot hold",
+            Self::Unstorable => "a name that git cannot store",
             Self::IgnoredTooLarge => "ignored and larger than the limit for an ignored file",
-            Self::IgnoredTooMuch => "ignored, and ignored files are over their limit together",
+            Self::IgnoredTooMuch => "ignored, and the ignored files exceed their total limit",
             Self::Cache => "a tool's cache",
         })
     }
 }
 
-/// One file or folder that is not in a snapshot.
+/// A file or folder that is not in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExcludedPath {
     /// Relative to the workspace.
     pub path: PathBuf,
-    /// Why.
     pub reason: ExclusionReason,
-    /// In bytes; none for a folder, which is not measured.
+    /// In bytes; `None` for a folder, which is not measured.
     pub size: Option<u64>,
 }
 
-/// What is not in a snapshot: all of it counted, the first of it named, the least expected first.
+/// Paths that are not in a snapshot: all are counted and the first are listed, the least expected first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExcludedPaths {
     /// At most [`ExcludedPaths::MAX_LISTED`] of them.
     pub listed: Vec<ExcludedPath>,
-    /// How many files and folders.
+    /// Number of files and folders.
     pub total: u64,
-    /// How many bytes in the files among them.
+    /// Total size of the files, in bytes.
     pub bytes: u64,
 }
 
 impl ExcludedPaths {
-    /// How many are named.
+    /// Maximum length of `listed`.
     pub const MAX_LISTED: usize = 2_000;
 
     pub(super) fn new(mut all: Vec<ExcludedPath>) -> Self {
         all.sort_by(|a, b| (a.reason, &a.path).cmp(&(b.reason, &b.path)));
         let total = all.len() as u64;
-        let bytes = all.iter().filter_map(|left_out| left_out.size).sum();
+        let bytes = all.iter().filter_map(|path| path.size).sum();
         all.truncate(Self::MAX_LISTED);
         Self {
             listed: all,
@@ -110,13 +109,13 @@ impl ExcludedPaths {
 /// Which folders count as caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CacheRules {
-    /// In a repository: only what is ignored can be a cache.
+    /// In a repository: only an ignored folder can be a cache.
     Repository,
-    /// In a folder without one nothing is ignored, so the table of caches stands in for the rules.
+    /// In a folder without a repository nothing is ignored, so the table of caches decides.
     Folder,
 }
 
-/// Folders that only ever hold what a tool can make again.
+/// Folders that only contain what a tool can generate again.
 pub(super) const CACHE_FOLDERS: &[&str] = &[
     "node_modules",
     "bower_components",
@@ -149,7 +148,7 @@ pub(super) const CACHE_FOLDERS: &[&str] = &[
     "DerivedData",
 ];
 
-/// Folders that hold such things when they are ignored, and anything at all when they are not.
+/// Folders that only contain what a tool can generate again if they are ignored, and anything if they are not.
 const IGNORED_CACHE_FOLDERS: &[&str] = &[
     "target",
     "venv",
@@ -168,16 +167,16 @@ const IGNORED_CACHE_FOLDERS: &[&str] = &[
     ".bundle",
 ];
 
-/// The file by which a folder declares itself a cache (<https://bford.info/cachedir/>).
+/// The file that marks a folder as a cache (<https://bford.info/cachedir/>).
 pub(super) const CACHE_TAG: &str = "CACHEDIR.TAG";
 
-/// Whether a folder only ever holds what a tool can make again: by its name, or because it says so itself.
+/// Returns whether a folder only contains what a tool can generate again, by its name or its [`CACHE_TAG`].
 pub(crate) fn is_regenerable(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     CACHE_FOLDERS.iter().any(|cache| name == OsStr::new(cache)) || folder.join(CACHE_TAG).exists()
 }
 
-/// Whether an ignored folder of this name is a cache.
+/// Returns whether an ignored folder of this name is a cache.
 pub(crate) fn is_cache(name: &OsStr) -> bool {
     CACHE_FOLDERS
         .iter()

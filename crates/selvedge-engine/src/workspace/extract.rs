@@ -1,5 +1,4 @@
-//! Files that differ between two snapshots, laid out elsewhere: under names of the caller's, and no
-//! larger than the caller wants them.
+//! Extracts files that differ between two snapshots to paths of the caller's choice, up to a maximum size.
 
 use std::fs::File;
 use std::io;
@@ -15,19 +14,19 @@ use super::import::FileKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobVersion(BlobId);
 
-/// A file that differs between two snapshots; a link counts as no file.
+/// A file that differs between two snapshots. Links are not included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileVersions {
     /// Relative to the workspace.
     pub path: PathBuf,
-    /// As the first snapshot has it.
+    /// Version in the first snapshot.
     pub before: Option<BlobVersion>,
-    /// As the second one does.
+    /// Version in the second snapshot.
     pub after: Option<BlobVersion>,
 }
 
 impl Workspace {
-    /// The plain files that differ in their bytes, in the order of their paths.
+    /// Returns the plain files whose bytes differ, sorted by path.
     ///
     /// # Errors
     /// A snapshot is unknown, or git fails.
@@ -49,8 +48,7 @@ impl Workspace {
         Ok(versions.filter(|it| it.before != it.after).collect())
     }
 
-    /// Writes each version to a file, and says how large it is; one of more than `max_bytes` is not
-    /// written.
+    /// Writes each version to a file and returns its size in bytes. Versions larger than `max_bytes` are not written.
     ///
     /// # Errors
     /// Git fails, or a file cannot be written.
@@ -74,7 +72,7 @@ impl Workspace {
     }
 }
 
-/// Takes all bytes, and keeps none once there are too many.
+/// A writer that counts all bytes, and removes its file once there are too many.
 struct BoundedFile<'a> {
     path: &'a Path,
     file: Option<File>,
@@ -84,16 +82,16 @@ struct BoundedFile<'a> {
 
 impl<'a> BoundedFile<'a> {
     fn create(path: &'a Path, max: u64) -> Self {
-        let (file, seen) = (None, 0);
+        let (file, received) = (None, 0);
         Self {
             path,
             file,
             max,
-            received: seen,
+            received,
         }
     }
 
-    /// An empty file is a file too.
+    /// Creates the file if nothing was written, and returns the number of bytes.
     fn finish(&mut self) -> io::Result<u64> {
         if self.received == 0 {
             File::create(self.path)?;

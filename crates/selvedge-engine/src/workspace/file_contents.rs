@@ -1,4 +1,4 @@
-//! Single files of snapshots: their bytes, and putting them back alone.
+//! Reads and restores single files of snapshots.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::ids::{BlobId, SnapshotId};
 use super::import::FileKind;
 use super::restore::write;
 
-/// The bytes of a file as a snapshot holds it.
+/// The content of a file in a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileContent {
     /// The snapshot has no such file.
@@ -24,20 +24,18 @@ pub enum FileContent {
     Link,
 }
 
-/// A file that differs between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ComparedFile {
     /// Relative to the workspace.
     pub path: PathBuf,
-    /// As the first snapshot holds it.
+    /// Content in the first snapshot.
     pub before: FileContent,
-    /// As the second one does.
+    /// Content in the second snapshot.
     pub after: FileContent,
 }
 
 impl Workspace {
-    /// The files that differ between two snapshots and are `wanted`, with their bytes, in the order
-    /// of their paths.
+    /// Returns the files that differ between two snapshots and are `wanted`, with their bytes, sorted by path.
     ///
     /// # Errors
     /// A snapshot is unknown, or git fails.
@@ -69,12 +67,12 @@ impl Workspace {
         Ok(compared)
     }
 
-    /// Makes the files at these paths what a snapshot holds, removing those that it does not have,
-    /// and touches nothing else but links and files where such a file needs a folder. What stands there now
-    /// must be in another snapshot.
+    /// Restores the files at these paths from a snapshot, and removes those that it does not have. Nothing else is
+    /// changed, except for links and files that are in the way of a restored file's folder. The current files must be
+    /// in another snapshot.
     ///
     /// # Errors
-    /// The snapshot is unknown, a folder has a file's name, or the file system refuses.
+    /// The snapshot is unknown, a folder has a file's name, or the file system rejects a change.
     pub fn restore_files(
         &self,
         from: &SnapshotId,
@@ -82,21 +80,21 @@ impl Workspace {
     ) -> Result<(), WorkspaceError> {
         let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
         let target = self.restore_target(from, &mut blobs)?;
-        let failed =
-            |path: &PathBuf, error| WorkspaceError::io("put back", &self.dir.join(path), error);
+        let to_error =
+            |path: &PathBuf, error| WorkspaceError::io("restore", &self.dir.join(path), error);
         let anchor =
-            DirHandle::open_root(&self.dir).map_err(|error| failed(&PathBuf::new(), error))?;
-        // First what has to go, so that a file can take the place of a folder.
+            DirHandle::open_root(&self.dir).map_err(|error| to_error(&PathBuf::new(), error))?;
+        // Remove files first, so that a file can replace a folder.
         for path in paths
             .iter()
             .filter(|path| !target.files.contains_key(path.as_os_str()))
         {
-            let gone = match anchor.remove(path) {
-                // Below what is a file now, or a link, there is nothing.
+            let result = match anchor.remove(path) {
+                // There is nothing below a path that is now a file or a link.
                 Err(error) if is_below_a_file(&error) => Ok(()),
                 done => done,
             };
-            gone.map_err(|error| failed(path, error))?;
+            result.map_err(|error| to_error(path, error))?;
         }
         for path in paths {
             let Some(wanted) = target.files.get(path.as_os_str()) else {
@@ -107,13 +105,13 @@ impl Workspace {
                 .map_or(Ok(()), |folder| anchor.replace_with_folder(folder))
                 .and_then(|()| anchor.remove_empty_folders(path))
                 .and_then(|()| write(&anchor, &mut blobs, path, wanted));
-            done.map_err(|error| failed(path, error))?;
+            done.map_err(|error| to_error(path, error))?;
         }
         Ok(())
     }
 }
 
-/// A link is not followed, which is another error than that for a file.
+/// A path below a link fails with another error than a path below a file.
 fn is_below_a_file(error: &io::Error) -> bool {
     [Errno::NOTDIR, Errno::LOOP]
         .iter()

@@ -1,4 +1,5 @@
-//! What the file system says of all files of a workspace, before and after something ran: which were written.
+//! Compares the metadata of all files of a workspace before and after a program ran, to find the files that were
+//! written.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use super::error::WorkspaceError;
 use super::fingerprint::FileFingerprint;
 use super::relative::RelativePath;
 
-/// The files that snapshots cover, and those of tool folders.
+/// Metadata of the files that snapshots cover, and of those in tool folders.
 #[derive(Debug)]
 pub(crate) struct FileStatIndex {
     files: BTreeMap<RelativePath, FileFingerprint>,
@@ -19,14 +20,14 @@ pub(crate) struct FileStatIndex {
 /// Files that were added, removed or written, relative to the workspace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct WrittenPaths {
-    /// Of those that snapshots cover.
+    /// Files that snapshots cover.
     pub(crate) files: Vec<PathBuf>,
-    /// Of tool folders, but for caches and records of tools.
+    /// Files in tool folders, except for caches and records of tools.
     pub(crate) tools: Vec<PathBuf>,
 }
 
 impl Workspace {
-    /// Notes inode, size and times of all files. None is read.
+    /// Records inode, size and times of all files, without reading them.
     pub(crate) fn capture_files(&self) -> Result<FileStatIndex, WorkspaceError> {
         let survey = self.survey(self.rules(), &HashSet::new())?;
         let tools = self.scan_tools(&survey.excluded);
@@ -39,12 +40,13 @@ impl Workspace {
 }
 
 impl FileStatIndex {
-    /// Whether a snapshot would hold the same, without any file having been written.
+    /// Returns whether a snapshot would be the same and no file has been written.
     pub(crate) fn is_same_tree(&self, after: &Self) -> bool {
         self.files == after.files && self.folders == after.folders
     }
 
-    /// Finds what differs in `after`, the time of the last change included: no program can set that one back.
+    /// Returns the files that differ in `after`. The comparison includes the time of the last change, which no program
+    /// can set.
     pub(crate) fn find_written(&self, after: &Self) -> WrittenPaths {
         WrittenPaths {
             files: find_differences(&self.files, &after.files),
@@ -59,7 +61,7 @@ fn find_differences(
 ) -> Vec<PathBuf> {
     let changed = before
         .iter()
-        .filter(|(path, print)| after.get(*path) != Some(print))
+        .filter(|(path, fingerprint)| after.get(*path) != Some(fingerprint))
         .map(|(path, _)| path);
     let added = after.keys().filter(|path| !before.contains_key(*path));
     changed

@@ -1,20 +1,20 @@
-//! What the file system says about a file without its being read, precise enough to tell that its
-//! bytes are still the ones read before. Git's own stat cache compares whole seconds unless it was
-//! built otherwise, which a fast agent that copies old times (`cp -p`) can slip through.
+//! A file's metadata, precise enough to detect a change of its bytes without reading it. Git's stat cache compares
+//! whole seconds unless it is built otherwise, so it can miss a write of a fast agent that restores old times
+//! (`cp -p`).
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How old a change must be before a fingerprint vouches for the bytes: clocks of file systems are
-/// coarse (2 s on FAT), and a write right after the reading would leave the same times.
+/// Minimum age of a change for which a fingerprint is reliable. Clocks of file systems are coarse (2 s on FAT), and a
+/// write right after the file was read could leave the same times.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
 const PERMISSIONS: u32 = 0o777;
 
-/// A file or link as `lstat` sees it.
+/// Metadata of a file or link from `lstat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileFingerprint {
     pub(super) mode: u32,
@@ -22,7 +22,7 @@ pub(super) struct FileFingerprint {
     pub(super) inode: u64,
     /// Seconds and nanoseconds.
     pub(super) modified: (i64, i64),
-    /// The time the kernel sets itself, which no program can turn back.
+    /// The change time, which the kernel sets and no program can change.
     pub(super) changed: (i64, i64),
 }
 
@@ -41,19 +41,26 @@ impl FileFingerprint {
         self.mode & KIND == LINK
     }
 
-    /// The permission bits of a file; a link has none of its own.
+    /// Returns the permission bits of a file; a link has none.
     pub(super) fn permissions(&self) -> u32 {
         self.mode & PERMISSIONS
     }
 
-    /// Whether the bytes are still the same ones. The time of change is no part of this: removing one
-    /// of a file's names (hard links) sets it.
+    /// Returns whether the bytes are unchanged. The change time is ignored, because removing one of a file's names
+    /// (hard links) sets it.
     pub(super) fn has_same_bytes(&self, other: &Self) -> bool {
-        let bytes = |print: &Self| (print.mode & KIND, print.size, print.inode, print.modified);
+        let bytes = |fingerprint: &Self| {
+            (
+                fingerprint.mode & KIND,
+                fingerprint.size,
+                fingerprint.inode,
+                fingerprint.modified,
+            )
+        };
         bytes(self) == bytes(other)
     }
 
-    /// Whether a write after `now` would be seen in the times.
+    /// Returns whether a write after `now` would change the times.
     pub(super) fn is_settled_at(&self, now: SystemTime) -> bool {
         let horizon = now
             .checked_sub(SETTLED_AFTER)

@@ -1,7 +1,6 @@
-//! Calling the git program so that nothing but its own code runs: an absolute path that lies outside
-//! the workspace, an environment of a few fixed variables, and no settings but those given here. A
-//! call always names its git directory, and that directory is always one of ours, except where
-//! `status.rs` reads the settings of the person's repository as data.
+//! Calls git so that only its own code runs: an absolute path outside the workspace, an environment of a few fixed
+//! variables, and no settings except those set here. A call always names its git directory, which is one of Selvedge's,
+//! except where `status.rs` reads the settings of the user's repository as data.
 
 use std::env;
 use std::ffi::OsStr;
@@ -18,18 +17,17 @@ use std::time::Duration;
 use super::error::WorkspaceError;
 use crate::process::spawn_with_blocked_signals;
 
-/// How long one call may take before it counts as hung (a pipe named `.gitignore` would block git for
-/// ever).
+/// Time limit of one call. A pipe named `.gitignore`, for example, would block git forever.
 const CALL_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Settings that beat any file's.
+/// Settings that override all configuration files.
 const SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
     "core.untrackedCache=false",
     "core.quotePath=false",
-    // Names that only other systems find dangerous are ordinary files here.
+    // Names that are dangerous on other systems are ordinary files here.
     "core.protectNTFS=false",
     "core.protectHFS=false",
     "safe.bareRepository=explicit",
@@ -38,7 +36,7 @@ const SETTINGS: &[&str] = &[
     "maintenance.auto=false",
 ];
 
-/// The whole environment of a call, besides `PATH` and the `GIT_DIR` family.
+/// The complete environment of a call, besides `PATH` and `GIT_DIR`.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -50,7 +48,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
 ];
 
-/// Settings of a call that is made as the person.
+/// Settings of a call with the user's own configuration.
 const USER_SETTINGS: &[&str] = &[
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
@@ -59,12 +57,12 @@ const USER_SETTINGS: &[&str] = &[
     "submodule.recurse=false",
     "gc.auto=0",
     "maintenance.auto=false",
-    // A connection over which nothing comes is given up.
+    // Abort stalled connections.
     "http.lowSpeedLimit=100",
     "http.lowSpeedTime=60",
 ];
 
-/// Variables by which a git that called us would make another repository ours.
+/// Variables that would redirect a call to another repository, if Selvedge was started by git.
 const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -81,15 +79,14 @@ const REPOSITORY_VARIABLES: &[&str] = &[
     "GIT_WORK_TREE",
 ];
 
-/// The git program, found once.
+/// The git program.
 #[derive(Debug, Clone)]
 pub(crate) struct GitProgram {
     program: PathBuf,
 }
 
 impl GitProgram {
-    /// Finds git on `PATH`, passing over relative entries and whatever lies inside `workspace`: an
-    /// agent can write there.
+    /// Finds git on `PATH`. Ignores relative entries and programs inside `workspace`, because an agent can write there.
     pub(crate) fn find(workspace: &Path) -> Result<Self, WorkspaceError> {
         let path = env::var_os("PATH").unwrap_or_default();
         Self::find_on(&path, workspace).ok_or(WorkspaceError::GitMissing)
@@ -103,9 +100,8 @@ impl GitProgram {
             .map(|program| Self { program })
     }
 
-    /// A call that may reach out over a network with the person's own credentials: their environment and
-    /// their own settings, but neither hooks nor a program that a repository could name, and no question
-    /// at the terminal.
+    /// Creates a call that may use the network with the user's credentials: it has their environment and settings, but
+    /// no hooks, no programs that a repository could name, and no terminal prompts.
     pub(crate) fn user_command(&self, from: &Path) -> Command {
         let mut command = Command::new(&self.program);
         for name in REPOSITORY_VARIABLES {
@@ -126,7 +122,7 @@ impl GitProgram {
         command
     }
 
-    /// A call on `git_dir`, from the folder `from`, ready for its subcommand.
+    /// Creates a call on `git_dir`, in the folder `from`, to which the caller adds a subcommand.
     pub(crate) fn command(&self, git_dir: &Path, from: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command.env_clear().envs(ENVIRONMENT.iter().copied());
@@ -134,8 +130,8 @@ impl GitProgram {
             command.env("PATH", beside);
         }
         command.env("GIT_DIR", git_dir).current_dir(from);
-        // A terminal's Ctrl-C is for the program alone, which then stops in order: a call that it cut off
-        // would look like a snapshot that is damaged.
+        // Ctrl-C is for Selvedge only, which then stops in order. A call that was interrupted would look like a damaged
+        // snapshot.
         command.process_group(0);
         for setting in SETTINGS {
             command.arg("-c").arg(setting);
@@ -148,7 +144,7 @@ impl GitProgram {
     }
 }
 
-/// Whether the name or what it links to is inside `folder` (which is canonical).
+/// Returns whether the program or its link target is inside `folder` (which is canonical).
 fn is_inside(program: &Path, folder: &Path) -> bool {
     program.starts_with(folder)
         || fs::canonicalize(program).is_ok_and(|target| target.starts_with(folder))
@@ -158,7 +154,7 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-/// Runs `command` to its end and returns what it printed; anything but exit 0 is an error.
+/// Runs `command` and returns its standard output. Any exit status but 0 is an error.
 pub(crate) fn output_of(
     command: Command,
     doing: &'static str,
@@ -167,7 +163,7 @@ pub(crate) fn output_of(
     output_within(command, CALL_TIMEOUT, doing, place)
 }
 
-/// The same of a call that may take longer than one on this machine.
+/// Runs `command` like [`output_of`], with another time limit.
 pub(crate) fn output_within(
     command: Command,
     limit: Duration,
@@ -187,7 +183,7 @@ pub(crate) fn output_within(
     }
 }
 
-/// Runs `command` to its end with this on its standard input, and returns what it printed.
+/// Runs `command` with this standard input and returns its standard output.
 pub(crate) fn output_with_input(
     mut command: Command,
     input: Vec<u8>,
@@ -196,12 +192,12 @@ pub(crate) fn output_with_input(
 ) -> Result<Vec<u8>, WorkspaceError> {
     let (reader, mut writer) = io::pipe().map_err(|e| WorkspaceError::io(doing, place, e))?;
     command.stdin(reader);
-    // A program that ends early says so by its exit status.
+    // A program that ends early reports it by its exit status.
     thread::spawn(move || drop(writer.write_all(&input)));
     output_of(command, doing, place)
 }
 
-/// Runs `command` to its end, whatever its exit status.
+/// Runs `command` to its end and returns its output, regardless of its exit status.
 pub(crate) fn run(
     command: Command,
     doing: &'static str,
@@ -216,8 +212,8 @@ fn run_within(
     doing: &'static str,
     place: &Path,
 ) -> Result<Output, WorkspaceError> {
-    let broken = |e| WorkspaceError::io(doing, place, e);
-    let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(broken)?;
+    let to_error = |e| WorkspaceError::io(doing, place, e);
+    let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(to_error)?;
     let stdout = read_in_thread(child.stdout.take());
     let stderr = read_in_thread(child.stderr.take());
     let Ok(stdout) = stdout.recv_timeout(limit) else {
@@ -228,23 +224,23 @@ fn run_within(
             seconds: limit.as_secs(),
         });
     };
-    let status = child.wait().map_err(broken)?;
+    let status = child.wait().map_err(to_error)?;
     let stderr = stderr.recv().unwrap_or_else(|_| Ok(Vec::new()));
     Ok(Output {
         status,
-        stdout: stdout.map_err(broken)?,
-        stderr: stderr.map_err(broken)?,
+        stdout: stdout.map_err(to_error)?,
+        stderr: stderr.map_err(to_error)?,
     })
 }
 
-/// Kills a child and collects it, so that no zombie stays.
+/// Kills a child and waits for it, so that no zombie remains.
 pub(super) fn kill_child(child: &mut Child) {
-    // Both fail only when the child is gone already.
+    // Both fail only if the child has already exited.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// Reads a pipe on a thread of its own: two pipes read in turn would block each other.
+/// Reads a pipe in another thread: two pipes that are read in turn would block each other.
 fn read_in_thread<R: Read + Send + 'static>(
     pipe: Option<R>,
 ) -> mpsc::Receiver<io::Result<Vec<u8>>> {
@@ -252,7 +248,7 @@ fn read_in_thread<R: Read + Send + 'static>(
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut bytes));
-        // Nobody listens once the call has been given up.
+        // The receiver is gone if the call has timed out.
         let _ = sender.send(read.map(|_| bytes));
     });
     receiver

@@ -1,5 +1,5 @@
-//! The names git gives to what the shadow directory holds: SHA-256 in hexadecimal. The shadow uses
-//! SHA-256 whatever the person's repository uses, so that no crafted collision can pass for a tree.
+//! The ids that git gives to the objects in the shadow directory: SHA-256 in hexadecimal, regardless of the format of
+//! the user's repository, so that a crafted collision cannot pass as a tree.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,13 +11,13 @@ use super::error::WorkspaceError;
 
 const HEX_DIGITS: usize = 64;
 
-/// The identity of a snapshot: equal ids mean equal bytes, names, modes and empty folders.
+/// The id of a snapshot: equal ids mean equal bytes, names, modes and empty folders.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SnapshotId(String);
 
 impl SnapshotId {
-    /// Reads the 64 hexadecimal digits.
+    /// Parses the 64 hexadecimal digits.
     ///
     /// # Errors
     /// The text is anything else.
@@ -25,7 +25,7 @@ impl SnapshotId {
         text.parse()
     }
 
-    /// The 64 hexadecimal digits.
+    /// Returns the 64 hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -40,7 +40,7 @@ impl fmt::Display for SnapshotId {
 impl TryFrom<String> for SnapshotId {
     type Error = WorkspaceError;
 
-    // Invariant: a tree id is hexadecimal, so it can stand in an argument list without being an option.
+    // Invariant: a tree id is hexadecimal, so it cannot be taken for an option in an argument list.
     fn try_from(text: String) -> Result<Self, WorkspaceError> {
         let hex = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if hex && text.len() == HEX_DIGITS {
@@ -65,7 +65,7 @@ impl From<SnapshotId> for String {
     }
 }
 
-/// The identity of one file's bytes, as git computes it.
+/// The id of a file's bytes, as git computes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlobId([u8; HEX_DIGITS / 2]);
 
@@ -115,7 +115,7 @@ impl fmt::Debug for BlobId {
     }
 }
 
-/// Computes a [`BlobId`] while the bytes go by. Git hashes the length first, so it must be known.
+/// Computes a [`BlobId`] incrementally. Git hashes the length first, so it must be known in advance.
 pub(super) struct BlobHasher(Sha256);
 
 impl BlobHasher {

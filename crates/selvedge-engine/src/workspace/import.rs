@@ -1,6 +1,6 @@
-//! Storing a snapshot: one `git fast-import` that is told what differs from the last one. It takes
-//! bytes and nothing else, so no attribute or filter can touch them. It is started by the first
-//! difference; without any there is no process.
+//! Stores a snapshot with one `git fast-import` that gets the differences from the last snapshot. It gets the bytes
+//! themselves, so no attribute or filter can change them. It is started by the first difference; without any, no
+//! process is started.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -14,22 +14,21 @@ use super::ids::SnapshotId;
 use super::shadow::{LATEST_REF, ShadowRepository};
 use crate::process::spawn_with_blocked_signals;
 
-/// Where the workspace's files stand in a snapshot's tree.
+/// The folder of the workspace's files in a snapshot's tree.
 pub(super) const FILES_FOLDER: &str = "files";
-/// Where the manifest stands.
+/// The path of the manifest in a snapshot's tree.
 pub(super) const MANIFEST_FILE: &str = "manifest";
 
 const DOING: &str = "store a snapshot";
 const BUFFER: usize = 256 * 1024;
 
-/// Larger files are neither held in memory nor compared with others by git.
+/// Git neither loads larger files into memory nor compares them with others.
 const SETTINGS: &[&str] = &[
     "core.bigFileThreshold=1m",
     "core.compression=1",
     "fastimport.unpackLimit=1",
 ];
 
-/// What a path is to become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
     Plain,
@@ -53,7 +52,7 @@ impl FileKind {
     }
 }
 
-/// A snapshot being stored. Dropping it unfinished stores nothing.
+/// A snapshot that is being stored. Dropping it before [`Self::finish`] stores nothing.
 pub(super) struct SnapshotImport<'a> {
     git: &'a GitProgram,
     shadow: &'a ShadowRepository,
@@ -83,7 +82,7 @@ impl<'a> SnapshotImport<'a> {
         }
     }
 
-    /// Takes a file out. All removals come before the first addition: a folder may take its name.
+    /// Removes a file. All removals must come before the first addition, because a folder may take a file's name.
     pub(super) fn remove(&mut self, path: &Path) -> Result<(), WorkspaceError> {
         self.write_to_git(|input| {
             input.write_all(b"D ")?;
@@ -92,7 +91,7 @@ impl<'a> SnapshotImport<'a> {
         })
     }
 
-    /// Puts a file in, or in place of what was there.
+    /// Adds or replaces a file.
     pub(super) fn add(
         &mut self,
         path: &Path,
@@ -103,8 +102,8 @@ impl<'a> SnapshotImport<'a> {
         self.add_from(path, kind, length, bytes).map(drop)
     }
 
-    /// Puts in a file of `length` bytes, and says whether the reader gave that many. When it did not,
-    /// the snapshot cannot be finished.
+    /// Adds a file of `length` bytes. Returns `false` if the reader had fewer bytes; then the snapshot cannot be
+    /// finished.
     pub(super) fn add_from(
         &mut self,
         path: &Path,
@@ -123,7 +122,7 @@ impl<'a> SnapshotImport<'a> {
         Ok(copied == length)
     }
 
-    /// Ends the import; the tree is the last one when nothing differed.
+    /// Finishes the import. Returns the last snapshot's tree if nothing differs.
     pub(super) fn finish(mut self) -> Result<SnapshotId, WorkspaceError> {
         if self.process.is_none()
             && let Some(base) = self.base.take()
@@ -151,7 +150,7 @@ impl<'a> SnapshotImport<'a> {
         })
     }
 
-    /// Writes to git, starting it first if need be. When it has ended early, it is asked why.
+    /// Writes to git, which is started if necessary. If git has exited early, the error contains its message.
     fn write_to_git(
         &mut self,
         write: impl FnOnce(&mut BufWriter<ChildStdin>) -> io::Result<()>,
@@ -172,7 +171,7 @@ impl<'a> SnapshotImport<'a> {
 
     fn start(&self) -> Result<ImportProcess, WorkspaceError> {
         let place = self.shadow.dir();
-        let broken = |e| WorkspaceError::io(DOING, place, e);
+        let to_error = |e| WorkspaceError::io(DOING, place, e);
         let mut command = self.git.command(place, place);
         for setting in SETTINGS {
             command.arg("-c").arg(setting);
@@ -180,9 +179,9 @@ impl<'a> SnapshotImport<'a> {
         command
             .args(["fast-import", "--quiet", "--force", "--done", "--depth=0"])
             .stdin(Stdio::piped());
-        let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(broken)?;
+        let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(to_error)?;
         let Some(stdin) = child.stdin.take() else {
-            return Err(broken(io::ErrorKind::BrokenPipe.into()));
+            return Err(to_error(io::ErrorKind::BrokenPipe.into()));
         };
         let mut process = ImportProcess {
             child,
@@ -194,7 +193,7 @@ impl<'a> SnapshotImport<'a> {
         }
     }
 
-    /// A commit without parents, so that an old snapshot can be forgotten while a newer one is kept.
+    /// Writes the beginning of a commit without parents, so that old snapshots can be removed independently.
     fn write_head(&self, input: &mut impl Write) -> io::Result<()> {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -215,11 +214,11 @@ impl<'a> SnapshotImport<'a> {
 impl ImportProcess {
     fn exit_error(self, error: io::Error, place: &Path) -> WorkspaceError {
         let Self { mut child, input } = self;
-        // What is still in the buffer has nobody to read it.
+        // The process no longer reads the rest of the buffer.
         drop(input.into_parts());
         let mut stderr = Vec::new();
         if let Some(mut pipe) = child.stderr.take() {
-            // Whatever could be read of the reason is better than none.
+            // A partial message is better than none.
             let _ = pipe.read_to_end(&mut stderr);
         }
         git::kill_child(&mut child);
@@ -234,14 +233,14 @@ impl ImportProcess {
 impl Drop for SnapshotImport<'_> {
     fn drop(&mut self) {
         if let Some(ImportProcess { mut child, input }) = self.process.take() {
-            // Without "done" git stores no ref; flushing the rest would be work for nothing.
+            // Git does not store a ref without "done", so the rest is not flushed.
             drop(input.into_parts());
             git::kill_child(&mut child);
         }
     }
 }
 
-/// Writes a path quoted, so that any byte can stand in it.
+/// Writes a quoted path, which may contain any byte.
 fn write_path(input: &mut impl Write, path: &Path) -> io::Result<()> {
     input.write_all(b"\"")?;
     for byte in path.as_os_str().as_bytes() {
@@ -255,7 +254,7 @@ fn write_path(input: &mut impl Write, path: &Path) -> io::Result<()> {
     input.write_all(b"\"")
 }
 
-/// The id in `040000 tree ID\t`.
+/// Parses the id in `040000 tree ID\t`.
 fn listed_tree(answer: &[u8]) -> Option<SnapshotId> {
     let line = str::from_utf8(answer).ok()?;
     line.strip_prefix("040000 tree ")?.trim_end().parse().ok()

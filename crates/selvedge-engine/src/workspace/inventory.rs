@@ -1,5 +1,5 @@
-//! What the last snapshot found, file by file, kept in the shadow directory so that the next one reads
-//! only what changed since. Losing it costs time and nothing else; one that cannot be read is none.
+//! The files of the last snapshot, stored in the shadow directory so that the next snapshot reads only changed files.
+//! Losing the inventory only costs time; one that cannot be read is ignored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use super::ids::{BlobId, SnapshotId};
 use super::relative::RelativePath;
 use super::shadow;
 
-/// The first record, changed whenever the form changes.
+/// The first record; changed with the format.
 const FORMAT_HEADER: &[u8] = b"selvedge inventory 1";
 
-/// One stored file or link.
+/// A stored file or link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StoredEntry {
     pub(super) fingerprint: FileFingerprint,
@@ -25,7 +25,7 @@ pub(super) struct StoredEntry {
     pub(super) is_settled: bool,
 }
 
-/// The last snapshot and what went into it.
+/// The last snapshot and its files.
 #[derive(Debug)]
 pub(super) struct Inventory {
     pub(super) tree: SnapshotId,
@@ -49,13 +49,13 @@ impl Inventory {
         for (
             path,
             StoredEntry {
-                fingerprint: print,
+                fingerprint,
                 blob,
-                is_settled: settled,
+                is_settled,
             },
         ) in &self.files
         {
-            append_file_record(&mut bytes, path, print, *settled, Some(blob));
+            append_file_record(&mut bytes, path, fingerprint, *is_settled, Some(blob));
         }
         bytes
     }
@@ -70,7 +70,7 @@ impl Inventory {
         let tree = head.next()?.parse().ok()?;
         let manifest = BlobId::from_hex(head.next()?.as_bytes())?;
         let files: BTreeMap<_, _> = records.map(parse_entry).collect::<Option<_>>()?;
-        // Invariant: an inventory lists every file of its tree. One cut short would hide deletions.
+        // Invariant: an inventory lists every file of its tree. A truncated one would hide deletions.
         (files.len() == count).then_some(Self {
             tree,
             manifest,
@@ -80,21 +80,21 @@ impl Inventory {
 }
 
 fn parse_entry(record: &[u8]) -> Option<(RelativePath, StoredEntry)> {
-    let (path, print, settled, blob) = parse_file_record(record)?;
+    let (path, fingerprint, is_settled, blob) = parse_file_record(record)?;
     let stored = StoredEntry {
-        fingerprint: print,
+        fingerprint,
         blob: blob?,
-        is_settled: settled,
+        is_settled,
     };
     Some((path, stored))
 }
 
-/// Appends the record of a file; its bytes may not be known.
+/// Appends the record of a file, whose blob id may be unknown.
 pub(super) fn append_file_record(
     bytes: &mut Vec<u8>,
     path: &RelativePath,
-    print: &FileFingerprint,
-    settled: bool,
+    fingerprint: &FileFingerprint,
+    is_settled: bool,
     blob: Option<&BlobId>,
 ) {
     let FileFingerprint {
@@ -103,12 +103,12 @@ pub(super) fn append_file_record(
         inode,
         modified,
         changed,
-    } = print;
-    let settled = u8::from(settled);
+    } = fingerprint;
+    let is_settled = u8::from(is_settled);
     // Writing to a vector cannot fail.
     let _ = write!(
         bytes,
-        "{settled} {mode:o} {size} {inode} {} {} {} {} ",
+        "{is_settled} {mode:o} {size} {inode} {} {} {} {} ",
         modified.0, modified.1, changed.0, changed.1
     );
     let _ = match blob {
@@ -119,14 +119,14 @@ pub(super) fn append_file_record(
     bytes.push(0);
 }
 
-/// Reads what [`append_file_record`] wrote, without its last byte.
+/// Parses what [`append_file_record`] wrote, without the final NUL.
 pub(super) fn parse_file_record(
     record: &[u8],
 ) -> Option<(RelativePath, FileFingerprint, bool, Option<BlobId>)> {
     let mut fields = record.splitn(10, |byte| *byte == b' ');
     let mut text = || str::from_utf8(fields.next()?).ok();
-    let settled = text()? == "1";
-    let print = FileFingerprint {
+    let is_settled = text()? == "1";
+    let fingerprint = FileFingerprint {
         mode: u32::from_str_radix(text()?, 8).ok()?,
         size: text()?.parse().ok()?,
         inode: text()?.parse().ok()?,
@@ -139,8 +139,8 @@ pub(super) fn parse_file_record(
     };
     Some((
         RelativePath::from_bytes(fields.next()?),
-        print,
-        settled,
+        fingerprint,
+        is_settled,
         blob,
     ))
 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn inventory() -> Inventory {
-        let print = FileFingerprint {
+        let fingerprint = FileFingerprint {
             mode: 0o100_644,
             size: 3,
             inode: 7,
@@ -158,7 +158,7 @@ mod tests {
             changed: (1_700_000_000, 5),
         };
         let stored = StoredEntry {
-            fingerprint: print,
+            fingerprint,
             blob: BlobId::of(b"abc"),
             is_settled: true,
         };

@@ -1,4 +1,4 @@
-//! Which snapshots stay: those that have a name. Names are refs of the shadow directory.
+//! Keeps snapshots by name. Names are refs of the shadow directory.
 
 use super::Workspace;
 use super::error::WorkspaceError;
@@ -7,14 +7,14 @@ use super::ids::SnapshotId;
 use super::shadow::{BACKUP_REFS, ShadowRepository};
 
 impl Workspace {
-    /// Keeps a snapshot under a name of plain parts, such as `RUN/3`; a name that is taken moves.
+    /// Keeps a snapshot under a name, such as `RUN/3`. An existing name is moved.
     ///
     /// # Errors
-    /// The name cannot stand in a ref, or the snapshot is unknown.
+    /// The name is not allowed in a ref, or the snapshot is unknown.
     pub fn keep(&self, tree: &SnapshotId, name: &str) -> Result<(), WorkspaceError> {
         let reference = ShadowRepository::kept_ref(name)?;
-        let held = self.shadow.lock()?;
-        match self.shadow.set_ref(&self.git, &held, &reference, tree) {
+        let lock = self.shadow.lock()?;
+        match self.shadow.set_ref(&self.git, &lock, &reference, tree) {
             Err(WorkspaceError::Git { .. }) if !self.contains(tree)? => {
                 Err(self.unknown_snapshot(tree))
             }
@@ -22,10 +22,10 @@ impl Workspace {
         }
     }
 
-    /// The snapshot that was kept under a name.
+    /// Returns the snapshot that was kept under a name.
     ///
     /// # Errors
-    /// The name cannot stand in a ref, or git fails.
+    /// The name is not allowed in a ref, or git fails.
     pub fn kept_snapshot(&self, name: &str) -> Result<Option<SnapshotId>, WorkspaceError> {
         let reference = ShadowRepository::kept_ref(name)?;
         let place = self.shadow.dir();
@@ -36,7 +36,7 @@ impl Workspace {
         line.map(str::parse).transpose()
     }
 
-    /// Whether the shadow directory has the snapshot.
+    /// Returns whether the shadow directory has the snapshot.
     ///
     /// # Errors
     /// Git cannot be run.
@@ -49,15 +49,15 @@ impl Workspace {
             .success())
     }
 
-    /// Drops the name and all names below it. The bytes go when [`Workspace::reclaim`] is called.
+    /// Removes a name and all names below it. The space is freed by [`Workspace::reclaim`].
     ///
     /// # Errors
-    /// The name cannot stand in a ref, or git fails.
+    /// The name is not allowed in a ref, or git fails.
     pub fn forget(&self, name: &str) -> Result<(), WorkspaceError> {
         self.forget_ref(&ShadowRepository::kept_ref(name)?)
     }
 
-    /// Drops what restores kept back.
+    /// Removes the backups that restores made.
     ///
     /// # Errors
     /// Git fails.
@@ -65,12 +65,12 @@ impl Workspace {
         self.forget_ref(BACKUP_REFS)
     }
 
-    /// Packs what is kept and gives back the space of what is not.
+    /// Packs the snapshots that are kept and frees the space of all others.
     ///
     /// # Errors
     /// Git fails, or the disk is full.
     pub fn reclaim(&self) -> Result<(), WorkspaceError> {
-        let _held = self.shadow.lock()?;
+        let _lock = self.shadow.lock()?;
         let place = self.shadow.dir();
         let mut command = self.git.command(place, place);
         command.args(["gc", "--quiet", "--prune=now"]);
@@ -86,16 +86,16 @@ impl Workspace {
     }
 
     fn forget_ref(&self, reference: &str) -> Result<(), WorkspaceError> {
-        let held = self.shadow.lock()?;
+        let lock = self.shadow.lock()?;
         let place = self.shadow.dir();
         let mut command = self.git.command(place, place);
         command.args(["for-each-ref", "--format=%(refname)", reference]);
         let answer = git::output_of(command, "list the snapshots", place)?;
         for name in String::from_utf8_lossy(&answer).lines() {
-            self.shadow.break_stale_lock(&held, name);
+            self.shadow.break_stale_lock(&lock, name);
             let mut command = self.git.command(place, place);
             command.args(["update-ref", "-d", name]);
-            git::output_of(command, "forget a snapshot", place)?;
+            git::output_of(command, "delete a snapshot", place)?;
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
-//! Keeping a second run out of a folder. The kernel holds the lock and lets go of it when the process
-//! dies, however it dies; the file's content says who has it. The file itself is never removed:
-//! removing it would let two processes lock two files of one name. The folder itself is locked besides:
-//! whoever keeps such files elsewhere, as each worker does, sees that.
+//! Locks a folder for one run. The kernel releases the lock when the process ends for any reason; the lock file
+//! contains the holder's run id. The file is never removed, because then two processes could lock two files of the same
+//! name. The folder itself is locked as well, for processes with another state directory, such as workers.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write as _};
@@ -10,29 +9,29 @@ use std::path::{Path, PathBuf};
 
 use super::error::WorkspaceError;
 
-/// A run id is short; more than this is not one.
+/// Maximum length of a run id in bytes.
 const ID_LIMIT: u64 = 256;
 
 /// Why a folder could not be locked.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another run has it.
+    /// Another run holds the lock.
     #[error(
         "{} is in use by {}; wait for it, cancel it, or work in another folder",
         dir.display(), holder_name(run_id.as_deref())
     )]
     InUse {
-        /// The run, as it was written by its process; absent where that keeps its state elsewhere.
+        /// The run id that its process wrote; `None` if that process has another state directory.
         run_id: Option<String>,
-        /// The folder, canonical.
+        /// The canonical path of the folder.
         dir: PathBuf,
     },
-    /// The lock could not be tried.
+    /// Locking failed.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
 }
 
-/// A folder that belongs to one run for as long as this lives.
+/// The lock of a folder, held until it is dropped.
 #[derive(Debug)]
 pub struct WorkspaceLock {
     file: File,
@@ -43,44 +42,43 @@ impl WorkspaceLock {
     /// Locks `dir` for a run, by a file under `state_dir`.
     ///
     /// # Errors
-    /// Another run has it, or the file cannot be made.
+    /// Another run holds the lock, or the file cannot be created.
     pub fn lock(state_dir: &Path, dir: &Path, run_id: &str) -> Result<Self, LockError> {
         let dir = super::canonical_dir(dir)?;
         let path = lock_path(state_dir, &dir);
-        let broken = |e| WorkspaceError::io("lock", &path, e);
-        let mut file = open(&path).map_err(broken)?;
+        let to_error = |e| WorkspaceError::io("lock", &path, e);
+        let mut file = open(&path).map_err(to_error)?;
         match file.try_lock() {
             Ok(()) => {
                 let Ok(folder) = lock_folder(&dir) else {
                     return Err(LockError::InUse { run_id: None, dir });
                 };
-                write_id(&mut file, run_id).map_err(broken)?;
+                write_id(&mut file, run_id).map_err(to_error)?;
                 Ok(Self { file, folder })
             }
             Err(TryLockError::WouldBlock) => {
-                let run_id = Some(read_id(&mut file).map_err(broken)?);
+                let run_id = Some(read_id(&mut file).map_err(to_error)?);
                 Err(LockError::InUse { run_id, dir })
             }
-            Err(TryLockError::Error(e)) => Err(broken(e).into()),
+            Err(TryLockError::Error(e)) => Err(to_error(e).into()),
         }
     }
 }
 
 impl Drop for WorkspaceLock {
     fn drop(&mut self) {
-        // A name left behind would only mislead a reader.
+        // A stale run id would be misleading.
         let _ = self.file.set_len(0);
-        // Closing the file is not enough: a child that was just forked shares it until it executes
-        // its own program.
+        // Closing the file is not enough: a child that was just forked shares it until it executes its program.
         let _ = self.file.unlock();
         let _ = self.folder.as_ref().map(File::unlock);
     }
 }
 
-/// Somebody else has locked it.
+/// Another process has locked the folder.
 struct AlreadyLockedError;
 
-/// Locks the folder itself. On file systems that cannot do that the file alone has to do.
+/// Locks the folder itself. Returns `None` if the file system does not support it; then the lock file must suffice.
 fn lock_folder(dir: &Path) -> Result<Option<File>, AlreadyLockedError> {
     let Ok(folder) = File::open(dir) else {
         return Ok(None);
@@ -94,7 +92,7 @@ fn lock_folder(dir: &Path) -> Result<Option<File>, AlreadyLockedError> {
 
 fn holder_name(run_id: Option<&str>) -> String {
     run_id.map_or_else(
-        || "another run, whose state is kept elsewhere".to_owned(),
+        || "another run with a different state directory".to_owned(),
         |run_id| format!("run {run_id}"),
     )
 }

@@ -1,6 +1,6 @@
-//! What a snapshot must remember and a git tree cannot hold: permission bits besides the executable
-//! one, and empty folders. It is stored beside the files, as a blob of records that end in NUL, so it
-//! is part of the snapshot's identity.
+//! The parts of a snapshot that a git tree cannot contain: permission bits besides the executable one, and empty
+//! folders. They are stored next to the files, as a blob of NUL-terminated records, and are therefore part of the
+//! snapshot's id.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ pub(super) const EXECUTABLE_MODE: u32 = 0o755;
 pub(super) const PLAIN_MODE: u32 = 0o644;
 const OWNER_EXECUTE_BIT: u32 = 0o100;
 
-/// The permission bits that git's own mode stands for.
+/// Returns the permission bits of git's mode.
 pub(super) fn default_permissions(executable: bool) -> u32 {
     if executable {
         EXECUTABLE_MODE
@@ -25,7 +25,7 @@ pub(super) fn default_permissions(executable: bool) -> u32 {
     }
 }
 
-/// Whether git calls a file of these permission bits executable.
+/// Returns whether git treats a file with these permission bits as executable.
 pub(super) fn is_executable(permissions: u32) -> bool {
     permissions & OWNER_EXECUTE_BIT != 0
 }
@@ -33,11 +33,11 @@ pub(super) fn is_executable(permissions: u32) -> bool {
 /// The part of a snapshot that is not in its tree of files.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SnapshotManifest {
-    /// Which rules the snapshot was taken by.
+    /// The rules that the snapshot was taken by.
     pub(super) rules: CacheRules,
-    /// Permission bits of files, where they are not the usual ones.
+    /// Permission bits of files that differ from the default.
     pub(super) files: BTreeMap<RelativePath, u32>,
-    /// Permission bits of folders that are empty, or have other than the usual ones.
+    /// Permission bits of folders that are empty, or whose bits differ from the default.
     pub(super) folders: BTreeMap<RelativePath, u32>,
 }
 
@@ -87,7 +87,7 @@ impl SnapshotManifest {
         bytes
     }
 
-    /// Reads what [`SnapshotManifest::to_bytes`] wrote; nothing for anything else.
+    /// Parses what [`SnapshotManifest::to_bytes`] wrote. Returns `None` for anything else.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut records = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
         let rules = match records.next()? {
@@ -115,7 +115,7 @@ impl SnapshotManifest {
     }
 }
 
-/// Every folder above one of these paths.
+/// Returns all ancestors of these paths.
 pub(super) fn parent_folders<'p>(
     paths: impl Iterator<Item = &'p RelativePath>,
 ) -> HashSet<&'p OsStr> {
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let odd = RelativePath::from_bytes(b"a b\n\xff/0644 c");
+        let path = RelativePath::from_bytes(b"a b\n\xff/0644 c");
         let manifest = SnapshotManifest {
             rules: CacheRules::Folder,
-            files: BTreeMap::from([(odd.clone(), 0o600)]),
-            folders: BTreeMap::from([(odd, 0o700), (RelativePath::from_bytes(b"empty"), 0o755)]),
+            files: BTreeMap::from([(path.clone(), 0o600)]),
+            folders: BTreeMap::from([(path, 0o700), (RelativePath::from_bytes(b"empty"), 0o755)]),
         };
         assert_eq!(
             SnapshotManifest::from_bytes(&manifest.to_bytes()),

@@ -1,12 +1,12 @@
-//! The bytes a run works on: snapshots of them, the way back to any snapshot, what differs between
-//! two, and the lock that keeps a second run out.
+//! Snapshots of a workspace's files: taking, restoring and comparing them, and the lock that allows only one run in a
+//! workspace.
 //!
-//! Git stores the snapshots, in a *shadow* git directory outside the workspace, but never reads the
-//! work tree for them: it is asked which files the ignore rules leave standing, then handed bytes that
-//! were read here. So no attribute, filter, hook or setting of the workspace's own repository can run
-//! or change a byte, and the person's index, refs and stash are never written.
+//! Git stores the snapshots in a *shadow* git directory outside the workspace, but never reads the work tree for them:
+//! it only lists the files that are not ignored, and gets the bytes that Selvedge has read. Therefore no attribute,
+//! filter, hook or setting of the workspace's repository can run or change a byte, and the user's index, refs and stash
+//! are never written.
 //!
-//! Everything here blocks; callers on an async runtime use `spawn_blocking`.
+//! All functions block; async callers use `spawn_blocking`.
 
 mod blobs;
 mod compose;
@@ -72,14 +72,13 @@ use git::GitProgram;
 use repository::Repository;
 use shadow::ShadowRepository;
 
-/// One folder that runs work in, and the shadow git directory that keeps its snapshots.
+/// A folder that runs work in, and the shadow git directory of its snapshots.
 ///
-/// Snapshots cover the folder that was given and nothing beside it, even when it lies deep inside a
-/// repository: a run in one package of a monorepo must neither copy nor put back its neighbours. The
-/// ignore rules of the whole repository still apply, as a person would expect.
+/// Snapshots cover only this folder, even if it is deep inside a repository: a run in one package of a monorepo must
+/// neither copy nor restore other packages. The ignore rules of the whole repository still apply.
 ///
-/// A shadow directory belongs to one folder. Calls that write to it wait for each other, across
-/// processes too; [`WorkspaceLock`] is what keeps two *runs* apart.
+/// A shadow directory belongs to one folder. Calls that write to it wait for each other, across processes too.
+/// [`WorkspaceLock`] keeps two *runs* apart.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     git: GitProgram,
@@ -91,11 +90,10 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Opens `dir`, laying out `shadow_dir` (readable by its owner only) when it is not there yet.
+    /// Opens `dir`, and creates `shadow_dir` (readable by its owner only) if it does not exist.
     ///
     /// # Errors
-    /// `dir` is not a folder, git is not installed, or the shadow directory cannot be made or lies
-    /// inside `dir`.
+    /// `dir` is not a folder, git is not installed, or the shadow directory cannot be created or is inside `dir`.
     pub fn open(dir: &Path, shadow_dir: &Path) -> Result<Self, WorkspaceError> {
         let dir = canonical_dir(dir)?;
         let git = GitProgram::find(&dir)?;
@@ -111,40 +109,40 @@ impl Workspace {
         })
     }
 
-    /// The same workspace with other limits on what a snapshot covers.
+    /// Sets the limits of snapshots.
     #[must_use]
     pub fn with_limits(mut self, limits: SnapshotLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same workspace, also ignoring what `file` lists: the person's own `core.excludesFile`,
-    /// which git would read from settings that are switched off here.
+    /// Ignores the files that `file` lists, too: the user's `core.excludesFile`, which git would read from settings
+    /// that are disabled here.
     #[must_use]
     pub fn with_excludes(mut self, file: PathBuf) -> Self {
         self.excludes = Some(file);
         self
     }
 
-    /// The folder, canonical.
+    /// Returns the folder's canonical path.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Whether the folder lies in a git repository.
+    /// Returns whether the folder is in a git repository.
     pub fn is_git(&self) -> bool {
         self.repository.is_some()
     }
 
-    /// The root of the repository's work tree, which is the folder itself or holds it.
+    /// Returns the root of the repository's work tree, which is the folder or one of its ancestors.
     pub fn repository_root(&self) -> Option<&Path> {
         self.repository.as_ref().map(Repository::root)
     }
 
-    /// What the *person's* repository says has changed, read without running anything of it.
+    /// Returns the uncommitted changes of the *user's* repository, without running anything that it configures.
     ///
     /// # Errors
-    /// The folder is in no repository, or git cannot read it.
+    /// The folder is not in a repository, or git cannot read it.
     pub fn status(&self) -> Result<DirtyFiles, WorkspaceError> {
         status::status_with(&self.git, &self.dir, self.excludes.as_deref())
     }
@@ -160,8 +158,7 @@ fn canonical_dir(dir: &Path) -> Result<PathBuf, WorkspaceError> {
     }
 }
 
-/// A file name that stands for a folder: the folder's own last part, for people, and a hash of its
-/// whole path, so that no two folders share one.
+/// Returns a unique file name for a folder: its own name, for people, and a hash of its path.
 pub fn file_name_for(dir: &Path) -> String {
     let last = dir
         .file_name()
@@ -180,7 +177,7 @@ pub fn file_name_for(dir: &Path) -> String {
     name
 }
 
-/// Whether a name is a repository's own records: in any case, as file systems and git itself see it.
+/// Returns whether a name is `.git` in any case, as some file systems and git itself treat it.
 fn is_repository_data(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }

@@ -1,6 +1,5 @@
-//! Where the person's repository is, found by looking for `.git` upwards from a folder. Its files are
-//! named here to be read as data (ignore rules, the list of tracked files); nothing here asks git to
-//! trust them, and nothing writes to them.
+//! Finds the user's repository by searching a folder and its ancestors for `.git`. Its files are located to be read as
+//! data (ignore rules, the list of tracked files); git is not asked to trust them, and nothing writes to them.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -8,12 +7,12 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A pointer file is one line; anything longer is none.
+/// Maximum size of a pointer file, which is one line.
 const POINTER_LIMIT: u64 = 8 * 1024;
-/// Settings of one repository are shorter than this.
+/// Maximum size of a repository's settings.
 const SETTINGS_LIMIT: u64 = 1024 * 1024;
 
-/// How a repository names its objects.
+/// Hash function of a repository's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ObjectFormat {
     Sha1,
@@ -28,24 +27,24 @@ pub(crate) struct Repository {
 }
 
 impl Repository {
-    /// The innermost repository whose work tree holds `dir`.
+    /// Returns the innermost repository whose work tree contains `dir`.
     pub(crate) fn containing(dir: &Path) -> Option<Self> {
         dir.ancestors().find_map(Self::at)
     }
 
-    /// The repository whose work tree begins at `root`.
+    /// Returns the repository whose work tree has the root `root`.
     pub(super) fn at(root: &Path) -> Option<Self> {
         let entry = root.join(".git");
         let kind = fs::metadata(&entry).ok()?;
-        let records = if kind.is_dir() {
+        let git_dir = if kind.is_dir() {
             entry
         } else {
             pointed_to(&entry, b"gitdir: ", root)?
         };
-        let complete = fs::symlink_metadata(records.join("HEAD")).is_ok();
-        complete.then(|| Self {
+        let is_complete = fs::symlink_metadata(git_dir.join("HEAD")).is_ok();
+        is_complete.then(|| Self {
             root: root.to_owned(),
-            git_dir: records,
+            git_dir,
         })
     }
 
@@ -53,12 +52,12 @@ impl Repository {
         &self.root
     }
 
-    /// The git directory: `.git`, or what the `.git` file points to.
+    /// Returns the git directory: `.git`, or the target of the `.git` file.
     pub(super) fn git_dir(&self) -> &Path {
         &self.git_dir
     }
 
-    /// The git directory that linked work trees share.
+    /// Returns the git directory that linked work trees share.
     pub(crate) fn common_git_dir(&self) -> PathBuf {
         pointed_to(&self.git_dir.join("commondir"), b"", &self.git_dir)
             .unwrap_or_else(|| self.git_dir.clone())
@@ -68,8 +67,8 @@ impl Repository {
         self.common_git_dir().join("objects")
     }
 
-    /// How objects are named, which decides how the index is laid out. The settings are searched for
-    /// one word; a repository that lies about it only garbles its own list of tracked files.
+    /// Returns the format of object ids, which determines the format of the index. Only a single line of the settings
+    /// is searched for; a wrong value only corrupts the repository's own list of tracked files.
     pub(super) fn object_format(&self) -> ObjectFormat {
         let settings = plain_file(self.common_git_dir().join("config"));
         let settings = settings.and_then(|file| read_start(&file, SETTINGS_LIMIT));
@@ -85,25 +84,25 @@ impl Repository {
         }
     }
 
-    /// The list of tracked files, when there is one.
+    /// Returns the index, which lists the tracked files, if it exists.
     pub(super) fn index(&self) -> Option<PathBuf> {
         plain_file(self.git_dir.join("index"))
     }
 
-    /// The ignore rules that are not part of the work tree.
+    /// Returns the file of ignore rules outside of the work tree, if it exists.
     pub(super) fn excludes(&self) -> Option<PathBuf> {
         plain_file(self.common_git_dir().join("info/exclude"))
     }
 }
 
-/// The path, if a plain file is there: opening a pipe would block.
+/// Returns the path if it is a plain file; opening a pipe would block.
 pub(super) fn plain_file(path: PathBuf) -> Option<PathBuf> {
     fs::metadata(&path)
         .is_ok_and(|m| m.is_file())
         .then_some(path)
 }
 
-/// The folder that a one-line file names after `prefix`, relative to `base`.
+/// Returns the folder that a one-line file names after `prefix`, relative to `base`.
 fn pointed_to(file: &Path, prefix: &[u8], base: &Path) -> Option<PathBuf> {
     let line = read_start(&plain_file(file.to_owned())?, POINTER_LIMIT)?;
     let target = line.strip_prefix(prefix)?.trim_ascii_end();

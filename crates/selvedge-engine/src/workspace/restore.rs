@@ -1,5 +1,5 @@
-//! Making the workspace equal to a snapshot. The bytes it holds now are stored and kept first, so a
-//! restore can always be undone; what no snapshot covers is left alone; no link is ever followed.
+//! Makes a workspace equal to a snapshot. The current files are stored first, so a restore can be undone. Files that no
+//! snapshot covers are not changed, and links are never followed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
@@ -23,36 +23,36 @@ use super::store::file_kind;
 use super::survey::Survey;
 use super::target::{RestoreTarget, TargetFile};
 
-/// The owner's bits that working in a folder takes.
+/// Owner permissions that are needed to work in a folder.
 const OWNER_ACCESS_BITS: u32 = 0o700;
 
-/// What a restore did.
+/// Result of a restore.
 #[derive(Debug, Clone)]
 pub struct RestoreOutcome {
-    /// Files and links that were written or had their mode set, relative to the workspace.
+    /// Files and links that were written or whose mode was set, relative to the workspace.
     pub changed: Vec<PathBuf>,
     /// Files and links that were removed.
     pub removed: Vec<PathBuf>,
-    /// A snapshot of what the workspace held before, kept until [`Workspace::forget_backups`].
+    /// A snapshot of the workspace before the restore, kept until [`Workspace::forget_backups`].
     pub backup_tree: SnapshotId,
 }
 
 impl Workspace {
-    /// Makes the workspace equal to the snapshot: everything it covers is put back, and files that
-    /// snapshots cover and this one does not hold are removed. Caches, nested repositories' records
-    /// and whatever else snapshots leave out stay as they are.
+    /// Makes the workspace equal to a snapshot: restores everything that it covers, and removes covered files that it
+    /// does not have. Caches, `.git` directories of nested repositories and everything else that snapshots exclude are
+    /// not changed.
     ///
     /// # Errors
-    /// The snapshot is unknown; something uncovered is in the way (nothing was changed then); or the
-    /// file system refuses, in which case doing it again continues.
+    /// The snapshot is unknown; something uncovered is in the way (then nothing was changed); or the file system
+    /// rejects a change, in which case another restore continues.
     pub fn restore(&self, tree: &SnapshotId) -> Result<RestoreOutcome, WorkspaceError> {
-        let held = self.shadow.lock()?;
+        let lock = self.shadow.lock()?;
         let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
         let target = self.restore_target(tree, &mut blobs)?;
-        // Whatever is overwritten must be kept back, even what the rules would leave out.
+        // Back up everything that is overwritten, even if the rules exclude it.
         let always: HashSet<RelativePath> = target.files.keys().cloned().collect();
-        let current = self.take_snapshot(&held, "before a restore", &always)?;
-        self.backup(&held, &current.tree)?;
+        let current = self.take_snapshot(&lock, "before a restore", &always)?;
+        self.backup(&lock, &current.tree)?;
         check_obstacles(&self.dir, &current, &target)?;
 
         let anchor =
@@ -70,7 +70,7 @@ impl Workspace {
         restore.remove_conflicts()?;
         restore.make_folders()?;
         restore.write_files()?;
-        restore.remove_extraneous(&held)?;
+        restore.remove_extraneous(&lock)?;
         restore.apply_folder_permissions()?;
         let RestoreOperation {
             changed,
@@ -85,23 +85,23 @@ impl Workspace {
         })
     }
 
-    /// Makes the workspace equal to the snapshot if it is not; says whether it was not. Cheap where
-    /// nothing changed.
+    /// Makes the workspace equal to the snapshot if it differs, and returns whether it differed. Cheap if nothing has
+    /// changed.
     ///
     /// # Errors
     /// Those of [`Workspace::snapshot`] and [`Workspace::restore`].
     pub fn ensure_tree(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
-        let now = self.snapshot("before settling")?;
-        if now.tree == *tree {
+        let current = self.snapshot("before settling")?;
+        if current.tree == *tree {
             return Ok(false);
         }
         self.restore(tree)?;
         Ok(true)
     }
 
-    fn backup(&self, held: &ShadowLock, tree: &SnapshotId) -> Result<(), WorkspaceError> {
+    fn backup(&self, lock: &ShadowLock, tree: &SnapshotId) -> Result<(), WorkspaceError> {
         self.shadow
-            .set_ref(&self.git, held, &ShadowRepository::backup_ref(tree), tree)
+            .set_ref(&self.git, lock, &ShadowRepository::backup_ref(tree), tree)
     }
 
     fn restore_error(&self, path: &Path, error: io::Error) -> WorkspaceError {
@@ -109,7 +109,7 @@ impl Workspace {
     }
 }
 
-/// A restore under way; its steps come in the order of the methods.
+/// A running restore; its steps are in the order of the methods.
 struct RestoreOperation<'a> {
     workspace: &'a Workspace,
     anchor: DirHandle,
@@ -121,7 +121,7 @@ struct RestoreOperation<'a> {
 }
 
 impl RestoreOperation<'_> {
-    /// Lets the owner work in folders that are read-only.
+    /// Gives the owner full access to restricted folders.
     fn make_folders_writable(&self) -> Result<(), WorkspaceError> {
         for (path, bits) in self
             .current
@@ -148,10 +148,10 @@ impl RestoreOperation<'_> {
             self.removed.push(path.to_path_buf());
         }
         for path in self.current.folders.keys().rev() {
-            let file_comes = path
+            let is_file_in_target = path
                 .ancestors()
                 .any(|above| self.target.files.contains_key(above.as_os_str()));
-            if file_comes {
+            if is_file_in_target {
                 self.check_result(path, self.anchor.remove_empty(path).map(drop))?;
             }
         }
@@ -172,9 +172,9 @@ impl RestoreOperation<'_> {
 
     fn write_files(&mut self) -> Result<(), WorkspaceError> {
         for (path, wanted) in &self.target.files {
-            let there = self.current.files.get(path);
-            if there.is_some_and(|there| has_bytes(there, wanted)) {
-                if there.is_some_and(|there| has_permissions(there, wanted)) {
+            let current = self.current.files.get(path);
+            if current.is_some_and(|current| has_bytes(current, wanted)) {
+                if current.is_some_and(|current| has_permissions(current, wanted)) {
                     continue;
                 }
                 self.check_result(path, self.anchor.set_permissions(path, wanted.permissions))?;
@@ -187,11 +187,10 @@ impl RestoreOperation<'_> {
         Ok(())
     }
 
-    /// Removes what the snapshot would have covered and does not hold. The rules that count are those
-    /// of the snapshot: what it left out because it was ignored must stay, even if it was not ignored
-    /// a moment ago. So ignore files that it does not hold go first, for as long as there are any;
-    /// then the rules in force are its own.
-    fn remove_extraneous(&mut self, held: &ShadowLock) -> Result<(), WorkspaceError> {
+    /// Removes covered files that the snapshot does not have. The ignore rules of the snapshot decide: what it excluded
+    /// as ignored must be kept, even if it was not ignored just before. Therefore ignore files that the snapshot does
+    /// not have are removed first, repeatedly; after that its own rules apply.
+    fn remove_extraneous(&mut self, lock: &ShadowLock) -> Result<(), WorkspaceError> {
         if self.has_no_extraneous() {
             return Ok(());
         }
@@ -206,7 +205,7 @@ impl RestoreOperation<'_> {
                 .folders
                 .retain(|path, _| !self.target.folders.contains_key(path));
             extra.empty.retain(|path| extra.folders.contains_key(path));
-            self.backup_extraneous(held, &extra)?;
+            self.backup_extraneous(lock, &extra)?;
             let (rules, others): (BTreeMap<_, _>, _) = extra
                 .files
                 .into_iter()
@@ -218,10 +217,10 @@ impl RestoreOperation<'_> {
         }
     }
 
-    /// Keeps back what is to be removed and was hidden by rules that are no longer in force.
+    /// Backs up files that are about to be removed and that were hidden by rules that no longer apply.
     fn backup_extraneous(
         &mut self,
-        held: &ShadowLock,
+        lock: &ShadowLock,
         extra: &Survey,
     ) -> Result<(), WorkspaceError> {
         let DetailedSnapshot { files, folders, .. } = &self.current;
@@ -234,23 +233,23 @@ impl RestoreOperation<'_> {
         }
         self.current = self
             .workspace
-            .extend_snapshot(held, self.current.clone(), more)?;
-        self.workspace.backup(held, &self.current.tree)
+            .extend_snapshot(lock, self.current.clone(), more)?;
+        self.workspace.backup(lock, &self.current.tree)
     }
 
-    /// Removes files that were kept back, and says how many.
+    /// Removes files that were backed up, and returns their number.
     fn remove_files(
         &mut self,
         files: BTreeMap<RelativePath, FileFingerprint>,
     ) -> Result<usize, WorkspaceError> {
         let before = self.removed.len();
-        for (path, print) in files {
-            // Invariant: nothing is removed but what was kept back, byte for byte.
+        for (path, fingerprint) in files {
+            // Invariant: only files that were backed up byte for byte are removed.
             if self
                 .current
                 .files
                 .get(&path)
-                .is_some_and(|kept| kept.fingerprint.has_same_bytes(&print))
+                .is_some_and(|stored| stored.fingerprint.has_same_bytes(&fingerprint))
             {
                 self.check_result(&path, self.anchor.remove(&path))?;
                 self.removed.push(path.into_path());
@@ -259,7 +258,7 @@ impl RestoreOperation<'_> {
         Ok(self.removed.len() - before)
     }
 
-    /// Removes folders that the snapshot does not hold, once they are empty.
+    /// Removes empty folders that the snapshot does not have.
     fn remove_folders<'p>(
         &self,
         folders: impl DoubleEndedIterator<Item = &'p RelativePath>,
@@ -270,15 +269,15 @@ impl RestoreOperation<'_> {
         Ok(())
     }
 
-    /// Whether there is nothing in the workspace that the snapshot may not have.
+    /// Returns whether the workspace contains nothing besides the target's files and folders.
     fn has_no_extraneous(&self) -> bool {
         let DetailedSnapshot {
             files,
             empty,
-            excluded: left_out,
+            excluded,
             ..
         } = &self.current;
-        left_out.is_empty()
+        excluded.is_empty()
             && files
                 .keys()
                 .all(|path| self.target.files.contains_key(path))
@@ -287,12 +286,13 @@ impl RestoreOperation<'_> {
                 .all(|path| self.target.folders.contains_key(path))
     }
 
-    /// Gives every folder the bits it is to have, the innermost first.
+    /// Sets the permission bits of all folders, the innermost first.
     fn apply_folder_permissions(&self) -> Result<(), WorkspaceError> {
         let RestoreTarget { files, folders, .. } = &self.target;
         for (path, bits) in folders.iter().rev() {
-            let is_right = |was: &u32| was == bits && !is_owner_restricted(*was);
-            if !self.current.folders.get(path).is_some_and(is_right) {
+            let is_current =
+                |current_bits: &u32| current_bits == bits && !is_owner_restricted(*current_bits);
+            if !self.current.folders.get(path).is_some_and(is_current) {
                 self.check_result(path, self.anchor.set_permissions(path, *bits))?;
             }
         }
@@ -304,7 +304,7 @@ impl RestoreOperation<'_> {
             .filter(|(_, bits)| is_owner_restricted(**bits))
         {
             if !folders.contains_key(path) && !files.contains_key(path) {
-                // It stays if something uncovered is in it; mostly it is gone.
+                // The folder still exists if something uncovered is in it; usually it does not.
                 let _ = self.anchor.set_permissions(path, *bits);
             }
         }
@@ -320,13 +320,13 @@ fn is_owner_restricted(bits: u32) -> bool {
     bits & OWNER_ACCESS_BITS != OWNER_ACCESS_BITS
 }
 
-fn has_bytes(there: &StoredEntry, wanted: &TargetFile) -> bool {
+fn has_bytes(stored: &StoredEntry, wanted: &TargetFile) -> bool {
     let is_link = |kind| kind == FileKind::Link;
-    there.blob == wanted.blob && is_link(file_kind(&there.fingerprint)) == is_link(wanted.kind)
+    stored.blob == wanted.blob && is_link(file_kind(&stored.fingerprint)) == is_link(wanted.kind)
 }
 
-fn has_permissions(there: &StoredEntry, wanted: &TargetFile) -> bool {
-    wanted.kind == FileKind::Link || there.fingerprint.permissions() == wanted.permissions
+fn has_permissions(stored: &StoredEntry, wanted: &TargetFile) -> bool {
+    wanted.kind == FileKind::Link || stored.fingerprint.permissions() == wanted.permissions
 }
 
 pub(super) fn write(

@@ -1,6 +1,6 @@
-//! A revision of the person's repository, laid out in a folder of its own. The repository there is one
-//! of ours, which borrows the objects of theirs: no filter, hook or other setting of theirs applies,
-//! and nothing of theirs is written, not even a list of work trees.
+//! Checks out a revision of the user's repository into a separate folder, which gets a new repository that borrows the
+//! objects of theirs. Therefore no filter, hook or other setting of their repository applies, and nothing is written to
+//! it, not even its list of work trees.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -13,26 +13,26 @@ use super::repository::Repository;
 
 const DOING: &str = "check out a revision";
 
-/// Lays out the revision of the repository that holds `dir` in the empty folder `into`; gives the
-/// place there that stands for `dir`. Files of submodules and of large-file storage are not there.
+/// Checks out a revision of the repository that contains `dir` into the empty folder `into`. Returns the path in it
+/// that corresponds to `dir`. Submodules and large-file storage are not included.
 ///
 /// # Errors
-/// `dir` is in no repository, git does not know the revision, or it cannot be written.
+/// `dir` is not in a repository, the revision is unknown, or the files cannot be written.
 pub fn check_out(dir: &Path, revision: &str, into: &Path) -> Result<PathBuf, WorkspaceError> {
     let (dir, into) = (canonical_dir(dir)?, canonical_dir(into)?);
     let git = GitProgram::find(&dir)?;
-    let theirs = Repository::containing(&dir);
-    let theirs = theirs.ok_or_else(|| WorkspaceError::NotARepository { dir: dir.clone() })?;
+    let source = Repository::containing(&dir);
+    let source = source.ok_or_else(|| WorkspaceError::NotARepository { dir: dir.clone() })?;
 
-    let mut resolve = git.command(theirs.git_dir(), theirs.root());
+    let mut resolve = git.command(source.git_dir(), source.root());
     resolve.args(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
     resolve.arg(format!("{revision}^{{commit}}"));
     let commit = output_of(resolve, "find the revision", &dir)?;
     let commit = String::from_utf8_lossy(&commit).trim().to_owned();
 
-    let ours = into.join(".git");
+    let git_dir = into.join(".git");
     let call = |args: &[&str]| {
-        let mut command = git.command(&ours, &into);
+        let mut command = git.command(&git_dir, &into);
         command.args(args);
         output_of(command, DOING, &into)
     };
@@ -41,14 +41,14 @@ pub fn check_out(dir: &Path, revision: &str, into: &Path) -> Result<PathBuf, Wor
         _ => "--object-format=sha1",
     };
     call(&["init", "--quiet", "--template=", format])?;
-    let info = ours.join("objects/info");
-    let borrowed = [theirs.objects().as_os_str().as_bytes(), b"\n"].concat();
+    let info = git_dir.join("objects/info");
+    let alternates = [source.objects().as_os_str().as_bytes(), b"\n"].concat();
     fs::create_dir_all(&info)
-        .and_then(|()| fs::write(info.join("alternates"), borrowed))
+        .and_then(|()| fs::write(info.join("alternates"), alternates))
         .map_err(|error| WorkspaceError::io(DOING, &info, error))?;
     call(&["update-ref", "--no-deref", "HEAD", &commit])?;
     call(&["read-tree", &commit])?;
     call(&["checkout-index", "--all", "--quiet"])?;
-    let within = dir.strip_prefix(theirs.root()).unwrap_or(Path::new(""));
-    Ok(into.join(within))
+    let relative = dir.strip_prefix(source.root()).unwrap_or(Path::new(""));
+    Ok(into.join(relative))
 }

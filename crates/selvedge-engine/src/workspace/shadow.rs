@@ -1,6 +1,6 @@
-//! The shadow git directory: laid out by hand, so that no template, setting or old version of git has
-//! a say in it, and readable by its owner only, because ignored files may hold secrets. It keeps
-//! objects, a ref for each kept snapshot, and the inventory of the last one.
+//! The shadow git directory. It is created without git, so that no template, setting or old version of git affects it.
+//! Only its owner can read it, because ignored files may contain secrets. It contains objects, a ref for each kept
+//! snapshot, and the inventory of the last one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -12,24 +12,24 @@ use super::git::{self, GitProgram};
 use super::ids::SnapshotId;
 use super::repository::ObjectFormat;
 
-/// The ref that holds the last snapshot, so that the next one can build on it.
+/// Ref of the last snapshot, which the next one is based on.
 pub(super) const LATEST_REF: &str = "refs/latest/snapshot";
-/// Refs of what restores replaced.
+/// Prefix of the refs of backups that restores make.
 pub(super) const BACKUP_REFS: &str = "refs/replaced";
-/// Refs of what callers keep.
+/// Prefix of the refs of kept snapshots.
 const KEPT_REFS: &str = "refs/selvedge";
 
-/// A git directory of our own.
+/// The git directory of a workspace's snapshots.
 #[derive(Debug, Clone)]
 pub(super) struct ShadowRepository {
     dir: PathBuf,
 }
 
-/// Holding this is what allows writing to the shadow directory.
+/// Permission to write to the shadow directory.
 pub(super) struct ShadowLock(#[expect(dead_code, reason = "dropping it unlocks")] File);
 
 impl ShadowRepository {
-    /// Lays out what is missing under `dir`, which must lie outside `workspace` (canonical).
+    /// Creates what is missing in `dir`, which must be outside `workspace` (canonical).
     pub(super) fn open(dir: &Path, workspace: &Path) -> Result<Self, WorkspaceError> {
         make_dir(dir)?;
         let dir = fs::canonicalize(dir).map_err(|e| WorkspaceError::io("find", dir, e))?;
@@ -50,7 +50,8 @@ impl ShadowRepository {
         &self.dir
     }
 
-    /// An empty git directory that reads another repository's index, which is laid out by its format.
+    /// Returns an empty git directory for reading another repository's index, whose layout depends on its object
+    /// format.
     pub(super) fn reader(&self, format: ObjectFormat) -> PathBuf {
         self.dir.join(match format {
             ObjectFormat::Sha1 => "reader-sha1",
@@ -62,7 +63,7 @@ impl ShadowRepository {
         self.dir.join("inventory")
     }
 
-    /// Waits until nobody else writes here.
+    /// Waits for exclusive write access.
     pub(super) fn lock(&self) -> Result<ShadowLock, WorkspaceError> {
         let path = self.dir.join("writer.lock");
         let locked = OpenOptions::new()
@@ -77,46 +78,46 @@ impl ShadowRepository {
             .map_err(|e| WorkspaceError::io("lock", &path, e))
     }
 
-    /// Removes the lock that git leaves on a ref when it is killed. Whoever holds the directory is the
-    /// only writer, so a lock that is there belongs to nobody.
-    pub(super) fn break_stale_lock(&self, _held: &ShadowLock, reference: &str) {
-        // A lock that is not there, the usual case, is no error; one that stays makes git say so.
+    /// Removes the lock file that git leaves on a ref when it is killed. The holder of `ShadowLock` is the only writer,
+    /// so an existing lock file is stale.
+    pub(super) fn break_stale_lock(&self, _lock: &ShadowLock, reference: &str) {
+        // Usually there is no lock file. If it cannot be removed, git reports it.
         let _ = fs::remove_file(self.dir.join(format!("{reference}.lock")));
     }
 
-    /// Points `reference` at a tree.
+    /// Points a ref at a tree.
     pub(super) fn set_ref(
         &self,
         git: &GitProgram,
-        held: &ShadowLock,
+        lock: &ShadowLock,
         reference: &str,
         tree: &SnapshotId,
     ) -> Result<(), WorkspaceError> {
-        self.break_stale_lock(held, reference);
+        self.break_stale_lock(lock, reference);
         let mut command = git.command(&self.dir, &self.dir);
         command.args(["update-ref", reference, tree.as_str()]);
-        git::output_of(command, "keep a snapshot", &self.dir).map(drop)
+        git::output_of(command, "store a snapshot", &self.dir).map(drop)
     }
 
-    /// Points `reference` at a tree that was stored under the same hold, so that nobody need be asked whether
-    /// it is there. A ref is a file with a line in it; it is written where git would lock it, and then named.
+    /// Points a ref at a tree that was stored under the same lock, so that git need not verify that it exists. A ref is
+    /// a file with one line; it is written to git's lock file and renamed.
     pub(super) fn name_stored(
         &self,
-        held: &ShadowLock,
+        lock: &ShadowLock,
         reference: &str,
         tree: &SnapshotId,
     ) -> Result<(), WorkspaceError> {
-        self.break_stale_lock(held, reference);
+        self.break_stale_lock(lock, reference);
         let path = self.dir.join(reference);
         make_dir(path.parent().unwrap_or(&self.dir))?;
-        let new = self.dir.join(format!("{reference}.lock"));
+        let lock_file = self.dir.join(format!("{reference}.lock"));
         OpenOptions::new()
             .create_new(true)
             .write(true)
             .mode(0o600)
-            .open(&new)
+            .open(&lock_file)
             .and_then(|mut file| writeln!(file, "{tree}"))
-            .and_then(|()| fs::rename(&new, &path))
+            .and_then(|()| fs::rename(&lock_file, &path))
             .map_err(|e| WorkspaceError::io("write", &path, e))
     }
 
@@ -147,7 +148,7 @@ impl ShadowRepository {
     }
 }
 
-/// Makes `dir` a git directory without a work tree. Doing it again changes nothing.
+/// Makes `dir` a bare git directory. Calling it again changes nothing.
 pub(crate) fn init_git_dir(dir: &Path, format: ObjectFormat) -> Result<(), WorkspaceError> {
     for part in ["", "objects", "refs"] {
         make_dir(&dir.join(part))?;
@@ -167,7 +168,7 @@ fn make_dir(dir: &Path) -> Result<(), WorkspaceError> {
         .recursive(true)
         .mode(0o700)
         .create(dir)
-        .map_err(|e| WorkspaceError::io("make the folder", dir, e))
+        .map_err(|e| WorkspaceError::io("create the folder", dir, e))
 }
 
 fn write_if_missing(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
@@ -178,21 +179,21 @@ fn write_if_missing(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
     }
 }
 
-/// Writes a file so that it is there whole or not at all, even after a crash.
+/// Writes a file atomically, even if the process crashes.
 pub(super) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), WorkspaceError> {
-    let broken = |e| WorkspaceError::io("write", path, e);
-    let new = path.with_extension("new");
-    match fs::remove_file(&new) {
-        Err(e) if e.kind() != ErrorKind::NotFound => return Err(broken(e)),
+    let to_error = |e| WorkspaceError::io("write", path, e);
+    let temporary = path.with_extension("new");
+    match fs::remove_file(&temporary) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(to_error(e)),
         _ => {}
     }
     let mut file = OpenOptions::new()
         .create_new(true)
         .write(true)
         .mode(0o600)
-        .open(&new)
-        .map_err(broken)?;
+        .open(&temporary)
+        .map_err(to_error)?;
     file.write_all(bytes)
-        .and_then(|()| fs::rename(&new, path))
-        .map_err(broken)
+        .and_then(|()| fs::rename(&temporary, path))
+        .map_err(to_error)
 }

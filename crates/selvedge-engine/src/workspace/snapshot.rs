@@ -1,5 +1,5 @@
-//! Taking a snapshot: survey, read what changed since the last one, store it. What did not change is
-//! neither read nor sent to git.
+//! Takes a snapshot: surveys the workspace, reads what has changed since the last snapshot, and stores it. Unchanged
+//! files are neither read nor sent to git.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
@@ -15,40 +15,38 @@ use super::shadow::{LATEST_REF, ShadowLock, ShadowRepository};
 use super::store::SnapshotWriter;
 use super::survey::Survey;
 
-/// A workspace's bytes at one moment.
+/// The files of a workspace at a moment.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// Its identity, and the way back to it.
+    /// Its id, which can be restored.
     pub tree: SnapshotId,
-    /// What it does not cover.
+    /// Paths that it does not cover.
     pub excluded: ExcludedPaths,
-    /// Folders (or files in them) of installed tools and dependencies, which it does not cover either.
+    /// Folders of installed tools and dependencies (or files in them), which it does not cover either.
     pub tool_folders: Vec<PathBuf>,
-    /// How many files and links it covers.
+    /// Number of files and links that it covers.
     pub files: usize,
-    /// How long it took.
+    /// How long taking it took.
     pub duration: Duration,
 }
 
-/// A snapshot with all that was learnt on the way.
+/// A snapshot with everything that was found while taking it.
 #[derive(Debug, Clone)]
 pub(super) struct DetailedSnapshot {
     pub(super) tree: SnapshotId,
     pub(super) manifest: BlobId,
     pub(super) files: BTreeMap<RelativePath, StoredEntry>,
-    /// Every folder walked, with its permission bits.
+    /// All folders that were walked, with their permission bits.
     pub(super) folders: BTreeMap<RelativePath, u32>,
-    /// The folders among them that hold nothing at all.
+    /// The empty ones among the folders.
     pub(super) empty: BTreeSet<RelativePath>,
     pub(super) excluded: Vec<ExcludedPath>,
 }
 
 impl Workspace {
-    /// Stores what the workspace holds now. `label` is a word for people who look into the shadow
-    /// directory with git.
+    /// Stores the current files. `label` is a description for people who examine the shadow directory with git.
     ///
-    /// A snapshot is sure to stay while it is the last one, and as long as it is kept
-    /// ([`Workspace::keep`]).
+    /// A snapshot exists at least as long as it is the last one or is kept ([`Workspace::keep`]).
     ///
     /// # Errors
     /// Git fails, the disk is full, or a large file changes while it is read.
@@ -56,10 +54,10 @@ impl Workspace {
         self.snapshot_named(label, None)
     }
 
-    /// The same, kept under `name` as by [`Workspace::keep`], in one go.
+    /// Takes a snapshot and keeps it under `name`, as [`Workspace::keep`] does.
     ///
     /// # Errors
-    /// As [`Workspace::snapshot`], or the name cannot stand in a ref.
+    /// Those of [`Workspace::snapshot`], or the name is not allowed in a ref.
     pub fn snapshot_kept(&self, name: &str) -> Result<Snapshot, WorkspaceError> {
         self.snapshot_named(name, Some(&ShadowRepository::kept_ref(name)?))
     }
@@ -69,77 +67,77 @@ impl Workspace {
         label: &str,
         reference: Option<&str>,
     ) -> Result<Snapshot, WorkspaceError> {
-        let begun = Instant::now();
-        let held = self.shadow.lock()?;
-        let taken = self.take_snapshot(&held, label, &HashSet::new())?;
+        let start = Instant::now();
+        let lock = self.shadow.lock()?;
+        let snapshot = self.take_snapshot(&lock, label, &HashSet::new())?;
         if let Some(reference) = reference {
-            self.shadow.name_stored(&held, reference, &taken.tree)?;
+            self.shadow.name_stored(&lock, reference, &snapshot.tree)?;
         }
         Ok(Snapshot {
-            tree: taken.tree,
-            tool_folders: self.tool_folders_in(&taken.excluded),
-            excluded: ExcludedPaths::new(taken.excluded),
-            files: taken.files.len(),
-            duration: begun.elapsed(),
+            tree: snapshot.tree,
+            tool_folders: self.tool_folders_in(&snapshot.excluded),
+            excluded: ExcludedPaths::new(snapshot.excluded),
+            files: snapshot.files.len(),
+            duration: start.elapsed(),
         })
     }
 
-    /// Takes a snapshot that covers the paths in `always` whatever the rules say of them.
+    /// Takes a snapshot that covers the paths in `always` regardless of the rules.
     pub(super) fn take_snapshot(
         &self,
-        held: &ShadowLock,
+        lock: &ShadowLock,
         label: &str,
         always: &HashSet<RelativePath>,
     ) -> Result<DetailedSnapshot, WorkspaceError> {
         let last = Inventory::load(&self.shadow.inventory());
         if last.is_none() {
-            return self.take_since(held, label, always, None);
+            return self.take_since(lock, label, always, None);
         }
-        match self.take_since(held, label, always, last) {
-            // The last snapshot's objects may be gone; then everything is stored again.
-            Err(WorkspaceError::Git { .. }) => self.take_since(held, label, always, None),
+        match self.take_since(lock, label, always, last) {
+            // The last snapshot's objects may have been removed; then everything is stored again.
+            Err(WorkspaceError::Git { .. }) => self.take_since(lock, label, always, None),
             other => other,
         }
     }
 
     fn take_since(
         &self,
-        held: &ShadowLock,
+        lock: &ShadowLock,
         label: &str,
         always: &HashSet<RelativePath>,
         last: Option<Inventory>,
     ) -> Result<DetailedSnapshot, WorkspaceError> {
         let survey = self.survey(self.rules(), always)?;
-        self.shadow.break_stale_lock(held, LATEST_REF);
+        self.shadow.break_stale_lock(lock, LATEST_REF);
         let mut store = SnapshotWriter::new(self, label, last)?;
         store.remove_all_but(&survey)?;
         store.store(survey, self.rules())
     }
 
-    /// The same snapshot with more in it, as that is now.
+    /// Extends a snapshot with the current files and folders of `more`.
     pub(super) fn extend_snapshot(
         &self,
-        held: &ShadowLock,
-        taken: DetailedSnapshot,
+        lock: &ShadowLock,
+        snapshot: DetailedSnapshot,
         more: Survey,
     ) -> Result<DetailedSnapshot, WorkspaceError> {
-        self.shadow.break_stale_lock(held, LATEST_REF);
+        self.shadow.break_stale_lock(lock, LATEST_REF);
         let DetailedSnapshot {
             tree,
             manifest,
             files,
             ..
-        } = &taken;
+        } = &snapshot;
         let last = Inventory {
             tree: tree.clone(),
             manifest: *manifest,
             files: files.clone(),
         };
         let store = SnapshotWriter::new(self, "before a restore, and more", Some(last))?;
-        store.extend(taken, more, self.rules())
+        store.extend(snapshot, more, self.rules())
     }
 
-    /// The rules the workspace's own snapshots are taken by.
+    /// Returns the rules by which snapshots of the workspace are taken.
     pub(super) fn rules(&self) -> CacheRules {
         if self.is_git() {
             CacheRules::Repository

@@ -1,8 +1,7 @@
-//! What the *person's* repository says has changed, for the `git_clean` check. Its settings may name
-//! programs to run (a file-system monitor, filters, hooks), so git never takes them: it works in a
-//! scratch git directory with the person's index, objects and head, and only settings from a short
-//! list are carried over. A file that a filter would have turned into what is committed (Git LFS)
-//! counts as changed when its times no longer match the index.
+//! Reports the uncommitted changes of the *user's* repository, for the `git_clean` check. Its settings may name
+//! programs to run (a file-system monitor, filters, hooks), so git does not use them: it works in a scratch git
+//! directory with the user's index, objects and head, and only a few listed settings are copied. A file that a filter
+//! would convert to the committed content (Git LFS) counts as changed if its times no longer match the index.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,7 +19,7 @@ use super::shadow;
 
 const DOING: &str = "see what changed";
 
-/// Settings that say how the work tree relates to what is committed, and can run nothing.
+/// Settings for the comparison of the work tree with the index. None of them can run a program.
 const COPIED_SETTINGS: &[&str] = &[
     "core.autocrlf",
     "core.checkstat",
@@ -35,56 +34,54 @@ const COPIED_SETTINGS: &[&str] = &[
     "index.sparse",
 ];
 
-/// Files of a git directory that hold rules and no commands.
+/// Files of a git directory that contain rules but no commands.
 const SHARED_RULE_FILES: &[&str] = &["info/exclude", "info/attributes"];
 
-/// How a file of the work tree differs from what is committed.
+/// How a file of the work tree differs from the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum UncommittedChange {
     /// Changed in the index, the work tree, or both.
     Changed,
     /// Left in conflict by a merge.
     Conflicted,
-    /// Neither tracked nor ignored. A folder of only such files stands for them all.
+    /// Neither tracked nor ignored. A folder that contains only such files is one entry.
     Untracked,
 }
 
-/// A file that keeps a repository from being clean.
+/// A file with an uncommitted change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirtyFile {
-    /// Relative to the folder asked about.
+    /// Relative to the requested folder.
     pub path: PathBuf,
-    /// How it differs.
     pub change: UncommittedChange,
 }
 
-/// What is not committed.
+/// Uncommitted changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DirtyFiles {
-    /// Nothing here means clean.
+    /// Empty if everything is committed.
     pub files: Vec<DirtyFile>,
 }
 
 impl DirtyFiles {
-    /// Whether everything is committed.
+    /// Returns whether everything is committed.
     pub fn is_clean(&self) -> bool {
         self.files.is_empty()
     }
 }
 
-/// Whether everything in `dir` is committed.
+/// Returns whether everything in `dir` is committed.
 ///
 /// # Errors
-/// As [`status`].
+/// Those of [`status`].
 pub fn is_clean(dir: &Path) -> Result<bool, WorkspaceError> {
     Ok(status(dir)?.is_clean())
 }
 
-/// What is not committed in `dir` and below, in submodules too; what lies beside `dir` in its
-/// repository does not count.
+/// Returns the uncommitted changes in and below `dir`, including submodules, but not those elsewhere in its repository.
 ///
 /// # Errors
-/// `dir` is in no repository, or git cannot read it.
+/// `dir` is not in a repository, or git cannot read it.
 pub fn status(dir: &Path) -> Result<DirtyFiles, WorkspaceError> {
     let dir = super::canonical_dir(dir)?;
     status_with(&GitProgram::find(&dir)?, &dir, None)
@@ -99,30 +96,31 @@ pub(super) fn status_with(
         dir: dir.to_owned(),
     })?;
     let mut dirty = DirtyFiles::default();
-    let mut waiting = vec![(dir.to_owned(), repository)];
-    while let Some((at, repository)) = waiting.pop() {
+    let mut pending = vec![(dir.to_owned(), repository)];
+    while let Some((at, repository)) = pending.pop() {
         let prefix = at.strip_prefix(dir).unwrap_or(Path::new(""));
         let scratch = ScratchGitDir::create(git, &repository)?;
-        let found = scratch.status(&at, excludes)?.into_iter();
-        dirty.files.extend(found.map(|(path, dirt)| DirtyFile {
+        let changes = scratch.status(&at, excludes)?.into_iter();
+        dirty.files.extend(changes.map(|(path, change)| DirtyFile {
             path: prefix.join(path),
-            change: dirt,
+            change,
         }));
         for path in scratch.submodules(&at)? {
-            // Invariant: a submodule lies deeper than what holds it, so the walk comes to an end.
-            let inside = fs::canonicalize(at.join(path)).ok();
-            let inside = inside.filter(|inside| *inside != at && inside.starts_with(&at));
-            if let Some((inside, nested)) =
-                inside.and_then(|at| Some((at.clone(), Repository::at(&at)?)))
+            // Invariant: a submodule is deeper than the repository that contains it, so the walk ends.
+            let submodule = fs::canonicalize(at.join(path)).ok();
+            let submodule =
+                submodule.filter(|submodule| *submodule != at && submodule.starts_with(&at));
+            if let Some((submodule, nested)) =
+                submodule.and_then(|at| Some((at.clone(), Repository::at(&at)?)))
             {
-                waiting.push((inside, nested));
+                pending.push((submodule, nested));
             }
         }
     }
     Ok(dirty)
 }
 
-/// A git directory of our own that stands for the person's.
+/// A temporary git directory in place of the user's.
 struct ScratchGitDir<'a> {
     git: &'a GitProgram,
     repository: &'a Repository,
@@ -135,7 +133,7 @@ impl<'a> ScratchGitDir<'a> {
             .prefix("selvedge-status-")
             .tempdir();
         let dir =
-            dir.map_err(|e| WorkspaceError::io("make a folder in", &std::env::temp_dir(), e))?;
+            dir.map_err(|e| WorkspaceError::io("create a folder in", &std::env::temp_dir(), e))?;
         let scratch = Self {
             git,
             repository,
@@ -149,7 +147,7 @@ impl<'a> ScratchGitDir<'a> {
         Ok(scratch)
     }
 
-    /// The settings in the repository's own files, read as data: nothing they include is read.
+    /// Reads the settings in the repository's own files as data, without included files.
     fn settings(&self) -> Result<Vec<(String, String)>, WorkspaceError> {
         let files = [
             self.repository.common_git_dir().join("config"),
@@ -173,9 +171,9 @@ impl<'a> ScratchGitDir<'a> {
         let path = self.dir.path().join("config");
         let mut config = fs::read(&path).map_err(|e| WorkspaceError::io("read", &path, e))?;
         for (key, value) in settings {
-            let plain = value.bytes().all(|b| b.is_ascii_alphanumeric());
+            let is_plain = value.bytes().all(|b| b.is_ascii_alphanumeric());
             if let Some((section, name)) = key.split_once('.')
-                && plain
+                && is_plain
                 && COPIED_SETTINGS.contains(&key.as_str())
             {
                 config.extend_from_slice(format!("[{section}]\n\t{name} = {value}\n").as_bytes());
@@ -185,25 +183,25 @@ impl<'a> ScratchGitDir<'a> {
     }
 
     fn link_rules(&self) -> Result<(), WorkspaceError> {
-        let own = self.dir.path();
-        let records = self.repository.git_dir();
-        let shared = self.repository.common_git_dir();
+        let scratch_dir = self.dir.path();
+        let git_dir = self.repository.git_dir();
+        let common_dir = self.repository.common_git_dir();
         let mut links: Vec<(PathBuf, PathBuf)> = SHARED_RULE_FILES
             .iter()
-            .map(|name| (shared.join(name), own.join(name)))
+            .map(|name| (common_dir.join(name), scratch_dir.join(name)))
             .collect();
         links.push((
-            records.join("info/sparse-checkout"),
-            own.join("info/sparse-checkout"),
+            git_dir.join("info/sparse-checkout"),
+            scratch_dir.join("info/sparse-checkout"),
         ));
-        // A split index names the rest of itself, which is looked for beside the settings.
-        for entry in fs::read_dir(records).into_iter().flatten().flatten() {
+        // A split index refers to a second file, which git expects in its git directory.
+        for entry in fs::read_dir(git_dir).into_iter().flatten().flatten() {
             if entry.file_name().as_bytes().starts_with(b"sharedindex.") {
-                links.push((entry.path(), own.join(entry.file_name())));
+                links.push((entry.path(), scratch_dir.join(entry.file_name())));
             }
         }
-        let info = own.join("info");
-        fs::create_dir(&info).map_err(|e| WorkspaceError::io("make the folder", &info, e))?;
+        let info = scratch_dir.join("info");
+        fs::create_dir(&info).map_err(|e| WorkspaceError::io("create the folder", &info, e))?;
         for (from, to) in links {
             if let Some(from) = plain_file(from) {
                 symlink(&from, &to).map_err(|e| WorkspaceError::io("link", &to, e))?;
@@ -212,15 +210,15 @@ impl<'a> ScratchGitDir<'a> {
         Ok(())
     }
 
-    /// Copies the commit that is checked out. This is the one call that works in the person's git
-    /// directory: it looks up a name, which runs nothing.
+    /// Copies the id of the current commit. This is the only call in the user's git directory: it looks up a name,
+    /// which runs nothing.
     fn set_head(&self) -> Result<(), WorkspaceError> {
         let root = self.repository.root();
         let mut command = self.git.command(self.repository.git_dir(), root);
         command.args(["rev-parse", "--verify", "--quiet", "HEAD"]);
         let output = git::run(command, "look up HEAD", root)?;
         if !output.status.success() {
-            // Nothing is committed yet; the scratch directory's head names no commit either.
+            // There is no commit yet, and the scratch directory's HEAD does not name one either.
             return Ok(());
         }
         let path = self.dir.path().join("HEAD");
@@ -235,7 +233,7 @@ impl<'a> ScratchGitDir<'a> {
         command
     }
 
-    /// What is dirty at and below `folder`, relative to it.
+    /// Returns the changes in and below `folder`, relative to it.
     fn status(
         &self,
         folder: &Path,
@@ -255,7 +253,7 @@ impl<'a> ScratchGitDir<'a> {
             ".",
         ]);
         let answer = git::output_of(command, DOING, folder)?;
-        // In this format paths begin at the root of the work tree, wherever git was asked.
+        // In this format, paths are relative to the root of the work tree.
         let below = folder
             .strip_prefix(self.repository.root())
             .unwrap_or(Path::new(""));
@@ -281,9 +279,9 @@ impl<'a> ScratchGitDir<'a> {
     }
 }
 
-/// Reads one record of `git status --porcelain=v2 -z`.
+/// Parses one record of `git status --porcelain=v2 -z`.
 fn parse_status_record(record: &[u8]) -> Option<(PathBuf, UncommittedChange)> {
-    let (fields_before_path, dirt) = match record.first()? {
+    let (fields_before_path, change) = match record.first()? {
         b'1' => (8, UncommittedChange::Changed),
         b'u' => (10, UncommittedChange::Conflicted),
         b'?' => (1, UncommittedChange::Untracked),
@@ -292,7 +290,7 @@ fn parse_status_record(record: &[u8]) -> Option<(PathBuf, UncommittedChange)> {
     let path = record
         .splitn(fields_before_path + 1, |byte| *byte == b' ')
         .last()?;
-    Some((OsString::from_vec(path.to_vec()).into(), dirt))
+    Some((OsString::from_vec(path.to_vec()).into(), change))
 }
 
 fn relative(path: PathBuf, base: &Path) -> PathBuf {

@@ -1,5 +1,5 @@
-//! Bringing the shadow directory from the last snapshot to a new one: which files must be read, and
-//! what of them is new.
+//! Updates the shadow directory from the last snapshot to a new one: decides which files must be read, and stores new
+//! content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,20 +23,20 @@ use super::relative::RelativePath;
 use super::snapshot::DetailedSnapshot;
 use super::survey::Survey;
 
-/// Files up to this size are read whole.
+/// Maximum size of a file that is read into memory.
 const MAX_WHOLE_READ_BYTES: u64 = 1024 * 1024;
 
-/// A snapshot in the making.
+/// A snapshot that is being written.
 pub(super) struct SnapshotWriter<'a> {
     workspace: &'a Workspace,
     anchor: DirHandle,
     import: SnapshotImport<'a>,
     last: Option<Inventory>,
-    /// Whether the inventory of the last snapshot is out of date.
+    /// Whether the saved inventory has to be replaced.
     is_inventory_stale: bool,
 }
 
-/// A snapshot's content before it has a name.
+/// A snapshot's content before it has an id.
 struct SnapshotDraft {
     files: BTreeMap<RelativePath, StoredEntry>,
     folders: BTreeMap<RelativePath, u32>,
@@ -44,7 +44,7 @@ struct SnapshotDraft {
     excluded: Vec<ExcludedPath>,
 }
 
-/// What became of a file between the survey and its reading.
+/// Result of reading a file after the survey.
 enum ReadOutcome {
     Stored(StoredEntry),
     Missing,
@@ -70,7 +70,7 @@ impl<'a> SnapshotWriter<'a> {
         })
     }
 
-    /// Takes out what the survey no longer covers.
+    /// Removes files that the survey no longer covers.
     pub(super) fn remove_all_but(&mut self, survey: &Survey) -> Result<(), WorkspaceError> {
         let Some(last) = &self.last else {
             return Ok(());
@@ -86,7 +86,7 @@ impl<'a> SnapshotWriter<'a> {
         Ok(())
     }
 
-    /// Puts in what the survey found, and ends the snapshot.
+    /// Adds the surveyed files and finishes the snapshot.
     pub(super) fn store(
         mut self,
         survey: Survey,
@@ -96,29 +96,31 @@ impl<'a> SnapshotWriter<'a> {
             files: surveyed,
             folders,
             empty,
-            excluded: left_out,
+            excluded,
         } = survey;
-        let mut taken = SnapshotDraft {
+        let mut draft = SnapshotDraft {
             files: BTreeMap::new(),
             folders,
             empty,
-            excluded: left_out,
+            excluded,
         };
-        for (path, print) in surveyed {
-            let known = self
+        for (path, fingerprint) in surveyed {
+            let previous = self
                 .last
                 .as_ref()
                 .and_then(|last| last.files.get(&path))
                 .copied();
-            match known.filter(|known| known.is_settled && known.fingerprint == print) {
-                Some(known) => drop(taken.files.insert(path, known)),
-                None => self.add_file(&mut taken, path, print, known)?,
+            match previous
+                .filter(|previous| previous.is_settled && previous.fingerprint == fingerprint)
+            {
+                Some(previous) => drop(draft.files.insert(path, previous)),
+                None => self.add_file(&mut draft, path, fingerprint, previous)?,
             }
         }
-        self.finish(taken, rules)
+        self.finish(draft, rules)
     }
 
-    /// Puts more into a snapshot whose inventory this was begun with.
+    /// Adds more files to the snapshot whose inventory was passed to [`Self::new`].
     pub(super) fn extend(
         mut self,
         taken: DetailedSnapshot,
@@ -129,7 +131,7 @@ impl<'a> SnapshotWriter<'a> {
             files,
             mut folders,
             mut empty,
-            excluded: left_out,
+            excluded,
             ..
         } = taken;
         folders.extend(more.folders);
@@ -138,35 +140,35 @@ impl<'a> SnapshotWriter<'a> {
             files,
             folders,
             empty,
-            excluded: left_out,
+            excluded,
         };
-        for (path, print) in more.files {
-            self.add_file(&mut taken, path, print, None)?;
+        for (path, fingerprint) in more.files {
+            self.add_file(&mut taken, path, fingerprint, None)?;
         }
         self.finish(taken, rules)
     }
 
     fn add_file(
         &mut self,
-        taken: &mut SnapshotDraft,
+        draft: &mut SnapshotDraft,
         path: RelativePath,
-        print: FileFingerprint,
-        known: Option<StoredEntry>,
+        fingerprint: FileFingerprint,
+        previous: Option<StoredEntry>,
     ) -> Result<(), WorkspaceError> {
         self.is_inventory_stale = true;
-        match self.read(&path, print, known)? {
+        match self.read(&path, fingerprint, previous)? {
             ReadOutcome::Stored(stored) => {
-                taken.files.insert(path, stored);
+                draft.files.insert(path, stored);
                 return Ok(());
             }
             ReadOutcome::Missing => {}
-            ReadOutcome::Unreadable => taken.excluded.push(ExcludedPath {
+            ReadOutcome::Unreadable => draft.excluded.push(ExcludedPath {
                 path: path.to_path_buf(),
                 reason: ExclusionReason::Unreadable,
-                size: Some(print.size),
+                size: Some(fingerprint.size),
             }),
         }
-        if known.is_some() {
+        if previous.is_some() {
             self.import.remove(&stored_path(&path))
         } else {
             Ok(())
@@ -175,15 +177,15 @@ impl<'a> SnapshotWriter<'a> {
 
     fn finish(
         mut self,
-        taken: SnapshotDraft,
+        draft: SnapshotDraft,
         rules: CacheRules,
     ) -> Result<DetailedSnapshot, WorkspaceError> {
         let SnapshotDraft {
             files,
             folders,
             empty,
-            excluded: left_out,
-        } = taken;
+            excluded,
+        } = draft;
         let bytes = SnapshotManifest::new(rules, &files, &folders, &empty).to_bytes();
         let manifest = BlobId::of(&bytes);
         if self
@@ -210,24 +212,24 @@ impl<'a> SnapshotWriter<'a> {
             files,
             folders,
             empty,
-            excluded: left_out,
+            excluded,
         })
     }
 
     fn read(
         &mut self,
         path: &Path,
-        print: FileFingerprint,
-        known: Option<StoredEntry>,
+        fingerprint: FileFingerprint,
+        previous: Option<StoredEntry>,
     ) -> Result<ReadOutcome, WorkspaceError> {
-        let read = if print.is_link() {
-            self.read_link(path, print, known)
+        let read = if fingerprint.is_link() {
+            self.read_link(path, fingerprint, previous)
         } else {
-            self.read_file(path, known)
+            self.read_file(path, previous)
         };
         match read {
             Ok(stored) => Ok(ReadOutcome::Stored(stored?)),
-            // A link or pipe that took a file's name since the survey counts as its going away.
+            // A link or pipe that has replaced the file since the survey counts as a removal.
             Err(e) => match Errno::from_io_error(&e) {
                 Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => {
                     Ok(ReadOutcome::Missing)
@@ -245,72 +247,74 @@ impl<'a> SnapshotWriter<'a> {
     fn read_link(
         &mut self,
         path: &Path,
-        print: FileFingerprint,
-        known: Option<StoredEntry>,
+        fingerprint: FileFingerprint,
+        previous: Option<StoredEntry>,
     ) -> io::Result<Result<StoredEntry, WorkspaceError>> {
-        let settled = print.is_settled_at(SystemTime::now());
+        let is_settled = fingerprint.is_settled_at(SystemTime::now());
         let target = self.anchor.read_link(path)?;
         let bytes = target.as_os_str().as_bytes();
-        Ok(self.add_bytes(path, print, settled, bytes, known))
+        Ok(self.add_bytes(path, fingerprint, is_settled, bytes, previous))
     }
 
     fn read_file(
         &mut self,
         path: &Path,
-        known: Option<StoredEntry>,
+        previous: Option<StoredEntry>,
     ) -> io::Result<Result<StoredEntry, WorkspaceError>> {
         let mut file = self.anchor.open(path)?;
-        let print = FileFingerprint::from_metadata(&file.metadata()?);
-        let settled = print.is_settled_at(SystemTime::now());
-        if print.size > MAX_WHOLE_READ_BYTES {
-            return Ok(self.add_stream(path, print, settled, file));
+        let fingerprint = FileFingerprint::from_metadata(&file.metadata()?);
+        let is_settled = fingerprint.is_settled_at(SystemTime::now());
+        if fingerprint.size > MAX_WHOLE_READ_BYTES {
+            return Ok(self.add_stream(path, fingerprint, is_settled, file));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(print.size).unwrap_or_default());
+        let mut bytes = Vec::with_capacity(usize::try_from(fingerprint.size).unwrap_or_default());
         file.read_to_end(&mut bytes)?;
-        Ok(self.add_bytes(path, print, settled, &bytes, known))
+        Ok(self.add_bytes(path, fingerprint, is_settled, &bytes, previous))
     }
 
     fn add_bytes(
         &mut self,
         path: &Path,
-        print: FileFingerprint,
-        settled: bool,
+        fingerprint: FileFingerprint,
+        is_settled: bool,
         bytes: &[u8],
-        known: Option<StoredEntry>,
+        previous: Option<StoredEntry>,
     ) -> Result<StoredEntry, WorkspaceError> {
         let blob = BlobId::of(bytes);
-        let kind = file_kind(&print);
-        if known.is_none_or(|known| known.blob != blob || file_kind(&known.fingerprint) != kind) {
+        let kind = file_kind(&fingerprint);
+        if previous.is_none_or(|previous| {
+            previous.blob != blob || file_kind(&previous.fingerprint) != kind
+        }) {
             self.import.add(&stored_path(path), kind, bytes)?;
         }
         Ok(StoredEntry {
-            fingerprint: print,
+            fingerprint,
             blob,
-            is_settled: settled,
+            is_settled,
         })
     }
 
     fn add_stream(
         &mut self,
         path: &Path,
-        print: FileFingerprint,
-        settled: bool,
+        fingerprint: FileFingerprint,
+        is_settled: bool,
         file: File,
     ) -> Result<StoredEntry, WorkspaceError> {
         let mut bytes = HashingReader {
             source: file,
-            hasher: BlobHasher::new(print.size),
+            hasher: BlobHasher::new(fingerprint.size),
         };
         if self.import.add_from(
             &stored_path(path),
-            file_kind(&print),
-            print.size,
+            file_kind(&fingerprint),
+            fingerprint.size,
             &mut bytes,
         )? {
             Ok(StoredEntry {
-                fingerprint: print,
+                fingerprint,
                 blob: bytes.hasher.finish(),
-                is_settled: settled,
+                is_settled,
             })
         } else {
             Err(WorkspaceError::ChangedWhileRead {
@@ -320,7 +324,7 @@ impl<'a> SnapshotWriter<'a> {
     }
 }
 
-/// Hashes what goes through.
+/// A reader that hashes the bytes it returns.
 struct HashingReader {
     source: File,
     hasher: BlobHasher,
@@ -338,11 +342,11 @@ fn stored_path(path: &Path) -> PathBuf {
     Path::new(FILES_FOLDER).join(path)
 }
 
-/// What git is to call a file.
-pub(super) fn file_kind(print: &FileFingerprint) -> FileKind {
-    if print.is_link() {
+/// Returns git's kind of a file.
+pub(super) fn file_kind(fingerprint: &FileFingerprint) -> FileKind {
+    if fingerprint.is_link() {
         FileKind::Link
-    } else if is_executable(print.permissions()) {
+    } else if is_executable(fingerprint.permissions()) {
         FileKind::Executable
     } else {
         FileKind::Plain

@@ -1,6 +1,6 @@
-//! Walking the workspace to find what a snapshot covers. Git says which files the ignore rules leave
-//! standing (it alone knows them exactly); the walk sees what is really there: sizes, kinds, empty
-//! folders, nested repositories. No link is followed and no file is opened.
+//! Walks the workspace to find the files that a snapshot covers. Git lists the files that are not ignored, because only
+//! git applies the rules exactly; the walk finds sizes, kinds, empty folders and nested repositories. Links are not
+//! followed and files are not opened.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -18,22 +18,22 @@ use super::relative::RelativePath;
 use super::repository::{ObjectFormat, Repository, plain_file};
 use super::{Workspace, git, is_repository_data};
 
-/// What is in a workspace, by path relative to it.
+/// The content of a workspace, by paths relative to it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Survey {
     /// Covered files and links.
     pub(super) files: BTreeMap<RelativePath, FileFingerprint>,
-    /// Every folder walked, with its permission bits.
+    /// All folders that were walked, with their permission bits.
     pub(super) folders: BTreeMap<RelativePath, u32>,
-    /// The folders among them that hold nothing at all.
+    /// The empty ones among the folders.
     pub(super) empty: BTreeSet<RelativePath>,
-    /// What is there and not covered.
+    /// Existing paths that are not covered.
     pub(super) excluded: Vec<ExcludedPath>,
 }
 
 impl Workspace {
-    /// Surveys the workspace by `rules`. The paths in `always` are covered whatever their size and
-    /// the ignore rules say.
+    /// Surveys the workspace by `rules`. The paths in `always` are covered regardless of their size and the ignore
+    /// rules.
     pub(super) fn survey(
         &self,
         rules: CacheRules,
@@ -57,8 +57,8 @@ impl Workspace {
         Ok(walk.survey)
     }
 
-    /// The files that the person's repository tracks or does not ignore, in no order, and whether they are
-    /// there or not; a nested repository is one entry.
+    /// Returns the files that the user's repository tracks or does not ignore, unsorted, including missing ones. A
+    /// nested repository is one entry.
     ///
     /// # Errors
     /// Git cannot list them.
@@ -66,8 +66,7 @@ impl Workspace {
         self.unignored_in(&self.dir, self.repository.as_ref(), self.rules())
     }
 
-    /// The files below `dir` that are tracked or not ignored, relative to it; a nested repository is
-    /// one entry.
+    /// Returns the files below `dir` that are tracked or not ignored, relative to it. A nested repository is one entry.
     fn unignored_in(
         &self,
         dir: &Path,
@@ -78,8 +77,8 @@ impl Workspace {
         let Some(index) = repository.and_then(Repository::index) else {
             return list(ObjectFormat::Sha1, None);
         };
-        // An index that cannot be read costs only the tracked files that are ignored and large, or in
-        // a cache: they are then listed as left out.
+        // An unreadable index only affects tracked files that are ignored and large, or in a cache: they are then
+        // listed as excluded.
         list(
             repository.map_or(ObjectFormat::Sha1, Repository::object_format),
             Some(&index),
@@ -100,7 +99,7 @@ impl Workspace {
         command.env("GIT_WORK_TREE", repository.map_or(dir, Repository::root));
         command.env("GIT_INDEX_FILE", index.unwrap_or(&reader.join("no-index")));
         if let Some(repository) = repository {
-            // A sparse index names folders that are spelled out in the repository's objects.
+            // A sparse index refers to trees in the repository's objects.
             command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repository.objects());
         }
         command.args([
@@ -110,8 +109,8 @@ impl Workspace {
             "--others",
             "--exclude-standard",
         ]);
-        let own = repository.and_then(Repository::excludes);
-        for file in own
+        let excludes = repository.and_then(Repository::excludes);
+        for file in excludes
             .into_iter()
             .chain(self.excludes.clone().and_then(plain_file))
         {
@@ -142,7 +141,7 @@ struct SurveyWalk<'a> {
     rules: CacheRules,
     always: &'a HashSet<RelativePath>,
     unignored: HashSet<RelativePath>,
-    /// Every folder above a path in `always` or `unignored`.
+    /// All ancestors of the paths in `always` and `unignored`.
     parents: HashSet<RelativePath>,
     ignored_bytes: u64,
     ignored_count: usize,
@@ -172,11 +171,11 @@ impl SurveyWalk<'_> {
         Ok(())
     }
 
-    /// Walks one folder, then those inside it, in the order of their names so that the shares of
-    /// ignored files fall the same way each time.
+    /// Walks a folder and the folders in it, sorted by name, so that the limits of ignored files always exclude the
+    /// same ones.
     fn walk_folder(&mut self, first: PathBuf, root: &Path) -> Result<(), WorkspaceError> {
-        let mut waiting = vec![first];
-        while let Some(folder) = waiting.pop() {
+        let mut pending = vec![first];
+        while let Some(folder) = pending.pop() {
             let Some(mut entries) = read_folder(&root.join(&folder)) else {
                 self.exclude(folder, ExclusionReason::Unreadable, None);
                 continue;
@@ -190,10 +189,10 @@ impl SurveyWalk<'_> {
                 self.survey.empty.insert(folder.as_path().into());
             }
             entries.sort_by_cached_key(DirEntry::file_name);
-            let mut below = Vec::new();
+            let mut subfolders = Vec::new();
             for entry in entries {
                 let path = folder.join(entry.file_name());
-                // What is gone since the folder was read is not in the workspace.
+                // The entry was removed after the folder was read.
                 let Ok(metadata) = entry.metadata() else {
                     continue;
                 };
@@ -201,10 +200,10 @@ impl SurveyWalk<'_> {
                     self.survey
                         .folders
                         .insert(path.as_path().into(), metadata.permissions().mode() & 0o777);
-                    below.push(path);
+                    subfolders.push(path);
                 }
             }
-            waiting.extend(below.into_iter().rev());
+            pending.extend(subfolders.into_iter().rev());
         }
         Ok(())
     }
@@ -217,7 +216,7 @@ impl SurveyWalk<'_> {
                 .any(|entry| entry.file_name() == OsStr::new(CACHE_TAG))
     }
 
-    /// Takes note of one entry, and says whether it is a folder to walk.
+    /// Records an entry, and returns whether it is a folder to walk.
     fn visit_entry(&mut self, path: &Path, metadata: &Metadata) -> Result<bool, WorkspaceError> {
         let name = path.file_name().unwrap_or_default();
         if is_repository_data(name) {
@@ -242,7 +241,7 @@ impl SurveyWalk<'_> {
         Ok(true)
     }
 
-    /// Why a folder that holds nothing unignored is not even looked into.
+    /// Returns why a folder without unignored files is not walked.
     fn folder_exclusion_reason(&self, path: &Path, name: &OsStr) -> Option<ExclusionReason> {
         if self.parents.contains(path.as_os_str()) || has_no_files(&self.workspace.dir.join(path)) {
             None
@@ -305,7 +304,7 @@ fn read_folder(path: &Path) -> Option<Vec<DirEntry>> {
     fs::read_dir(path).ok()?.collect::<Result<_, _>>().ok()
 }
 
-/// Whether there are at most folders in a folder. Git does not say whether such a one is ignored.
+/// Returns whether a folder contains nothing but folders. Git does not report whether such a folder is ignored.
 fn has_no_files(path: &Path) -> bool {
     fs::read_dir(path).is_ok_and(|entries| {
         entries.flatten().all(|entry| {

@@ -1,4 +1,4 @@
-//! What a stored snapshot wants the workspace to be.
+//! The content of a stored snapshot, as a restore needs it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,11 +22,11 @@ pub(super) struct TargetFile {
     pub(super) permissions: u32,
 }
 
-/// A snapshot, spelled out.
+/// All files and folders of a snapshot.
 #[derive(Debug)]
 pub(super) struct RestoreTarget {
     pub(super) files: BTreeMap<RelativePath, TargetFile>,
-    /// Every folder, with its permission bits.
+    /// All folders, with their permission bits.
     pub(super) folders: BTreeMap<RelativePath, u32>,
     pub(super) manifest: SnapshotManifest,
 }
@@ -46,21 +46,21 @@ impl Workspace {
             }
             other => other?,
         };
-        let strange = |detail: String| WorkspaceError::UnexpectedAnswer {
+        let unexpected_answer = |detail: String| WorkspaceError::UnexpectedAnswer {
             doing: DOING,
             place: place.to_owned(),
             detail,
         };
         let manifest =
             SnapshotManifest::from_bytes(&blobs.read(&format!("{tree}:{MANIFEST_FILE}"))?)
-                .ok_or_else(|| strange(format!("{tree} has no manifest")))?;
+                .ok_or_else(|| unexpected_answer(format!("{tree} has no manifest")))?;
         let mut files = BTreeMap::new();
         for record in listing
             .split(|byte| *byte == 0)
             .filter(|record| !record.is_empty())
         {
             let (path, kind, blob) = parse_entry(record)
-                .ok_or_else(|| strange(String::from_utf8_lossy(record).into_owned()))?;
+                .ok_or_else(|| unexpected_answer(String::from_utf8_lossy(record).into_owned()))?;
             let Some(path) = workspace_path(path) else {
                 continue;
             };
@@ -90,7 +90,7 @@ impl Workspace {
     }
 }
 
-/// Reads `MODE blob ID\tPATH`.
+/// Parses `MODE blob ID\tPATH`.
 fn parse_entry(record: &[u8]) -> Option<(&[u8], FileKind, BlobId)> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let (head, path) = (&record[..tab], &record[tab + 1..]);
@@ -100,7 +100,8 @@ fn parse_entry(record: &[u8]) -> Option<(&[u8], FileKind, BlobId)> {
     Some((path, kind, blob))
 }
 
-/// A path of the stored tree as the workspace has it; none for what stands beside the files.
+/// Converts a path of the stored tree to a path of the workspace. Returns `None` for entries outside of the files
+/// folder.
 fn workspace_path(path: &[u8]) -> Option<RelativePath> {
     let below = path
         .strip_prefix(FILES_FOLDER.as_bytes())?

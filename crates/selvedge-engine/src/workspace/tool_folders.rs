@@ -1,5 +1,5 @@
-//! Folders of installed tools and dependencies, which snapshots leave out: a manifest of their files, and which of
-//! these have changed since.
+//! Folders of installed tools and dependencies, which snapshots exclude: records a manifest of their files and finds
+//! changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ use super::inventory::{append_file_record, parse_file_record};
 use super::relative::RelativePath;
 use super::shadow;
 
-/// Folders that installers fill with what checks load or start.
+/// Folders that installers fill with files that checks load or run.
 const TOOL_FOLDER_NAMES: [&str; 13] = [
     "node_modules",
     "bower_components",
@@ -35,11 +35,11 @@ const TOOL_FOLDER_NAMES: [&str; 13] = [
     "deps",
     "Pods",
 ];
-/// The file by which a Python environment of any name declares itself.
+/// File that marks a folder of any name as a Python environment.
 const PYTHON_ENVIRONMENT: &str = "pyvenv.cfg";
-/// Folders of `node_modules` that tools fill with what they can compute again.
+/// Folders in `node_modules` whose content tools can generate again.
 const NODE_CACHES: [&str; 4] = [".cache", ".vite", ".vite-temp", ".vitest"];
-/// What a package manager notes for itself, and no other program loads.
+/// Files of package managers that no other program loads.
 const PACKAGE_MANAGER_FILES: [(&str, &str); 7] = [
     ("node_modules", ".package-lock.json"),
     ("node_modules", ".modules.yaml"),
@@ -49,64 +49,64 @@ const PACKAGE_MANAGER_FILES: [(&str, &str); 7] = [
     ("node_modules", ".yarn-state.yml"),
     (".yarn", "install-state.gz"),
 ];
-/// Folders of an environment that the tool which made it empties and fills at each run.
+/// Folders of an environment that its tool empties and fills at each run.
 const RUN_FOLDERS: [&str; 4] = ["log", "tmp", ".tmp", "dist"];
 
-/// The largest file whose bytes are noted, and the most bytes that are read for one manifest.
+/// Maximum size of a file that is hashed, and maximum bytes that are read for one manifest.
 const MAX_READ: u64 = 8 << 20;
 const MAX_TOTAL: u64 = 512 << 20;
 
-/// The first record, changed whenever the form changes.
+/// The first record; changed with the format.
 const FORMAT_HEADER: &[u8] = b"selvedge tool folders 1";
 
-/// One file or link of a tool folder.
+/// A file or link of a tool folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ToolFile {
     fingerprint: FileFingerprint,
     /// Whether an equal fingerprint means equal bytes.
     is_settled: bool,
-    /// None where it was too large to be read.
+    /// `None` if the file was too large to be read.
     blob: Option<BlobId>,
 }
 
-/// The files of all tool folders of a workspace at one moment.
+/// The files of all tool folders of a workspace at a moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolManifest {
-    /// Folders, or single files of one that is covered otherwise.
+    /// Tool folders, or single tool files in a folder that is otherwise covered.
     folders: BTreeSet<RelativePath>,
     files: BTreeMap<RelativePath, ToolFile>,
 }
 
-/// Which files of tool folders are not as a manifest has them.
+/// Differences of tool folders from a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolChanges {
     /// Added, removed and changed files, relative to the workspace.
     pub(crate) files: Vec<PathBuf>,
-    /// The tool folders that these are in.
+    /// The tool folders of these files.
     pub(crate) folders: BTreeSet<PathBuf>,
-    /// Caches in these folders that are not as they were. They can be computed again.
+    /// Caches in tool folders that have changed. They can be generated again.
     pub(crate) caches: BTreeSet<PathBuf>,
 }
 
-/// What a path in a tool folder is.
+/// How changes of a path in a tool folder are treated.
 #[derive(Debug, PartialEq, Eq)]
 enum ToolPathRule {
-    /// Something that a check may load.
+    /// A check may load the file.
     Tracked,
-    /// Part of a cache, which is removed at this path.
+    /// Part of a cache; the cache at this path is removed.
     Cache(PathBuf),
-    /// What a tool notes for itself.
+    /// A tool uses the file only for itself.
     PackageManagerFile,
 }
 
 impl Workspace {
-    /// Finds the folders (or files in them) of installed tools and dependencies that snapshots leave out.
+    /// Finds the folders of installed tools and dependencies (or files in them) that snapshots exclude.
     pub(crate) fn tool_folders(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
         let survey = self.survey(self.rules(), &HashSet::new())?;
         Ok(self.tool_folders_in(&survey.excluded))
     }
 
-    pub(super) fn tool_folders_in(&self, left_out: &[ExcludedPath]) -> Vec<PathBuf> {
+    pub(super) fn tool_folders_in(&self, excluded: &[ExcludedPath]) -> Vec<PathBuf> {
         let is_named = |path: &Path| {
             path.iter().any(|name| {
                 TOOL_FOLDER_NAMES
@@ -115,7 +115,7 @@ impl Workspace {
             })
         };
         let is_environment = |path: &Path| self.dir.join(path).join(PYTHON_ENVIRONMENT).is_file();
-        left_out
+        excluded
             .iter()
             .map(|it| &it.path)
             .filter(|path| is_named(path) || is_environment(path))
@@ -123,12 +123,12 @@ impl Workspace {
             .collect()
     }
 
-    /// The files of tool folders that a check may load.
+    /// Returns the files of tool folders that a check may load.
     pub(super) fn scan_tools(
         &self,
-        left_out: &[ExcludedPath],
+        excluded: &[ExcludedPath],
     ) -> BTreeMap<RelativePath, FileFingerprint> {
-        let folders = self.tool_folders_in(left_out);
+        let folders = self.tool_folders_in(excluded);
         let folders = folders
             .iter()
             .map(|it| RelativePath::from(it.as_path()))
@@ -138,16 +138,16 @@ impl Workspace {
         files
     }
 
-    /// Notes the files of tool folders, and keeps the manifest for the next call: the bytes of files that have not
-    /// changed since the last one are not read again.
+    /// Records the files of tool folders, and saves the manifest for the next call, which reads only files that have
+    /// changed since.
     pub(crate) fn update_tool_manifest(
         &self,
         folders: &[PathBuf],
     ) -> Result<ToolManifest, WorkspaceError> {
         let path = self.shadow.dir().join("tools");
-        let known = ToolManifest::load(&path).unwrap_or_default();
-        let manifest = ToolManifest::build(&self.dir, folders, &known);
-        if manifest != known {
+        let previous = ToolManifest::load(&path).unwrap_or_default();
+        let manifest = ToolManifest::build(&self.dir, folders, &previous);
+        if manifest != previous {
             manifest.save(&path)?;
         }
         Ok(manifest)
@@ -155,26 +155,26 @@ impl Workspace {
 }
 
 impl ToolManifest {
-    fn build(dir: &Path, folders: &[PathBuf], known: &Self) -> Self {
+    fn build(dir: &Path, folders: &[PathBuf], previous: &Self) -> Self {
         let folders: BTreeSet<RelativePath> =
             folders.iter().map(|it| it.as_path().into()).collect();
         let now = SystemTime::now();
         let mut total = 0;
         let reader = DirHandle::open_root(dir).ok();
-        let files = scan(dir, &folders).into_iter().map(|(path, print)| {
-            let same = known.files.get(&path);
-            let same =
-                same.filter(|it| it.is_settled && it.fingerprint == print && it.blob.is_some());
-            let file = same.copied().unwrap_or_else(|| {
-                let is_read = print.size <= MAX_READ && total < MAX_TOTAL;
+        let files = scan(dir, &folders).into_iter().map(|(path, fingerprint)| {
+            let unchanged = previous.files.get(&path);
+            let unchanged = unchanged
+                .filter(|it| it.is_settled && it.fingerprint == fingerprint && it.blob.is_some());
+            let file = unchanged.copied().unwrap_or_else(|| {
+                let is_read = fingerprint.size <= MAX_READ && total < MAX_TOTAL;
                 let blob = reader
                     .as_ref()
                     .filter(|_| is_read)
-                    .and_then(|reader| hash_entry(reader, &path, &print).ok());
-                total += print.size * u64::from(is_read);
+                    .and_then(|reader| hash_entry(reader, &path, &fingerprint).ok());
+                total += fingerprint.size * u64::from(is_read);
                 ToolFile {
-                    fingerprint: print,
-                    is_settled: print.is_settled_at(now),
+                    fingerprint,
+                    is_settled: fingerprint.is_settled_at(now),
                     blob,
                 }
             });
@@ -184,37 +184,39 @@ impl ToolManifest {
         Self { folders, files }
     }
 
-    /// Finds the files that are not as they are here. `folders` are the tool folders now.
+    /// Returns the files that differ from the manifest. `folders` are the current tool folders.
     pub(crate) fn find_changes(&self, dir: &Path, folders: &[PathBuf]) -> ToolChanges {
         let mut all = self.folders.clone();
         all.extend(folders.iter().map(|it| RelativePath::from(it.as_path())));
-        let now = scan(dir, &all);
+        let current = scan(dir, &all);
         let reader = DirHandle::open_root(dir).ok();
-        let is_same = |path: &RelativePath, noted: &ToolFile| {
-            let Some(print) = now.get(path) else {
+        let is_same = |path: &RelativePath, recorded: &ToolFile| {
+            let Some(fingerprint) = current.get(path) else {
                 return false;
             };
-            let is_equal = noted.fingerprint == *print;
-            if is_equal && (noted.is_settled || noted.blob.is_none()) {
+            let is_equal = recorded.fingerprint == *fingerprint;
+            if is_equal && (recorded.is_settled || recorded.blob.is_none()) {
                 return true;
             }
-            let may_be_equal =
-                noted.fingerprint.mode == print.mode && noted.fingerprint.size == print.size;
+            let may_be_equal = recorded.fingerprint.mode == fingerprint.mode
+                && recorded.fingerprint.size == fingerprint.size;
             may_be_equal
-                && noted.blob.is_some()
-                && noted.blob
+                && recorded.blob.is_some()
+                && recorded.blob
                     == reader
                         .as_ref()
-                        .and_then(|it| hash_entry(it, path, print).ok())
+                        .and_then(|it| hash_entry(it, path, fingerprint).ok())
         };
-        let gone_or_changed = self
+        let removed_or_changed = self
             .files
             .iter()
-            .filter(|(path, noted)| !is_same(path, noted))
+            .filter(|(path, recorded)| !is_same(path, recorded))
             .map(|(path, _)| path);
-        let added = now.keys().filter(|path| !self.files.contains_key(*path));
+        let added = current
+            .keys()
+            .filter(|path| !self.files.contains_key(*path));
         let mut changes = ToolChanges::default();
-        for path in gone_or_changed.chain(added) {
+        for path in removed_or_changed.chain(added) {
             match path_rule(path) {
                 ToolPathRule::Tracked => {
                     changes.folders.insert(outermost_folder(path, &all));
@@ -228,7 +230,7 @@ impl ToolManifest {
         changes
     }
 
-    /// The same manifest with some files as another one has them.
+    /// Replaces the entries of some files by those of another manifest.
     pub(crate) fn with_files_of(mut self, other: &Self, paths: &[PathBuf]) -> Self {
         for path in paths {
             let path = RelativePath::from(path.as_path());
@@ -283,26 +285,26 @@ impl ToolManifest {
             .collect();
         let files: BTreeMap<_, _> = records
             .map(|record| {
-                let (path, print, settled, blob) = parse_file_record(record)?;
+                let (path, fingerprint, is_settled, blob) = parse_file_record(record)?;
                 Some((
                     path,
                     ToolFile {
-                        fingerprint: print,
-                        is_settled: settled,
+                        fingerprint,
+                        is_settled,
                         blob,
                     },
                 ))
             })
             .collect::<Option<_>>()?;
-        // Invariant: a manifest lists every file. One cut short would hide changes as additions.
-        let is_whole =
+        // Invariant: a manifest lists every file. In a truncated one, changed files would look like added ones.
+        let is_complete =
             folders.len() == folder_count && Ok(files.len()) == file_count.parse::<usize>();
-        is_whole.then_some(Self { folders, files })
+        is_complete.then_some(Self { folders, files })
     }
 }
 
 impl ToolChanges {
-    /// Removes the caches that are not as they were, so that no check uses what an agent may have put there. One that
+    /// Removes caches that have changed, so that no check uses what an agent may have written there. A cache that
     /// cannot be removed counts as a changed file.
     pub(crate) fn remove_caches(mut self, dir: &Path) -> Self {
         for path in std::mem::take(&mut self.caches) {
@@ -323,7 +325,7 @@ impl ToolChanges {
     }
 }
 
-/// The outermost of the folders that a path is in.
+/// Returns the outermost of the folders that contain a path.
 fn outermost_folder(path: &Path, folders: &BTreeSet<RelativePath>) -> PathBuf {
     let roots = path
         .ancestors()
@@ -354,7 +356,7 @@ fn path_rule(path: &Path) -> ToolPathRule {
     ToolPathRule::Tracked
 }
 
-/// Everything below the folders that is not a folder. A folder that cannot be read stands for what is in it.
+/// Returns everything below the folders except for folders. An unreadable folder is returned instead of its content.
 fn scan(dir: &Path, folders: &BTreeSet<RelativePath>) -> BTreeMap<RelativePath, FileFingerprint> {
     let mut files = BTreeMap::new();
     let is_inside = |path: &Path| {
@@ -362,8 +364,8 @@ fn scan(dir: &Path, folders: &BTreeSet<RelativePath>) -> BTreeMap<RelativePath, 
         above.any(|above| folders.contains(above.as_os_str()))
     };
     let outermost = folders.iter().filter(|path| !is_inside(path));
-    let mut waiting: Vec<PathBuf> = outermost.map(|path| path.to_path_buf()).collect();
-    while let Some(path) = waiting.pop() {
+    let mut pending: Vec<PathBuf> = outermost.map(|path| path.to_path_buf()).collect();
+    while let Some(path) = pending.pop() {
         let Ok(data) = dir.join(&path).symlink_metadata() else {
             continue;
         };
@@ -373,31 +375,35 @@ fn scan(dir: &Path, folders: &BTreeSet<RelativePath>) -> BTreeMap<RelativePath, 
             continue;
         };
         for entry in entries.flatten() {
-            let mut below: OsString = path.clone().into();
-            below.push("/");
-            below.push(entry.file_name());
-            let below = PathBuf::from(below);
+            let mut entry_path: OsString = path.clone().into();
+            entry_path.push("/");
+            entry_path.push(entry.file_name());
+            let entry_path = PathBuf::from(entry_path);
             match entry.file_type() {
                 Ok(kind) if !kind.is_dir() => {
                     if let Ok(data) = entry.metadata() {
-                        files.insert(below.into(), FileFingerprint::from_metadata(&data));
+                        files.insert(entry_path.into(), FileFingerprint::from_metadata(&data));
                     }
                 }
-                _ => waiting.push(below),
+                _ => pending.push(entry_path),
             }
         }
     }
     files
 }
 
-/// Hashes a file's bytes, or where a link leads.
-fn hash_entry(reader: &DirHandle, path: &Path, print: &FileFingerprint) -> io::Result<BlobId> {
-    if print.is_link() {
+/// Hashes the bytes of a file or the target of a link.
+fn hash_entry(
+    reader: &DirHandle,
+    path: &Path,
+    fingerprint: &FileFingerprint,
+) -> io::Result<BlobId> {
+    if fingerprint.is_link() {
         let target = reader.read_link(path)?;
         return Ok(BlobId::of(target.as_os_str().as_bytes()));
     }
     let mut file = reader.open(path)?;
-    let mut hasher = BlobHasher::new(print.size);
+    let mut hasher = BlobHasher::new(fingerprint.size);
     let mut buffer = vec![0; 64 << 10];
     loop {
         match file.read(&mut buffer)? {
@@ -450,7 +456,7 @@ mod tests {
         ]);
         let manifest = tools.note(&["node_modules"]);
         assert_eq!(tools.changes(&manifest, &[]), ToolChanges::default());
-        // Installed again, or touched: the same bytes.
+        // Reinstalling or touching a file keeps the bytes.
         fs::remove_file(tools.0.path().join("node_modules/a.js")).unwrap();
         tools.write("node_modules/a.js", "as installed");
         assert_eq!(tools.changes(&manifest, &[]), ToolChanges::default());
@@ -473,7 +479,7 @@ mod tests {
             BTreeSet::from(["node_modules".into(), "web/node_modules".into()])
         );
 
-        // A later manifest keeps these as they were, and nothing else.
+        // A later manifest keeps the previous entries of only these files.
         tools.write("node_modules/e.js", "a check's own");
         let later = tools.note(&["node_modules", "web/node_modules"]);
         let later = later.with_files_of(&manifest, &changes.files);
@@ -482,7 +488,7 @@ mod tests {
 
     #[test]
     fn find_changes_excepts_caches_and_records_of_tools_alone() {
-        let held = [
+        let tracked = [
             "node_modules/.bin/jest",
             "node_modules/lib/.cache.js",
             "node_modules/lib/.package-lock.json",
@@ -521,11 +527,11 @@ mod tests {
         ];
         let manifest = tools.note(&folders);
         let cached = caches.iter().map(|(path, _)| path);
-        for path in held.iter().chain(cached).chain(&records) {
+        for path in tracked.iter().chain(cached).chain(&records) {
             tools.write(path, "new");
         }
         let changes = tools.changes(&manifest, &folders);
-        let mut expected = paths(&held);
+        let mut expected = paths(&tracked);
         expected.sort();
         assert_eq!(changes.files, expected);
         let removed: BTreeSet<PathBuf> = caches.iter().map(|(_, at)| at.into()).collect();
@@ -533,8 +539,8 @@ mod tests {
 
         let changes = changes.remove_caches(tools.0.path());
         assert_eq!(changes.files, expected);
-        let left = tools.changes(&manifest, &folders);
-        assert!(left.caches.is_empty(), "{left:?}");
+        let remaining = tools.changes(&manifest, &folders);
+        assert!(remaining.caches.is_empty(), "{remaining:?}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A snapshot on its way to another machine: its objects as one pack, without those of a snapshot that is
-//! known to be there. Names are hashes of bytes, so what arrives is what was sent, or is not found.
+//! Transfers a snapshot to another machine: its objects as one pack, without those of a snapshot that the other machine
+//! has. Ids are hashes of bytes, so a damaged snapshot cannot be found by its id.
 
 use super::Workspace;
 use super::error::WorkspaceError;
@@ -8,13 +8,13 @@ use super::ids::SnapshotId;
 use super::shadow::ShadowRepository;
 
 const PACKING: &str = "pack a snapshot";
-const TAKING: &str = "take over a snapshot";
+const TAKING: &str = "import a snapshot";
 
 impl Workspace {
-    /// A snapshot's objects, but for those that `known` has too.
+    /// Returns a snapshot's objects, except for those that `known` has too.
     ///
     /// # Errors
-    /// One of the two is unknown here, or git fails.
+    /// One of the snapshots is unknown, or git fails.
     pub fn pack(
         &self,
         tree: &SnapshotId,
@@ -30,24 +30,24 @@ impl Workspace {
         git::output_with_input(packing, names, PACKING, place)
     }
 
-    /// Takes over a pack, and keeps the snapshot that is in it; whether it is here now, whole.
+    /// Imports a pack and keeps the snapshot in it. Returns whether the complete snapshot exists now.
     ///
     /// # Errors
-    /// The pack is none, the disk is full, or git fails.
+    /// The pack is invalid, the disk is full, or git fails.
     pub fn unpack(&self, pack: Vec<u8>, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
         let place = self.shadow.dir();
-        let held = self.shadow.lock()?;
+        let lock = self.shadow.lock()?;
         let mut unpacking = self.git.command(place, place);
         unpacking.args(["unpack-objects", "-q"]);
         git::output_with_input(unpacking, pack, TAKING, place)?;
-        // Whole: git walks all of it, and fails where an object is missing.
+        // Git walks all objects, and fails if one is missing.
         let mut walking = self.git.command(place, place);
         walking.args(["rev-list", "--objects", "--quiet", tree.as_str()]);
         if !git::run(walking, TAKING, place)?.status.success() {
             return Ok(false);
         }
-        let kept = ShadowRepository::kept_ref(&format!("adopted/{tree}"))?;
-        self.shadow.set_ref(&self.git, &held, &kept, tree)?;
+        let ref_name = ShadowRepository::kept_ref(&format!("adopted/{tree}"))?;
+        self.shadow.set_ref(&self.git, &lock, &ref_name, tree)?;
         Ok(true)
     }
 }

@@ -2,11 +2,11 @@
 //! workspace's path, so absolute paths stay valid.
 //!
 //! Files come from snapshots. Folders of installed tools are those of the workspace, mounted read-only. Build output
-//! stays in the room, also what tools keep outside of the workspace, and every tree begins with the output that was kept
-//! before the agent began: no run of the checks reads what another one wrote.
+//! stays in the room, including what tools store outside of the workspace, and every tree begins with the output that
+//! was kept before the agent began: no run of the checks reads what another run wrote.
 //!
-//! Code that runs in the room is hostile and may leave anything in it, links included. So the room is only written to
-//! once a snapshot has been restored, by paths whose folders are then known to be folders.
+//! Code that runs in the room is hostile and may leave anything in it, including links. Therefore the room is only
+//! written to after a snapshot was restored, by paths whose parents are then known to be folders.
 
 mod build_output;
 mod files;
@@ -34,12 +34,12 @@ pub(crate) use self::results::ResultCache;
 
 const DOING: &str = "prepare the verification room";
 
-/// The file in a room that began with committed files alone.
+/// Marker file of a room that began with committed files only.
 const COMMITTED_MARKER: &str = "committed";
-/// The file next to a workspace's snapshots that exists once an agent has worked in it.
+/// Marker file next to a workspace's snapshots; exists once an agent has worked in the workspace.
 const AGENT_MARKER: &str = "agents";
 
-/// One room. Clones are the same room.
+/// A verification room. Clones refer to the same room.
 #[derive(Debug, Clone)]
 pub(crate) struct VerificationRoom {
     origin: Workspace,
@@ -54,9 +54,9 @@ pub(crate) struct VerificationRoom {
 struct VerificationRoomState {
     /// The tree that the checks last ran on.
     entered: Option<SnapshotId>,
-    /// Folders of tools that were installed in the room.
+    /// Tool folders that were installed in the room.
     installed: BTreeSet<PathBuf>,
-    /// What was kept of build output, and of result caches.
+    /// Fingerprints of kept build output and kept result caches.
     build_output: FileFingerprints,
     results: FileFingerprints,
 }
@@ -65,14 +65,14 @@ impl VerificationRoom {
     /// Opens the room in `folder`, and fills it with the tree `start` if it is new. If no agent has run since that tree
     /// was kept (`is_untouched`), the workspace's build output is copied.
     ///
-    /// None if there are more places to mount than fit. `earlier` is the same room as it was opened before.
+    /// Returns `None` if there are too many paths to mount. `previous` is the same room as it was opened before.
     pub(crate) fn open(
         origin: &Workspace,
         folder: &Path,
         start: &SnapshotId,
         is_untouched: bool,
         result_caches: Vec<ResultCache>,
-        earlier: Option<&Self>,
+        previous: Option<&Self>,
     ) -> Result<Option<Self>, WorkspaceError> {
         let ready = folder.join("ready");
         let is_new = !ready.exists();
@@ -80,11 +80,11 @@ impl VerificationRoom {
             remove_all(folder)?;
             make_folder(folder)?;
         }
-        let left_out = origin.survey(origin.rules(), &HashSet::new())?.excluded;
+        let excluded = origin.survey(origin.rules(), &HashSet::new())?.excluded;
         if is_new && is_untouched {
-            mounts::record_ignored(origin, &left_out, folder)?;
+            mounts::record_ignored(origin, &excluded, folder)?;
         }
-        let Some(shown) = MountedPlaces::find(origin, &left_out, folder) else {
+        let Some(mounted) = MountedPlaces::find(origin, &excluded, folder) else {
             return Ok(None);
         };
         let root = folder.join("root");
@@ -97,26 +97,26 @@ impl VerificationRoom {
             copy_git_dir(origin, folder)?;
             refresh_git_dir(origin, folder)?;
         }
-        let inside = origin.for_other_folder(&tree, &root, &folder.join("shadow"))?;
+        let snapshots = origin.for_other_folder(&tree, &root, &folder.join("shadow"))?;
         let room = Self {
             origin: origin.clone(),
-            snapshots: inside,
+            snapshots,
             folder: folder.to_owned(),
-            mounted: shown,
+            mounted,
             result_caches,
-            state: match earlier {
-                Some(earlier) if !is_new => Arc::clone(&earlier.state),
+            state: match previous {
+                Some(previous) if !is_new => Arc::clone(&previous.state),
                 _ => Arc::default(),
             },
         };
         if is_new {
-            // It is seen as the workspace's own folder.
+            // The room is mounted as the workspace's folder.
             let mode = fs::metadata(&origin.dir).map(|data| data.permissions());
             mode.and_then(|mode| fs::set_permissions(&room.snapshots.dir, mode))
                 .map_err(|error| WorkspaceError::io(DOING, &room.snapshots.dir, error))?;
             room.snapshots.write_snapshot(start)?;
             if is_untouched {
-                room.take_build_output(&left_out, &mut room.state())?;
+                room.take_build_output(&excluded, &mut room.state())?;
             }
             if origin.status().is_ok_and(|dirty| dirty.files.is_empty()) {
                 let committed = folder.join(COMMITTED_MARKER);
@@ -131,29 +131,28 @@ impl VerificationRoom {
         Ok(Some(room))
     }
 
-    /// The snapshots of the room's files.
+    /// Returns the workspace of the room's files.
     pub(crate) fn workspace(&self) -> &Workspace {
         &self.snapshots
     }
 
-    /// The folder of the workspace that it is a copy of.
+    /// Returns the folder of the original workspace.
     pub(crate) fn origin(&self) -> &Path {
         &self.origin.dir
     }
 
-    /// The folder that is mounted at the workspace's path.
+    /// Returns the folder that is mounted at the workspace's path.
     pub(crate) fn tree(&self) -> &Path {
         &self.snapshots.dir
     }
 
-    /// Everything that is mounted in the room. Tools that were installed in the room itself hide those of the
-    /// workspace.
+    /// Returns all mounts of the room. Tools that were installed in the room hide those of the workspace.
     pub(crate) fn mounts(&self) -> Vec<VerificationRoomMount> {
         let installed = self.state().installed.clone();
         self.mounts_except(&installed)
     }
 
-    /// The same without any installed tools of the workspace.
+    /// Returns all mounts except for installed tools of the workspace.
     pub(crate) fn mounts_without_tools(&self) -> Vec<VerificationRoomMount> {
         self.mounts_except(&self.mounted.tools())
     }
@@ -164,36 +163,36 @@ impl VerificationRoom {
         mounts
     }
 
-    /// Keeps what tools have built in the room until now, for every tree to begin with.
+    /// Keeps the current build output, with which every tree begins.
     pub(crate) fn keep_built(&self) -> Result<(), WorkspaceError> {
         let mut state = self.state();
         self.keep_build_output(&mut state)?;
         self.keep_results(&mut state)
     }
 
-    /// Forgets what was installed in the room, which is removed when the next tree is entered.
+    /// Discards the tools that were installed in the room; they are removed when the next tree is entered.
     pub(crate) fn forget_installed(&self) {
         self.state().installed.clear();
     }
 
-    /// Finds the folders of tools that a setup has made in the room. They stay while this attempt is verified.
+    /// Finds the tool folders that a setup has created in the room. They are kept while this attempt is verified.
     pub(crate) fn note_installed(&self) -> Result<BTreeSet<PathBuf>, WorkspaceError> {
         let survey = self
             .snapshots
             .survey(self.snapshots.rules(), &HashSet::new())?;
-        let has_more = |path: &PathBuf| {
+        let has_content = |path: &PathBuf| {
             let entries = fs::read_dir(self.tree().join(path)).into_iter().flatten();
             let mut names = entries.flatten().map(|entry| entry.file_name());
             names.any(|name| name != MOUNT_MARKER)
         };
         let tools = self.snapshots.tool_folders_in(&survey.excluded).into_iter();
-        let installed: BTreeSet<PathBuf> = tools.filter(has_more).collect();
+        let installed: BTreeSet<PathBuf> = tools.filter(has_content).collect();
         self.state().installed.clone_from(&installed);
         Ok(installed)
     }
 
-    /// Makes the room equal to a tree; returns whether it differed. Unless the checks last ran on the same tree, nothing
-    /// that they wrote is left: build output is what was kept, and the repository's own folder is a fresh copy.
+    /// Makes the room equal to a tree, and returns whether it differed. Unless the checks last ran on the same tree,
+    /// everything that they wrote is removed: build output is reset to the kept one, and `.git` is a fresh copy.
     pub(crate) fn enter(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
         let mut state = self.state();
         let is_same = state.entered.as_ref() == Some(tree);
@@ -214,7 +213,7 @@ impl VerificationRoom {
         Ok(differed)
     }
 
-    /// Restores a tree. Nothing in the room must be kept, so build output that stands in its way is removed.
+    /// Restores a tree. Nothing in the room has to be preserved, so build output that is in the way is removed.
     fn restore_tree(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
         loop {
             match self.snapshots.ensure_tree(tree) {
@@ -228,18 +227,18 @@ impl VerificationRoom {
         }
     }
 
-    /// Lets the next tree that is entered count as another one.
+    /// Makes the next tree that is entered count as a different one.
     pub(crate) fn forget_entered_tree(&self) {
         self.state().entered = None;
     }
 
-    /// Gives what the room holds now a name as a tree, on which no check has run yet.
+    /// Records the id of the room's current content, on which no check has run yet.
     pub(crate) fn name_entered(&self, tree: &SnapshotId) {
         self.state().entered = Some(tree.clone());
     }
 
-    /// Enters a tree without the ignored files that differ from those of `start`, for no commit would hold them.
-    /// Returns the tree that is left, and the paths of the attempt's ignored files that are absent.
+    /// Enters a tree without the ignored files that differ from those of `start`, because no commit would contain them.
+    /// Returns the resulting tree and the paths of the attempt's ignored files that are absent.
     pub(crate) fn enter_without_ignored(
         &self,
         start: &SnapshotId,
@@ -253,29 +252,29 @@ impl VerificationRoom {
         }
         let unignored: HashSet<PathBuf> = self.snapshots.unignored()?.into_iter().collect();
         let is_unignored = |path: &Path| path.ancestors().any(|above| unignored.contains(above));
-        let is_there = |path: &PathBuf| self.tree().join(path).symlink_metadata().is_ok();
+        let exists = |path: &PathBuf| self.tree().join(path).symlink_metadata().is_ok();
         let ignored: Vec<PathBuf> = changed
             .into_iter()
-            .filter(|path| !is_unignored(path) && is_there(path))
+            .filter(|path| !is_unignored(path) && exists(path))
             .collect();
         if ignored.is_empty() {
             return Ok((tree.clone(), absent));
         }
         self.snapshots.restore_files(start, &ignored)?;
         self.snapshots.remove_empty_folders_above(&ignored);
-        let left = self.snapshots.snapshot("without ignored files")?.tree;
-        self.name_entered(&left);
+        let remaining_tree = self.snapshots.snapshot("without ignored files")?.tree;
+        self.name_entered(&remaining_tree);
         absent.extend(ignored);
-        Ok((left, absent))
+        Ok((remaining_tree, absent))
     }
 
-    /// Records that an agent is about to work in a workspace: its build output is never copied again.
+    /// Records that an agent is about to work in a workspace, so that its build output is never copied again.
     pub(crate) fn record_agent(origin: &Workspace) -> Result<(), WorkspaceError> {
-        let mark = origin.shadow.dir().join(AGENT_MARKER);
-        fs::write(&mark, "").map_err(|error| WorkspaceError::io("write", &mark, error))
+        let marker = origin.shadow.dir().join(AGENT_MARKER);
+        fs::write(&marker, "").map_err(|error| WorkspaceError::io("write", &marker, error))
     }
 
-    /// Removes a room. Build output of committed files is kept for the next one.
+    /// Removes a room. Build output of committed files is kept for the next room.
     pub(crate) fn remove(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
         if folder.join(COMMITTED_MARKER).exists() {
             build_output::keep_for_next(origin, folder)?;

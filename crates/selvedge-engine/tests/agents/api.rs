@@ -1,4 +1,4 @@
-//! The session over the APIs of Anthropic, OpenAI and Gemini, against a scripted model on loopback.
+//! Tests of sessions over the APIs of Anthropic, OpenAI and Gemini, with a scripted model server on loopback.
 
 use selvedge_core::model::{
     AgentKind, AgentSpec, Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus,
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{AgentFixture, run, spec};
 
-/// Models with a list price, and what follows the server's address.
+/// Models with a list price, and the path after the server's address.
 const MODELS: [(&str, &str); 3] = [
     ("anthropic/claude-sonnet-4-6", "/v1"),
     ("openai/gpt-5", "/v1"),
@@ -36,23 +36,23 @@ fn write(path: &str) -> ScriptedTurn {
 #[tokio::test]
 async fn the_model_works_through_its_tools_whoever_serves_it() {
     for model in MODELS {
-        let stage = AgentFixture::new();
+        let fixture = AgentFixture::new();
         let both = write("src/answer")
             .and_tool("run_command", json!({"command": "cat src/answer; exit 3"}));
         let server = ModelServer::start([both, ScriptedTurn::text("Done.")]);
-        let outcome = session(&stage.request(agent(model, &server))).await;
+        let outcome = session(&fixture.request(agent(model, &server))).await;
         assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
-        assert_eq!(stage.read("src/answer"), "42\n");
+        assert_eq!(fixture.read("src/answer"), "42\n");
         assert_eq!((outcome.text.as_str(), outcome.turns), ("Done.", Some(2)));
         assert_eq!((outcome.tool_calls, outcome.tool_errors), (2, 1));
         assert_eq!(outcome.calls[0].writes.as_deref(), Some("src/answer"));
         assert_eq!((outcome.usage.input, outcome.usage.output), (200, 20));
         assert_eq!(outcome.cost.source, CostSource::Estimated);
         assert!(outcome.cost.at_least() > MicroUsd(0));
-        let told = server.requests()[1].body.to_string();
+        let second_request = server.requests()[1].body.to_string();
         assert!(
-            told.contains("exit code 3"),
-            "both answers went back: {told}"
+            second_request.contains("exit code 3"),
+            "both answers went back: {second_request}"
         );
     }
 }
@@ -60,14 +60,14 @@ async fn the_model_works_through_its_tools_whoever_serves_it() {
 #[tokio::test]
 async fn what_may_pass_is_asked_again_and_what_stays_is_not() {
     for model in MODELS {
-        let stage = AgentFixture::new();
+        let fixture = AgentFixture::new();
         let server = ModelServer::start([
             ScriptedTurn::status(529),
             ScriptedTurn::rate_limited(0),
             write("answer"),
             ScriptedTurn::text("Done."),
         ]);
-        let outcome = session(&stage.request(agent(model, &server))).await;
+        let outcome = session(&fixture.request(agent(model, &server))).await;
         assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
         assert_eq!(outcome.api_retries, 2);
 
@@ -76,7 +76,7 @@ async fn what_may_pass_is_asked_again_and_what_stays_is_not() {
                 ScriptedTurn::status(status),
                 ScriptedTurn::text("never asked"),
             ]);
-            let outcome = session(&stage.request(agent(model, &server))).await;
+            let outcome = session(&fixture.request(agent(model, &server))).await;
             assert_eq!(outcome.status, SessionStatus::Failed);
             assert_eq!((outcome.api_retries, server.requests().len()), (0, 1));
             let error = outcome.error.unwrap();
@@ -88,13 +88,13 @@ async fn what_may_pass_is_asked_again_and_what_stays_is_not() {
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_none() {
     for model in MODELS {
-        let stage = AgentFixture::new();
+        let fixture = AgentFixture::new();
         let server = ModelServer::start([
             ScriptedTurn::drop_after(40),
             write("answer"),
             ScriptedTurn::text("Done."),
         ]);
-        let outcome = session(&stage.request(agent(model, &server))).await;
+        let outcome = session(&fixture.request(agent(model, &server))).await;
         assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
         assert_eq!((outcome.api_retries, outcome.tool_calls), (1, 1));
     }
@@ -103,23 +103,23 @@ async fn an_answer_that_breaks_off_is_none() {
 #[tokio::test]
 async fn limits_are_reported_as_themselves() {
     for model in MODELS {
-        let stage = AgentFixture::new();
+        let fixture = AgentFixture::new();
         let server = ModelServer::start([write("a"), write("b"), write("c")]);
-        let mut request = stage.request(agent(model, &server));
+        let mut request = fixture.request(agent(model, &server));
         request.limits.max_turns = Some(2);
         let outcome = session(&request).await;
         assert_eq!(outcome.status, SessionStatus::TurnLimit, "{outcome:?}");
 
         let server = ModelServer::start([ScriptedTurn::hang()]);
-        let mut request = stage.request(agent(model, &server));
-        request.limits.silence_ms = 200;
+        let mut request = fixture.request(agent(model, &server));
+        request.limits.idle_timeout_ms = 200;
         assert_eq!(session(&request).await.status, SessionStatus::Timeout);
 
         let server = ModelServer::start([
             write("a").usage(1_000_000, 0),
             ScriptedTurn::text("never asked"),
         ]);
-        let mut request = stage.request(agent(model, &server));
+        let mut request = fixture.request(agent(model, &server));
         request.cost_left = Some(MicroUsd(1_000));
         let outcome = session(&request).await;
         assert_eq!(outcome.status, SessionStatus::Budget, "{outcome:?}");
@@ -129,27 +129,27 @@ async fn limits_are_reported_as_themselves() {
 
 #[tokio::test]
 async fn a_judge_answers_by_the_schema_and_has_no_tools() {
-    // The scripted server takes what Gemini is asked without tools for a side call of its program.
+    // The scripted server treats a Gemini request without tools as a side call of Gemini's CLI.
     for model in [MODELS[0], MODELS[1]] {
-        let stage = AgentFixture::new();
-        let said = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
-        let server = ModelServer::start([ScriptedTurn::text(said)]);
-        let mut request = stage.request(agent(model, &server));
+        let fixture = AgentFixture::new();
+        let answer = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
+        let server = ModelServer::start([ScriptedTurn::text(answer)]);
+        let mut request = fixture.request(agent(model, &server));
         request.role = SessionRole::Judge;
         let outcome = session(&request).await;
         assert_eq!(
             (outcome.status, outcome.text.as_str()),
-            (SessionStatus::Success, said)
+            (SessionStatus::Success, answer)
         );
-        let asked = &server.requests()[0].body;
-        assert!(asked.get("tools").is_none(), "{asked}");
-        assert!(asked.to_string().contains("confidence"), "{asked}");
+        let body = &server.requests()[0].body;
+        assert!(body.get("tools").is_none(), "{body}");
+        assert!(body.to_string().contains("confidence"), "{body}");
     }
 }
 
 #[tokio::test]
 async fn what_cannot_be_asked_says_why() {
-    let stage = AgentFixture::new();
+    let fixture = AgentFixture::new();
     let server = ModelServer::start([ScriptedTurn::text("never asked")]);
     let failed = |model: &str, base_url: Option<String>| {
         let agent = AgentSpec {
@@ -157,16 +157,16 @@ async fn what_cannot_be_asked_says_why() {
             base_url,
             ..spec(AgentKind::Api)
         };
-        let request = stage.request(agent);
+        let request = fixture.request(agent);
         async move { session(&request).await }
     };
-    for (model, base_url, why) in [
-        ("gpt-5", None, "whose model it is"),
-        ("acme/gpt-5", None, "whose model it is"),
+    for (model, base_url, expected) in [
+        ("gpt-5", None, "the model's provider"),
+        ("acme/gpt-5", None, "the model's provider"),
         (
             "openai/gpt-5",
             Some("nowhere".to_owned()),
-            "not the address",
+            "invalid model server URL",
         ),
         (
             "openai/gpt-5",
@@ -177,7 +177,7 @@ async fn what_cannot_be_asked_says_why() {
         let outcome = failed(model, base_url).await;
         assert_eq!(outcome.status, SessionStatus::Failed);
         let error = outcome.error.unwrap();
-        assert!(error.contains(why), "{model}: {error}");
+        assert!(error.contains(expected), "{model}: {error}");
     }
     assert_eq!(server.requests().len(), 0);
     let unlisted = failed("openai/of-nobody", Some(format!("{}/v1", server.url()))).await;
@@ -186,7 +186,7 @@ async fn what_cannot_be_asked_says_why() {
 
 #[tokio::test]
 async fn the_models_commands_do_not_see_the_key() {
-    let stage = AgentFixture::new();
+    let fixture = AgentFixture::new();
     let server = ModelServer::start([
         ScriptedTurn::tool("run_command", json!({"command": "env > seen"})),
         ScriptedTurn::text("Done."),
@@ -196,10 +196,10 @@ async fn the_models_commands_do_not_see_the_key() {
         .env
         .insert("ANTHROPIC_API_KEY".into(), "the-key-itself".into());
     agent.env.insert("OTHER".into(), "seen".into());
-    let outcome = session(&stage.request(agent)).await;
+    let outcome = session(&fixture.request(agent)).await;
     assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
-    let seen = stage.read("seen");
-    assert!(seen.contains("OTHER=seen") && !seen.contains("the-key-itself"));
-    let sent = &server.requests()[0].headers;
-    assert!(format!("{sent:?}").contains("the-key-itself"));
+    let environment = fixture.read("seen");
+    assert!(environment.contains("OTHER=seen") && !environment.contains("the-key-itself"));
+    let headers = &server.requests()[0].headers;
+    assert!(format!("{headers:?}").contains("the-key-itself"));
 }

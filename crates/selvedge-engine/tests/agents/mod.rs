@@ -1,5 +1,5 @@
-//! Agents against what they really speak to: a model server over HTTP, and programs over pipes.
-//! What is said is scripted; that it is heard, and what comes of it, is real.
+//! Tests of agents with a model server over HTTP and programs over pipes. Their messages are scripted; the
+//! communication and its consequences are real.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ use selvedge_engine::process::Supervisor;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// Where one session happens: a workspace, a run's directory, and what lies outside of both.
+/// Folders of one session: a workspace, a run's directory, and their common parent.
 struct AgentFixture {
     root: TempDir,
 }
@@ -60,7 +60,7 @@ impl AgentFixture {
             workspace: self.work(),
             limits: SessionLimits {
                 wall_ms: 600_000,
-                silence_ms: 600_000,
+                idle_timeout_ms: 600_000,
                 max_turns: None,
             },
             cost_left: None,
@@ -101,7 +101,7 @@ async fn run(agent: &impl Agent, request: &SessionRequest) -> SessionOutcome {
         .await
 }
 
-/// Cancels the session as soon as anything is heard of it.
+/// Cancels the session at its first activity.
 #[derive(Default)]
 struct CancelOnFirstActivity {
     cancel: CancellationToken,

@@ -1,4 +1,4 @@
-//! Every way in which a session ends, told apart.
+//! Tests of all ways in which a session ends.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{command, run, run_with, shell, supervisor, tagged};
 
-/// Long enough to be there, short enough to wait for.
+/// Long enough to be observed, short enough to wait for.
 const MOMENT: Duration = Duration::from_millis(30);
 
 #[tokio::test]
@@ -38,13 +38,13 @@ async fn an_exit_code_and_a_signal_are_what_they_are() {
     );
 }
 
-/// Each session finds its supervisor as new: what the one before left, held or locked is gone.
+/// The supervisor has no processes, files or locks of the previous session.
 #[tokio::test]
 async fn a_supervisor_serves_one_session_after_another() {
     let dir = tempfile::tempdir().unwrap();
     let supervisor = supervisor();
-    let mut served_by = BTreeSet::new();
-    for (session, ended_too) in [("sleep 60 & echo $PPID", 1), ("echo $PPID; exit 4", 0)] {
+    let mut supervisor_pids = BTreeSet::new();
+    for (session, ended_processes) in [("sleep 60 & echo $PPID", 1), ("echo $PPID; exit 4", 0)] {
         let mut command = shell(session);
         command.lock = Some(dir.path().join("lock"));
         let prepared = Session::prepare(&supervisor, &command).await.unwrap();
@@ -56,14 +56,14 @@ async fn a_supervisor_serves_one_session_after_another() {
             &never,
         )
         .await;
-        assert_eq!(ended.tree.ended, ended_too);
+        assert_eq!(ended.tree.ended, ended_processes);
         let free = wait_until_dead(&dir.path().join("lock"), Duration::ZERO).await;
         assert_eq!(free.unwrap(), Liveness::Dead);
-        served_by.insert(ended.stdout.head);
+        supervisor_pids.insert(ended.stdout.head);
     }
-    assert_eq!(served_by.len(), 1, "one supervisor served both");
+    assert_eq!(supervisor_pids.len(), 1, "one supervisor served both");
     supervisor.shutdown().await;
-    let pid = String::from_utf8(served_by.pop_first().unwrap()).unwrap();
+    let pid = String::from_utf8(supervisor_pids.pop_first().unwrap()).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists());
 }
 
@@ -86,7 +86,7 @@ async fn the_wall_clock_stops_even_one_that_talks() {
 }
 
 #[tokio::test]
-async fn the_silence_clock_stops_one_that_hangs_and_keeps_what_it_said() {
+async fn the_idle_timeout_stops_one_that_hangs_and_keeps_what_it_said() {
     let command = shell("echo before; exec sleep 1000");
     let limits = SessionTimeouts {
         wall: None,
@@ -202,9 +202,9 @@ async fn dropping_a_run_kills_its_tree() {
     let lock = dir.path().join("lock");
     let mut command = shell("setsid sleep 1000 & echo go; sleep 1000");
     command.lock = Some(lock.clone());
-    let (say, heard) = tokio::sync::oneshot::channel();
-    let mut say = Some(say);
-    let on_line = move |_: OutputLine<'_>| say.take().unwrap().send(()).unwrap();
+    let (sender, received) = tokio::sync::oneshot::channel();
+    let mut sender = Some(sender);
+    let on_line = move |_: OutputLine<'_>| sender.take().unwrap().send(()).unwrap();
     let plan = CapturePlan {
         stdout: StreamPlan::default().with_consumer(LineSplitter::new(99, on_line)),
         ..CapturePlan::default()
@@ -213,7 +213,7 @@ async fn dropping_a_run_kills_its_tree() {
     let cancel = CancellationToken::new();
     tokio::select! {
         ended = process::run(prepared, SessionTimeouts::default(), plan, &cancel) => panic!("{ended:?}"),
-        heard = heard => heard.unwrap(),
+        received = received => received.unwrap(),
     }
     let dead = wait_until_dead(&lock, Duration::from_mins(1))
         .await

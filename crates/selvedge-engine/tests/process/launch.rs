@@ -1,4 +1,4 @@
-//! What the program finds when it starts, and why it does not start.
+//! Tests of the program's initial state, and of failures to start it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -29,7 +29,7 @@ async fn spawn_failure(program: &str, cwd: &Path) -> SpawnErrorKind {
             );
             failure.kind
         }
-        how => panic!("{how:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -42,42 +42,42 @@ async fn each_reason_not_to_start_is_told_apart() {
     fs::create_dir(dir.path().join("bin")).unwrap();
     script(&dir, "bin/forbidden", "#!/bin/sh\n", 0o644);
 
-    let here = dir.path();
+    let cwd = dir.path();
     assert_eq!(
-        spawn_failure("no-such", here).await,
+        spawn_failure("no-such", cwd).await,
         SpawnErrorKind::NotFound
     );
     assert_eq!(
-        spawn_failure("./no-such", here).await,
+        spawn_failure("./no-such", cwd).await,
         SpawnErrorKind::NotFound
     );
     assert_eq!(
-        spawn_failure("./plain/no-such", here).await,
+        spawn_failure("./plain/no-such", cwd).await,
         SpawnErrorKind::NotFound
     );
     assert_eq!(
-        spawn_failure("./text", here).await,
+        spawn_failure("./text", cwd).await,
         SpawnErrorKind::ExecFormat
     );
     assert_eq!(
-        spawn_failure("./lost", here).await,
+        spawn_failure("./lost", cwd).await,
         SpawnErrorKind::InterpreterNotFound
     );
     assert_eq!(
-        spawn_failure("./plain", here).await,
+        spawn_failure("./plain", cwd).await,
         SpawnErrorKind::PermissionDenied
     );
     assert_eq!(
-        spawn_failure("forbidden", here).await,
+        spawn_failure("forbidden", cwd).await,
         SpawnErrorKind::PermissionDenied
     );
-    assert_eq!(spawn_failure("bin", here).await, SpawnErrorKind::NotFound);
-    let nowhere = here.join("nowhere");
+    assert_eq!(spawn_failure("bin", cwd).await, SpawnErrorKind::NotFound);
+    let nowhere = cwd.join("nowhere");
     assert_eq!(
         spawn_failure("true", &nowhere).await,
         SpawnErrorKind::WorkingDirectory
     );
-    let file = here.join("text");
+    let file = cwd.join("text");
     assert_eq!(
         spawn_failure("true", &file).await,
         SpawnErrorKind::WorkingDirectory
@@ -89,13 +89,13 @@ async fn too_many_arguments_and_a_missing_input_are_told_apart_too() {
     let long = "x".repeat(3 << 20);
     match run(&command(&["true", &long])).await.reason {
         EndReason::SpawnFailed(failure) => assert_eq!(failure.kind, SpawnErrorKind::TooLong),
-        how => panic!("{how:?}"),
+        other => panic!("{other:?}"),
     }
     let mut unread = command(&["true"]);
     unread.stdin = StdinSource::File("/nowhere/prompt".into());
     match run(&unread).await.reason {
         EndReason::SpawnFailed(failure) => assert_eq!(failure.kind, SpawnErrorKind::Stdin),
-        how => panic!("{how:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -156,7 +156,7 @@ async fn every_signal_is_as_on_a_fresh_system() {
     let ended = run(&command(&["grep", "^Sig[BI]", "/proc/self/status"])).await;
     let text = String::from_utf8(ended.stdout.head).unwrap();
     let masks = text.lines().map(|line| line.split_once('\t').unwrap().1);
-    // One bit for each blocked or ignored signal; 32 and 33 are the C library's own.
+    // One bit for each blocked or ignored signal; the C library uses 32 and 33.
     let masks = masks.map(|mask| u64::from_str_radix(mask, 16).unwrap() & 0x7fff_ffff);
     assert_eq!(masks.collect::<Vec<_>>(), [0, 0]);
 }
@@ -167,17 +167,17 @@ async fn there_is_no_terminal_to_take_over() {
     assert_eq!(ended.stdout.head, b"not a tty\nnone\n");
 }
 
-/// Whoever runs the tests may have handed down some; this test hands down one for sure.
+/// The test process may have inherited descriptors; this test always passes one on.
 #[tokio::test]
 async fn no_descriptor_is_handed_down_but_the_three() {
     let script = format!("exec '{PROBE}' fds-side 9</dev/null");
     let ended = run(&shell(&script)).await;
     let text = String::from_utf8(ended.stdout.head).unwrap();
-    // The fourth is that of the directory being listed.
+    // The fourth belongs to the directory that is being listed.
     assert_eq!(text, "0\n1\n2\n3\n");
 }
 
-/// Ctrl-C goes to the whole foreground group: it must not end a supervisor that has no handlers yet.
+/// Ctrl-C is sent to the whole foreground group: it must not end a supervisor that has no handlers yet.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_supervisor_is_born_deaf_to_the_terminal() {
@@ -185,12 +185,15 @@ async fn a_supervisor_is_born_deaf_to_the_terminal() {
     use selvedge_engine::process::{Session, Supervisor};
 
     let directory = TempDir::new().unwrap();
-    let told = directory.path().join("mask");
-    let born = Supervisor::new("/bin/cp", ["/proc/self/status".into(), told.clone().into()]);
-    let prepared = Session::prepare(&born, &command(&["true"])).await;
+    let status = directory.path().join("mask");
+    let supervisor = Supervisor::new(
+        "/bin/cp",
+        ["/proc/self/status".into(), status.clone().into()],
+    );
+    let prepared = Session::prepare(&supervisor, &command(&["true"])).await;
     assert!(prepared.is_err(), "it is no supervisor");
-    let told = fs::read_to_string(told).unwrap();
-    let mask = told.split("SigBlk:").nth(1).unwrap();
+    let status = fs::read_to_string(status).unwrap();
+    let mask = status.split("SigBlk:").nth(1).unwrap();
     let mask = mask.split_whitespace().next().unwrap();
     let mask = u64::from_str_radix(mask, 16).unwrap();
     for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {

@@ -1,5 +1,5 @@
-//! Sessions against real processes. No test waits for a fixed time: each waits for what it is
-//! about, and the limits that are given are reached only by programs that never end.
+//! Tests of sessions with real processes. No test waits for a fixed time: each waits for the event that it tests, and
+//! only programs that never end reach the given limits.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::panic)]
@@ -25,7 +25,7 @@ fn supervisor() -> Supervisor {
     Supervisor::new(PROBE, ["__supervise".into()])
 }
 
-/// A tag that no other session has, of this or another run of the tests.
+/// Returns a tag that no other session has, in this or another run of the tests.
 fn tag() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!(
@@ -59,7 +59,7 @@ async fn run(command: &SessionCommand) -> SessionExit {
     run_with(command, SessionTimeouts::default(), CapturePlan::default()).await
 }
 
-/// Every living process whose environment holds the tag: looked up here independently.
+/// Returns the ids of all living processes whose environment contains the tag, without using Selvedge's code.
 fn tagged(tag: &str) -> BTreeSet<String> {
     let mark = format!("SELVEDGE_SESSION={tag}");
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);

@@ -1,4 +1,5 @@
-//! Output of any size and shape: all counted, the beginning and the end kept, memory bounded.
+//! Tests of output of any size and content: all of it is counted, its beginning and end are kept, and memory is
+//! bounded.
 
 use std::fs::{self, File};
 use std::sync::{Arc, Mutex};
@@ -32,7 +33,7 @@ async fn streams_are_told_apart_or_keep_their_order() {
     assert_eq!(ended.stderr.bytes, 0);
 }
 
-/// In a process of its own, to see its memory and nothing else's.
+/// Runs in a separate process, so that only its memory is measured.
 #[tokio::test]
 async fn a_flood_fits_in_bounded_memory_and_a_capped_file() {
     let dir = TempDir::new().unwrap();
@@ -49,15 +50,15 @@ async fn a_flood_fits_in_bounded_memory_and_a_capped_file() {
     let ended = run(&flood).await;
     assert_eq!(ended.exit, Some(ProcessExit::Code(0)), "{ended:?}");
 
-    let said = String::from_utf8(ended.stdout.head).unwrap();
-    let said: Vec<u64> = said
+    let counts = String::from_utf8(ended.stdout.head).unwrap();
+    let counts: Vec<u64> = counts
         .split_whitespace()
         .map(|word| word.parse().unwrap())
         .collect();
-    let [seen, consumed, left_out, resident_kib] = said[..] else {
-        panic!("{said:?}")
+    let [seen, consumed, omitted, resident_kib] = counts[..] else {
+        panic!("{counts:?}")
     };
-    assert_eq!((seen, consumed, left_out), (bytes, bytes, bytes - cap));
+    assert_eq!((seen, consumed, omitted), (bytes, bytes, bytes - cap));
     assert!(resident_kib < 30_000, "{resident_kib} KiB");
 
     let text = fs::read_to_string(&file).unwrap();
@@ -98,10 +99,11 @@ async fn bytes_that_are_no_text_come_through() {
 #[tokio::test]
 async fn a_line_of_100_mb_is_cut_and_the_next_is_whole() {
     let lines = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&lines);
+    let collected = Arc::clone(&lines);
     let on_line = move |line: OutputLine<'_>| {
         let text = String::from_utf8_lossy(line.bytes).into_owned();
-        seen.lock()
+        collected
+            .lock()
             .unwrap()
             .push((text, line.omitted, line.terminated));
     };
@@ -114,7 +116,7 @@ async fn a_line_of_100_mb_is_cut_and_the_next_is_whole() {
         ("xxxxxxxxxx", 99_999_990, true),
         ("two", 0, false),
     ];
-    let expect = expect.map(|(text, left_out, whole)| (text.to_owned(), left_out, whole));
+    let expect = expect.map(|(text, omitted, terminated)| (text.to_owned(), omitted, terminated));
     assert_eq!(*lines.lock().unwrap(), expect);
 }
 
@@ -135,7 +137,7 @@ async fn a_full_disk_ends_the_session_as_what_it_is() {
     assert_eq!(ended.exit, Some(ProcessExit::Signal(15)));
     assert_eq!(ended.stdout.file, None);
 
-    // Also when the disk turns out to be full only with the program's last words.
+    // Also if the disk turns out to be full only at the program's last output.
     let ended = run_planned("echo last words", StreamPlan::to_file("/dev/full")).await;
     assert!(
         matches!(
@@ -171,7 +173,7 @@ async fn a_daemon_that_holds_the_output_is_ended_and_nothing_hangs() {
     assert_eq!(ended.tree.survivors, []);
 }
 
-/// Somebody outside the tree, here the test itself, got hold of the output's pipe.
+/// A process outside of the tree, here the test itself, has opened the output's pipe.
 #[tokio::test]
 async fn a_stranger_who_holds_the_output_is_not_waited_for() {
     let held = Arc::new(Mutex::new(None));
@@ -194,7 +196,7 @@ async fn a_stranger_who_holds_the_output_is_not_waited_for() {
     assert!(held.lock().unwrap().is_some());
 }
 
-/// It says so instead of passing off half a digest as a whole one.
+/// The panic is reported, because half a digest must not pass as a complete one.
 #[tokio::test]
 async fn a_consumer_that_panics_fails_the_capture() {
     struct Panics;

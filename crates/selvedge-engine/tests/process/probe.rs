@@ -1,5 +1,5 @@
-//! The other side of the process tests: a supervisor, a main program to be killed, and programs
-//! that leave things behind. Each is a word on the command line.
+//! Helper program of the process tests: a supervisor, a main program to be killed, and programs that leave processes
+//! behind. The first argument selects the role.
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::fd::AsFd;
@@ -46,7 +46,7 @@ fn supervisor() -> io::Result<Supervisor> {
     Ok(Supervisor::new(own_path()?, ["__supervise".into()]))
 }
 
-/// Runs a session as the main program does, passes on its output, and waits to be killed.
+/// Runs a session as the main program does, prints its output, and waits to be killed.
 fn main_side(tag: &str, lock: &str, argv: &[&str]) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -72,7 +72,7 @@ fn main_side(tag: &str, lock: &str, argv: &[&str]) -> io::Result<()> {
     })
 }
 
-/// Runs a program that lists its descriptors, as a main program that was handed some itself.
+/// Runs a program that lists its descriptors, from a main program that may have inherited some.
 fn fds_side() -> io::Result<()> {
     let argv = vec!["/bin/ls".into(), "/proc/self/fd".into()];
     let ended = run(
@@ -82,7 +82,7 @@ fn fds_side() -> io::Result<()> {
     io::stdout().write_all(&ended.stdout.head)
 }
 
-/// One session from beginning to end.
+/// Runs one session to its end.
 fn run(command: &process::SessionCommand, plan: CapturePlan) -> io::Result<SessionExit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -96,8 +96,8 @@ fn run(command: &process::SessionCommand, plan: CapturePlan) -> io::Result<Sessi
     })
 }
 
-/// Captures a flood as the main program does; prints the bytes that were read, those that a
-/// consumer got, those that the file lacks, and its own largest resident size in KiB.
+/// Captures a large output as the main program does. Prints the number of bytes that were read, that a consumer
+/// received, and that the file omits, and the process's maximum resident size in KiB.
 fn flooded_side(bytes: &str, cap: &str, file: &str) -> io::Result<()> {
     let consumed = Arc::new(AtomicU64::new(0));
     let mut stdout = StreamPlan::to_file(file).with_consumer(Count(Arc::clone(&consumed)));
@@ -111,7 +111,7 @@ fn flooded_side(bytes: &str, cap: &str, file: &str) -> io::Result<()> {
         &process::SessionCommand::new(argv, "/", "probe.flood"),
         plan,
     )?;
-    let left_out = ended.stdout.file.map_or(u64::MAX, |file| file.omitted);
+    let omitted = ended.stdout.file.map_or(u64::MAX, |file| file.omitted);
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status
         .lines()
@@ -121,7 +121,7 @@ fn flooded_side(bytes: &str, cap: &str, file: &str) -> io::Result<()> {
     let consumed = consumed.load(Ordering::Relaxed);
     writeln!(
         io::stdout(),
-        "{} {consumed} {left_out} {peak}",
+        "{} {consumed} {omitted} {peak}",
         ended.stdout.bytes
     )
 }
@@ -134,29 +134,29 @@ impl OutputConsumer for Count {
     }
 }
 
-/// Prints so many bytes, of which the first and the last can be known again.
+/// Prints this number of bytes, with a recognizable first and last line.
 fn flood(bytes: &str) -> io::Result<()> {
     let (first, last) = ("first\n", "last\n");
-    let mut left = bytes.parse::<usize>().map_err(io::Error::other)? - first.len() - last.len();
+    let mut remaining =
+        bytes.parse::<usize>().map_err(io::Error::other)? - first.len() - last.len();
     let line = vec![b'x'; 1 << 16];
     let mut stdout = io::stdout().lock();
     stdout.write_all(first.as_bytes())?;
-    while left > 0 {
-        let now = left.min(line.len());
-        stdout.write_all(&line[..now])?;
-        left -= now;
+    while remaining > 0 {
+        let length = remaining.min(line.len());
+        stdout.write_all(&line[..length])?;
+        remaining -= length;
     }
     stdout.write_all(last.as_bytes())?;
     stdout.flush()
 }
 
-/// Starts one lingering process of each kind, prints their ids once all of them run, and then
-/// exits or stays.
+/// Starts one lingering process of each kind, prints their ids once all of them run, and then exits or stays.
 fn plant(then: &str) -> io::Result<()> {
-    let (ready, tell): (PipeReader, PipeWriter) = io::pipe()?;
-    spawn("linger", &tell)?;
-    spawn("linger-setsid", &tell)?;
-    spawn("linger-orphaned", &tell)?.wait()?;
+    let (ready, writer): (PipeReader, PipeWriter) = io::pipe()?;
+    spawn("linger", &writer)?;
+    spawn("linger-setsid", &writer)?;
+    spawn("linger-orphaned", &writer)?.wait()?;
     let mut lines = BufReader::new(ready).lines();
     let mut pids = vec![std::process::id().to_string()];
     for _ in 0..3 {
@@ -169,10 +169,10 @@ fn plant(then: &str) -> io::Result<()> {
     }
 }
 
-/// Starts this program with another word.
-fn spawn(word: &str, stdout: &impl AsFd) -> io::Result<Child> {
+/// Starts this program in another role.
+fn spawn(role: &str, stdout: &impl AsFd) -> io::Result<Child> {
     Command::new(own_path()?)
-        .arg(word)
+        .arg(role)
         .stdout(Stdio::from(stdout.as_fd().try_clone_to_owned()?))
         .spawn()
 }
@@ -182,7 +182,7 @@ fn linger_in_own_session() -> io::Result<()> {
     linger()
 }
 
-/// Prints its id, then stays for ever, deaf to every polite request.
+/// Prints its id and then runs forever, ignoring SIGTERM.
 fn linger() -> io::Result<()> {
     signal_hook::flag::register(
         signal_hook::consts::SIGTERM,

@@ -1,5 +1,5 @@
-//! A child, a background child, one in a session of its own, one that was forked twice: however
-//! the session ends, none is left. All of them are deaf to SIGTERM.
+//! Tests that no process is left when a session ends: a child, a background child, one in its own session, and one that
+//! was forked twice. All of them ignore SIGTERM.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -23,7 +23,7 @@ fn planting(then: &str) -> SessionCommand {
     command
 }
 
-/// The ids that a planting program printed.
+/// Returns the ids that a planting program printed.
 fn planted(line: &[u8]) -> BTreeSet<String> {
     let line = String::from_utf8(line.to_vec()).unwrap();
     let pids = line.trim().strip_prefix("planted ").unwrap();
@@ -39,7 +39,7 @@ fn assert_none_left(ended: &SessionExit, tag: &str) {
     planted(&ended.stdout.head);
 }
 
-/// Runs the command and cancels it once everything is planted.
+/// Runs the command and cancels it once all processes have been started.
 async fn run_until_planted(command: &SessionCommand) -> SessionExit {
     let cancel = CancellationToken::new();
     let cancelled = cancel.clone();
@@ -150,7 +150,7 @@ async fn none_after_the_supervisor_is_killed() {
     assert_eq!(tagged(&command.tag), [].into());
 }
 
-/// At any moment each chain is but one process, and soon another: killing must win the race.
+/// At any moment each chain is a single process, which is soon replaced by another one: killing must win the race.
 #[tokio::test]
 async fn none_of_the_chains_that_fork_and_exit_for_ever() {
     let command = super::shell("hop() { hop & }; for chain in 1 2 3 4 5; do hop; done");
@@ -175,7 +175,7 @@ async fn the_supervisor_is_deaf_to_signals_of_its_tree() {
     );
 }
 
-/// The last resort, when no supervisor is left that could tell.
+/// Cleanup by the environment, which is used if no supervisor is left.
 #[test]
 fn none_of_a_run_that_is_swept_and_nothing_of_another() {
     let linger = |tag: &str| {

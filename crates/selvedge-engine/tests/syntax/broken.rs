@@ -1,10 +1,10 @@
-//! Broken files of every language, and where the break is.
+//! Tests of broken files of every language, and of the reported positions.
 
 use selvedge_engine::syntax::ParserVerdict;
 
 use super::ParserFixture;
 
-/// Name, bytes, line; and the column, where the parser tells one.
+/// Name, content and line; and the column, if the parser reports one.
 const BROKEN: [(&str, &str, u32, Option<u32>); 38] = [
     ("a.json", "{\n  \"a\": 1,\n}\n", 3, Some(1)),
     ("b.json", "{\"a\": 1", 1, Some(7)),
@@ -76,17 +76,18 @@ async fn each_break_is_told_with_its_place() {
     let files = BROKEN
         .iter()
         .map(|(name, text, ..)| (*name, text.as_bytes()));
-    let laid = ParserFixture::out(files);
+    let fixture = ParserFixture::out(files);
     let mut wrong = Vec::new();
-    for ((name, said), (_, _, line, column)) in laid.said().await.into_iter().zip(BROKEN) {
-        match said {
+    for ((name, verdict), (_, _, line, column)) in fixture.verdicts().await.into_iter().zip(BROKEN)
+    {
+        match verdict {
             ParserVerdict::Broken(fault)
                 if fault.line == line && (column.is_none() || fault.column == column) =>
             {
                 assert!(!fault.message.is_empty(), "{name}");
             }
-            ParserVerdict::Unknown(why) if why.starts_with("nothing here parses") => {}
-            said => wrong.push(format!("{name}: {said:?}, not {line}:{column:?}")),
+            ParserVerdict::Unknown(why) if why.starts_with("no parser is available for") => {}
+            verdict => wrong.push(format!("{name}: {verdict:?}, not {line}:{column:?}")),
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

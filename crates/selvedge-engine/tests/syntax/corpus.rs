@@ -1,6 +1,6 @@
-//! No false alarm over real sources: those of this repository, and in the long form (`just
-//! syntax-corpus`) over whatever folders it is given, such as the caches of package managers.
-//! Files that are broken on purpose stand in `deliberate.txt`, each with why.
+//! Tests that real sources raise no false alarm: those of this repository, and in the long form (`just syntax-corpus`)
+//! those in any given folders, such as caches of package managers. Files that are broken on purpose are listed in
+//! `deliberate.txt`, with reasons.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use selvedge_engine::syntax::ParserVerdict;
 
 use super::{ParserFixture, below};
 
-/// Files that are laid out at a time.
-const AT_A_TIME: usize = 400;
-/// The largest file that a run looks at.
-const BYTES: u64 = 2 << 20;
+/// Number of files that are checked together.
+const CHUNK_SIZE: usize = 400;
+/// Maximum size of a file that a run checks, in bytes.
+const MAX_FILE_BYTES: u64 = 2 << 20;
 
-/// Ends of paths, and why what ends so does not parse.
+/// Path suffixes of files that do not parse, with reasons.
 const DELIBERATE: &str = include_str!("deliberate.txt");
 
 #[derive(Default)]
@@ -44,26 +44,30 @@ async fn real_sources_raise_no_alarm() {
     let mut alarms = Vec::new();
     let files: Vec<PathBuf> = folders.iter().flat_map(|folder| below(folder)).collect();
     let wanted = |file: &&PathBuf| {
-        let known = selvedge_syntax::language_of(file, b"<").is_some();
-        known
+        let has_language = selvedge_syntax::language_of(file, b"<").is_some();
+        has_language
             && file
                 .metadata()
-                .is_ok_and(|data| data.len() > 0 && data.len() <= BYTES)
+                .is_ok_and(|data| data.len() > 0 && data.len() <= MAX_FILE_BYTES)
     };
     let wanted: Vec<&PathBuf> = files.iter().filter(wanted).collect();
     assert!(wanted.len() > 100, "{} files", wanted.len());
-    for some in wanted.chunks(AT_A_TIME) {
-        let read: Vec<(String, Vec<u8>)> = some
+    for chunk in wanted.chunks(CHUNK_SIZE) {
+        let read: Vec<(String, Vec<u8>)> = chunk
             .iter()
             .filter_map(|file| Some((file.display().to_string(), std::fs::read(file).ok()?)))
             .filter(|(_, bytes)| !bytes.trim_ascii().is_empty())
             .collect();
-        let laid = ParserFixture::out(read.iter().map(|(name, bytes)| (&**name, &**bytes)));
-        let languages: Vec<&str> = laid.items.iter().map(|item| item.language.name()).collect();
-        for ((name, said), language) in laid.said().await.into_iter().zip(languages) {
+        let fixture = ParserFixture::out(read.iter().map(|(name, bytes)| (&**name, &**bytes)));
+        let languages: Vec<&str> = fixture
+            .items
+            .iter()
+            .map(|item| item.language.name())
+            .collect();
+        for ((name, verdict), language) in fixture.verdicts().await.into_iter().zip(languages) {
             let count = counts.entry(language).or_default();
             count.files += 1;
-            match said {
+            match verdict {
                 ParserVerdict::Parses => {}
                 ParserVerdict::Unsure(fault, why) => {
                     count.unsure += 1;
@@ -73,7 +77,7 @@ async fn real_sources_raise_no_alarm() {
                 }
                 ParserVerdict::Unknown(why) => {
                     count.unknown += 1;
-                    if !why.starts_with("nothing here") {
+                    if !why.starts_with("no parser is available") {
                         println!("unknown: {name}: {why}");
                     }
                 }

@@ -1,4 +1,4 @@
-//! Files that are made to bring a parser down, and what stands beside them.
+//! Tests of files that are made to crash a parser, and of the files next to them.
 
 use selvedge_engine::syntax::ParserVerdict;
 
@@ -28,12 +28,12 @@ async fn a_file_that_brings_its_parser_down_takes_no_other_with_it() {
         .into_iter()
         .chain([between, ("end.js", "1;".to_owned())])
         .collect();
-    let laid = ParserFixture::out(files.iter().map(|(name, text)| (*name, text.as_bytes())));
-    for (name, said) in laid.said().await {
+    let fixture = ParserFixture::out(files.iter().map(|(name, text)| (*name, text.as_bytes())));
+    for (name, verdict) in fixture.verdicts().await {
         if name == "between.json" || name == "end.js" {
-            assert_eq!(said, ParserVerdict::Parses, "{name}");
+            assert_eq!(verdict, ParserVerdict::Parses, "{name}");
         } else {
-            assert_ne!(said, ParserVerdict::Parses, "{name}");
+            assert_ne!(verdict, ParserVerdict::Parses, "{name}");
         }
     }
 }
@@ -54,17 +54,17 @@ async fn no_bytes_are_taken_for_a_program() {
         ),
         ("e.py", b"x = '\xff\x00'\n"),
     ];
-    let laid = ParserFixture::out(files);
-    let said = laid.said().await;
-    assert!(!laid.room.path().join("owned").exists());
-    for (name, said) in &said[..5] {
+    let fixture = ParserFixture::out(files);
+    let verdicts = fixture.verdicts().await;
+    assert!(!fixture.room.path().join("owned").exists());
+    for (name, verdict) in &verdicts[..5] {
         assert!(
-            matches!(said, ParserVerdict::Parses | ParserVerdict::Unknown(_)),
-            "{name}: {said:?}"
+            matches!(verdict, ParserVerdict::Parses | ParserVerdict::Unknown(_)),
+            "{name}: {verdict:?}"
         );
     }
     assert_ne!(
-        said[5].1,
+        verdicts[5].1,
         ParserVerdict::Parses,
         "it holds a byte that no source may"
     );

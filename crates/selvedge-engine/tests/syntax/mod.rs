@@ -1,5 +1,5 @@
-//! Parsers against real files, through the very programs that this machine has. A language whose
-//! program is not installed is not looked at, here as in a run.
+//! Tests of parsers with real files and the programs of this machine. As in a run, a language whose program is not
+//! installed is not checked.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -18,14 +18,14 @@ use selvedge_syntax::language_of;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// A bench with files that are laid out as a run would.
+/// A folder with files to parse, named as in a run.
 struct ParserFixture {
     room: TempDir,
     items: Vec<SourceFile>,
 }
 
 impl ParserFixture {
-    /// Those of the files whose language is known. Names are paths of a workspace.
+    /// Writes the files whose language is known. Names are paths of a workspace.
     fn out<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let room = tempfile::tempdir().unwrap();
         let mut items = Vec::new();
@@ -45,35 +45,35 @@ impl ParserFixture {
         Self { room, items }
     }
 
-    /// What is said of each, by name.
-    async fn said(&self) -> Vec<(String, ParserVerdict)> {
+    /// Returns the verdict on each file, by name.
+    async fn verdicts(&self) -> Vec<(String, ParserVerdict)> {
         let supervisor = Supervisor::new(
             env!("CARGO_BIN_EXE_selvedge-engine-probe"),
             ["__supervise".into()],
         );
-        let bench = ParserContext {
+        let context = ParserContext {
             folder: self.room.path().to_owned(),
             tag: format!("syntax-{}.1", std::process::id()),
             lock: self.room.path().join("lock"),
             supervisor,
             deadline: Instant::now() + Duration::from_hours(1),
         };
-        let found = ParserPrograms::find_outside(Path::new("/nowhere"));
-        let look = SyntaxChecker {
-            context: &bench,
-            programs: &found,
+        let programs = ParserPrograms::find_outside(Path::new("/nowhere"));
+        let checker = SyntaxChecker {
+            context: &context,
+            programs: &programs,
         };
-        let said = look
+        let verdicts = checker
             .check(&self.items, "test", &CancellationToken::new())
             .await
             .unwrap();
-        bench.supervisor.shutdown().await;
+        context.supervisor.shutdown().await;
         let names = self.items.iter().map(|item| item.name.clone());
-        names.zip(said).collect()
+        names.zip(verdicts).collect()
     }
 }
 
-/// All plain files below a folder.
+/// Returns all plain files below a folder, sorted.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -90,15 +90,15 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Templates: their placeholders are filled in before anybody parses them.
+/// Templates with placeholders, which are not valid until these are replaced.
 const TEMPLATES: [&str; 2] = ["chart/deployment.yaml", "playbook.yml"];
-/// Dialects that nobody here reads.
+/// Dialects that no parser here supports.
 const DIALECTS: [&str; 3] = ["schema.sql", "procedure.sql", "batch.sql"];
 /// Rows of unequal length.
 const RAGGED: [&str; 1] = ["people.csv"];
-/// Whose macros hide brackets.
+/// Files with brackets in macros.
 const PREPROCESSED: [&str; 1] = ["branches.c"];
-/// Newer than the interpreter may be.
+/// Files whose syntax may be newer than the interpreter.
 const NEWER: [&str; 1] = ["newer.py"];
 
 #[tokio::test]
@@ -111,14 +111,14 @@ async fn valid_files_raise_no_alarm() {
             (name, std::fs::read(file).unwrap())
         })
         .collect();
-    let laid = ParserFixture::out(files.iter().map(|(name, bytes)| (&**name, &**bytes)));
-    assert!(laid.items.len() > 30, "{}", laid.items.len());
+    let fixture = ParserFixture::out(files.iter().map(|(name, bytes)| (&**name, &**bytes)));
+    assert!(fixture.items.len() > 30, "{}", fixture.items.len());
     let may_be_unsure = [&TEMPLATES[..], &DIALECTS, &RAGGED, &PREPROCESSED, &NEWER].concat();
-    for (name, said) in laid.said().await {
-        match said {
+    for (name, verdict) in fixture.verdicts().await {
+        match verdict {
             ParserVerdict::Parses | ParserVerdict::Unknown(_) => {}
             ParserVerdict::Unsure(..) if may_be_unsure.contains(&&*name) => {}
-            said => panic!("{name}: {said:?}"),
+            verdict => panic!("{name}: {verdict:?}"),
         }
     }
 }

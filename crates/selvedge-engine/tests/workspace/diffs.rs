@@ -1,4 +1,4 @@
-//! What differs between two snapshots.
+//! Tests of differences between two snapshots.
 
 use std::ffi::OsStr;
 use std::fs;

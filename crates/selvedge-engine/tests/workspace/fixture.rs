@@ -1,4 +1,4 @@
-//! A folder to work in with its shadow directory, made and looked at without Selvedge's code.
+//! A workspace with its shadow directory, which is created and examined without Selvedge's code.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -11,7 +11,7 @@ use selvedge_engine::workspace::{
 };
 use tempfile::TempDir;
 
-/// What a path holds, as far as a snapshot is to bring it back.
+/// The content of a path, as far as a snapshot restores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FileState {
     File {
@@ -23,7 +23,7 @@ pub(super) enum FileState {
         mode: u32,
     },
     Special,
-    /// A repository's records, which are not looked into.
+    /// A repository's `.git`, whose content is not examined.
     Records,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct WorkspaceFixture {
 }
 
 impl WorkspaceFixture {
-    /// An empty folder without a repository.
+    /// Creates an empty folder without a repository.
     pub(super) fn folder() -> Self {
         let base = tempfile::tempdir().unwrap();
         fs::create_dir(base.path().join("work")).unwrap();
         Self { base }
     }
 
-    /// An empty repository.
+    /// Creates an empty repository.
     pub(super) fn repository() -> Self {
         let fixture = Self::folder();
         fixture.git(&["init", "-q", "-b", "main"]);
@@ -56,7 +56,7 @@ impl WorkspaceFixture {
         self.dir().join(path)
     }
 
-    /// A place beside the workspace.
+    /// Returns a path next to the workspace.
     pub(super) fn outside(&self, name: &str) -> PathBuf {
         self.base.path().join(name)
     }
@@ -107,7 +107,7 @@ impl WorkspaceFixture {
         self.workspace().restore(tree).unwrap()
     }
 
-    /// Runs git as the person would, in the workspace.
+    /// Runs git in the workspace as the user would.
     pub(super) fn git(&self, args: &[&str]) {
         self.git_in("", args);
     }
@@ -143,33 +143,33 @@ impl WorkspaceFixture {
         self.git(&["commit", "-q", "-m", "all"]);
     }
 
-    /// Everything in the workspace but its own `.git`.
+    /// Returns everything in the workspace except for its own `.git`.
     pub(super) fn listing(&self) -> TreeListing {
-        let mut picture = TreeListing::new();
-        collect_listing(&self.dir(), Path::new(""), &mut picture);
-        picture.remove(Path::new(".git"));
-        picture
+        let mut listing = TreeListing::new();
+        collect_listing(&self.dir(), Path::new(""), &mut listing);
+        listing.remove(Path::new(".git"));
+        listing
     }
 
-    /// Everything in the person's git directory.
+    /// Returns everything in the user's git directory.
     pub(super) fn git_dir_listing(&self) -> TreeListing {
-        let mut picture = TreeListing::new();
-        collect_listing(&self.path(".git"), Path::new(""), &mut picture);
-        picture
+        let mut listing = TreeListing::new();
+        collect_listing(&self.path(".git"), Path::new(""), &mut listing);
+        listing
     }
 }
 
-fn collect_listing(root: &Path, below: &Path, picture: &mut TreeListing) {
+fn collect_listing(root: &Path, below: &Path, listing: &mut TreeListing) {
     for entry in fs::read_dir(root.join(below)).unwrap() {
         let entry = entry.unwrap();
         let path = below.join(entry.file_name());
         let metadata = entry.metadata().unwrap();
         let mode = metadata.mode() & 0o777;
         let kind = metadata.file_type();
-        let thing = if entry.file_name() == ".git" {
+        let state = if entry.file_name() == ".git" {
             FileState::Records
         } else if kind.is_dir() {
-            collect_listing(root, &path, picture);
+            collect_listing(root, &path, listing);
             FileState::Folder { mode }
         } else if kind.is_symlink() {
             FileState::Link(fs::read_link(entry.path()).unwrap())
@@ -181,18 +181,18 @@ fn collect_listing(root: &Path, below: &Path, picture: &mut TreeListing) {
                 bytes: fs::read(entry.path()).unwrap(),
             }
         };
-        picture.insert(path, thing);
+        listing.insert(path, state);
     }
 }
 
-/// Makes a pipe, with the program for it.
+/// Creates a named pipe with `mkfifo`.
 pub(super) fn make_pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
-/// The reasons in a list, by path.
-pub(super) fn reasons(left_out: &ExcludedPaths) -> Vec<(&str, ExclusionReason)> {
-    left_out
+/// Returns the paths in a list with their reasons.
+pub(super) fn reasons(excluded: &ExcludedPaths) -> Vec<(&str, ExclusionReason)> {
+    excluded
         .listed
         .iter()
         .map(|it| (it.path.to_str().unwrap(), it.reason))

@@ -1,5 +1,5 @@
-//! Repositories that mean harm: whatever they configure, nothing of it runs, and what is the person's
-//! stays as it was, byte for byte. Each trap is first shown to spring under plain git.
+//! Tests of hostile repositories: nothing that they configure is run, and the user's files stay the same, byte for
+//! byte. A test first shows that each trap is triggered by plain git.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use selvedge_engine::workspace::{DiffOptions, Workspace};
 
 use super::fixture::{TreeListing, WorkspaceFixture};
 
-/// A repository whose every setting that git knows to run a program runs one.
+/// A repository in which every setting that can run a program does so.
 struct TrappedRepository {
     fixture: WorkspaceFixture,
     sprung: PathBuf,
@@ -71,7 +71,7 @@ impl TrappedRepository {
         trap
     }
 
-    /// A program that leaves a trace and passes its input on.
+    /// Writes a program that leaves a trace and passes its input on, and returns its path.
     fn script(&self) -> String {
         let script = self.fixture.outside("trap.sh");
         fs::write(
@@ -84,7 +84,7 @@ impl TrappedRepository {
     }
 
     fn disarm(&self) {
-        // Not there when the setting up sprang nothing.
+        // Missing if the setup triggered nothing.
         let _ = fs::remove_file(&self.sprung);
     }
 
@@ -93,7 +93,7 @@ impl TrappedRepository {
     }
 }
 
-/// Does all that can be done with a workspace.
+/// Calls all operations of a workspace.
 fn go_through_everything(fixture: &WorkspaceFixture, workspace: &Workspace) {
     let work = workspace.dir().to_owned();
     let first = workspace.snapshot("first").unwrap().tree;
@@ -147,7 +147,7 @@ fn a_trap_in_a_nested_repository_or_above_the_folder_does_not_spring() {
     outer.write("code.txt", "1\n");
     fs::rename(trap.fixture.dir(), outer.path("nested")).unwrap();
     go_through_everything(&outer, &outer.workspace());
-    // As a submodule, which a status looks into.
+    // As a submodule, which `status` examines.
     outer.git(
         &[
             "-c",

@@ -1,4 +1,4 @@
-//! One run for each folder at a time.
+//! Tests that a folder is locked by one run at a time.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -32,19 +32,19 @@ fn a_second_run_is_refused_with_the_name_of_the_first() {
     drop(third);
 }
 
-/// A worker and a person's own run, for example.
+/// For example, a worker and a user's own run.
 #[test]
 fn whoever_keeps_his_state_elsewhere_is_refused_as_well() {
     let fixture = WorkspaceFixture::folder();
-    let (here, elsewhere) = (fixture.outside("state"), fixture.outside("elsewhere"));
-    let first = WorkspaceLock::lock(&here, &fixture.dir(), "run-1").unwrap();
-    let refused = WorkspaceLock::lock(&elsewhere, &fixture.dir(), "run-2").unwrap_err();
+    let (state, other_state) = (fixture.outside("state"), fixture.outside("elsewhere"));
+    let first = WorkspaceLock::lock(&state, &fixture.dir(), "run-1").unwrap();
+    let refused = WorkspaceLock::lock(&other_state, &fixture.dir(), "run-2").unwrap_err();
     assert!(
         matches!(&refused, LockError::InUse { run_id: None, .. }),
         "{refused}"
     );
     drop(first);
-    WorkspaceLock::lock(&elsewhere, &fixture.dir(), "run-2").unwrap();
+    WorkspaceLock::lock(&other_state, &fixture.dir(), "run-2").unwrap();
 }
 
 #[test]

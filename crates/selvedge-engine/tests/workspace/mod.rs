@@ -1,6 +1,6 @@
-//! Workspaces: snapshots, restores, diffs, locks, and repositories that mean harm.
+//! Tests of workspaces: snapshots, restores, diffs, locks and hostile repositories.
 
-// Clippy's leave for tests does not reach the helpers beside them.
+// Clippy's exception for tests does not include their helper functions.
 #![allow(clippy::unwrap_used)]
 
 mod diffs;

@@ -1,5 +1,5 @@
-//! What holds for every tree: a snapshot brings back all it covers, a restore loses no byte that was
-//! there before it, and a snapshot twice is the same. `PROPTEST_CASES` sets how many trees.
+//! Properties of all trees: a snapshot restores everything that it covers, a restore loses no bytes that existed before
+//! it, and taking a snapshot twice gives the same tree. `PROPTEST_CASES` sets the number of trees.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -12,7 +12,7 @@ use selvedge_engine::workspace::{ExcludedPaths, SnapshotLimits, WorkspaceError};
 use super::fixture::{FileState, TreeListing, WorkspaceFixture};
 use super::random_trees::{TreeOperation, acts, open_all};
 
-/// Small enough for random files to lie on both sides.
+/// Small enough for random files to be on both sides.
 const LIMITS: SnapshotLimits = SnapshotLimits {
     file: 200,
     ignored_file: 40,
@@ -20,7 +20,7 @@ const LIMITS: SnapshotLimits = SnapshotLimits {
     ignored_count: 8,
 };
 
-/// Each case makes about 20 processes.
+/// Each case starts about 20 processes.
 const CASES: u32 = 64;
 
 fn cases() -> u32 {
@@ -38,24 +38,24 @@ fn a_scrambled_tree_comes_back_and_no_byte_of_the_scramble_is_lost() {
     };
     let seen = RefCell::new(Seen::default());
     let trees = (any::<bool>(), acts(24), acts(16));
-    let held = TestRunner::new(config).run(&trees, |(is_repository, tree, scramble)| {
+    let result = TestRunner::new(config).run(&trees, |(is_repository, tree, scramble)| {
         let fixture = if is_repository {
             WorkspaceFixture::repository()
         } else {
             WorkspaceFixture::folder()
         };
         check(&fixture, &tree, &scramble, &mut seen.borrow_mut())?;
-        // A folder of the test that may not be written could not be removed.
+        // A read-only folder of the test could not be removed.
         open_all(&fixture.dir());
         Ok(())
     });
-    if let Err(failure) = held {
+    if let Err(failure) = result {
         panic!("{failure}\n{seen:?}");
     }
     println!("{}", seen.borrow());
 }
 
-/// What the trees were made of, and what became of them: a row of `just trust`.
+/// Counts of what the trees contained and of rejected restores: a row of `just trust`.
 #[derive(Debug, Default)]
 struct Seen {
     trees: usize,
@@ -69,16 +69,16 @@ struct Seen {
 }
 
 impl Seen {
-    fn count(&mut self, picture: &TreeListing, left_out: &ExcludedPaths) {
+    fn count(&mut self, listing: &TreeListing, excluded: &ExcludedPaths) {
         self.trees += 1;
-        self.left_out += left_out.total;
-        for (path, thing) in picture {
+        self.left_out += excluded.total;
+        for (path, state) in listing {
             self.names_that_are_no_text += usize::from(path.to_str().is_none());
-            match thing {
+            match state {
                 FileState::File { .. } => self.files += 1,
                 FileState::Link(_) => self.links += 1,
                 FileState::Folder { .. } => {
-                    self.empty_folders += usize::from(is_empty(picture, path));
+                    self.empty_folders += usize::from(is_empty(listing, path));
                 }
                 FileState::Records => self.nested_repositories += 1,
                 FileState::Special => {}
@@ -114,8 +114,8 @@ fn check(
     seen: &mut Seen,
 ) -> Result<(), TestCaseError> {
     let workspace = fixture.workspace().with_limits(LIMITS);
-    for act in tree {
-        act.perform(fixture);
+    for operation in tree {
+        operation.perform(fixture);
     }
     let first = fixture.listing();
     let snapshot = workspace.snapshot("first").unwrap();
@@ -127,8 +127,8 @@ fn check(
     prop_assert_eq!(&workspace.snapshot("again").unwrap().tree, &snapshot.tree);
     seen.count(&first, &snapshot.excluded);
 
-    for act in scramble {
-        act.perform(fixture);
+    for operation in scramble {
+        operation.perform(fixture);
     }
     let second = fixture.listing();
     let scrambled = workspace.snapshot("scrambled").unwrap();
@@ -147,14 +147,14 @@ fn check(
     let third = fixture.listing();
     all_covered_is_back(&first, &third, &snapshot.excluded)?;
     let now = workspace.snapshot("now").unwrap();
-    // What could not be covered just before the restore was left alone by it, so only without any
-    // such thing is the whole tree the same.
+    // A restore does not change paths that were excluded just before it, so the whole tree is the same only if there
+    // were none.
     if scrambled.excluded.total == 0 && now.excluded == snapshot.excluded {
         prop_assert_eq!(&now.tree, &snapshot.tree, "more than the snapshot is there");
     }
 
     match workspace.restore(&restored.backup_tree) {
-        // What the first restore left alone may now stand in the way, and is told.
+        // Paths that the first restore did not change may now be in the way, which is reported.
         Err(WorkspaceError::UncoveredObstacle { .. }) => {}
         other => {
             other.unwrap();
@@ -166,47 +166,47 @@ fn check(
     Ok(())
 }
 
-/// Everything but what is listed as left out is as it was.
+/// Asserts that everything except for excluded paths is the same.
 fn all_covered_is_back(
     before: &TreeListing,
     after: &TreeListing,
-    left_out: &ExcludedPaths,
+    excluded: &ExcludedPaths,
 ) -> Result<(), TestCaseError> {
-    prop_assert!(left_out.total <= ExcludedPaths::MAX_LISTED as u64);
-    for (path, thing) in before {
-        let is_left_out = |it: &Path| path.starts_with(it);
-        let holds_only_left_out = matches!(thing, FileState::Folder { .. })
+    prop_assert!(excluded.total <= ExcludedPaths::MAX_LISTED as u64);
+    for (path, state) in before {
+        let is_excluded = |it: &Path| path.starts_with(it);
+        let has_only_excluded = matches!(state, FileState::Folder { .. })
             && !before.iter().any(|(inner, it)| {
                 inner.starts_with(path)
                     && !is_repository_data(inner)
-                    && !left_out
+                    && !excluded
                         .listed
                         .iter()
                         .any(|out| inner.starts_with(&out.path))
                     && (!matches!(it, FileState::Folder { .. }) || is_empty(before, inner))
             });
-        if holds_only_left_out || left_out.listed.iter().any(|it| is_left_out(&it.path)) {
+        if has_only_excluded || excluded.listed.iter().any(|it| is_excluded(&it.path)) {
             continue;
         }
-        prop_assert_eq!(after.get(path), Some(thing), "{:?} is not back", path);
+        prop_assert_eq!(after.get(path), Some(state), "{:?} is not back", path);
     }
     Ok(())
 }
 
-/// Not even what is left out: nothing may touch it.
+/// Asserts that no file is lost, not even an excluded one.
 fn no_file_is_lost(before: &TreeListing, after: &TreeListing) -> Result<(), TestCaseError> {
-    let is_file = |thing: &&FileState| !matches!(thing, FileState::Folder { .. });
-    for (path, thing) in before.iter().filter(|(_, thing)| is_file(thing)) {
-        prop_assert_eq!(after.get(path), Some(thing), "{:?} is lost", path);
+    let is_file = |state: &&FileState| !matches!(state, FileState::Folder { .. });
+    for (path, state) in before.iter().filter(|(_, state)| is_file(state)) {
+        prop_assert_eq!(after.get(path), Some(state), "{:?} is lost", path);
     }
     Ok(())
 }
 
-/// A repository's own records, which no snapshot covers.
+/// Returns whether a path is in a `.git`, which no snapshot covers.
 fn is_repository_data(path: &Path) -> bool {
     path.iter().any(|part| part.eq_ignore_ascii_case(".git"))
 }
 
-fn is_empty(picture: &TreeListing, folder: &Path) -> bool {
-    !picture.keys().any(|path| path.parent() == Some(folder))
+fn is_empty(listing: &TreeListing, folder: &Path) -> bool {
+    !listing.keys().any(|path| path.parent() == Some(folder))
 }

@@ -1,5 +1,5 @@
-//! Random trees that are small but full of what is difficult: names that collide or are no text, links
-//! to anywhere, odd modes, ignored and large files, caches, pipes, nested repositories, hard links.
+//! Random trees that are small but full of difficult cases: names that collide or are not UTF-8, links to anywhere,
+//! unusual modes, ignored and large files, caches, pipes, nested repositories and hard links.
 
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -12,7 +12,7 @@ use proptest::sample::select;
 
 use super::fixture::{WorkspaceFixture, make_pipe};
 
-/// One thing to do to a tree. Doing it replaces whatever is in its way.
+/// A change of a tree. It replaces whatever is in its way.
 #[derive(Debug, Clone)]
 pub(super) enum TreeOperation {
     File {
@@ -103,7 +103,7 @@ fn path() -> impl Strategy<Value = PathBuf> {
 fn act() -> impl Strategy<Value = TreeOperation> {
     let file_mode = select(&[0o644, 0o644, 0o755, 0o600, 0o444, 0o711, 0o400][..]);
     let folder_mode = select(&[0o755, 0o755, 0o700, 0o555][..]);
-    // Either side of every limit that the property sets.
+    // On both sides of every limit that the property sets.
     let length = prop_oneof![4 => 0..12_usize, 1 => 30..50_usize, 1 => 150..220_usize];
     let bytes = (any::<u8>(), length).prop_map(|(byte, length)| vec![byte; length]);
     let rules = prop::collection::vec(select(RULES), 0..4);
@@ -138,7 +138,7 @@ impl TreeOperation {
             Self::HardLink { path, of } => {
                 let of = fixture.path(of);
                 let is_file = fs::symlink_metadata(&of).is_ok_and(|it| it.is_file());
-                // Making way could take the file itself away.
+                // Removing what is in the way could remove the file itself.
                 if is_file
                     && !of.starts_with(fixture.path(path))
                     && !fixture.path(path).starts_with(&of)
@@ -156,10 +156,10 @@ impl TreeOperation {
             }
             Self::Pipe { path } => make_pipe(&make_way(fixture, path)),
             Self::Nested { path } => {
-                let records = make_way(fixture, path).join(".git");
-                fs::create_dir_all(records.join("objects")).unwrap();
-                fs::create_dir_all(records.join("refs")).unwrap();
-                fs::write(records.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+                let git_dir = make_way(fixture, path).join(".git");
+                fs::create_dir_all(git_dir.join("objects")).unwrap();
+                fs::create_dir_all(git_dir.join("refs")).unwrap();
+                fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n").unwrap();
             }
             Self::Ignore { folder, rules } => {
                 let path = make_way(fixture, &folder.join(".gitignore"));
@@ -170,7 +170,7 @@ impl TreeOperation {
     }
 }
 
-/// Removes what is at the path and makes the folders above it, replacing files and links there.
+/// Removes what is at the path and creates its ancestors, replacing files and links there.
 fn make_way(fixture: &WorkspaceFixture, path: &Path) -> PathBuf {
     let mut at = fixture.dir();
     let mut names: Vec<_> = path.iter().collect();
@@ -200,7 +200,7 @@ fn remove(path: &Path) {
     }
 }
 
-/// Makes every folder one that can be emptied.
+/// Makes all folders writable.
 pub(super) fn open_all(path: &Path) {
     fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     for entry in fs::read_dir(path).unwrap().map(Result::unwrap) {

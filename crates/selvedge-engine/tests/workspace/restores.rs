@@ -1,4 +1,4 @@
-//! Going back: what is written, what is removed, what must be left alone, and that it can be undone.
+//! Tests of restores: what is written, removed and left unchanged, and that a restore can be undone.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -45,11 +45,11 @@ fn a_restore_can_be_undone() {
     let tree = fixture.snapshot().tree;
     fixture.write("a", "edited by hand");
     fixture.write("b", "made by hand");
-    let by_hand = fixture.listing();
+    let edited = fixture.listing();
     let restored = fixture.restore(&tree);
     assert!(!fixture.has("b"));
     fixture.restore(&restored.backup_tree);
-    assert_eq!(fixture.listing(), by_hand);
+    assert_eq!(fixture.listing(), edited);
 }
 
 #[test]
@@ -170,17 +170,17 @@ fn nothing_is_changed_when_something_uncovered_is_in_the_way() {
     fixture.write("code", "2");
     fs::remove_file(fixture.path("tool")).unwrap();
     fixture.write("tool/target/app", "elf");
-    let now = fixture.listing();
+    let before = fixture.listing();
     let refused = fixture.workspace().restore(&tree).unwrap_err();
     assert!(
         matches!(refused, WorkspaceError::UncoveredObstacle { .. }),
         "{refused}"
     );
     assert!(refused.to_string().contains("tool/target"), "{refused}");
-    assert_eq!(fixture.listing(), now);
+    assert_eq!(fixture.listing(), before);
 }
 
-/// A cache that holds but folders is walked, and one that holds a file is not.
+/// A cache that contains only folders is walked; one that contains a file is not.
 #[test]
 fn a_file_in_a_cache_where_a_folder_is_to_come_refuses_the_restore() {
     let fixture = WorkspaceFixture::folder();
@@ -241,15 +241,15 @@ fn kept_snapshots_outlive_reclaiming_and_forgotten_ones_do_not() {
     workspace.reclaim().unwrap();
     assert!(workspace.contains(&trees[0]).unwrap());
     assert!(!workspace.contains(&trees[1]).unwrap());
-    let gone = workspace.restore(&trees[1]).unwrap_err();
+    let error = workspace.restore(&trees[1]).unwrap_err();
     assert!(
-        matches!(gone, WorkspaceError::UnknownSnapshot { .. }),
-        "{gone}"
+        matches!(error, WorkspaceError::UnknownSnapshot { .. }),
+        "{error}"
     );
-    let gone = workspace.keep(&trees[1], "again").unwrap_err();
+    let error = workspace.keep(&trees[1], "again").unwrap_err();
     assert!(
-        matches!(gone, WorkspaceError::UnknownSnapshot { .. }),
-        "{gone}"
+        matches!(error, WorkspaceError::UnknownSnapshot { .. }),
+        "{error}"
     );
     workspace.restore(&trees[0]).unwrap();
     assert_eq!(fixture.read("a"), b"0");
@@ -275,8 +275,8 @@ fn names_that_could_leave_their_place_are_refused() {
         "a\n",
         "a/",
     ] {
-        let kept = workspace.snapshot_kept(name).map(drop);
-        for refused in [workspace.keep(&tree, name), kept] {
+        let result = workspace.snapshot_kept(name).map(drop);
+        for refused in [workspace.keep(&tree, name), result] {
             assert!(
                 matches!(refused, Err(WorkspaceError::InvalidName { .. })),
                 "{name:?}: {refused:?}"

@@ -1,4 +1,4 @@
-//! What a snapshot covers, what it lists as left out, and what makes two of them equal.
+//! Tests of what a snapshot covers, what it lists as excluded, and when two snapshots are equal.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
@@ -101,7 +101,7 @@ fn tracked_files_are_covered_even_when_ignored_large_or_in_a_cache() {
     fixture.write(".gitignore", "node_modules/\n*.log\n");
     fixture.write("node_modules/fetched/index.js", "2");
     let snapshot = fixture.snapshot();
-    // What is ignored beside a tracked file is an ignored file like any other: small, so covered.
+    // An ignored file next to a tracked one is treated like any other: it is small, so it is covered.
     assert_eq!(snapshot.files, 4);
     assert_eq!(reasons(&snapshot.excluded), []);
 }
@@ -201,15 +201,15 @@ fn what_is_left_out_is_counted_in_full_and_listed_in_part() {
         ignored_file: 1,
         ..SnapshotLimits::default()
     };
-    let left_out = fixture
+    let excluded = fixture
         .workspace()
         .with_limits(limits)
         .snapshot("")
         .unwrap()
         .excluded;
-    assert_eq!(left_out.listed.len(), ExcludedPaths::MAX_LISTED);
-    assert_eq!(left_out.total, ExcludedPaths::MAX_LISTED as u64 + 5);
-    assert_eq!(left_out.bytes, 2 * left_out.total);
+    assert_eq!(excluded.listed.len(), ExcludedPaths::MAX_LISTED);
+    assert_eq!(excluded.total, ExcludedPaths::MAX_LISTED as u64 + 5);
+    assert_eq!(excluded.bytes, 2 * excluded.total);
 }
 
 #[test]
@@ -290,9 +290,9 @@ fn rules_outside_the_work_tree_count_too() {
         .workspace()
         .with_limits(limits)
         .with_excludes(excludes);
-    let left_out = workspace.snapshot("").unwrap().excluded;
+    let excluded = workspace.snapshot("").unwrap().excluded;
     assert_eq!(
-        reasons(&left_out),
+        reasons(&excluded),
         [
             ("mine/a", ExclusionReason::IgnoredTooLarge),
             ("ours/a", ExclusionReason::IgnoredTooLarge)

@@ -1,4 +1,4 @@
-//! What the person's repository says has changed.
+//! Tests of the uncommitted changes of the user's repository.
 
 use std::fs::{self, File, FileTimes};
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ fn dirty(fixture: &WorkspaceFixture, folder: &str) -> Vec<(PathBuf, UncommittedC
     files
 }
 
-fn file(path: &str, dirt: UncommittedChange) -> (PathBuf, UncommittedChange) {
-    (path.into(), dirt)
+fn file(path: &str, change: UncommittedChange) -> (PathBuf, UncommittedChange) {
+    (path.into(), change)
 }
 
-/// Makes git compare bytes, by times that are not in the index.
+/// Sets times that are not in the index, so that git compares bytes.
 fn touch(fixture: &WorkspaceFixture, path: &str) {
     let old = FileTimes::new().set_modified(std::time::UNIX_EPOCH);
     File::options()

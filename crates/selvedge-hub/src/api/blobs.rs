@@ -30,7 +30,7 @@ fn parse_hash(hash: &str) -> Result<String, ApiError> {
         Ok(hash.to_owned())
     } else {
         Err(ApiError::bad_request(
-            "a blob is named by its SHA-256: 64 lower-case hexadecimal digits",
+            "invalid blob name: must be a SHA-256 of 64 lower-case hexadecimal digits",
         ))
     }
 }
@@ -99,14 +99,17 @@ async fn append(
     let (offset, total) = match range {
         None => (0, length),
         Some(range) => parse_content_range(range, length).ok_or_else(|| {
-            ApiError::bad_request("`Content-Range: bytes FIRST-LAST/TOTAL` must fit the body")
+            ApiError::bad_request("`Content-Range: bytes FIRST-LAST/TOTAL` does not match the body")
         })?,
     };
     if total > hub.settings.blob_limit {
         return Err(ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too-large",
-            format!("a blob may have {} bytes", hub.settings.blob_limit),
+            format!(
+                "blob too large; the maximum is {} bytes",
+                hub.settings.blob_limit
+            ),
         ));
     }
     let kept = hub.store.append(hash, offset, total, chunk.to_vec());
@@ -120,11 +123,11 @@ async fn append(
         )
             .into_response(),
         BlobState::OffsetMismatch { offset } => {
-            let refused = ApiError::conflict(format!("the next byte is {offset}"));
+            let refused = ApiError::conflict(format!("wrong offset; the next byte is {offset}"));
             ([(OFFSET_HEADER, offset.to_string())], refused).into_response()
         }
         BlobState::WrongHash | BlobState::Missing => {
-            ApiError::field("hash", "the bytes are not those of this name").into_response()
+            ApiError::field("hash", "the uploaded bytes do not have this hash").into_response()
         }
     })
 }

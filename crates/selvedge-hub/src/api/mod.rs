@@ -43,7 +43,7 @@ pub fn app(hub: &Arc<Hub>) -> Router {
             ApiError::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method",
-                "this cannot be done here: `/openapi.json` says what can",
+                "method not allowed; see `/openapi.json`",
             )
         })
         .layer(DefaultBodyLimit::max(hub.settings.body_limit))

@@ -30,7 +30,7 @@ pub fn document() -> Value {
         "info": {
             "title": "Selvedge hub",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Submit tasks, follow them, read what verified them, decide on them.",
+            "description": "Submit and follow tasks, read their reports, review results.",
         },
         "paths": paths,
         "components": {
@@ -67,7 +67,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
         "responses": {
             status.to_string(): {"description": operation.summary, "content": content},
             "default": {
-                "description": "why not",
+                "description": "Problem details of the error.",
                 "content": {"application/problem+json": {"schema": problem}},
             },
         },

@@ -62,22 +62,22 @@ const WORKER: OperationAccess = OperationAccess::Scopes(&[Scope::Worker]);
 const READ_OR_WORKER: OperationAccess = OperationAccess::Scopes(&[Scope::Read, Scope::Worker]);
 const ADMIN: OperationAccess = OperationAccess::Scopes(&[Scope::Admin]);
 const PAGE_QUERY: &[(&str, &str)] = &[
-    ("after", "the last one that is known"),
-    ("limit", "at most so many"),
+    ("after", "return entries after this sequence number"),
+    ("limit", "maximum number of entries"),
 ];
 
 const LIST_QUERY: &[(&str, &str)] = &[
+    ("state", "tasks in one of these states (comma-separated)"),
+    ("outcome", "tasks with this outcome"),
+    ("agent", "tasks that name this agent"),
+    ("worker", "tasks that this worker holds or held last"),
+    ("label", "tasks that require this label"),
     (
-        "state",
-        "in this state, or in one of several with commas between",
+        "q",
+        "tasks with this text in their description, repository or workspace",
     ),
-    ("outcome", "with this outcome"),
-    ("agent", "that name this agent"),
-    ("worker", "held, or last held, by this worker"),
-    ("label", "that ask for this label"),
-    ("q", "with this in their description or place"),
-    ("limit", "at most so many, 1 to 500; 50 when absent"),
-    ("cursor", "where the page before ended"),
+    ("limit", "maximum number of tasks, 1 to 500 (default: 50)"),
+    ("cursor", "`next_cursor` of the previous page"),
 ];
 
 const fn operation(
@@ -126,12 +126,12 @@ pub const OPERATIONS: &[Operation] = &[
     operation("POST", "/api/v1/tasks", SUBMIT, "Submits a task.", || post(tasks::submit))
         .request_schema(schema_of::<Task>)
         .response_schema(201, schema_of::<SubmitAnswer>),
-    operation("GET", "/api/v1/tasks", READ, "Lists tasks, the newest first.", || get(tasks::list))
+    operation("GET", "/api/v1/tasks", READ, "Lists tasks, newest first.", || get(tasks::list))
         .query(LIST_QUERY)
         .response_schema(200, schema_of::<TaskPage>),
     operation("GET", "/api/v1/tasks/{id}", READ, "Shows a task.", || get(tasks::show))
         .response_schema(200, schema_of::<TaskRow>),
-    operation("POST", "/api/v1/tasks/{id}/cancel", SUBMIT, "Stops a task for good.", || {
+    operation("POST", "/api/v1/tasks/{id}/cancel", SUBMIT, "Cancels a task.", || {
         post(tasks::cancel)
     })
     .request_schema(schema_of::<CancelRequest>)
@@ -140,7 +140,7 @@ pub const OPERATIONS: &[Operation] = &[
         "POST",
         "/api/v1/tasks/{id}/retry",
         SUBMIT,
-        "Submits a task that is over once more, as a new one that names it.",
+        "Submits a finished task again, as a new task that names it.",
         || post(tasks::retry),
     )
     .response_schema(201, schema_of::<SubmitAnswer>),
@@ -148,16 +148,16 @@ pub const OPERATIONS: &[Operation] = &[
         "POST",
         "/api/v1/tasks/{id}/review",
         SUBMIT,
-        "Decides on work that waits for a person.",
+        "Records a review decision for a task that needs review.",
         || post(tasks::review),
     )
     .request_schema(schema_of::<ReviewRequest>)
     .response_schema(200, schema_of::<TaskRow>),
-    operation("GET", "/api/v1/tasks/{id}/result", READ, "How a task ended.", || {
+    operation("GET", "/api/v1/tasks/{id}/result", READ, "Result of a task.", || {
         get(reports::show_result)
     })
     .response_schema(200, schema_of::<TaskResult>),
-    operation("GET", "/api/v1/tasks/{id}/reports", READ, "All reports of a task.", || {
+    operation("GET", "/api/v1/tasks/{id}/reports", READ, "Lists the reports of a task.", || {
         get(reports::list_reports)
     })
     .response_schema(200, schema_of::<ReportPage>),
@@ -165,20 +165,20 @@ pub const OPERATIONS: &[Operation] = &[
         "GET",
         "/api/v1/tasks/{id}/reports/{number}",
         READ,
-        "One report: by its run number, or `latest`.",
+        "Returns one report: by its run number, or `latest`.",
         || get(reports::show_report),
     )
     .response_schema(200, schema_of::<Report>),
-    operation("GET", "/api/v1/tasks/{id}/runs", READ, "The attempts of a task.", || {
+    operation("GET", "/api/v1/tasks/{id}/runs", READ, "Lists the attempts of a task.", || {
         get(reports::list_attempts)
     })
     .response_schema(200, schema_of::<AttemptPage>),
-    operation("GET", "/api/v1/tasks/{id}/journal", READ_OR_WORKER, "The journal of a task's run.", || {
+    operation("GET", "/api/v1/tasks/{id}/journal", READ_OR_WORKER, "Lists the journal events of a task's run.", || {
         get(reports::journal)
     })
     .query(PAGE_QUERY)
     .response_schema(200, schema_of::<JournalPage>),
-    operation("GET", "/api/v1/tasks/{id}/log", READ, "The hub's own log of a task.", || {
+    operation("GET", "/api/v1/tasks/{id}/log", READ, "Lists the hub's log of a task.", || {
         get(reports::log)
     })
     .query(PAGE_QUERY)
@@ -187,60 +187,60 @@ pub const OPERATIONS: &[Operation] = &[
         "GET",
         "/api/v1/tasks/{id}/events",
         READ,
-        "What happens in a task, live: `journal`, `activity` and `state`. Goes on after `Last-Event-ID`.",
+        "Streams the events of a task: `journal`, `activity` and `state`. Resumes after `Last-Event-ID`.",
         || get(events::stream),
     )
     .plain_response(200, STREAM),
-    operation("GET", "/api/v1/tasks/{id}/files", READ_OR_WORKER, "The files of a task.", || {
+    operation("GET", "/api/v1/tasks/{id}/files", READ_OR_WORKER, "Lists the files of a task.", || {
         get(reports::files)
     })
     .response_schema(200, schema_of::<FilePage>),
-    operation("GET", "/api/v1/tasks/{id}/files/content", READ_OR_WORKER, "The bytes of a file.", || {
+    operation("GET", "/api/v1/tasks/{id}/files/content", READ_OR_WORKER, "Returns the content of a file.", || {
         get(reports::download_file)
     })
-    .query(&[("name", "the file's name")])
+    .query(&[("name", "file name")])
     .plain_response(200, BYTES),
-    operation("GET", "/api/v1/workers", READ, "The workers.", || get(fleet::workers))
+    operation("GET", "/api/v1/workers", READ, "Lists workers.", || get(fleet::workers))
         .response_schema(200, schema_of::<WorkerPage>),
     operation(
         "GET",
         "/api/v1/workers/session",
         WORKER,
-        "A worker's session, over WebSocket.",
+        "Opens a worker session over WebSocket.",
         || get(session::upgrade),
     )
     .plain_response(101, "application/octet-stream"),
-    operation("HEAD", "/api/v1/blobs/{hash}", READ_OR_WORKER, "Whether a blob is there.", || {
+    operation("HEAD", "/api/v1/blobs/{hash}", READ_OR_WORKER, "Checks whether a blob is stored.", || {
         head(blobs::show_size)
     })
     .plain_response(200, BYTES),
-    operation("GET", "/api/v1/blobs/{hash}", READ_OR_WORKER, "The bytes of a blob.", || get(blobs::read))
+    operation("GET", "/api/v1/blobs/{hash}", READ_OR_WORKER, "Returns the content of a blob.", || get(blobs::read))
         .plain_response(200, BYTES),
     operation(
         "PUT",
         "/api/v1/blobs/{hash}",
         WORKER,
-        "Adds the next chunk of a blob, as `Content-Range` says.",
+        "Uploads the chunk of a blob that `Content-Range` names.",
         blobs::route,
     )
     .plain_response(204, BYTES),
-    operation("GET", "/api/v1/stats", READ, "Numbers over all tasks.", || get(fleet::stats))
+    operation("GET", "/api/v1/stats", READ, "Returns statistics of all tasks.", || get(fleet::stats))
         .response_schema(200, schema_of::<HubStats>),
     operation(
         "GET",
         "/api/v1/figures",
         READ,
-        "What the loop buys: how many tasks passed at once, were rescued or were not, and what that cost.",
+        "Returns retry statistics: tasks verified at the first attempt, recovered or failed, and their cost.",
         || get(fleet::retry_figures),
     )
     .query(&[
-        ("days", "tasks of so many last days alone"),
-        ("zone", "the IANA name of the time zone that days are counted in; UTC when absent"),
+        ("days", "only tasks of this many last days"),
+        ("zone", "IANA time zone of the days (default: UTC)"),
     ])
     .response_schema(200, schema_of::<StatsReport>),
     operation("GET", "/api/v1/tokens", ADMIN, "Lists tokens.", || get(tokens::list))
         .response_schema(200, schema_of::<TokenPage>),
-    operation("POST", "/api/v1/tokens", ADMIN, "Makes a token and shows it once.", || {
+    operation("POST", "/api/v1/tokens", ADMIN, "Creates a token and returns its secret, once.", || {
         post(tokens::create_token)
     })
     .request_schema(schema_of::<TokenRequest>)
@@ -249,17 +249,17 @@ pub const OPERATIONS: &[Operation] = &[
         delete(tokens::revoke)
     })
     .plain_response(204, JSON),
-    operation("GET", "/metrics", READ, "Numbers for Prometheus.", || get(probes::metrics))
+    operation("GET", "/metrics", READ, "Returns metrics for Prometheus.", || get(probes::metrics))
         .plain_response(200, "text/plain"),
-    operation("GET", "/healthz", OperationAccess::Open, "Whether the hub is alive.", || {
+    operation("GET", "/healthz", OperationAccess::Open, "Checks whether the hub is running.", || {
         get(probes::liveness)
     })
     .plain_response(200, "text/plain"),
-    operation("GET", "/readyz", OperationAccess::Open, "Whether its store answers.", || {
+    operation("GET", "/readyz", OperationAccess::Open, "Checks whether the hub's store is available.", || {
         get(probes::readiness)
     })
     .plain_response(200, "text/plain"),
-    operation("GET", "/openapi.json", OperationAccess::Open, "This interface, as OpenAPI.", || {
+    operation("GET", "/openapi.json", OperationAccess::Open, "Returns this API as an OpenAPI document.", || {
         get(openapi::serve_document)
     }),
 ];

@@ -41,7 +41,7 @@ fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result 
         text,
         "selvedge_task_outcomes_total",
         "counter",
-        "Tasks that are over, by outcome.",
+        "Finished tasks by outcome.",
     )?;
     for (outcome, count) in &stats.outcomes {
         writeln!(
@@ -53,7 +53,7 @@ fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result 
         text,
         "selvedge_attempts_closed_total",
         "counter",
-        "Attempts by how they were closed.",
+        "Finished attempts by how they ended.",
     )?;
     for (how, count) in &stats.closings {
         writeln!(
@@ -66,7 +66,7 @@ fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result 
         text,
         "selvedge_infra_losses_total",
         "counter",
-        "Leases lost and broken machinery.",
+        "Lost leases and infrastructure failures.",
         stats.infra_losses,
     )?;
     let retries = stats.closings.get("report").copied().unwrap_or(0);
@@ -75,7 +75,7 @@ fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result 
         text,
         "selvedge_retries_total",
         "counter",
-        "Attempts beyond the first of a task, by reason.",
+        "Attempts after the first of a task, by reason.",
     )?;
     let verification = retries.saturating_sub(over);
     writeln!(
@@ -99,7 +99,7 @@ fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result 
         text,
         "selvedge_tokens_total",
         "counter",
-        "Tokens in and out.",
+        "Input and output tokens.",
         stats.tokens,
     )?;
     let held = [
@@ -115,7 +115,7 @@ fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result 
         text,
         "selvedge_leases",
         "gauge",
-        "Tasks that a worker holds.",
+        "Tasks held by a worker.",
         leases,
     )?;
     let connected = u64::try_from(hub.sessions.connected()).unwrap_or(u64::MAX);
@@ -123,7 +123,7 @@ fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result 
         text,
         "selvedge_workers_connected",
         "gauge",
-        "Workers that are connected to this hub.",
+        "Workers connected to this hub.",
         connected,
     )
 }
@@ -144,7 +144,7 @@ fn histogram(text: &mut String, stats: &HubStats) -> std::fmt::Result {
         text,
         name,
         "histogram",
-        "Verification runs that verified tasks took.",
+        "Attempts needed by verified tasks.",
     )?;
     let (mut count, mut sum) = (0u64, 0u64);
     for bound in 1..=6u32 {

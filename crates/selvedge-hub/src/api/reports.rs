@@ -52,7 +52,7 @@ pub(super) async fn show_result(
     let (view, _) = find_task(&hub, &caller, &task).await?;
     let found = result::load_body(&hub, &view).await?;
     Ok(json_response(
-        found.ok_or_else(|| ApiError::not_found("result yet"))?,
+        found.ok_or_else(|| ApiError::not_found("result"))?,
     ))
 }
 
@@ -81,7 +81,7 @@ pub(super) async fn show_report(
         "latest" => hub.store.reports(task).await?.pop(),
         number => {
             let number = number.parse().map_err(|_| {
-                ApiError::bad_request("a report is named by its run number, or `latest`")
+                ApiError::bad_request("invalid report: must be a run number or `latest`")
             })?;
             hub.store.report(task, number).await?
         }

@@ -86,7 +86,7 @@ pub(super) async fn submit(
     if key.is_some_and(|key| key.is_empty() || key.len() > 200) {
         return Err(ApiError::field(
             IDEMPOTENCY_HEADER,
-            "is 1 to 200 visible characters",
+            "must be 1 to 200 visible characters",
         ));
     }
     let hash: [u8; 32] = Sha256::digest(&body).into();
@@ -129,12 +129,12 @@ async fn enqueue_task(
         SubmitOutcome::Duplicate(id) => (id, true),
         SubmitOutcome::IdempotencyConflict(id) => {
             return Err(ApiError::conflict(format!(
-                "the idempotency key was used for another request, which became task {id}"
+                "the idempotency key was already used for a different request (task {id})"
             )));
         }
         SubmitOutcome::IdTaken => {
             return Err(ApiError::conflict(
-                "there is a task with this task_id already",
+                "a task with this task_id already exists",
             ));
         }
     };
@@ -234,27 +234,27 @@ fn parse_filter(asked: ListParams) -> Result<(ListFilter, usize), ApiError> {
     for word in asked.state.iter().flat_map(|words| words.split(',')) {
         match TaskState::parse(word.trim()) {
             Some(state) => filter.states.push(state),
-            None => wrong("state", &format!("no state is called {word:?}")),
+            None => wrong("state", &format!("unknown state {word:?}")),
         }
     }
     if let Some(word) = asked.outcome {
         match serde_json::from_value::<Outcome>(word.into()) {
             Ok(outcome) => filter.outcome = Some(outcome),
-            Err(_) => wrong("outcome", "no outcome is called so"),
+            Err(_) => wrong("outcome", "unknown outcome"),
         }
     }
     let limit = match asked.limit.as_deref().map(str::parse::<usize>) {
         None => 50,
         Some(Ok(limit @ 1..=500)) => limit,
         Some(_) => {
-            wrong("limit", "is a number from 1 to 500");
+            wrong("limit", "must be a number from 1 to 500");
             0
         }
     };
     if let Some(cursor) = asked.cursor {
         match cursor.parse() {
             Ok(cursor) => filter.before = Some(cursor),
-            Err(_) => wrong("cursor", "is what the page before said as `next_cursor`"),
+            Err(_) => wrong("cursor", "must be the `next_cursor` of the previous page"),
         }
     }
     if errors.is_empty() {
@@ -342,7 +342,7 @@ pub(crate) async fn resubmit_task(
 ) -> Result<Response, ApiError> {
     if !view.row.lease.state.is_terminal() {
         return Err(ApiError::conflict(format!(
-            "the task is {}: only one that is over can be tried again",
+            "the task is {}; only a finished task can be retried",
             view.row.lease.state.as_str()
         )));
     }
@@ -367,8 +367,7 @@ pub(super) async fn review(
     let (view, _) = find_task(&hub, &caller, &task).await?;
     let review = match (asked.decision, asked.retry) {
         (ReviewDecision::Accept, true) => {
-            let detail =
-                "accepted work gets no other attempt: accept it, or reject it with `retry`";
+            let detail = "cannot accept and retry; accept, or reject with `retry`";
             return Err(ApiError::field("retry", detail));
         }
         (ReviewDecision::Accept, false) => ReviewAction::Accept,
@@ -378,7 +377,7 @@ pub(super) async fn review(
     if review != ReviewAction::Accept && asked.reason.trim().is_empty() {
         return Err(ApiError::field(
             "reason",
-            "says nothing: why is the work not right?",
+            "must not be empty: why is the work rejected?",
         ));
     }
     let order = ReviewOrder {

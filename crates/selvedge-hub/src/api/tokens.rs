@@ -39,23 +39,24 @@ pub(super) async fn create_token(
     if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
         return Err(ApiError::field(
             "name",
-            "is 1 to 100 characters, none of control",
+            "must be 1 to 100 characters without control characters",
         ));
     }
     if asked.scopes.is_empty() {
-        return Err(ApiError::field(
-            "scopes",
-            "names nothing that the token may do",
-        ));
+        return Err(ApiError::field("scopes", "must not be empty"));
     }
     let now = hub.store.now().await?;
     let lasts = asked.expires_at.map(|at| at.as_millisecond() - now);
     if lasts.is_some_and(|lasts| lasts <= 0) {
-        return Err(ApiError::field("expires_at", "is past"));
+        return Err(ApiError::field("expires_at", "must be in the future"));
     }
     let minted = generate_token(name, &caller.0.tenant, &asked.scopes, lasts).map_err(|_| {
         let status = StatusCode::SERVICE_UNAVAILABLE;
-        ApiError::new(status, "random", "the system has no random numbers now")
+        ApiError::new(
+            status,
+            "random",
+            "cannot get random numbers from the system",
+        )
     })?;
     let identity = hub.store.insert_token(minted.identity).await?;
     let issued = IssuedToken {

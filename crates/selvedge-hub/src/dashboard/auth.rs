@@ -41,7 +41,10 @@ impl Authenticator for TokenAuthenticator {
             if known {
                 Ok(secret.to_owned())
             } else {
-                Err("This token is not known, was revoked, or may not look.".to_owned())
+                Err(
+                    "Invalid token: unknown, revoked, expired or without the scope `read`."
+                        .to_owned(),
+                )
             }
         })
     }

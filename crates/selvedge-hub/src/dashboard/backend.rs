@@ -46,7 +46,7 @@ pub(super) fn store_failure(error: HubStoreError) -> DashboardError {
 }
 
 fn task_not_found() -> DashboardError {
-    DashboardError::NotFound("there is no such task".to_owned())
+    DashboardError::NotFound("task not found".to_owned())
 }
 
 impl HubBackend {
@@ -125,18 +125,15 @@ impl HubBackend {
         let labels = labels(&view, asked.as_ref()).join(", ");
         also("Labels", Some(labels).filter(|it| !it.is_empty()));
         also(
-            "Leases lost",
+            "Lost leases",
             (lease.losses > 0).then(|| lease.losses.to_string()),
         );
-        also(
-            "Made again from",
-            view.retry_of.map(|task| task.to_string()),
-        );
-        also("To be stopped", lease.cancel.clone());
+        also("Retry of", view.retry_of.map(|task| task.to_string()));
+        also("Cancellation", lease.cancel.clone());
         let waits_for_worker = lease.state == TaskState::Queued && parts.is_none();
         let unplaceable = waits_for_worker.then(|| sessions.why_unschedulable(&view.labels));
-        also("Nobody can take it", unplaceable.flatten());
-        also("Why", view.row.reason.clone());
+        also("Cannot be assigned", unplaceable.flatten());
+        also("Reason", view.row.reason.clone());
         let sandbox = match &parts {
             Some(_) => String::new(),
             None => sessions
@@ -144,12 +141,12 @@ impl HubBackend {
                 .into_iter()
                 .find(|worker| Some(worker.worker.as_str()) == lease.worker.as_deref())
                 .and_then(|worker| worker.sandbox)
-                .unwrap_or_else(|| "not told by the worker.".to_owned()),
+                .unwrap_or_else(|| "not reported by the worker".to_owned()),
         };
         // The command uses the hub from the reader's own environment.
-        let mut commands = vec![("See it in a terminal", format!("selvedge show {}", row.id))];
+        let mut commands = vec![("Show in a terminal", format!("selvedge show {}", row.id))];
         let again = asked.as_ref().map(submit_again);
-        commands.extend(again.map(|command| ("Submit it again", command)));
+        commands.extend(again.map(|command| ("Submit again", command)));
         let description = asked
             .map(|task| task.description)
             .filter(|it| !it.is_empty());
@@ -190,8 +187,7 @@ impl HubBackend {
         length: usize,
     ) -> Result<OutputSlice, DashboardError> {
         let files = self.hub.store().files(task).await.map_err(store_failure)?;
-        let missing =
-            || DashboardError::NotFound("what was printed is not kept any more".to_owned());
+        let missing = || DashboardError::NotFound("the output is no longer stored".to_owned());
         let file = files
             .into_iter()
             .find(|file| file.name == name)
@@ -243,7 +239,7 @@ impl HubBackend {
                 Err(error) => return Err(error),
             }
         }
-        let error = "no patch was handed in for that";
+        let error = "no patch is stored for this diff";
         Err(DashboardError::NotFound(error.to_owned()))
     }
 
@@ -379,14 +375,14 @@ impl DashboardBackend for HubBackend {
             let (view, _) = self.load_view(visitor, id).await?;
             let change = TaskChange::Cancel {
                 by: visitor.name.clone(),
-                reason: "stopped on the dashboard".to_owned(),
+                reason: "cancelled on the dashboard".to_owned(),
             };
             self.change(view.row.task_id, change).await?;
             if plans::is_plan(&view) {
                 let stopped = plans::cancel_plan_work(&self.hub, view.row.task_id).await;
                 stopped.map_err(store_failure)?;
             }
-            Ok("It is being stopped.".to_owned())
+            Ok("The task is being cancelled.".to_owned())
         })
     }
 

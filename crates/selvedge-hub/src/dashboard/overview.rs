@@ -188,7 +188,7 @@ async fn load_worker(
         slots: worker.slots,
         lost_leases: worker.lost_leases,
         version: worker.version,
-        sandbox: worker.sandbox.unwrap_or_else(|| "not told".to_owned()),
+        sandbox: worker.sandbox.unwrap_or_else(|| "not reported".to_owned()),
         seen: Some(worker.last_seen_at),
     })
 }

@@ -67,7 +67,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
         let all = missed || now >= look_at;
         let renew = now >= renew_at;
         if let Err(error) = advance_plans(&hub, &mut known, &changed, all, renew).await {
-            tracing::error!(%error, "cannot carry plans through");
+            tracing::error!(%error, "cannot advance plans");
         }
         if all {
             look_at = now + look_every;
@@ -209,7 +209,7 @@ async fn start_subtask(hub: &Hub, course: &PlanState, index: usize) -> Result<()
 async fn cancel_open_subtask(hub: &Hub, course: &PlanState) -> Result<(), HubStoreError> {
     let reason = course.view.row.lease.cancel.clone();
     let reason = reason.filter(|reason| !reason.is_empty());
-    let reason = reason.unwrap_or_else(|| "its plan was stopped".to_owned());
+    let reason = reason.unwrap_or_else(|| "its plan was cancelled".to_owned());
     if let Some(open) = course.subtasks.open() {
         let change = TaskChange::Cancel {
             by: HUB_HOLDER.to_owned(),

@@ -32,7 +32,7 @@ impl PlanState {
             .task
             .budget
             .as_ref()
-            .is_some_and(|it| it.wall_ms.is_some())
+            .is_some_and(|it| it.duration_ms.is_some())
         {
             for view in parts.started() {
                 let result = result::load_result(hub, view).await?;

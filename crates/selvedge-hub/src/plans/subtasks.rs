@@ -110,7 +110,7 @@ impl Subtasks {
         };
         match self.started().filter(accepted).count() {
             0 => {}
-            n => said.push(format!("{n} of them accepted by a person")),
+            n => said.push(format!("{n} of them accepted in review")),
         }
         for (index, node) in nodes.iter().enumerate() {
             let why = match (node.outcome, self.started.get(index)) {
@@ -175,8 +175,8 @@ fn why_not_started(
     outcome_of_all: Option<Outcome>,
 ) -> String {
     match (plan::blocked_by(nodes, index), outcome_of_all) {
-        (Some(id), _) => format!("not begun: it needs `{id}`, which is not verified"),
-        (None, Some(Outcome::Budget)) => "not begun: the budget is used up".to_owned(),
-        (None, _) => "not begun".to_owned(),
+        (Some(id), _) => format!("not started: it depends on `{id}`, which is not verified"),
+        (None, Some(Outcome::Budget)) => "not started: the budget is exhausted".to_owned(),
+        (None, _) => "not started".to_owned(),
     }
 }

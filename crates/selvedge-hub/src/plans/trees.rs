@@ -37,8 +37,8 @@ pub(super) async fn find_base_tree(
             }),
             None => {
                 return Ok(Err(format!(
-                    "no tree is known that subtask `{id}` left: its worker takes no snapshots, or its journal is \
-                     past its time"
+                    "no tree of subtask `{id}` is stored: its worker takes no snapshots, or its journal has \
+                     expired"
                 )));
             }
         }

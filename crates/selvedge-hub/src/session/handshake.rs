@@ -23,7 +23,7 @@ pub(super) async fn answer_held_leases(
     for held in &hello.held {
         let verdict = renew_held_lease(hub, held).await;
         let verdict = verdict
-            .inspect_err(|error| tracing::error!(%error, "cannot greet"))
+            .inspect_err(|error| tracing::error!(%error, "cannot answer a worker's handshake"))
             .ok()?;
         answers.push(LeaseRenewal {
             key: held.lease.id(),
@@ -31,7 +31,7 @@ pub(super) async fn answer_held_leases(
         });
     }
     if let Err(error) = withdraw_unknown_offers(hub, identity, hello).await {
-        tracing::warn!(%error, "what a worker was offered before stays until it expires");
+        tracing::warn!(%error, "cannot withdraw a worker's earlier offers; they remain until they expire");
     }
     Some(answers)
 }
@@ -84,7 +84,7 @@ pub(super) async fn renewal_result(
             }
         }
         None => RenewalResult::Abort {
-            reason: "this hub knows no such task".to_owned(),
+            reason: "unknown task".to_owned(),
         },
     })
 }

@@ -95,7 +95,7 @@ fn change_reply(
             ChangeAnswer::Applied => return vec![HubMessage::Ack { key, seq }],
             ChangeAnswer::Refused { code, detail } => (code, detail),
         },
-        Ok(None) => (RefusalCode::Stale, "this hub knows no such task".to_owned()),
+        Ok(None) => (RefusalCode::Stale, "unknown task".to_owned()),
     };
     vec![HubMessage::Refused {
         key,
@@ -205,7 +205,7 @@ fn stream_entry(message: WorkerMessage) -> Result<StreamEntry, HubMessage> {
                     key: entry.lease.id(),
                     seq: entry.seq,
                     code: RefusalCode::Invalid,
-                    detail: "a run is closed by its report with `submit_report`".to_owned(),
+                    detail: "to close an attempt with its report, use `submit_report`".to_owned(),
                 });
             }
             let step = EntryKind::Close {

@@ -71,7 +71,7 @@ pub(crate) async fn upgrade(
         .max_write_buffer_size(2 * MAX_MESSAGE_BYTES)
         .on_upgrade(move |socket| async move {
             let ended = WorkerSession::new(hub, caller.0, secret).run(socket).await;
-            tracing::debug!(?ended, "a worker's session ended");
+            tracing::debug!(?ended, "worker session ended");
         })
 }
 
@@ -216,7 +216,7 @@ fn parse_message(message: &Message) -> Option<WorkerMessage> {
         _ => return None,
     };
     serde_json::from_str(text)
-        .inspect_err(|error| tracing::warn!(%error, "a worker's message cannot be read"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot read a worker's message"))
         .ok()
 }
 

@@ -275,7 +275,7 @@ impl WorkerRegistry {
             return None;
         }
         Some(format!(
-            "no connected worker offers all of: {}",
+            "no connected worker has all labels: {}",
             labels.join(", ")
         ))
     }

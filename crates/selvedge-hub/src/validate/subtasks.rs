@@ -13,11 +13,14 @@ const MAX_SUBTASKS: usize = 100;
 
 pub(super) fn check(whole: &Task, defaults: &TaskDefaults, wrong: &mut dyn FnMut(&str, String)) {
     if whole.command.is_some() {
-        let why = "a plan has no command of its own: make it the command of a check";
+        let why = "not allowed in a plan; make it the command of a check";
         wrong("command", why.to_owned());
     }
     if whole.subtasks.len() > MAX_SUBTASKS {
-        let why = format!("{} are more than {MAX_SUBTASKS}", whole.subtasks.len());
+        let why = format!(
+            "too many subtasks: {}; the maximum is {MAX_SUBTASKS}",
+            whole.subtasks.len()
+        );
         return wrong("subtasks", why);
     }
     if let Err(error) = plan::check_subtasks(&whole.subtasks) {
@@ -34,7 +37,7 @@ pub(super) fn check(whole: &Task, defaults: &TaskDefaults, wrong: &mut dyn FnMut
         }
         if requested_agent(&plan::subtask_as_task(whole, subtask)) == Some(SHELL_AGENT) {
             let why =
-                format!("the agent `{SHELL_AGENT}` runs a `command`, which a subtask has not");
+                format!("the agent `{SHELL_AGENT}` needs a `command`, which subtasks do not have");
             wrong(&format!("subtasks.{index}.agent"), why);
         }
     }

@@ -105,7 +105,7 @@ fn the_older_form_works_and_more_retries_than_the_cap_are_capped_with_a_warning(
     assert_eq!(checked.task.max_verification_retries, Some(5));
     assert_eq!(requested_agent(&checked.task), Some("claude"));
     assert!(
-        checked.warnings[0].contains("cap of 5"),
+        checked.warnings[0].contains("exceeds the maximum; 5 is used"),
         "{:?}",
         checked.warnings
     );
@@ -131,7 +131,7 @@ fn a_cap_that_a_task_does_not_set_stays_the_hubs() {
     };
     let own = |tokens| Budget {
         tokens: Some(tokens),
-        wall_ms: Some(9),
+        duration_ms: Some(9),
         ..defaults.budget.unwrap()
     };
     for (budget, expect, warns) in [

@@ -20,7 +20,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
-/// Long enough for anything that is going to happen at all.
+/// The timeout of everything that is expected to happen.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) struct TestHub {
@@ -76,30 +76,30 @@ impl TestHub {
     }
 
     /// A hub whose leases do not expire during a test, however slow the machine is.
-    pub(crate) async fn with_database(place: TestDatabase) -> Self {
-        Self::with_ttl(TEST_TIMEOUT * 10, place).await
+    pub(crate) async fn with_database(database: TestDatabase) -> Self {
+        Self::with_ttl(TEST_TIMEOUT * 10, database).await
     }
 
     /// A hub whose unrenewed leases expire within seconds.
-    pub(crate) async fn with_short_leases(place: TestDatabase) -> Self {
-        Self::with_ttl(Duration::from_secs(6), place).await
+    pub(crate) async fn with_short_leases(database: TestDatabase) -> Self {
+        Self::with_ttl(Duration::from_secs(6), database).await
     }
 
-    async fn with_ttl(ttl: Duration, place: TestDatabase) -> Self {
+    async fn with_ttl(ttl: Duration, database: TestDatabase) -> Self {
         let settings = HubSettings {
             timing: LeaseTiming::of_ttl(ttl),
             // Tests poll as fast as they can; the limit has its own test.
             requests_per_second: 1_000_000,
             ..HubSettings::default()
         };
-        Self::with_settings(settings, place).await
+        Self::with_settings(settings, database).await
     }
 
-    pub(crate) async fn with_settings(mut settings: HubSettings, place: TestDatabase) -> Self {
-        let kept = StoreSettings {
+    pub(crate) async fn with_settings(mut settings: HubSettings, database: TestDatabase) -> Self {
+        let store_settings = StoreSettings {
             rules: settings.rules(),
         };
-        let store = place.open(kept).await;
+        let store = database.open(store_settings).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = listener.local_addr().unwrap().to_string();
         settings.hosts = vec![host.clone()];
@@ -109,7 +109,7 @@ impl TestHub {
             host,
             hub,
             running,
-            database: place,
+            database,
         }
     }
 
@@ -117,14 +117,14 @@ impl TestHub {
     pub(crate) async fn restart(mut self) -> Self {
         self.running.take().unwrap().stop().await;
         let settings = self.hub.settings().clone();
-        let place = self.database.clone();
+        let database = self.database.clone();
         let store = Arc::downgrade(self.hub.store());
         drop(self);
         // The database stays locked until its last user is gone.
         while store.strong_count() > 0 {
             tokio::task::yield_now().await;
         }
-        Self::with_settings(settings, place).await
+        Self::with_settings(settings, database).await
     }
 
     pub(crate) async fn token(&self, scopes: &[Scope]) -> String {
@@ -187,7 +187,7 @@ impl TestHub {
         answer.json()["task_id"].as_str().unwrap().to_owned()
     }
 
-    /// The task, once it is in one of these states.
+    /// Returns the task once it is in one of these states.
     pub(crate) async fn wait_for_state(&self, task: &str, token: &str, states: &[&str]) -> Value {
         let until = tokio::time::Instant::now() + TEST_TIMEOUT;
         loop {
@@ -263,14 +263,14 @@ impl TestWorker {
 
     /// Sends a message and expects its acknowledgement with this number.
     pub(crate) async fn send_acknowledged(&mut self, message: &WorkerMessage, number: u64) {
-        let told = self.request(message).await;
+        let answer = self.request(message).await;
         assert!(
-            matches!(told, HubMessage::Ack { seq, .. } if seq == number),
-            "not acknowledged: {told:?}"
+            matches!(answer, HubMessage::Ack { seq, .. } if seq == number),
+            "not acknowledged: {answer:?}"
         );
     }
 
-    /// The next offer; meanwhile sends renewals, as workers do.
+    /// Returns the next offer; sends renewals meanwhile, as workers do.
     pub(crate) async fn next_assignment(&mut self) -> TaskAssign {
         let until = tokio::time::Instant::now() + TEST_TIMEOUT;
         while tokio::time::Instant::now() < until {

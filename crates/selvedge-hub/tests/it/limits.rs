@@ -1,4 +1,4 @@
-//! Tests of clients that ask for too much, are too slow, or never go away: each is disconnected without
+//! Tests of clients that request too much, are too slow, or never disconnect: each is disconnected without
 //! affecting others.
 
 use std::time::Duration;
@@ -24,31 +24,31 @@ async fn hub(change: impl FnOnce(&mut HubSettings)) -> TestHub {
     TestHub::with_settings(settings, TestDatabase::sqlite()).await
 }
 
-/// Everything that a connection receives until the hub ends it.
-async fn until_cut(mut socket: TcpStream) -> String {
-    let mut told = Vec::new();
+/// Returns everything that a connection receives until the hub ends it.
+async fn read_until_closed(mut socket: TcpStream) -> String {
+    let mut received = Vec::new();
     // A reset connection has ended as well.
-    let _ = timeout(TEST_TIMEOUT, socket.read_to_end(&mut told))
+    let _ = timeout(TEST_TIMEOUT, socket.read_to_end(&mut received))
         .await
         .expect("the hub ends the connection");
-    String::from_utf8_lossy(&told).into_owned()
+    String::from_utf8_lossy(&received).into_owned()
 }
 
-async fn begun(hub: &TestHub, text: &str) -> TcpStream {
+async fn open_connection(hub: &TestHub, text: &str) -> TcpStream {
     let mut socket = TcpStream::connect(&hub.host).await.unwrap();
     socket.write_all(text.as_bytes()).await.unwrap();
     socket
 }
 
 #[tokio::test]
-async fn whoever_is_slow_or_silent_is_cut_off() {
+async fn slow_or_silent_client_is_disconnected() {
     let hub = hub(|_| {}).await;
     let token = hub.token(&[Scope::Submit]).await;
     let (host, get) = (&hub.host, "GET /healthz HTTP/1.1\r\n");
-    let silent = begun(&hub, "").await;
-    let half_a_head = begun(&hub, &format!("{get}Host: {host}\r\nX-Slow: 1")).await;
-    let idle = begun(&hub, &format!("{get}Host: {host}\r\n\r\n")).await;
-    let half_a_body = begun(
+    let silent = open_connection(&hub, "").await;
+    let half_a_head = open_connection(&hub, &format!("{get}Host: {host}\r\nX-Slow: 1")).await;
+    let idle = open_connection(&hub, &format!("{get}Host: {host}\r\n\r\n")).await;
+    let half_a_body = open_connection(
         &hub,
         &format!(
             "POST /api/v1/tasks HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\
@@ -57,10 +57,10 @@ async fn whoever_is_slow_or_silent_is_cut_off() {
     )
     .await;
     let (silent, half_a_head, idle, half_a_body) = tokio::join!(
-        until_cut(silent),
-        until_cut(half_a_head),
-        until_cut(idle),
-        until_cut(half_a_body)
+        read_until_closed(silent),
+        read_until_closed(half_a_head),
+        read_until_closed(idle),
+        read_until_closed(half_a_body)
     );
     assert!(!silent.contains("200"), "{silent}");
     assert!(!half_a_head.contains("200"), "{half_a_head}");
@@ -73,7 +73,7 @@ async fn whoever_is_slow_or_silent_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_worker_that_never_says_who_it_is_is_cut_off() {
+async fn worker_without_hello_is_disconnected() {
     let hub = hub(|_| {}).await;
     let token = hub.token(&[Scope::Worker]).await;
     let upgrade = format!(
@@ -82,22 +82,25 @@ async fn a_worker_that_never_says_who_it_is_is_cut_off() {
          Sec-WebSocket-Protocol: {SESSION_PROTOCOL}\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
         hub.host
     );
-    let told = until_cut(begun(&hub, &upgrade).await).await;
-    assert!(told.starts_with("HTTP/1.1 101"), "{told}");
+    let received = read_until_closed(open_connection(&hub, &upgrade).await).await;
+    assert!(received.starts_with("HTTP/1.1 101"), "{received}");
 }
 
 #[tokio::test]
-async fn more_connections_than_there_may_be_wait_for_room() {
+async fn connections_over_the_limit_wait() {
     let hub = hub(|settings| settings.connections = 2).await;
     let token = hub.token(&[Scope::Read]).await;
-    let silent = [begun(&hub, "").await, begun(&hub, "").await];
+    let silent = [
+        open_connection(&hub, "").await,
+        open_connection(&hub, "").await,
+    ];
     // Answered once those two are disconnected.
     assert_eq!(hub.get("/healthz", &token).await.status, 200);
     drop(silent);
 }
 
 #[tokio::test]
-async fn heads_and_rates_have_limits() {
+async fn headers_and_request_rates_are_limited() {
     let hub = hub(|settings| settings.requests_per_second = 1).await;
     let token = hub.token(&[Scope::Read]).await;
     let many = "X-One: 1\r\n".repeat(100);
@@ -119,15 +122,15 @@ async fn heads_and_rates_have_limits() {
     }
     assert_eq!(guesses[..30], [401; 30]);
     assert!(guesses.contains(&429), "{guesses:?}");
-    let known = hub.token(&[Scope::Read]).await;
-    let answer = hub.get("/api/v1/tasks?limit=1", &known).await;
+    let valid_token = hub.token(&[Scope::Read]).await;
+    let answer = hub.get("/api/v1/tasks?limit=1", &valid_token).await;
     assert_eq!(answer.status, 200, "others at that address are let in");
 }
 
 /// A watcher that reads nothing uses one of two connections, and a worker the other one: the worker is never
 /// blocked, and the watcher is disconnected in the end.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watcher_that_stops_reading_slows_nobody_and_is_cut_off() {
+async fn watcher_that_stops_reading_is_disconnected() {
     let hub = hub(|settings| settings.connections = 2).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
@@ -138,7 +141,7 @@ async fn a_watcher_that_stops_reading_slows_nobody_and_is_cut_off() {
         "GET /api/v1/tasks/{task}/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {submit}\r\n\r\n",
         hub.host
     );
-    let watcher = begun(&hub, &watch).await;
+    let watcher = open_connection(&hub, &watch).await;
     let mut first = [0];
     watcher.peek(&mut first).await.unwrap();
 

@@ -36,15 +36,15 @@ macro_rules! over_both {
 }
 
 over_both!(
-    session::a_task_is_offered_begun_reported_and_completed_once,
-    session::a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off,
-    session::a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a_cancellation,
-    session::a_lease_that_is_not_kept_takes_no_slot_of_its_worker,
-    session::a_token_that_another_hub_revoked_ends_the_session_at_its_next_renewal,
-    session::a_worker_that_is_heard_of_no_more_keeps_no_task_from_others,
-    reviews::review_names_its_work_and_the_result_agrees,
-    reviews::review_rejects_or_a_cancellation_ends_and_the_result_agrees,
-    submitting::one_key_is_one_task,
-    submitting::lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled_at_once,
-    submitting::blobs_are_resumed_and_proved,
+    session::task_is_assigned_reported_and_completed_once,
+    session::lost_lease_goes_to_another_worker_and_rejects_the_first,
+    session::hub_restart_keeps_leases_and_delivers_cancellation,
+    session::lease_that_is_not_kept_uses_no_slot,
+    session::token_revoked_by_another_hub_ends_the_session,
+    session::silent_worker_does_not_block_tasks,
+    reviews::review_applies_to_named_work_and_updates_the_result,
+    reviews::review_rejection_or_cancellation_updates_the_result,
+    submitting::submit_with_the_same_key_is_one_task,
+    submitting::list_is_filtered_and_paged_and_cancel_is_immediate,
+    submitting::blob_upload_is_resumed_and_verified,
 );

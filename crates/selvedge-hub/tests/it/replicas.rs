@@ -12,20 +12,25 @@ use tokio::time::{Instant, timeout};
 
 use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, entry, hello};
 
-async fn two() -> (TestHub, TestHub) {
-    let place = TestDatabase::postgres();
+async fn two_hubs() -> (TestHub, TestHub) {
+    let database = TestDatabase::postgres();
     (
-        TestHub::with_database(place.clone()).await,
-        TestHub::with_database(place).await,
+        TestHub::with_database(database.clone()).await,
+        TestHub::with_database(database).await,
     )
 }
 
 /// Polls until the condition holds.
-async fn until(hub: &TestHub, path: &str, token: &str, so: impl Fn(&Value) -> bool) -> Value {
+async fn poll_until(
+    hub: &TestHub,
+    path: &str,
+    token: &str,
+    condition: impl Fn(&Value) -> bool,
+) -> Value {
     let end = Instant::now() + TEST_TIMEOUT;
     loop {
         let answer = hub.get(path, token).await.json();
-        if so(&answer) {
+        if condition(&answer) {
             return answer;
         }
         assert!(Instant::now() < end, "never so: {answer}");
@@ -34,11 +39,11 @@ async fn until(hub: &TestHub, path: &str, token: &str, so: impl Fn(&Value) -> bo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
+async fn replicas_share_tasks_and_workers() {
     if !Postgres::is_available() {
         return;
     }
-    let (one, two) = two().await;
+    let (one, two) = two_hubs().await;
     let submit = two.token(&[Scope::Submit]).await;
     let token = one.token(&[Scope::Worker]).await;
     let first = two
@@ -49,7 +54,7 @@ async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
     assert_eq!(row["unplaceable"], "no worker is connected");
     let (mut worker, _) = TestWorker::connect(&one, &token, &hello("far")).await;
     let lease = worker.next_assignment().await.lease;
-    let workers = until(&two, "/api/v1/workers", &submit, |answer| {
+    let workers = poll_until(&two, "/api/v1/workers", &submit, |answer| {
         answer["workers"][0]["worker"] == "far"
     })
     .await;
@@ -70,7 +75,10 @@ async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
         .get(&format!("/api/v1/tasks/{third}"), &submit)
         .await
         .json();
-    assert_eq!(row["unplaceable"], "no connected worker offers all of: gpu");
+    assert_eq!(
+        row["unplaceable"],
+        "no connected worker has all labels: gpu"
+    );
     let begin = WorkerMessage::BeginRun {
         entry: {
             let mut entry = entry(&lease, 1);
@@ -82,24 +90,24 @@ async fn a_worker_at_one_carries_out_what_was_submitted_to_the_other() {
     };
     let mut watched = EventStreamReader::begin(&two, &first, &submit).await;
     worker.send_acknowledged(&begin, 1).await;
-    watched.hears("event: journal").await;
+    watched.wait_for("event: journal").await;
     let complete = WorkerMessage::TaskComplete {
         entry: entry(&lease, 2),
         completion_id: "once".to_owned(),
         result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
     };
     worker.send_acknowledged(&complete, 2).await;
-    watched.hears("\"state\":\"succeeded\"").await;
+    watched.wait_for("\"state\":\"succeeded\"").await;
     let next = worker.next_assignment().await;
     assert_eq!(next.lease.task_id.to_string(), second);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancellation_reaches_the_worker_at_the_other_hub() {
+async fn replicas_forward_cancellation_to_the_worker() {
     if !Postgres::is_available() {
         return;
     }
-    let (one, two) = two().await;
+    let (one, two) = two_hubs().await;
     let submit = two.token(&[Scope::Submit]).await;
     let token = one.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&one, &token, &hello("far")).await;
@@ -122,11 +130,11 @@ async fn a_cancellation_reaches_the_worker_at_the_other_hub() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_moved_is_at_one_hub_only() {
+async fn replicas_end_the_session_of_a_moved_worker() {
     if !Postgres::is_available() {
         return;
     }
-    let (one, two) = two().await;
+    let (one, two) = two_hubs().await;
     let admin = two.token(&[Scope::Admin]).await;
     let token = one.token(&[Scope::Worker]).await;
     let (mut before, _) = TestWorker::connect(&one, &token, &hello("mover")).await;
@@ -169,19 +177,19 @@ impl EventStreamReader {
             socket,
             heard: String::new(),
         };
-        watched.hears("event: state").await;
+        watched.wait_for("event: state").await;
         watched
     }
 
-    async fn hears(&mut self, words: &str) {
+    async fn wait_for(&mut self, text: &str) {
         let end = Instant::now() + TEST_TIMEOUT;
         let mut bytes = [0; 4096];
-        while !self.heard.contains(words) {
-            assert!(Instant::now() < end, "never {words}: {}", self.heard);
+        while !self.heard.contains(text) {
+            assert!(Instant::now() < end, "never {text}: {}", self.heard);
             let read = timeout(Duration::from_secs(1), self.socket.read(&mut bytes)).await;
             if let Ok(read) = read {
                 let read = read.unwrap();
-                assert!(read > 0, "ended without {words}: {}", self.heard);
+                assert!(read > 0, "ended without {text}: {}", self.heard);
                 self.heard
                     .push_str(&String::from_utf8_lossy(&bytes[..read]));
             }

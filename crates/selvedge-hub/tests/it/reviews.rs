@@ -30,12 +30,12 @@ async fn hand_in(worker: &mut TestWorker, attempt: u32) {
     worker.send_acknowledged(&complete, 3).await;
 }
 
-fn words(object: &Value, keys: &[&str]) -> Vec<Value> {
+fn values(object: &Value, keys: &[&str]) -> Vec<Value> {
     keys.iter().map(|key| object[*key].clone()).collect()
 }
 
-pub(crate) async fn review_names_its_work_and_the_result_agrees(place: TestDatabase) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn review_applies_to_named_work_and_updates_the_result(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
@@ -75,13 +75,16 @@ pub(crate) async fn review_names_its_work_and_the_result_agrees(place: TestDatab
     let review = json!({
         "accepted": true, "by": "test", "stated_by": "mallory", "reason": "fine", "attempt": 2
     });
-    let said = [json!("verified"), json!("accepted by test: fine"), review];
+    let expected = [json!("verified"), json!("accepted by test: fine"), review];
     assert_eq!(row["state"], "succeeded");
-    assert_eq!(words(&row, &["outcome", "reason", "review"]), said);
+    assert_eq!(values(&row, &["outcome", "reason", "review"]), expected);
     let handed_in = result().await.json();
-    assert_eq!(words(&handed_in, &["outcome", "reason", "review"]), said);
     assert_eq!(
-        words(&handed_in, &["status", "verification_status"]),
+        values(&handed_in, &["outcome", "reason", "review"]),
+        expected
+    );
+    assert_eq!(
+        values(&handed_in, &["status", "verification_status"]),
         ["completed", "verified"]
     );
     let over = decide(json!({"decision": "reject", "reason": "no"})).await;
@@ -92,14 +95,12 @@ pub(crate) async fn review_names_its_work_and_the_result_agrees(place: TestDatab
     );
 }
 
-pub(crate) async fn review_rejects_or_a_cancellation_ends_and_the_result_agrees(
-    place: TestDatabase,
-) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn review_rejection_or_cancellation_updates_the_result(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
-    for (action, body, said) in [
+    for (action, body, expected) in [
         (
             "review",
             json!({"decision": "reject", "reason": "no"}),
@@ -129,7 +130,7 @@ pub(crate) async fn review_rejects_or_a_cancellation_ends_and_the_result_agrees(
         assert!(done.status < 300, "{done:?}");
         let result = hub.get(&format!("{path}/result"), &submit).await.json();
         let keys = ["status", "outcome", "verification_status", "reason"];
-        assert_eq!(words(&result, &keys), said, "{action}");
-        assert_eq!(done.json()["outcome"], said[1]);
+        assert_eq!(values(&result, &keys), expected, "{action}");
+        assert_eq!(done.json()["outcome"], expected[1]);
     }
 }

@@ -15,7 +15,7 @@ fn includes(scope: Scope, wanted: Scope) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_route_lets_in_exactly_those_that_it_says() {
+async fn scopes_allow_exactly_the_declared_routes() {
     let hub = TestHub::start().await;
     let task = "0190163d-8694-739b-aea5-966c26f8ad91";
     for operation in OPERATIONS {
@@ -55,7 +55,7 @@ async fn every_route_lets_in_exactly_those_that_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_never_decides_and_a_revoked_token_is_over_at_once() {
+async fn scopes_exclude_workers_from_review_and_revoked_tokens() {
     let hub = TestHub::start().await;
     let worker = hub.token(&[Scope::Worker]).await;
     let admin = hub.token(&[Scope::Admin]).await;
@@ -63,10 +63,13 @@ async fn a_worker_never_decides_and_a_revoked_token_is_over_at_once() {
     let body = serde_json::json!({"decision": "accept"});
     assert_eq!(hub.post(path, &worker, &body).await.status, 403);
 
-    let asked = serde_json::json!({"name": "ci", "scopes": ["submit"]});
-    let made = hub.post("/api/v1/tokens", &admin, &asked).await;
-    assert_eq!(made.status, 201, "{made:?}");
-    let (secret, id) = (made.json()["token"].clone(), made.json()["id"].clone());
+    let request = serde_json::json!({"name": "ci", "scopes": ["submit"]});
+    let created = hub.post("/api/v1/tokens", &admin, &request).await;
+    assert_eq!(created.status, 201, "{created:?}");
+    let (secret, id) = (
+        created.json()["token"].clone(),
+        created.json()["id"].clone(),
+    );
     let secret = secret.as_str().unwrap();
     assert_eq!(hub.get("/api/v1/tasks", secret).await.status, 200);
     let listed = hub.get("/api/v1/tokens", &admin).await;
@@ -87,7 +90,7 @@ async fn a_worker_never_decides_and_a_revoked_token_is_over_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_names_and_other_pages_are_refused() {
+async fn foreign_host_or_origin_is_rejected() {
     let hub = TestHub::start().await;
     let token = hub.token(&[Scope::Read]).await;
     let ask = async |host: &str, origin: &str| {

@@ -16,8 +16,8 @@ fn refusal(message: &HubMessage) -> Option<RefusalCode> {
     }
 }
 
-pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: TestDatabase) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn task_is_assigned_reported_and_completed_once(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
@@ -135,10 +135,10 @@ pub(crate) async fn a_task_is_offered_begun_reported_and_completed_once(place: T
     );
 }
 
-pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_off(
-    place: TestDatabase,
+pub(crate) async fn lost_lease_goes_to_another_worker_and_rejects_the_first(
+    database: TestDatabase,
 ) {
-    let hub = TestHub::with_short_leases(place).await;
+    let hub = TestHub::with_short_leases(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
@@ -150,8 +150,7 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
         from_tree: None,
     };
     first.send_acknowledged(&begin, 1).await;
-    // The worker falls silent; the hub waits for the TTL and a third before it assigns the task to another
-    // one.
+    // The worker disconnects; the hub waits for the TTL and a third before it assigns the task to another one.
     drop(first);
     let (mut second, _) = TestWorker::connect(&hub, &token, &hello("second")).await;
     let assign = second.next_assignment().await;
@@ -191,10 +190,8 @@ pub(crate) async fn a_lost_lease_goes_to_another_and_the_first_worker_is_fenced_
     assert_eq!(runs["runs"][0]["closing"], "interrupted");
 }
 
-pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a_cancellation(
-    place: TestDatabase,
-) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn hub_restart_keeps_leases_and_delivers_cancellation(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
@@ -240,8 +237,8 @@ pub(crate) async fn a_hub_that_comes_back_keeps_what_workers_hold_and_tells_of_a
     hub.wait_for_state(&task, &submit, &["cancelled"]).await;
 }
 
-pub(crate) async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker(place: TestDatabase) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn lease_that_is_not_kept_uses_no_slot(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
@@ -266,10 +263,8 @@ pub(crate) async fn a_lease_that_is_not_kept_takes_no_slot_of_its_worker(place: 
     assert_eq!(workers["workers"][0]["tasks"], json!([]));
 }
 
-pub(crate) async fn a_token_that_another_hub_revoked_ends_the_session_at_its_next_renewal(
-    place: TestDatabase,
-) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn token_revoked_by_another_hub_ends_the_session(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     let renew = |id| WorkerMessage::Renew {
@@ -288,13 +283,11 @@ pub(crate) async fn a_token_that_another_hub_revoked_ends_the_session_at_its_nex
     assert!(timeout(TEST_TIMEOUT, worker.wait_for_end()).await.is_ok());
 }
 
-pub(crate) async fn a_worker_that_is_heard_of_no_more_keeps_no_task_from_others(
-    place: TestDatabase,
-) {
-    let hub = TestHub::with_short_leases(place).await;
+pub(crate) async fn silent_worker_does_not_block_tasks(database: TestDatabase) {
+    let hub = TestHub::with_short_leases(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
-    // Equal in all but the name, by which the silent one comes first.
+    // They differ only in their names, by which the silent one comes first.
     let (_silent, _) = TestWorker::connect(&hub, &token, &hello("a")).await;
     let (mut other, _) = TestWorker::connect(&hub, &token, &hello("b")).await;
     let task = hub.submit(&submit, &json!({"description": "x"})).await;

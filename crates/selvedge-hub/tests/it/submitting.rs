@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::harness::{TestDatabase, TestHub};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_is_refused_by_field_and_size() {
+async fn submit_rejects_invalid_fields_and_large_bodies() {
     let hub = TestHub::start().await;
     let token = hub.token(&[Scope::Submit]).await;
     let task = json!({"description": "x", "max_verification_retries": "many"});
@@ -31,7 +31,10 @@ async fn what_cannot_be_is_refused_by_field_and_size() {
     let task = json!({"description": "x", "max_verification_retries": 99});
     let answer = hub.post("/api/v1/tasks", &token, &task).await;
     assert_eq!(answer.status, 201, "{answer:?}");
-    assert!(answer.body.contains("cap of 5"), "{answer:?}");
+    assert!(
+        answer.body.contains("exceeds the maximum; 5 is used"),
+        "{answer:?}"
+    );
     assert!(answer.body.contains("no worker is connected"), "{answer:?}");
     let row = hub
         .get(
@@ -45,8 +48,8 @@ async fn what_cannot_be_is_refused_by_field_and_size() {
     assert_eq!(row.json()["max_attempts"], 6, "{row:?}");
 }
 
-pub(crate) async fn one_key_is_one_task(place: TestDatabase) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn submit_with_the_same_key_is_one_task(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let token = hub.token(&[Scope::Submit]).await;
     let submit = async |body: &str| {
         let key = "Idempotency-Key: build-1\r\n";
@@ -65,10 +68,8 @@ pub(crate) async fn one_key_is_one_task(place: TestDatabase) {
     assert_eq!(page["tasks"].as_array().unwrap().len(), 1);
 }
 
-pub(crate) async fn lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled_at_once(
-    place: TestDatabase,
-) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn list_is_filtered_and_paged_and_cancel_is_immediate(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let token = hub.token(&[Scope::Submit]).await;
     let mut ids = Vec::new();
     for number in 0..5 {
@@ -99,11 +100,11 @@ pub(crate) async fn lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled
         .await;
     assert_eq!(answer.status, 202, "{answer:?}");
     assert_eq!(answer.json()["state"], "cancelled");
-    let left = hub
+    let remaining = hub
         .get("/api/v1/tasks?state=queued&q=TASK&label=gpu", &token)
         .await
         .json();
-    assert_eq!(left["tasks"].as_array().unwrap().len(), 4);
+    assert_eq!(remaining["tasks"].as_array().unwrap().len(), 4);
     assert_eq!(
         hub.get("/api/v1/tasks?state=asleep", &token).await.status,
         422
@@ -123,8 +124,8 @@ pub(crate) async fn lists_are_narrowed_and_paged_and_a_waiting_task_is_cancelled
     );
 }
 
-pub(crate) async fn blobs_are_resumed_and_proved(place: TestDatabase) {
-    let hub = TestHub::with_database(place).await;
+pub(crate) async fn blob_upload_is_resumed_and_verified(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let token = hub.token(&[Scope::Worker]).await;
     // SHA-256 of "hello world".
     let hash = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9";

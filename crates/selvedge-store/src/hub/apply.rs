@@ -94,7 +94,7 @@ impl ChangeApplier<'_> {
             } => {
                 let is_awaiting = self.row.lease.state == TaskState::NeedsReview;
                 if is_awaiting && *after != self.row.event_seq {
-                    let detail = "the task's journal went on while it was being reviewed";
+                    let detail = "the task's journal changed while it was being reviewed";
                     return Err(refuse(RefusalCode::Gap, detail));
                 }
                 let answer = self.decide_and_record(LeaseInput::Review {
@@ -173,10 +173,7 @@ impl ChangeApplier<'_> {
         }
         let next = self.row.entry_seq + 1;
         if header.seq != next && !mistaken {
-            return Err(refuse(
-                RefusalCode::Gap,
-                &format!("entry {next} comes first"),
-            ));
+            return Err(refuse(RefusalCode::Gap, &format!("expected entry {next}")));
         }
         self.check_sequence(&header.events)?;
         let same = is_same_closing(&entry.step, stored);
@@ -253,7 +250,7 @@ impl ChangeApplier<'_> {
         if other {
             return Err(refuse(
                 RefusalCode::Conflict,
-                "this was told before, with other content",
+                "this was reported before with different content",
             ));
         }
         Ok(ChangeAnswer::Applied)
@@ -278,7 +275,7 @@ impl ChangeApplier<'_> {
         }
         let lease = &self.row.lease;
         if lease.is_latest(fence) && lease.state.is_terminal() {
-            return refuse(RefusalCode::Terminal, "the task is over");
+            return refuse(RefusalCode::Terminal, "the task has ended");
         }
         refusal_answer(LeaseError::Stale { epoch: lease.epoch }, lease.state)
     }

@@ -11,17 +11,17 @@ pub enum HubStoreError {
     #[error("the hub's database is in use by another hub: {0}")]
     InUse(String),
     /// The database does not respond.
-    #[error("the hub's database does not answer: {0}")]
+    #[error("the hub's database is unavailable: {0}")]
     Unavailable(String),
     /// The database address is invalid.
-    #[error("not the address of a database: {0}")]
+    #[error("invalid database address: {0}")]
     Address(String),
     /// The server responds, but rejects this hub or lacks a required ability.
-    #[error("the hub's database refuses this hub: {0}")]
+    #[error("the hub's database rejects this hub: {0}")]
     Refused(String),
     /// The database was written by a later release.
     #[error(
-        "the hub's database has format {found}, and this program knows formats up to {known}: use \
+        "the hub's database has format {found}, but this program supports formats up to {known}: use \
          the release that wrote it, or a later one"
     )]
     Newer {

@@ -7,7 +7,7 @@ use selvedge_store::{AppendOutcome, Journal, RunFilter, SqliteJournal};
 const FIRST: &str = include_str!("../fixtures/journal-1.sql");
 
 #[test]
-fn the_first_journal_is_brought_up_to_date_and_still_tells_its_run() {
+fn journal_of_first_schema_is_migrated() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("journal.db");
     let old = rusqlite::Connection::open(&file).unwrap();

@@ -49,7 +49,7 @@ fn victim() {
 }
 
 #[test]
-fn killed_at_any_moment_it_keeps_what_it_acknowledged() {
+fn kill_at_any_moment_keeps_acknowledged_events() {
     let state = tempfile::tempdir().unwrap();
     for acknowledgements in 1..12 {
         let mut victim = Command::new(env::current_exe().unwrap())

@@ -52,7 +52,7 @@ fn event(seq: u64) -> Envelope {
 }
 
 #[test]
-fn only_its_owner_can_read_it() {
+fn journal_is_readable_by_its_owner_only() {
     let directory = TempSqliteBackend::fresh();
     let journal = directory.open();
     assert_eq!(
@@ -67,7 +67,7 @@ fn only_its_owner_can_read_it() {
 }
 
 #[test]
-fn a_later_format_is_refused_and_left_alone() {
+fn journal_of_later_format_is_rejected() {
     let directory = TempSqliteBackend::fresh();
     drop(directory.open());
     directory
@@ -98,7 +98,7 @@ fn a_later_format_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_file_that_is_no_journal_is_damaged() {
+fn journal_that_is_not_a_database_is_damaged() {
     let directory = TempSqliteBackend::fresh();
     fs::create_dir_all(directory.state()).unwrap();
     fs::write(
@@ -114,7 +114,7 @@ fn a_file_that_is_no_journal_is_damaged() {
 }
 
 #[test]
-fn the_schema_itself_keeps_the_log_gapless_and_append_only() {
+fn schema_keeps_the_log_gapless_and_append_only() {
     let directory = TempSqliteBackend::fresh();
     let stored = [event(1), event(2)];
     let journal = directory.open();
@@ -139,7 +139,7 @@ fn the_schema_itself_keeps_the_log_gapless_and_append_only() {
 }
 
 #[test]
-fn a_derived_row_that_is_missing_is_made_anew_by_the_next_append() {
+fn summary_row_is_rebuilt_by_the_next_append() {
     let directory = TempSqliteBackend::fresh();
     let journal = directory.open();
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_derived_row_that_is_missing_is_made_anew_by_the_next_append() {
 }
 
 #[test]
-fn what_is_opened_to_read_cannot_be_written() {
+fn journal_opened_for_reading_is_read_only() {
     let directory = TempSqliteBackend::fresh();
     let missing = SqliteJournal::open_to_read(&directory.state());
     assert!(

@@ -32,14 +32,14 @@ fn ask_with(server: &ModelServer, session: &str, body: &Value) -> http::Answer {
     )
 }
 
-fn said(answer: &http::Answer) -> String {
+fn text_of(answer: &http::Answer) -> String {
     let events = answer.records().into_iter().map(Result::unwrap);
     let deltas = events.filter_map(|event| event["delta"]["text"].as_str().map(str::to_owned));
     deltas.collect()
 }
 
 #[test]
-fn a_turn_is_streamed_as_the_events_of_a_message() {
+fn turn_is_streamed_as_message_events() {
     let usage = TurnUsage {
         input: 1_000,
         output: 50,
@@ -94,7 +94,7 @@ fn a_turn_is_streamed_as_the_events_of_a_message() {
 }
 
 #[test]
-fn a_turn_is_whole_for_a_client_that_does_not_stream() {
+fn turn_is_complete_without_streaming() {
     let server = ModelServer::start([ScriptedTurn::text("Done.").usage(7, 3)]);
     let mut body = body("Do it.");
     body["stream"] = json!(false);
@@ -108,23 +108,23 @@ fn a_turn_is_whole_for_a_client_that_does_not_stream() {
 }
 
 #[test]
-fn each_session_plays_its_own_turns_and_its_prompt_can_be_read_back() {
+fn sessions_play_their_own_turns_and_record_prompts() {
     let server = ModelServer::start(
         ModelScript::new()
             .session([ScriptedTurn::text("one"), ScriptedTurn::text("two")])
             .session([ScriptedTurn::text("three")]),
     );
     let retry = "The task.\nVERIFICATION RETRY 1/2";
-    assert_eq!(said(&ask(&server, "a", "The task.")), "one");
-    assert_eq!(said(&ask(&server, "b", retry)), "three");
-    assert_eq!(said(&ask(&server, "a", "The task.")), "two");
+    assert_eq!(text_of(&ask(&server, "a", "The task.")), "one");
+    assert_eq!(text_of(&ask(&server, "b", retry)), "three");
+    assert_eq!(text_of(&ask(&server, "a", "The task.")), "two");
     assert_eq!(server.prompts(), ["The task.", retry]);
     assert_eq!(server.requests_of(1).len(), 2);
     assert_eq!(server.turns_left(), 0);
 }
 
 #[test]
-fn calls_beside_the_main_conversation_take_no_turn() {
+fn side_calls_take_no_turn() {
     let server = ModelServer::start([ScriptedTurn::text("Done.")]);
     let mut title = body("Make a title.");
     title["tools"] = json!([]);
@@ -151,7 +151,7 @@ fn calls_beside_the_main_conversation_take_no_turn() {
 }
 
 #[test]
-fn a_refusal_bears_the_status_and_the_apis_error_and_the_session_goes_on() {
+fn refusal_has_status_and_error_of_the_api() {
     let server = ModelServer::start([
         ScriptedTurn::rate_limited(7),
         ScriptedTurn::status(529),
@@ -165,11 +165,11 @@ fn a_refusal_bears_the_status_and_the_apis_error_and_the_session_goes_on() {
         (overloaded.status, &overloaded.json()["error"]["type"]),
         (529, &json!("overloaded_error"))
     );
-    assert_eq!(said(&ask(&server, "s", "Do it.")), "recovered");
+    assert_eq!(text_of(&ask(&server, "s", "Do it.")), "recovered");
 }
 
 #[test]
-fn a_dropped_connection_ends_after_so_many_bytes_of_an_unfinished_body() {
+fn dropped_connection_leaves_the_body_incomplete() {
     let server = ModelServer::start([ScriptedTurn::drop_after(500)]);
     let answer = ask(&server, "s", "Do it.");
     assert_eq!(
@@ -179,7 +179,7 @@ fn a_dropped_connection_ends_after_so_many_bytes_of_an_unfinished_body() {
 }
 
 #[test]
-fn broken_json_comes_in_a_response_that_ends_well() {
+fn broken_json_is_sent_in_a_complete_response() {
     let server = ModelServer::start([ScriptedTurn::broken_json()]);
     let answer = ask(&server, "s", "Do it.");
     assert!(answer.is_whole);
@@ -194,7 +194,7 @@ fn broken_json_comes_in_a_response_that_ends_well() {
 }
 
 #[test]
-fn what_hangs_or_stalls_ends_only_with_the_server() {
+fn hang_and_stall_last_until_the_server_ends() {
     let server = ModelServer::start([ScriptedTurn::hang(), ScriptedTurn::stall_after(300)]);
     let headers = [("x-claude-code-session-id", "s")];
     let mut pending = Vec::new();
@@ -214,7 +214,7 @@ fn what_hangs_or_stalls_ends_only_with_the_server() {
 }
 
 #[test]
-fn a_script_that_has_nothing_left_refuses_for_good() {
+fn exhausted_script_refuses_further_requests() {
     let server = ModelServer::start([ScriptedTurn::text("Done.")]);
     ask(&server, "s", "Do it.");
     let answer = ask(&server, "s", "More?");

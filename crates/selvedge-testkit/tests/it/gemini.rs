@@ -12,7 +12,7 @@ fn body(contents: &Value) -> Value {
 }
 
 #[test]
-fn a_turn_is_streamed_part_by_part_and_closed_with_its_usage() {
+fn turn_is_streamed_in_parts_with_usage() {
     let usage = TurnUsage {
         input: 700,
         output: 50,
@@ -41,7 +41,7 @@ fn a_turn_is_streamed_part_by_part_and_closed_with_its_usage() {
 }
 
 #[test]
-fn what_is_asked_beside_the_conversation_takes_no_turn() {
+fn side_calls_take_no_turn() {
     let server = ModelServer::start([ScriptedTurn::status(429)]);
     let contents = json!([{"role": "user", "parts": [{"text": "Is it hard?"}]}]);
     let path = "/v1beta/models/gemini-2.5-flash-lite:generateContent";

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::http;
 
 #[test]
-fn the_program_prints_its_url_and_then_every_request() {
+fn model_server_prints_its_url_and_requests() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_model-server"));
     env.write(
         "script.json",
@@ -22,7 +22,7 @@ fn the_program_prints_its_url_and_then_every_request() {
 }
 
 #[test]
-fn a_script_with_a_misspelt_key_is_refused() {
+fn model_server_rejects_script_with_unknown_key() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_model-server"));
     env.write("script.json", r#"{"sessions": [[{"txt": "Done."}]]}"#);
     let output = env.selvedge(["script.json"]).run();

@@ -1,4 +1,4 @@
-//! Ollama's API, whose conversations have no session name.
+//! Ollama's API, whose conversations have no session ids.
 
 use selvedge_testkit::{ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedTurn};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn assistant(text: &str) -> Value {
 }
 
 #[test]
-fn a_turn_is_streamed_as_records_and_closed_with_the_counts() {
+fn turn_is_streamed_as_records_with_counts() {
     let turn = ScriptedTurn::text("I run it.").and_tool("command", json!({"command": "ls"}));
     let server = ModelServer::start([turn.usage(1_000, 50)]);
     let answer = chat(&server, &json!([user("Do it.")]));
@@ -32,7 +32,7 @@ fn a_turn_is_streamed_as_records_and_closed_with_the_counts() {
 }
 
 #[test]
-fn a_turn_is_one_record_for_a_client_that_does_not_stream() {
+fn turn_is_one_record_without_streaming() {
     let server = ModelServer::start([ScriptedTurn::tool("command", json!({"command": "ls"}))]);
     let body = json!({"model": "m", "stream": false, "messages": [user("Do it.")]});
     let record = http::post(&server.url(), "/api/chat", &[], &body).json();
@@ -44,7 +44,7 @@ fn a_turn_is_one_record_for_a_client_that_does_not_stream() {
 }
 
 #[test]
-fn a_follow_up_in_the_same_chat_stays_in_its_session() {
+fn follow_up_stays_in_its_session() {
     let server = ModelServer::start(
         ModelScript::new()
             .session([ScriptedTurn::text("one"), ScriptedTurn::text("two")])
@@ -74,7 +74,7 @@ fn a_follow_up_in_the_same_chat_stays_in_its_session() {
 }
 
 #[test]
-fn asking_again_after_a_fault_is_no_second_session_but_after_an_answer_it_is() {
+fn repeated_request_is_a_new_session_only_after_an_answer() {
     let server = ModelServer::start(
         ModelScript::new()
             .session([
@@ -100,7 +100,7 @@ fn asking_again_after_a_fault_is_no_second_session_but_after_an_answer_it_is() {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_missed_without_taking_a_turn() {
+fn missing_model_takes_no_turn() {
     let server = ModelServer::start(
         ModelScript::from([ScriptedTurn::text("Done.")]).models(["llama3.2:3b"]),
     );

@@ -33,18 +33,18 @@ fn events(answer: &http::Answer) -> Vec<Value> {
 }
 
 #[test]
-fn a_response_is_streamed_item_by_item_and_closed_with_its_usage() {
+fn response_is_streamed_in_items_with_usage() {
     let turn = ScriptedTurn::text("I run it.")
         .and_tool("exec_command", json!({"cmd": "ls"}))
         .and_tool("apply_patch", json!("*** Begin Patch"));
     let server = ModelServer::start([turn.with_usage(USAGE)]);
     let answer = respond(&server, &[user("<environment_context>…"), user("Do it.")]);
     let events = events(&answer);
-    let said: String = events
+    let text: String = events
         .iter()
         .filter_map(|it| it["delta"].as_str())
         .collect();
-    assert_eq!(said, "I run it.");
+    assert_eq!(text, "I run it.");
     let items = events
         .iter()
         .filter(|it| it["type"] == "response.output_item.done");
@@ -64,7 +64,7 @@ fn a_response_is_streamed_item_by_item_and_closed_with_its_usage() {
 }
 
 #[test]
-fn an_item_of_the_models_goes_on_in_its_session() {
+fn item_of_the_model_continues_its_session() {
     let script = ModelScript::new()
         .session([
             ScriptedTurn::status(503),
@@ -85,7 +85,7 @@ fn an_item_of_the_models_goes_on_in_its_session() {
 }
 
 #[test]
-fn a_completion_is_streamed_in_chunks_or_comes_whole() {
+fn completion_is_streamed_or_complete() {
     let turn = ScriptedTurn::text("I run it.").and_tool("bash", json!({"command": "ls"}));
     let turn = turn.with_usage(USAGE);
     let server = ModelServer::start([turn.clone(), turn]);
@@ -107,18 +107,18 @@ fn a_completion_is_streamed_in_chunks_or_comes_whole() {
     assert_eq!(delta("/choices/0/finish_reason"), "tool_calls");
     assert_eq!(events.last().unwrap()["usage"]["prompt_tokens"], 1_000);
 
-    let whole = ask(
+    let complete = ask(
         false,
         json!([prompt, {"role": "assistant", "content": "x"}]),
     )
     .json();
-    let message = &whole["choices"][0]["message"];
+    let message = &complete["choices"][0]["message"];
     assert_eq!(message["tool_calls"][0]["function"]["name"], "bash");
-    assert_eq!(whole["usage"]["completion_tokens"], 50);
+    assert_eq!(complete["usage"]["completion_tokens"], 50);
 }
 
 #[test]
-fn a_title_takes_no_turn() {
+fn title_request_takes_no_turn() {
     let server = ModelServer::start([ScriptedTurn::text("Done.")]);
     let messages = json!([
         {"role": "system", "content": "You are a title generator."},

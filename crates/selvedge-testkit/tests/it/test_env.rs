@@ -10,7 +10,7 @@ fn env() -> TestEnv {
 }
 
 #[test]
-fn only_the_path_comes_in_from_outside() {
+fn test_env_inherits_only_path() {
     let env = env();
     let output = env.command("env").run();
     let mut lines: Vec<_> = output
@@ -36,7 +36,7 @@ fn only_the_path_comes_in_from_outside() {
 }
 
 #[test]
-fn a_repository_has_one_commit_that_is_the_same_everywhere() {
+fn test_env_repository_has_the_same_commit_everywhere() {
     let heads = [env(), env()].map(|env| {
         env.write("src/lib.rs", "pub fn answer() {}\n");
         env.create_repo();
@@ -51,14 +51,14 @@ fn a_repository_has_one_commit_that_is_the_same_everywhere() {
 }
 
 #[test]
-fn input_goes_in_whole_and_output_comes_out_whole() {
+fn test_env_passes_input_and_output_completely() {
     let text = "line\n".repeat(100_000);
     let output = env().command("cat").stdin(text.clone()).run();
     assert!(output.assert_success().stdout == text);
 }
 
 #[test]
-fn a_signal_shows_in_the_exit_code_as_in_a_shell() {
+fn test_env_signal_sets_the_exit_code() {
     let env = env();
     // SIGINT is omitted: where a shell runs the tests in the background, children ignore it.
     let signals: [fn(&SpawnedProgram); 2] = [SpawnedProgram::terminate, SpawnedProgram::kill];
@@ -75,7 +75,7 @@ fn a_signal_shows_in_the_exit_code_as_in_a_shell() {
 }
 
 #[test]
-fn a_dropped_child_takes_its_whole_tree_along() {
+fn test_env_dropped_child_ends_its_process_tree() {
     let env = env();
     let script = "sleep 1000 & setsid sh -c 'sleep 1001 & echo ready; wait' & wait";
     let child = env.command("sh").args(["-c", script]).spawn();
@@ -87,7 +87,7 @@ fn a_dropped_child_takes_its_whole_tree_along() {
 }
 
 #[test]
-fn a_program_that_does_not_end_fails_the_test_and_is_ended() {
+fn test_env_timeout_fails_the_test_and_ends_the_program() {
     let env = env();
     let sleep = env
         .command("sleep")
@@ -100,7 +100,7 @@ fn a_program_that_does_not_end_fails_the_test_and_is_ended() {
 }
 
 #[test]
-fn what_differs_from_run_to_run_becomes_a_placeholder() {
+fn normalise_replaces_varying_values() {
     let env = env();
     let work = env.work_dir();
     let text = format!(

@@ -39,19 +39,19 @@ pub(crate) struct OpenedAttestation {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OpenError {
     /// Not a statement or an envelope, or not in canonical form.
-    #[error("it is no attestation as Selvedge writes them, byte for byte")]
+    #[error("not an attestation in the exact format that Selvedge writes")]
     Malformed,
     /// Signed, but no key was given to check the signature.
-    #[error("it is signed by {0}, and no key was given to check that with")]
+    #[error("signed by {0}, but no key was given to verify the signature")]
     NoKey(String),
     /// Not signed, although a key was given.
-    #[error("it is not signed")]
+    #[error("not signed")]
     NotSigned,
     /// Signed with another key.
-    #[error("it is signed by {0}, which is not the given key")]
+    #[error("signed by {0}, which is not the given key")]
     OtherKey(String),
     /// The signature is wrong.
-    #[error("its signature does not hold: it was changed after it was signed")]
+    #[error("invalid signature: the attestation was changed after signing")]
     Signature,
 }
 

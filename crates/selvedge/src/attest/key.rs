@@ -11,17 +11,19 @@ use sha2::{Digest, Sha256};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyError {
     /// No source of randomness.
-    #[error("this system gives no random bytes")]
+    #[error("cannot get random bytes from the system")]
     NoRandomness,
     /// Cannot be written as PEM.
-    #[error("the key cannot be written as PEM")]
+    #[error("cannot encode the key as PEM")]
     Unwritable,
     /// Not a private key.
-    #[error("it holds no Ed25519 private key in PEM (PKCS #8): `selvedge attest keygen` makes one")]
+    #[error(
+        "not an Ed25519 private key in PEM (PKCS #8); create one with `selvedge attest keygen`"
+    )]
     NotPrivate,
     /// Not a public key.
     #[error(
-        "it holds no Ed25519 public key in PEM: `selvedge attest keygen` writes it beside the private one, as `.pub`"
+        "not an Ed25519 public key in PEM; `selvedge attest keygen` writes it next to the private key, as `.pub`"
     )]
     NotPublic,
 }

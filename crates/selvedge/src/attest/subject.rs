@@ -37,7 +37,7 @@ pub(crate) enum SubjectError {
         source: io::Error,
     },
     /// A file that git cannot represent, or only by a name that does not cover its content.
-    #[error("{} is a nested repository or no ordinary file: its content cannot be attested", .0.display())]
+    #[error("{} is a nested repository or not a regular file: its content cannot be attested", .0.display())]
     Unsupported(PathBuf),
 }
 
@@ -100,7 +100,7 @@ fn read_entry(path: &Path) -> Result<Option<(GitFileKind, GitObjectIds)>, Subjec
 }
 
 fn hash_file(path: &Path, seen: &fs::Metadata) -> io::Result<GitObjectIds> {
-    let changed = || io::Error::other("it changes while it is read");
+    let changed = || io::Error::other("it changed while it was read");
     let mut file = File::open(path)?;
     let opened = file.metadata()?;
     if (opened.dev(), opened.ino()) != (seen.dev(), seen.ino()) {

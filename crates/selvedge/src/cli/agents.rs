@@ -1,4 +1,4 @@
-//! Commands that agents call, not people: hooks of their programs, and tools.
+//! Commands that agents call: hooks and tools.
 
 use std::path::PathBuf;
 
@@ -7,17 +7,17 @@ use clap::{Args, Subcommand};
 /// `selvedge hook`
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookCommand {
-    /// Claude Code's Stop hook: the agent may stop once the project's checks hold.
+    /// Claude Code's Stop hook: block the agent from finishing until the project's checks pass.
     ///
-    /// Reads the hook's JSON on standard input and runs the checks of `selvedge.toml`. While they
-    /// fail, the agent is held back and told what failed; after --max-blocks times it is let go, and
-    /// that its work is not verified is said.
+    /// Reads the hook's JSON from standard input and runs the checks of `selvedge.toml`. If they fail,
+    /// the agent is blocked and gets a digest of the failures. After --max-blocks times, it may stop,
+    /// and its work is reported as not verified.
     #[command(after_help = CLAUDE_STOP)]
     ClaudeStop(ClaudeStopArgs),
 }
 
-/// How to set it up, for `hook --help` and `hook claude-stop --help`.
-pub(crate) const CLAUDE_STOP: &str = r#"Set it up in .claude/settings.json of the repository (or ~/.claude/settings.json, for all of yours):
+/// Setup instructions for `hook --help` and `hook claude-stop --help`.
+pub(crate) const CLAUDE_STOP: &str = r#"Add to .claude/settings.json of the repository, or for all repositories to ~/.claude/settings.json:
 
   {
     "hooks": {
@@ -29,19 +29,19 @@ pub(crate) const CLAUDE_STOP: &str = r#"Set it up in .claude/settings.json of th
     }
   }
 
-The timeout, in seconds, must leave the checks the time that they need: a hook that is cut off lets
-the agent stop. A project without checks, and an agent that `selvedge run` started, are left alone.
+The timeout, in seconds, must be long enough for the checks: if the hook times out, the agent may
+stop. The hook does nothing in projects without checks and for agents that `selvedge run` started.
 
-What goes wrong in the hook itself exits with 1 and never holds the agent back."#;
+Errors of the hook itself exit with 1 and never block the agent."#;
 
 /// `selvedge hook claude-stop`
 #[derive(Debug, Args)]
 pub(crate) struct ClaudeStopArgs {
-    /// How often an agent is held back since a person last spoke to it. Claude Code itself overrides
-    /// the ninth time in a row, in silence.
+    /// Maximum number of times that the agent is blocked after each message of the user. Claude Code
+    /// itself silently ignores the ninth consecutive block.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=7))]
     pub(crate) max_blocks: u32,
-    /// The project [default: $CLAUDE_PROJECT_DIR, or else the session's directory].
+    /// Directory of the project [default: $CLAUDE_PROJECT_DIR, or the session's directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }
@@ -49,14 +49,14 @@ pub(crate) struct ClaudeStopArgs {
 /// `selvedge mcp`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Tools: `verify` runs the checks of the project's selvedge.toml once, `digest` shortens a tool's output
-to what failed, `show` tells the story of a run.
+Tools: `verify` runs the checks of the project's selvedge.toml once, `digest` condenses a tool's
+output to its failures, `show` shows the details of a run.
 
 Examples:
   claude mcp add selvedge -- selvedge mcp
-  selvedge mcp --dir path/to/project       for any other client, over standard input and output")]
+  selvedge mcp --dir path/to/project       other clients, over standard input and output")]
 pub(crate) struct McpArgs {
-    /// The project that `verify` looks at [default: here].
+    /// Directory of the project that `verify` checks [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }

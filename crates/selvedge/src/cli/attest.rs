@@ -1,4 +1,4 @@
-//! `selvedge attest`: keys, and checking what somebody attested.
+//! `selvedge attest`: generates keys and verifies attestations.
 
 use std::path::PathBuf;
 
@@ -7,34 +7,35 @@ use clap::Subcommand;
 /// `selvedge attest`
 #[derive(Debug, Subcommand)]
 pub(crate) enum AttestCommand {
-    /// Make a key to sign attestations with: FILE, and its public half beside it as FILE.pub.
+    /// Generate a key pair to sign attestations: the private key in FILE, the public key in FILE.pub.
     Keygen {
-        /// The private key's file, which must not exist yet.
+        /// File for the private key; must not exist.
         #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
         file: PathBuf,
     },
-    /// Check an attestation: its signature, that it is about the files that are here, and that it says
-    /// that they are verified.
+    /// Verify an attestation: its signature, and that it states that the files of this directory are
+    /// verified.
     ///
-    /// Exits with 0 when all of that holds, with 1 when any of it does not, with 2 when it cannot be
-    /// read or there is no key for a signature.
+    /// Exits with 0 if it is valid, with 1 if it is not, and with 2 if it cannot be read or the key for
+    /// its signature is missing.
     Verify {
-        /// The attestation.
+        /// File of the attestation.
         #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
         file: PathBuf,
-        /// The repository, or any directory in it [default: here].
+        /// The repository, or a directory in it [default: current directory].
         #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
         dir: Option<PathBuf>,
-        /// The public key of whoever is trusted to attest. Without one only an attestation that nobody
-        /// signed can be checked, which anybody can have written.
+        /// Public key of a trusted signer. Without a key, only unsigned attestations can be verified, which
+        /// anyone can create.
         #[arg(long, value_name = "PUB", value_hint = clap::ValueHint::FilePath)]
         key: Option<PathBuf>,
     },
 }
 
-/// What both are about, for `attest --help`.
+/// Examples for `attest --help`.
 pub(crate) const ABOUT: &str = "\
-Attestations are written by --attest FILE of run, resume, verify and show; with --attest-key they are signed.
+`run`, `resume`, `verify` and `show` write attestations with --attest FILE, and sign them with
+--attest-key KEY.
 
 Examples:
   selvedge attest keygen ~/.config/selvedge/attest.key

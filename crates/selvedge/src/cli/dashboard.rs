@@ -1,4 +1,4 @@
-//! Commands that look at many runs at once: the dashboard in a browser, and what the loop buys.
+//! Commands about many runs: the dashboard and retry statistics.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use crate::output::OutputFormat;
 /// `selvedge ui`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page shows what the journal of this machine holds. It changes nothing but what you decide about
-work that waits for a review. Nothing is loaded from any other host.")]
+The dashboard shows the runs in this machine's journal. It is read-only, except for reviews. It loads
+nothing from other hosts.")]
 pub(crate) struct UiArgs {
-    /// The port, on the loopback address alone [default: one that is free].
+    /// Port on the loopback address [default: any free port].
     #[arg(
         long,
         value_name = "PORT",
@@ -21,7 +21,7 @@ pub(crate) struct UiArgs {
         hide_default_value = true
     )]
     pub(crate) port: u16,
-    /// How to speak; `json` and `jsonl` print the link as an object.
+    /// Output format; `json` and `jsonl` print the link as an object.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
 }
@@ -32,10 +32,10 @@ pub(crate) struct StatsArgs {
     /// Only runs in this directory.
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Only runs of so many last days.
+    /// Only runs of the last N days.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub(crate) days: Option<u32>,
-    /// How to speak; `json` and `jsonl` print one object.
+    /// Output format; `json` and `jsonl` print one object.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Known failures: what may be said of them, and the command that lists them.
+//! Arguments about known failures, and the command that lists them.
 
 use std::path::PathBuf;
 
@@ -9,17 +9,17 @@ use super::checks::CheckArgs;
 /// Tests that may fail.
 #[derive(Debug, Default, Args)]
 pub(crate) struct KnownArgs {
-    /// A test that may fail if it failed as now before the work began, by the id that its runner prints; may be
-    /// given several times. Replaces the configured list.
+    /// Test that may fail if it failed in the same way before the work began, by the id that its runner prints.
+    /// Repeatable; replaces the configured list.
     #[arg(long = "known-failure", value_name = "ID")]
     pub(crate) known_failures: Vec<String>,
-    /// A file that lists such tests, one a line, as `selvedge known-failures` writes it.
+    /// File with known failures, one per line, as `selvedge known-failures` writes it.
     #[arg(long = "known-failures", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) known_failures_file: Option<PathBuf>,
 }
 
 impl KnownArgs {
-    /// The file, absolute: a path of the settings is one in the repository.
+    /// The absolute path of the file: relative paths in settings are relative to the repository.
     pub(crate) fn absolute_file(&self) -> Option<String> {
         let file = self.known_failures_file.as_deref()?;
         let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
@@ -30,13 +30,13 @@ impl KnownArgs {
 /// `selvedge known-failures`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A known failure is excused only if it fails with the same kind of message as before the work began, the task does not
-name it, and the work did not change its file. `[verification] known_failures_file = \"known-failures.txt\"` in
-`selvedge.toml` has runs read the file.
+A known failure is excused only if it fails with the same kind of message as before the work began,
+the task does not name it, and the work did not change its file. Runs read the file if
+`selvedge.toml` contains `[verification] known_failures_file = \"known-failures.txt\"`.
 
 Examples:
-  selvedge known-failures                                 print what fails now
-  selvedge known-failures --output known-failures.txt     write it to a file")]
+  selvedge known-failures                                 print the tests that fail now
+  selvedge known-failures --output known-failures.txt     write them to a file")]
 pub(crate) struct KnownFailuresArgs {
     /// The checks.
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) struct KnownFailuresArgs {
     /// Write to this file [default: standard output].
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// The project's directory [default: here].
+    /// Directory of the project [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }

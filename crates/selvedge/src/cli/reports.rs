@@ -1,43 +1,41 @@
-//! The options that ask for reports in the forms that others read; the same for every command that
-//! has something to report.
+//! Arguments for reports in machine-readable formats, shared by all commands that write reports.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 
-/// Reports for others.
+/// Reports to write.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Reports for others (FILE `-` is standard output)")]
+#[command(next_help_heading = "Reports (FILE `-` is standard output)")]
 pub(crate) struct ReportArgs {
-    /// JUnit XML: a suite for each attempt, a case for each check.
+    /// JUnit XML, with a suite for each attempt and a case for each check.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) junit: Option<PathBuf>,
-    /// SARIF 2.1.0: failures with their places, for code hosts to annotate a change.
+    /// SARIF 2.1.0: failures with their locations, for annotations on code hosts.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) sarif: Option<PathBuf>,
-    /// A summary in Markdown.
+    /// Markdown summary.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) markdown: Option<PathBuf>,
-    /// The same summary, added to the page of a GitHub job ($GITHUB_STEP_SUMMARY).
+    /// Append the Markdown summary to the page of a GitHub job ($GITHUB_STEP_SUMMARY).
     #[arg(long)]
     pub(crate) step_summary: bool,
-    /// Annotations of a code host: `github` (workflow commands) or `gitlab` (a code quality report),
-    /// to standard output or with `=FILE` to a file; may be given several times.
+    /// Annotations for a code host: `github` (workflow commands) or `gitlab` (a code quality report), on
+    /// standard output, or in a file with `=FILE`. Repeatable.
     #[arg(long, value_name = "HOST[=FILE]")]
     pub(crate) annotations: Vec<AnnotationTarget>,
-    /// An in-toto statement: which tree was verified, by which checks, with what outcome.
+    /// In-toto statement: the verified tree, the checks and the outcome.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) attest: Option<PathBuf>,
-    /// Sign the attestation with this Ed25519 key (`selvedge attest keygen` makes one).
+    /// Sign the attestation with this Ed25519 key (from `selvedge attest keygen`).
     #[arg(long, value_name = "KEY", requires = "attest", value_hint = clap::ValueHint::FilePath)]
     pub(crate) attest_key: Option<PathBuf>,
 }
 
-/// Whose annotations, and where to.
+/// The format and destination of annotations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AnnotationTarget {
-    /// Who is to read them.
     pub(crate) host: CodeHost,
     /// `-` is standard output.
     pub(crate) file: PathBuf,
@@ -46,7 +44,7 @@ pub(crate) struct AnnotationTarget {
 /// A code host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeHost {
-    /// Workflow commands, a line each.
+    /// Workflow commands, one per line.
     Github,
     /// A code quality report in JSON.
     Gitlab,
@@ -60,10 +58,10 @@ impl FromStr for AnnotationTarget {
         let host = match host {
             "github" => CodeHost::Github,
             "gitlab" => CodeHost::Gitlab,
-            _ => return Err("expected `github` or `gitlab`, with `=FILE` if you like".to_owned()),
+            _ => return Err("expected `github` or `gitlab`, optionally with `=FILE`".to_owned()),
         };
         if file.is_empty() {
-            return Err("`=` wants a file after it".to_owned());
+            return Err("expected a file after `=`".to_owned());
         }
         Ok(Self {
             host,

@@ -8,30 +8,31 @@ use crate::output::OutputFormat;
 /// `selvedge review`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The attempt and the tree that are decided on are printed. Name them, and nothing else is ever decided on:
+Prints the attempt and the tree that are reviewed. Pass them to ensure that nothing else is reviewed:
   selvedge review 4f2a9c1e --accept --attempt 2 --tree TREE
-Exits as the run does; with 2, and nothing is decided, where another attempt or tree is awaiting review,
-or none is.")]
+Exits with the code of the run; with 2, and without a decision, if another attempt or tree, or none,
+is awaiting review.")]
 pub(crate) struct ReviewArgs {
-    /// The run: its id, four digits or more from either end of it, or `last` for the newest on this machine [default: the latest run of this directory]. With --hub, the newest task.
+    /// Run id, at least four digits of its beginning or end, or `last` for the newest run on this machine [default:
+    /// the newest run of this directory]. With --hub, the newest task is the default.
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// The work is right: the run ends as verified, by you.
+    /// Accept the work: the run ends as verified, by you.
     #[arg(long, required_unless_present = "reject")]
     pub(crate) accept: bool,
-    /// The work is not right: the run ends, or tries again with --retry.
+    /// Reject the work: the run ends, or starts another attempt with --retry.
     #[arg(long, conflicts_with = "accept")]
     pub(crate) reject: bool,
-    /// Give the agent another attempt, with the reason as feedback.
+    /// Start another attempt, with the reason as feedback.
     #[arg(long, requires = "reject")]
     pub(crate) retry: bool,
-    /// Decide on this attempt only: refused when another one is awaiting review.
+    /// Fail if an attempt other than this one is awaiting review.
     #[arg(long, value_name = "N")]
     pub(crate) attempt: Option<u32>,
-    /// Decide on this tree only: refused when another one is awaiting review.
+    /// Fail if a tree other than this one is awaiting review.
     #[arg(long, value_name = "TREE")]
     pub(crate) tree: Option<String>,
-    /// Why, in your words.
+    /// Reason for the decision.
     #[arg(
         long,
         value_name = "TEXT",
@@ -39,10 +40,10 @@ pub(crate) struct ReviewArgs {
         default_value = ""
     )]
     pub(crate) reason: String,
-    /// How to speak.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// Which hub; without one the runs of this machine are meant.
+    /// Hub whose tasks are meant, instead of the runs of this machine.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }

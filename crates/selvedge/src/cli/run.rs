@@ -1,4 +1,4 @@
-//! `selvedge run`: what can be said of a run.
+//! Arguments of `selvedge run`.
 
 use std::path::PathBuf;
 
@@ -14,115 +14,117 @@ use crate::output::OutputFormat;
 /// `selvedge run`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Retries count attempts, not seconds. Two or three corrections are worth it; five is the cap, because
-an agent that was corrected five times needs a person. Trouble with a model's API is retried apart
-and never counts.
+Two or three retries are usually enough. The maximum is five: an agent that fails after five
+corrections needs a person. Errors of a model's API are retried separately and do not count.
 
 Examples:
   selvedge run \"fix the flaky login test\" --check 'cargo test'
   selvedge run --file TASK.md --agent ollama --retries 3
-  selvedge run --worktree \"fix the parser\"       in a clone; the work comes back as a branch
-  selvedge run --file plan.toml                 subtasks one after the other, each with its own checks
+  selvedge run --isolated \"fix the parser\"       in a clone; the result is a branch
+  selvedge run --file plan.toml                 several subtasks, each with its own checks
   selvedge run --agent-cmd 'my-agent --yes' --check ./ci.sh --format json \"update the parser\"")]
 pub(crate) struct RunArgs {
-    /// What is to be done, word for word as the agent gets it.
+    /// Description of the task, passed to the agent unchanged.
     #[arg(conflicts_with = "file")]
     pub(crate) task: Option<String>,
-    /// Read the task from a file (`-` for standard input): text, a task object in JSON, or one in TOML
-    /// (`.toml`), which may be a plan of several `[[subtasks]]`.
+    /// Read the task from a file (`-`: standard input): text, or a task object in JSON or TOML (`.toml`); it
+    /// may be a plan with several `[[subtasks]]`.
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
-    /// Which configured agent does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, one of your own, or `acp:PROGRAM` for any that speaks the Agent Client Protocol; `cursor`, `amp`, `droid`, `copilot` and `goose` are experimental [default: claude].
+    /// Agent that does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, a
+    /// configured agent, or `acp:PROGRAM` for a program that supports the Agent Client Protocol; `cursor`, `amp`,
+    /// `droid`, `copilot` and `goose` are experimental [default: claude].
     #[arg(long, value_name = "NAME", conflicts_with = "agent_cmd")]
     pub(crate) agent: Option<String>,
-    /// Who works, try by try: several names, the first for the first attempt; the last one stays.
+    /// Agents for successive attempts; the last one is reused.
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with_all = ["agent", "agent_cmd"])]
     pub(crate) escalate: Vec<String>,
-    /// Any program as the agent: it gets the prompt on standard input.
+    /// Use this program as the agent; it reads the prompt from standard input.
     #[arg(long, value_name = "'PROGRAM …'")]
     pub(crate) agent_cmd: Option<String>,
     /// The checks.
     #[command(flatten)]
     pub(crate) check: CheckArgs,
-    /// A change of tests that the task asks for: a glob of files, or a test's id as reports name it; may be given several times. What it names counts as it was changed, all other tests are run as they were.
+    /// Test changes that the task asks for: a glob of files, or the id of a test as in reports. Repeatable. These
+    /// tests run as changed, all other tests as they were.
     #[arg(long, value_name = "GLOB|TEST")]
     pub(crate) expect_test_changes: Vec<String>,
-    /// Corrections after the first attempt, 0 to 5 [default: 2].
+    /// Retries after the first attempt, 0 to 5 [default: 2].
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,
-    /// How far to verify: 1 the checks, 2 a model as judge, 3 a vote [default: 1].
+    /// Verification tier: 1 checks, 2 a judge, 3 a vote of judges [default: 1].
     #[arg(long, value_name = "N")]
     pub(crate) tier: Option<u8>,
-    /// Which configured agent judges in tiers 2 and 3; may be given several times.
+    /// Configured agent that judges in tiers 2 and 3. Repeatable.
     #[arg(long = "judge", value_name = "NAME")]
     pub(crate) judges: Vec<String>,
-    /// Run the task this often side by side, 2 to 9, each in a copy of the directory; the work that most agree
-    /// with stays. It is what votes in tier 3, instead of judges.
+    /// Run the task N times in parallel, 2 to 9, each in a copy of the directory, and select the result that most
+    /// runs agree on. In tier 3, this replaces the vote of judges.
     #[arg(long, value_name = "N")]
-    pub(crate) executions: Option<u32>,
-    /// Time for each agent session [default: 30m].
+    pub(crate) best_of: Option<u32>,
+    /// Time limit for each agent session [default: 30m].
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
     /// Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto].
     ///
-    /// What failed before is then told from what the agent broke, and no test may quietly go. What
-    /// a check said of a tree is remembered for the next run.
+    /// The baseline separates earlier failures from those of the agent, and detects missing tests. Its
+    /// results are cached per tree for later runs.
     #[arg(long, value_name = "WHEN")]
     pub(crate) baseline: Option<String>,
     /// Tests that may fail.
     #[command(flatten)]
     pub(crate) known: KnownArgs,
-    /// Cap on the cost of the whole run.
+    /// Maximum cost of the whole run.
     #[arg(long, value_name = "USD")]
     pub(crate) max_cost: Option<f64>,
-    /// Cap on the tokens of the whole run, in and out.
+    /// Maximum number of input and output tokens of the whole run.
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u32>,
-    /// Cap on the time that the whole run spends in sessions and verification.
+    /// Maximum time of the whole run in sessions and verification.
     #[arg(long, value_name = "TIME")]
-    pub(crate) max_wall: Option<String>,
-    /// Refuse to begin where an agent does not tell what a cap needs, instead of saying so.
+    pub(crate) max_duration: Option<String>,
+    /// Fail if the agent does not report the usage that a budget needs (default: warn).
     #[arg(long)]
-    pub(crate) strict_budget: bool,
-    /// Cap on the model turns of each session, where the agent counts them.
+    pub(crate) require_cost_reporting: bool,
+    /// Maximum number of model turns of each session, for agents that count them.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
-    /// Work in this directory [default: here].
+    /// Directory to work in [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Work in a clone of what is committed here, and give the work back as the branch `selvedge/RUN`: what is
-    /// checked out here stays as it is.
-    #[arg(long, group = "own")]
-    pub(crate) worktree: bool,
-    /// Work in a clone of this repository: a URL, `user@host:path` or a folder. The branch `selvedge/RUN` stays in
-    /// the clone, or goes back with --push.
-    #[arg(long, value_name = "URL", group = "own", conflicts_with = "dir")]
+    /// Work in a clone of the committed files, and create the branch `selvedge/RUN` with the result in this
+    /// repository; the files checked out here do not change.
+    #[arg(long, group = "clone")]
+    pub(crate) isolated: bool,
+    /// Work in a clone of this repository: a URL, `user@host:path` or a directory. The branch `selvedge/RUN` stays
+    /// in the clone, or is pushed with --push.
+    #[arg(long, value_name = "URL", group = "clone", conflicts_with = "dir")]
     pub(crate) repo: Option<String>,
-    /// The branch, tag or commit that the clone begins from [default: what is checked out there].
-    #[arg(long, value_name = "REV", requires = "own")]
+    /// Branch, tag or commit from which the clone begins [default: the commit that is checked out there].
+    #[arg(long, value_name = "REV", requires = "clone")]
     pub(crate) rev: Option<String>,
     /// Push the branch to the repository of --repo.
     #[arg(long)]
     pub(crate) push: bool,
-    /// Remove the clone once its verified work was given back. Without it `selvedge gc` does.
-    #[arg(long, requires = "own")]
+    /// Remove the clone after its verified work was delivered; otherwise `selvedge gc` removes it.
+    #[arg(long, requires = "clone")]
     pub(crate) clean: bool,
-    /// Verify nothing: the outcome is `unchecked`.
+    /// Skip verification: the outcome is `unchecked`.
     #[arg(long, conflicts_with = "checks")]
     pub(crate) no_verify: bool,
-    /// How to speak.
+    /// Output format.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// What to write for others.
+    /// Reports to write.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
-    /// Which hub carries it out; without one, this machine does.
+    /// Hub that runs the task, instead of this machine.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }
 
 impl RunArgs {
-    /// The settings among the flags.
+    /// The arguments that override settings.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             agent: self.agent.clone(),
@@ -131,15 +133,15 @@ impl RunArgs {
             retries: self.retries,
             tier: self.tier,
             judges: self.judges.clone(),
-            executions: self.executions,
+            best_of: self.best_of,
             timeout: self.timeout.clone(),
             baseline: self.baseline.clone(),
             known_failures: self.known.known_failures.clone(),
             known_failures_file: self.known.absolute_file(),
             max_cost: self.max_cost,
             max_tokens: self.max_tokens,
-            max_wall: self.max_wall.clone(),
-            strict_budget: self.strict_budget,
+            max_duration: self.max_duration.clone(),
+            require_cost_reporting: self.require_cost_reporting,
             max_turns: self.max_turns,
             ..self.check.flags()
         }

@@ -1,4 +1,4 @@
-//! `selvedge tokens`: who may speak to a hub.
+//! Arguments of `selvedge tokens`.
 
 use std::path::PathBuf;
 
@@ -11,54 +11,54 @@ use crate::output::OutputFormat;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  selvedge tokens                                          who has one
+  selvedge tokens                                          list all tokens
   selvedge tokens add worker-7 --scope worker --out worker.token
   selvedge tokens revoke 4f2a9c1e")]
 pub(crate) struct TokensArgs {
-    /// What to do [default: list them].
+    /// The command to run [default: list the tokens].
     #[command(subcommand)]
     pub(crate) command: Option<TokensCommand>,
-    /// How to speak.
+    /// Output format.
     #[arg(long, value_enum, default_value_t, global = true)]
     pub(crate) format: OutputFormat,
-    /// Which hub.
+    /// Hub URL.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }
 
-/// What is done with tokens.
+/// Commands of `selvedge tokens`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokensCommand {
-    /// Make one. Its secret is shown, or written, this once.
+    /// Create a token. Its secret is printed or written only once.
     Add {
-        /// What people call it.
+        /// Name of the token.
         name: String,
-        /// What it may be used for; may be given several times.
+        /// Permissions of the token. Repeatable.
         #[arg(long = "scope", value_enum, value_delimiter = ',', required = true)]
         scopes: Vec<ScopeArg>,
-        /// When it ends by itself, in days from now.
+        /// Number of days until the token expires.
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: Option<u32>,
-        /// Write the secret to this file, readable by you alone, instead of printing it.
+        /// Write the secret to this file, readable only by you, instead of printing it.
         #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
         out: Option<PathBuf>,
     },
-    /// End one.
+    /// Revoke a token.
     Revoke {
-        /// Its id, as the list shows it.
+        /// Id of the token, as in the list.
         id: String,
     },
 }
 
-/// What a token may be used for.
+/// Permissions of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeArg {
-    /// To look.
+    /// Read tasks and workers.
     Read,
-    /// To submit, cancel, retry and review.
+    /// Submit, cancel, retry and review tasks.
     Submit,
-    /// To carry out tasks.
+    /// Run tasks.
     Worker,
-    /// To make tokens, and all that people do.
+    /// Manage tokens, and everything that `submit` permits.
     Admin,
 }

@@ -30,18 +30,21 @@ fn keygen(path: &Path) -> Result<u8, CliError> {
     let key = PrivateKey::generate().map_err(CliError::infrastructure)?;
     let public = key.public();
     let (private_pem, public_pem) = (key.to_pem(), public.to_pem());
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".pub");
-    let beside = PathBuf::from(beside);
-    for (path, pem) in [(path, private_pem), (&beside, public_pem)] {
+    let mut public_path = path.as_os_str().to_owned();
+    public_path.push(".pub");
+    let public_path = PathBuf::from(public_path);
+    for (path, pem) in [(path, private_pem), (&public_path, public_pem)] {
         let pem = pem.map_err(CliError::infrastructure)?;
         file::create_private(path, pem.as_bytes()).map_err(|error| {
             CliError::usage(format!("cannot write {}: {error}", path.display()))
-                .hint("a key is never written over another file")
+                .hint("existing files are never overwritten by a key")
         })?;
     }
-    outln!("{}  keep it to yourself", path.display());
-    outln!("{}  for those who check", beside.display());
+    outln!("{}  private key: keep it secret", path.display());
+    outln!(
+        "{}  public key: verifies attestations",
+        public_path.display()
+    );
     outln!("{}", public.id());
     Ok(exit_code::VERIFIED)
 }
@@ -54,7 +57,7 @@ fn verify(path: &Path, dir: Option<&Path>, key: Option<&Path>) -> Result<u8, Cli
         Ok(document) => document,
         Err(error @ OpenError::NoKey(_)) => {
             return Err(CliError::usage(format!("{shown}: {error}"))
-                .hint("name the public key of whoever you trust: --key PUB"));
+                .hint("pass the public key of a signer that you trust: --key PUB"));
         }
         Err(error) => return Ok(report_invalid(&format!("{shown}: {error}"))),
     };
@@ -64,15 +67,15 @@ fn verify(path: &Path, dir: Option<&Path>, key: Option<&Path>) -> Result<u8, Cli
     } = document;
     if !statement.is_known() {
         return Err(CliError::usage(format!(
-            "{shown} is a statement of another sort"
+            "{shown}: unsupported statement type"
         )));
     }
-    let [stated] = &statement.subject;
-    let found = current_subject(dir, stated, &statement)?;
-    if found != *stated {
-        let (stated, found) = (&stated.digest.git_tree, &found.digest.git_tree);
+    let [attested] = &statement.subject;
+    let current = current_subject(dir, attested, &statement)?;
+    if current != *attested {
+        let (attested, current) = (&attested.digest.git_tree, &current.digest.git_tree);
         return Ok(report_invalid(&format!(
-            "it is about other files: tree {stated} was attested, here is {found}"
+            "the files differ: tree {attested} was attested, the current tree is {current}"
         )));
     }
     Ok(print_statement(&statement, is_signed))
@@ -80,7 +83,7 @@ fn verify(path: &Path, dir: Option<&Path>, key: Option<&Path>) -> Result<u8, Cli
 
 /// Prints what was verified; the exit code depends on whether the statement asserts a verified tree.
 fn print_statement(statement: &Statement, is_signed: bool) -> u8 {
-    let [stated] = &statement.subject;
+    let [attested] = &statement.subject;
     let predicate = &statement.predicate;
     let reason = one_line(&predicate.reason, 300);
     let is_verified = predicate.is_verified();
@@ -93,13 +96,13 @@ fn print_statement(statement: &Statement, is_signed: bool) -> u8 {
     outln!("{outcome}: {reason}");
     outln!(
         "  tree     {} ({})",
-        stated.digest.git_tree,
-        one_line(&stated.name, 200)
+        attested.digest.git_tree,
+        one_line(&attested.name, 200)
     );
     outln!("  at       {}", predicate.verified_at);
     outln!("  checks   {}", predicate.checks.len());
     if let Some(run) = &predicate.run {
-        let model = run.agent.model.as_deref().unwrap_or("model not known");
+        let model = run.agent.model.as_deref().unwrap_or("unknown model");
         let (agent, model) = (one_line(&run.agent.name, 60), one_line(model, 60));
         outln!("  agent    {agent} ({model}), run {}", run.run_id.short());
     }
@@ -113,10 +116,7 @@ fn print_statement(statement: &Statement, is_signed: bool) -> u8 {
     if is_signed {
         outln!("  signed   by the given key");
     } else {
-        outln!(
-            "  {}",
-            style::warning("not signed: anybody can have written it")
-        );
+        outln!("  {}", style::warning("not signed: its origin is unknown"));
     }
     if is_verified {
         exit_code::VERIFIED
@@ -126,29 +126,29 @@ fn print_statement(statement: &Statement, is_signed: bool) -> u8 {
 }
 
 fn report_invalid(why: &str) -> u8 {
-    errln!("{} {}", style::error("does not hold:"), one_line(why, 400));
+    errln!("{} {}", style::error("invalid:"), one_line(why, 400));
     EXIT_NOT_VALID
 }
 
-/// The same directory on this machine, and its current subject.
+/// Computes the current subject of the directory that the attestation names.
 fn current_subject(
     dir: Option<&Path>,
-    stated: &Subject,
+    attested: &Subject,
     statement: &Statement,
 ) -> Result<Subject, CliError> {
     let home = StateDir::from_environment(&environment())?;
     let dir = canonical_directory(dir)?;
     let root = home.open_workspace(&dir).map_err(CliError::usage)?;
     let root = root.repository_root().unwrap_or(&dir);
-    let below = Path::new(&stated.name);
+    let subdirectory = Path::new(&attested.name);
     let is_plain = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-    if !below.components().all(is_plain) {
+    if !subdirectory.components().all(is_plain) {
         return Err(CliError::usage(
-            "the attestation names no directory of a repository",
+            "the attestation does not name a directory of a repository",
         ));
     }
-    let there = canonical_directory(Some(&root.join(below)))?;
-    let workspace = home.open_workspace(&there).map_err(CliError::usage)?;
+    let subject_dir = canonical_directory(Some(&root.join(subdirectory)))?;
+    let workspace = home.open_workspace(&subject_dir).map_err(CliError::usage)?;
     compute_subject(&workspace, &statement.predicate.not_covered).map_err(CliError::infrastructure)
 }
 

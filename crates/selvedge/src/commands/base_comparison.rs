@@ -1,4 +1,4 @@
-//! `selvedge verify --since REV`: existing changes are compared with the revision that they started
+//! `selvedge verify --base REV`: existing changes are compared with the revision that they started
 //! from. The revision is checked out in a separate folder, so the directory itself is read and never written.
 
 use std::path::Path;
@@ -20,25 +20,25 @@ use crate::local::StateDir;
 use crate::sandbox_setup;
 use crate::secrets::checks_supervisor;
 
-/// Results of the checks on the base revision, and the changes since.
+/// The results of the checks on the base revision, and the findings in the changes since.
 pub(super) struct BaseComparison {
     guard: GuardReport,
     baseline: Baseline,
     known_failures: KnownFailures,
 }
 
-/// Checks out the revision.
 pub(super) fn check_out_base(dir: &Path, revision: &str) -> Result<BaseRevision, CliError> {
     BaseRevision::check_out(dir, revision).map_err(|error| {
-        let hint = "a shallow clone may lack it: fetch it first (in CI, with the whole history)";
-        CliError::usage(format!("cannot look at {revision}: {error}")).hint(hint)
+        let hint =
+            "a shallow clone may not contain it: fetch it first (in CI, with the full history)";
+        CliError::usage(format!("cannot check out {revision}: {error}")).hint(hint)
     })
 }
 
 impl BaseComparison {
-    /// Runs the checks on the revision, and inspects the changes since.
+    /// Runs the checks on the base revision, and inspects the changes since.
     pub(super) async fn run(
-        since: &BaseRevision,
+        base: &BaseRevision,
         trees: &VerificationTrees,
         settings: &ResolvedConfig,
         (plan, known_failures): (&VerificationPlan, &KnownFailures),
@@ -56,14 +56,14 @@ impl BaseComparison {
         if let VerificationPlan::Steps { steps } = plan
             && settings.baseline != BaselineMode::Off
         {
-            let supervisor = base_supervisor(since, settings, home).await?;
+            let supervisor = base_supervisor(base, settings, home).await?;
             let never = CancellationToken::new();
-            let taken = since.run_baseline(steps, limit, &supervisor, progress, &never);
-            let taken = taken.await;
+            let result = base.run_baseline(steps, limit, &supervisor, progress, &never);
+            let result = result.await;
             supervisor.shutdown().await;
-            baseline = taken.map_err(CliError::infrastructure)?;
+            baseline = result.map_err(CliError::infrastructure)?;
         }
-        let findings = since.findings(trees, &protection, &baseline);
+        let findings = base.findings(trees, &protection, &baseline);
         Ok(Self {
             guard: GuardReport::of(findings.map_err(CliError::infrastructure)?),
             baseline,
@@ -71,14 +71,14 @@ impl BaseComparison {
         })
     }
 
-    /// Completes a report with the comparison; if it passes, runs the checks again with the tests of the revision.
+    /// Completes a report with the comparison. If it passes, also runs the checks with the tests of the base revision.
     #[expect(
         clippy::too_many_arguments,
         reason = "each is another part of one verification"
     )]
     pub(super) async fn complete_report(
         self,
-        since: &BaseRevision,
+        base: &BaseRevision,
         trees: &VerificationTrees,
         settings: &ResolvedConfig,
         plan: &VerificationPlan,
@@ -88,15 +88,15 @@ impl BaseComparison {
         progress: &dyn Progress,
     ) -> Result<(), CliError> {
         report.guard = Some(self.guard);
-        let before: Vec<_> = self.baseline.checks.iter().map(Some).collect();
+        let baseline_checks: Vec<_> = self.baseline.checks.iter().map(Some).collect();
         let mut preview = report.clone();
-        compare(&before, &self.known_failures, &mut preview);
+        compare(&baseline_checks, &self.known_failures, &mut preview);
         if let VerificationPlan::Steps { steps } = plan
             && preview.status == ReportStatus::Pass
         {
-            let supervisor = base_supervisor(since, settings, home).await?;
+            let supervisor = base_supervisor(base, settings, home).await?;
             let never = CancellationToken::new();
-            let crossed = since
+            let crossed = base
                 .run_cross_verification(
                     trees,
                     steps,
@@ -113,17 +113,17 @@ impl BaseComparison {
             supervisor.shutdown().await;
             report.crossed = crossed.map_err(CliError::infrastructure)?.map(Box::new);
         }
-        compare(&before, &self.known_failures, report);
+        compare(&baseline_checks, &self.known_failures, report);
         Ok(())
     }
 }
 
-/// A supervisor for processes in the revision's folder, with the sandbox of checks.
+/// A supervisor for processes in the base revision's folder, with the sandbox of checks.
 async fn base_supervisor(
-    since: &BaseRevision,
+    base: &BaseRevision,
     settings: &ResolvedConfig,
     home: &StateDir,
 ) -> Result<Supervisor, CliError> {
-    let raised = sandbox_setup::set_up_sandbox(&settings.sandbox, since.dir(), home).await?;
-    Ok(checks_supervisor(&settings.environment, since.dir()).with_sandbox(raised.checks))
+    let sandboxes = sandbox_setup::set_up_sandbox(&settings.sandbox, base.dir(), home).await?;
+    Ok(checks_supervisor(&settings.environment, base.dir()).with_sandbox(sandboxes.checks))
 }

@@ -1,4 +1,4 @@
-//! `selvedge config`: the effective settings and where they come from.
+//! `selvedge config`: prints the effective settings and their sources.
 
 use selvedge_core::config::{DEFAULT_TOML, Flags};
 use selvedge_core::model::exit_code;

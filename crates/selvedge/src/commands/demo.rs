@@ -41,48 +41,47 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
         verification_steps: Some(demo::checks()),
         ..Task::default()
     };
-    let frozen = resolve::run_spec(&task, &settings, &dir, true)?;
-    frozen.notices.iter().for_each(|text| print_notice(text));
+    let resolved = resolve::run_spec(&task, &settings, &dir, true)?;
+    resolved.notices.iter().for_each(|text| print_notice(text));
     let run_id = RunId::new(Uuid::now_v7());
-    launch::begin(&home, run_id, &frozen.spec, &args.format.into())
+    launch::begin(&home, run_id, &resolved.spec, &args.format.into())
 }
 
 fn print_introduction(dir: &Path, agent: Option<&str>) {
     let dim = |text: String| errln!("{}", style::dim(text));
     dim(format!(
-        "a small repository with failing tests: {}",
+        "demo repository with failing tests: {}",
         dir.display()
     ));
     dim(match agent {
-        None => "the agent is scripted: no model, no cost; everything else is real".to_owned(),
-        Some(agent) => format!("the agent is the real `{agent}`"),
+        None => "scripted agent (no model, no cost); everything else is real".to_owned(),
+        Some(agent) => format!("real agent `{agent}`"),
     });
     errln!("{} {}\n", style::strong("task:"), demo::TASK);
 }
 
-/// This executable in its internal role as an agent, driven like Claude Code.
+/// This executable in its internal role as an agent, with Claude Code's output format.
 fn scripted_agent_spec() -> Result<AgentSpec, CliError> {
     let program = std::env::current_exe().map_err(CliError::infrastructure)?;
     let defaults = config::resolve([]).map_err(CliError::infrastructure)?;
     let claude = defaults.find_agent("claude").cloned();
-    let claude = claude.ok_or_else(|| CliError::infrastructure("there is no built-in agent"))?;
-    let words = [
+    let claude = claude.ok_or_else(|| CliError::infrastructure("the built-in agent is missing"))?;
+    let argv = [
         program.display().to_string(),
         "__agent".to_owned(),
         "--demo".to_owned(),
     ];
     Ok(AgentSpec {
         name: SCRIPTED_AGENT_NAME.to_owned(),
-        program: words.to_vec(),
+        program: argv.to_vec(),
         api_retries: 0,
         ..claude
     })
 }
 
-/// Creates the demo's repository, with one commit.
 fn create_repository(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let failed =
-        |error: io::Error| CliError::usage(format!("cannot make the demo's repository: {error}"));
+        |error: io::Error| CliError::usage(format!("cannot create the demo repository: {error}"));
     let dir = match named {
         None => tempfile::Builder::new()
             .prefix("selvedge-demo-")
@@ -93,7 +92,7 @@ fn create_repository(named: Option<&Path>) -> Result<PathBuf, CliError> {
             fs::create_dir_all(dir).map_err(failed)?;
             if fs::read_dir(dir).map_err(failed)?.next().is_some() {
                 return Err(CliError::usage(format!("{} is not empty", dir.display()))
-                    .hint("name a directory that is new or empty"));
+                    .hint("use a new or empty directory"));
             }
             dir.to_owned()
         }
@@ -145,9 +144,9 @@ fn git(dir: &Path, args: &[&str]) -> Result<(), CliError> {
     {
         Ok(output) if output.status.success() => Ok(()),
         Ok(output) => {
-            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             Err(CliError::infrastructure(format!(
-                "git {} failed: {said}",
+                "git {} failed: {stderr}",
                 args.join(" ")
             )))
         }

@@ -13,7 +13,7 @@ use crate::output::json as out;
 use crate::secrets;
 use crate::streams::write_output;
 
-/// Bytes read at once.
+/// Size of a read, in bytes.
 const CHUNK: usize = 256 << 10;
 
 pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
@@ -24,11 +24,11 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
         .as_deref()
         .map_or_else(Hints::default, Hints::command);
     let mut digester = Digester::new(hints);
-    if let Some(path) = &args.last_green {
+    if let Some(path) = &args.passing_output {
         let mut passed = PassingOutput::default();
         let name = path.display();
         let file = File::open(path)
-            .map_err(|error| CliError::usage(format!("--last-green {name}: {error}")))?;
+            .map_err(|error| CliError::usage(format!("--passing-output {name}: {error}")))?;
         copy(file, &mut passed, &name, &redactor)?;
         digester = digester.with_passing_output(passed);
     }
@@ -44,7 +44,7 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-/// Copies all that can be read, with secrets redacted.
+/// Copies everything, with secrets redacted.
 fn copy(
     mut from: impl Read,
     to: &mut impl Write,

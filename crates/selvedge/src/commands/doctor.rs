@@ -1,5 +1,5 @@
-//! `selvedge doctor`: reports what is installed, what works, and what is enforced. Everything it reports was tried just
-//! now.
+//! `selvedge doctor`: reports what is installed, what works, and what is enforced. Everything is tested when the
+//! command runs.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +24,7 @@ use crate::secrets;
 struct DoctorFinding {
     /// The subject of the check.
     what: String,
-    /// Whether it is as it should be; `None` if it is optional.
+    /// Whether the check succeeded; `None` if it is optional.
     ok: Option<bool>,
     /// The result, or how to fix the problem.
     found: String,
@@ -45,7 +45,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
     for (name, agent) in &settings.agents {
         let chosen = *name == settings.agent;
         let (ok, found) = match check_program(agent, &dir) {
-            Ok(()) => (Some(true), "its program is there".to_owned()),
+            Ok(()) => (Some(true), "program found".to_owned()),
             Err(missing) => (chosen.then_some(false), missing.to_string()),
         };
         let marks = [
@@ -101,7 +101,7 @@ fn check_git() -> DoctorFinding {
         _ => DoctorFinding {
             what,
             ok: Some(false),
-            found: "not found: install git 2.36 or later".to_owned(),
+            found: "not found; install git 2.36 or later".to_owned(),
         },
     }
 }
@@ -112,7 +112,7 @@ fn check_state(home: &StateDir) -> DoctorFinding {
     let (ok, found) = if home.open_journal().is_ok() {
         (true, root.to_string())
     } else {
-        (false, format!("{root} cannot be written"))
+        (false, format!("{root} is not writable"))
     };
     DoctorFinding {
         what,
@@ -140,7 +140,7 @@ fn check_disk(home: &StateDir) -> DoctorFinding {
         .collect();
     let of_what = match shown.as_slice() {
         [] => String::new(),
-        parts => format!(" ({}); `selvedge gc` frees some", parts.join(", ")),
+        parts => format!(" ({}); free space with `selvedge gc`", parts.join(", ")),
     };
     DoctorFinding {
         what: "disk".to_owned(),
@@ -155,10 +155,10 @@ fn check_snapshots(home: &StateDir, dir: &Path) -> DoctorFinding {
         Ok(workspace) if workspace.is_git() => DoctorFinding {
             what,
             ok: Some(true),
-            found: "this directory is in a git repository".to_owned(),
+            found: "available: this directory is in a git repository".to_owned(),
         },
         Ok(_) => {
-            let found = "none here: not a git repository (`git init`)".to_owned();
+            let found = "not available: not a git repository (run `git init`)".to_owned();
             DoctorFinding {
                 what,
                 ok: None,
@@ -179,7 +179,7 @@ fn check_checks(count: usize) -> DoctorFinding {
         0 => DoctorFinding {
             what,
             ok: None,
-            found: "none configured: `selvedge init` finds some".to_owned(),
+            found: "none configured; run `selvedge init` to detect some".to_owned(),
         },
         count => DoctorFinding {
             what,
@@ -189,14 +189,14 @@ fn check_checks(count: usize) -> DoctorFinding {
     }
 }
 
-/// Tries every sandbox backend with both profiles, and reports what the settings select.
+/// Tests every sandbox backend with both profiles, and reports what the settings select.
 fn check_sandbox(
     settings: &ResolvedConfig,
     home: &StateDir,
     dir: &Path,
 ) -> Result<Vec<DoctorFinding>, CliError> {
     let supervisor = Supervisor::this_program();
-    let scene = SandboxContext {
+    let context = SandboxContext {
         workspace: dir.to_owned(),
         state: home.root().to_owned(),
         environment: env::host_env(),
@@ -215,10 +215,10 @@ fn check_sandbox(
                     container: settings.sandbox.container.clone(),
                     ..SandboxSpec::default()
                 };
-                let found = match set_up_sandboxes(&spec, &scene, &supervisor).await {
-                    Ok(raised) => raised
+                let found = match set_up_sandboxes(&spec, &context, &supervisor).await {
+                    Ok(sandboxes) => sandboxes
                         .agents
-                        .map(|walls| walls.verified_restrictions().summary()),
+                        .map(|sandbox| sandbox.verified_restrictions().summary()),
                     Err(refused) => Some(refused.0),
                 };
                 findings.push(DoctorFinding {
@@ -228,25 +228,25 @@ fn check_sandbox(
                 });
             }
         }
-        let (ok, found) = match set_up_sandboxes(&settings.sandbox, &scene, &supervisor).await {
+        let (ok, found) = match set_up_sandboxes(&settings.sandbox, &context, &supervisor).await {
             Err(refused) => (Some(false), refused.to_string()),
-            Ok(raised) => {
-                let line = |walls: Option<WorkspaceSandbox>| match walls {
-                    Some(walls) => format!(
+            Ok(sandboxes) => {
+                let line = |sandbox: Option<WorkspaceSandbox>| match sandbox {
+                    Some(sandbox) => format!(
                         "{}, {}",
-                        walls.verified_restrictions().backend.name(),
-                        walls.verified_restrictions().profile.name()
+                        sandbox.verified_restrictions().backend.name(),
+                        sandbox.verified_restrictions().profile.name()
                     ),
                     None => "none".to_owned(),
                 };
-                let why = raised
+                let why = sandboxes
                     .unavailable_reason
                     .map(|why| format!(" ({why})"))
                     .unwrap_or_default();
-                let (agents, checks) = (line(raised.agents), line(raised.checks));
-                let stands = agents != "none" && checks != "none";
+                let (agents, checks) = (line(sandboxes.agents), line(sandboxes.checks));
+                let both_sandboxed = agents != "none" && checks != "none";
                 (
-                    stands.then_some(true),
+                    both_sandboxed.then_some(true),
                     format!("agents: {agents}; checks: {checks}{why}"),
                 )
             }
@@ -257,16 +257,17 @@ fn check_sandbox(
     })
 }
 
-/// A container engine needs an image, and its arguments apply to no other engine.
+/// Whether a backend can be tested: a container engine needs an image, and the configured arguments apply to one engine
+/// only.
 fn should_probe(backend: SandboxBackend, settings: &ResolvedConfig) -> bool {
-    let wish = &settings.sandbox;
-    let has_image = wish.backend == SandboxBackend::Auto && !wish.container.image.is_empty();
-    !backend.is_container() || backend == wish.backend || has_image
+    let sandbox = &settings.sandbox;
+    let has_image = sandbox.backend == SandboxBackend::Auto && !sandbox.container.image.is_empty();
+    !backend.is_container() || backend == sandbox.backend || has_image
 }
 
 /// Environment variables that checks do not see, and those that are redacted.
 fn check_variables(settings: &ResolvedConfig) -> [DoctorFinding; 2] {
-    let told = |what: &str, names: Vec<String>, more: String| DoctorFinding {
+    let finding = |what: &str, names: Vec<String>, more: String| DoctorFinding {
         what: what.to_owned(),
         ok: None,
         found: match names.as_slice() {
@@ -274,7 +275,7 @@ fn check_variables(settings: &ResolvedConfig) -> [DoctorFinding; 2] {
             names => format!("{}{more}", names.join(", ")),
         },
     };
-    let held_back = env::withheld_variables(&settings.environment.checks, &env::host_env());
+    let withheld = env::withheld_variables(&settings.environment.checks, &env::host_env());
     let (redacted, ordinary): (Vec<_>, Vec<_>) = secrets::secret_like_variables()
         .into_iter()
         .partition(|(_, is_redacted)| *is_redacted);
@@ -282,18 +283,18 @@ fn check_variables(settings: &ResolvedConfig) -> [DoctorFinding; 2] {
     let ordinary: Vec<String> = names(ordinary);
     let passed_over = match ordinary.as_slice() {
         [] => String::new(),
-        names => format!("; too ordinary or short: {}", names.join(", ")),
+        names => format!("; not redacted, too common or short: {}", names.join(", ")),
     };
     [
-        told("checks do not see", held_back, String::new()),
-        told("redacted", names(redacted), passed_over),
+        finding("hidden from checks", withheld, String::new()),
+        finding("redacted", names(redacted), passed_over),
     ]
 }
 
 fn check_process_trees() -> DoctorFinding {
     let found = match process::supported_tree_method() {
         CleanupMethod::Subreaper => {
-            "every process of a session is found and ended (child subreaper)"
+            "every process of a session is found and terminated (child subreaper)"
         }
         CleanupMethod::EnvironmentSweep | CleanupMethod::ProcessGroup => {
             "process groups only: a process that leaves its group can survive a session"

@@ -24,24 +24,21 @@ const ROOM_MAX_AGE: Duration = Duration::from_hours(7 * 24);
 /// How long the result of a baseline is kept.
 const BASELINE_MAX_AGE: Duration = Duration::from_hours(30 * 24);
 
-/// Limit for the caches of all agents together, in bytes; the least recently used ones are removed first.
+/// Size limit for the caches of all agents together, in bytes; the least recently used ones are removed first.
 const AGENT_CACHE_LIMIT_BYTES: u64 = 10_000_000_000;
 
-/// Caches used within this time are kept, whatever their size: an agent may be using them.
+/// Caches used within this time are kept, regardless of their size: an agent may be using them.
 const RECENT_USE: Duration = Duration::from_hours(24);
 
-/// Something that can be removed.
 #[derive(Debug, Serialize)]
 struct GarbageItem {
-    /// A description of it.
     what: &'static str,
-    /// Where it is.
     path: PathBuf,
-    /// Its disk usage, in bytes.
+    /// Its disk usage.
     bytes: u64,
 }
 
-/// What was removed, or would be.
+/// The removed items, or with `--dry-run` those that would be removed.
 #[derive(Debug, Serialize)]
 struct GcReport {
     dry_run: bool,
@@ -59,21 +56,21 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
     removed.extend(stale_rooms(&home, &runs));
     removed.extend(stale_agent_caches(&home, &runs));
     if !args.dry_run {
-        for waste in &removed {
-            remove_path(&waste.path)?;
+        for item in &removed {
+            remove_path(&item.path)?;
         }
-        // Leftovers of killed supervisors are not reported: the next run would remove them as well.
+        // Leftovers of killed supervisors are not reported: the next run also removes them.
         let _ = remove_abandoned(home.root());
     }
-    let gone = GcReport {
+    let report = GcReport {
         dry_run: args.dry_run,
-        bytes: removed.iter().map(|waste| waste.bytes).sum(),
+        bytes: removed.iter().map(|item| item.bytes).sum(),
         removed,
     };
     if args.json {
-        json::print_json(&gone);
+        json::print_json(&report);
     } else {
-        for GarbageItem { what, path, bytes } in &gone.removed {
+        for GarbageItem { what, path, bytes } in &report.removed {
             outln!(
                 "{what:<9} {:>9}  {}",
                 disk::format_bytes(*bytes),
@@ -85,8 +82,8 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
         } else {
             "removed"
         };
-        let count = counted(gone.removed.len() as u64, "thing");
-        outln!("{count} {verb}, {}", disk::format_bytes(gone.bytes));
+        let count = counted(report.removed.len() as u64, "item");
+        outln!("{count} {verb}, {}", disk::format_bytes(report.bytes));
     }
     Ok(exit_code::VERIFIED)
 }
@@ -113,22 +110,22 @@ fn stale_clones_and_copies(
     runs: &[RunSummary],
     failed: bool,
 ) -> Result<Vec<GarbageItem>, CliError> {
-    let mut waste = Vec::new();
-    let places = [
+    let mut garbage = Vec::new();
+    let folders = [
         ("clone", home.checkouts_dir()),
         ("copies", home.root().join("copies")),
     ];
-    for (what, folder) in places {
+    for (what, folder) in folders {
         for path in list_dir(&folder) {
             let run_id = path
                 .file_name()
                 .and_then(|name| name.to_str()?.parse::<RunId>().ok());
             let Some(run_id) = run_id else { continue };
-            let standing = runs
+            let status = runs
                 .iter()
                 .find(|run| run.run_id == run_id)
                 .map(|run| run.standing);
-            let goes = match standing {
+            let is_stale = match status {
                 // A run writes its first event soon after its clone exists.
                 None => is_older(&path, Duration::from_hours(1)),
                 Some(RunStatus::Finished { outcome }) => {
@@ -138,8 +135,8 @@ fn stale_clones_and_copies(
                 }
                 Some(_) => false,
             };
-            if goes {
-                waste.push(GarbageItem {
+            if is_stale {
+                garbage.push(GarbageItem {
                     what,
                     bytes: disk::disk_usage(&path),
                     path,
@@ -147,37 +144,38 @@ fn stale_clones_and_copies(
             }
         }
     }
-    Ok(waste)
+    Ok(garbage)
 }
 
-/// Whether removing the clone loses no work: it is stored elsewhere too, or nothing was changed.
+/// Whether removing the clone loses no work: its work is stored elsewhere, or nothing was changed.
 fn is_work_preserved(home: &StateDir, what: &str, run_id: RunId) -> Result<bool, CliError> {
     if what != "clone" {
         return Ok(true);
     }
-    Ok(IsolatedClone::load(home, run_id)?.is_some_and(|own| own.can_be_removed()))
+    Ok(IsolatedClone::load(home, run_id)?.is_some_and(|clone| clone.can_be_removed()))
 }
 
-/// Snapshots of directories that no longer exist and in which no run can be resumed: a folder that was moved, or a disk
-/// that is not mounted, may come back. Snapshots of directories that no run names are kept: their owner is unknown.
+/// Snapshots of directories that no longer exist, unless a run in them can be resumed: a folder that was moved, or a
+/// disk that is not mounted, may come back. Snapshots of directories that no run names are kept: their owner is
+/// unknown.
 fn stale_snapshots(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let folder = home.root().join("shadows");
     let open = open_directories(runs);
-    let mut gone: Vec<PathBuf> = runs
+    let mut stale_paths: Vec<PathBuf> = runs
         .iter()
         .filter_map(run_directory)
         .filter(|dir| !dir.exists() && !open.contains(dir))
         .map(|dir| folder.join(file_name_for(dir)))
         .filter(|path| path.is_dir())
         .collect();
-    gone.sort();
-    gone.dedup();
-    let waste = |path: PathBuf| GarbageItem {
+    stale_paths.sort();
+    stale_paths.dedup();
+    let item = |path: PathBuf| GarbageItem {
         what: "snapshots",
         bytes: disk::disk_usage(&path),
         path,
     };
-    gone.into_iter().map(waste).collect()
+    stale_paths.into_iter().map(item).collect()
 }
 
 /// Directories of runs that can be resumed.
@@ -192,8 +190,8 @@ fn run_directory(run: &RunSummary) -> Option<&Path> {
     run.task.as_ref().map(|task| task.workspace.as_path())
 }
 
-/// Verification rooms left behind by runs, which normally remove their own: of runs that have ended, and of runs not
-/// resumed for a long time. A resumed run creates a new one.
+/// Verification rooms that runs left behind (normally a run removes its own): of runs that have ended, and of runs that
+/// were not resumed for a long time. A resumed run creates a new room.
 fn stale_rooms(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let is_over = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -227,25 +225,26 @@ fn old_baselines(home: &StateDir) -> Vec<GarbageItem> {
     .collect()
 }
 
-/// Agent caches that are unused, or exceed the limit for all of them.
+/// Agent caches that are unused or exceed the common limit.
 fn stale_agent_caches(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let open = open_directories(runs);
     let mut all = AgentCaches::all(home.root());
     all.retain(|caches| !open.contains(caches.workspace.as_path()));
     all.sort_by_key(|caches| std::cmp::Reverse(caches.used));
-    let mut kept = 0;
-    let mut waste = Vec::new();
+    let mut kept_bytes = 0;
+    let mut garbage = Vec::new();
     for caches in all {
         let bytes = disk::disk_usage(&caches.path);
-        let is_beyond = kept + bytes > AGENT_CACHE_LIMIT_BYTES && caches.is_unused_for(RECENT_USE);
+        let is_beyond =
+            kept_bytes + bytes > AGENT_CACHE_LIMIT_BYTES && caches.is_unused_for(RECENT_USE);
         if caches.is_stale() || is_beyond {
             let (what, path) = ("caches", caches.path);
-            waste.push(GarbageItem { what, path, bytes });
+            garbage.push(GarbageItem { what, path, bytes });
         } else {
-            kept += bytes;
+            kept_bytes += bytes;
         }
     }
-    waste
+    garbage
 }
 
 fn is_older(path: &Path, age: Duration) -> bool {

@@ -18,7 +18,7 @@ use crate::streams::output_failed;
 
 /// Exit code if the hook itself fails: shown to the user, and the agent stops.
 const EXIT_HOOK_FAILED: u8 = 1;
-/// A larger input is rejected, in bytes. The agent's last message is part of the input.
+/// Size limit for the input, in bytes. The input contains the agent's last message.
 const MAX_INPUT_BYTES: u64 = 16 << 20;
 /// Token limit for all digests together, to save the agent's context.
 const DIGEST_TOKENS: usize = 1_000;
@@ -45,17 +45,17 @@ fn claude_stop(args: &ClaudeStopArgs) -> Result<HookResponse, CliError> {
         found.map(|(_, value)| value.as_str())
     };
     if variable("SELVEDGE_RUN_ID").is_some() {
-        // The run that started this agent verifies its work itself.
+        // The run that started this agent verifies its work.
         return Ok(HookResponse::default());
     }
     let project = variable("CLAUDE_PROJECT_DIR").map(Path::new);
     let dir = args.dir.as_deref().or(project).or(stop.cwd.as_deref());
     let home = StateDir::from_environment(&environment)?;
-    let memory = BlockCounter::for_session(home.root(), &stop.session_id);
+    let counter = BlockCounter::for_session(home.root(), &stop.session_id);
     if !stop.was_blocked_before {
-        memory.reset();
+        counter.reset();
     }
-    let blocks = memory.count();
+    let blocks = counter.count();
     let found = run_hook_checks(dir, &environment)?;
     let reason = match &found {
         HookCheckResult::Failed { reason, .. } => reason.clone(),
@@ -67,10 +67,10 @@ fn claude_stop(args: &ClaudeStopArgs) -> Result<HookResponse, CliError> {
     if !answer.is_blocking() {
         return Ok(answer);
     }
-    // Block only if the block can be counted, or if the agent's program itself reports that it is the first one.
-    match memory.store(blocks + 1) {
+    // Block only if the block can be counted, or if the agent's program reports that it is the first one.
+    match counter.store(blocks + 1) {
         Err(error) if stop.was_blocked_before => {
-            let why = format!("how often cannot be counted ({error})");
+            let why = format!("the number of blocks cannot be stored ({error})");
             Ok(HookResponse::allow_unverified(&reason, &why))
         }
         _ => Ok(answer),

@@ -1,4 +1,4 @@
-//! `selvedge hub`: opens the store, creates the first token, and serves until it is stopped.
+//! `selvedge hub`: opens the store, creates the first token, and serves until it receives a signal.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -25,9 +25,9 @@ use crate::local::StateDir;
 use crate::secrets::{self, RedactingWriter};
 use crate::streams::print_output;
 
-/// The tenant that owns everything as long as there are no others.
+/// The only tenant for now.
 const DEFAULT_TENANT: &str = "default";
-/// The variable that may hold the password of the database server, as for other PostgreSQL clients.
+/// The variable that may contain the password of the database server, as for other PostgreSQL clients.
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 /// Log level of the hub on standard error.
 const LOG_LEVEL: tracing::Level = tracing::Level::INFO;
@@ -40,17 +40,17 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
     };
     if tls.is_none() && !args.listen.ip().is_loopback() && !args.behind_proxy {
         return Err(CliError::usage(format!(
-            "tokens would travel in the clear to {}",
+            "tokens would be sent unencrypted to {}",
             args.listen
         ))
-        .hint("give --tls-cert and --tls-key, or --behind-proxy where a proxy in front does TLS"));
+        .hint("use --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS"));
     }
     let redactor = secrets::host_redactor();
     tracing_subscriber::fmt()
         .with_writer(move || RedactingWriter::new(std::io::stderr(), redactor.clone()))
         .with_max_level(LOG_LEVEL)
         .with_target(false)
-        // Lines that cannot be written are lost; there is nowhere to report that.
+        // Lines that cannot be written are lost: there is nowhere to report that.
         .log_internal_errors(false)
         .init();
     build_runtime()?.block_on(serve(args, settings, tls))
@@ -65,8 +65,8 @@ async fn serve(
     fault::failpoint("hub.start.opened");
     create_first_token(args, store.as_ref()).await?;
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-        CliError::infrastructure(format!("cannot listen at {}: {error}", args.listen))
-            .hint("--listen says where")
+        CliError::infrastructure(format!("cannot listen on {}: {error}", args.listen))
+            .hint("choose another address with --listen")
     })?;
     let at = listener.local_addr().map_err(CliError::infrastructure)?;
     settings.hosts = allowed_hosts(&args.hosts, at);
@@ -88,7 +88,7 @@ async fn open_store(
     args: &ServeArgs,
     settings: &HubSettings,
 ) -> Result<Arc<dyn HubStore>, CliError> {
-    let kept = StoreSettings {
+    let store_settings = StoreSettings {
         rules: settings.rules(),
     };
     let scheme = args.database.as_deref().and_then(|it| it.split_once("://"));
@@ -99,86 +99,91 @@ async fn open_store(
                 .iter()
                 .find(|(name, _)| name == PASSWORD_VARIABLE);
             let password = password.map(|(_, value)| value.as_str());
-            let store = PostgresHub::open(url, password, kept).await;
+            let store = PostgresHub::open(url, password, store_settings).await;
             Ok(Arc::new(store.map_err(|error| database_error(&error))?))
         }
-        // The rest of it may contain a password.
+        // The rest of the URL may contain a password.
         (Some((scheme, _)), _) => Err(CliError::usage(format!(
-            "--database: no database is known by `{scheme}://`"
+            "--database: unsupported scheme `{scheme}://`"
         ))
-        .hint("give a file for SQLite, or postgres://USER@HOST/DATABASE")),
-        (None, Some(path)) => open_sqlite(&PathBuf::from(path), kept),
+        .hint("use a file for SQLite, or postgres://USER@HOST/DATABASE")),
+        (None, Some(path)) => open_sqlite(&PathBuf::from(path), store_settings),
         (None, None) => open_sqlite(
             &StateDir::from_environment(&environment())?
                 .root()
                 .join("hub/hub.db"),
-            kept,
+            store_settings,
         ),
     }
 }
 
-fn open_sqlite(path: &Path, kept: StoreSettings) -> Result<Arc<dyn HubStore>, CliError> {
-    let store = SqliteHub::open(path, kept).map_err(|error| {
-        let told = CliError::infrastructure(format!("cannot use {}: {error}", path.display()));
+fn open_sqlite(path: &Path, store_settings: StoreSettings) -> Result<Arc<dyn HubStore>, CliError> {
+    let store = SqliteHub::open(path, store_settings).map_err(|error| {
+        let cli_error = CliError::infrastructure(format!("cannot use {}: {error}", path.display()));
         match error {
-            HubStoreError::InUse(_) => told.hint("one hub at a time uses an SQLite file"),
-            _ => told.hint("--database says which file to use"),
+            HubStoreError::InUse(_) => {
+                cli_error.hint("only one hub at a time can use an SQLite file")
+            }
+            _ => cli_error.hint("choose another file with --database"),
         }
     })?;
     Ok(Arc::new(store))
 }
 
-/// The error for an unusable database server, with a hint.
+/// Describes why a database server cannot be used, with a hint.
 fn database_error(error: &HubStoreError) -> CliError {
-    let told = format!("--database: {error}");
+    let message = format!("--database: {error}");
     match error {
-        HubStoreError::Address(_) => CliError::usage(told).hint(
-            "an address is postgres://USER@HOST:PORT/DATABASE; the password may be in PGPASSWORD",
-        ),
-        HubStoreError::Refused(_) => CliError::infrastructure(told).hint(
-            "the hub needs a database that belongs to its user: \
+        HubStoreError::Address(_) => CliError::usage(message)
+            .hint("use postgres://USER@HOST:PORT/DATABASE; the password may be in PGPASSWORD"),
+        HubStoreError::Refused(_) => CliError::infrastructure(message).hint(
+            "the hub's user must own the database: \
              CREATE ROLE selvedge LOGIN PASSWORD '…'; CREATE DATABASE selvedge OWNER selvedge",
         ),
-        HubStoreError::Newer { .. } => CliError::infrastructure(told),
-        _ => CliError::infrastructure(told)
-            .hint("see that the server runs there, and lets this machine in"),
+        HubStoreError::Newer { .. } => CliError::infrastructure(message),
+        _ => CliError::infrastructure(message)
+            .hint("check that the server is running and accepts connections from this machine"),
     }
 }
 
-/// The first start creates an administrator token, and shows it once.
+/// Creates an administrator token on the first start, and shows it once.
 async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliError> {
     let scopes = [Scope::Admin];
-    let minted = generate_token("first administrator", DEFAULT_TENANT, &scopes, None)
-        .map_err(|error| CliError::infrastructure(format!("no random numbers: {error}")))?;
-    // Opened before the token is created: otherwise nobody could read the token.
-    let place = args.admin_token_file.as_deref().map(TokenFile::open);
-    let place = place.transpose()?;
-    let first = store.insert_first_token(minted.identity).await;
+    let new_token =
+        generate_token("first administrator", DEFAULT_TENANT, &scopes, None).map_err(|error| {
+            CliError::infrastructure(format!(
+                "cannot get random numbers from the system: {error}"
+            ))
+        })?;
+    // Opened first: a token that cannot be written must not be created.
+    let token_file = args.admin_token_file.as_deref().map(TokenFile::open);
+    let token_file = token_file.transpose()?;
+    let first = store.insert_first_token(new_token.identity).await;
     if first.map_err(CliError::infrastructure)?.is_none() {
         return Ok(());
     }
-    if let Some(place) = place {
-        let path = place.path;
-        match place.write(&minted.secret) {
+    if let Some(token_file) = token_file {
+        let path = token_file.path;
+        match token_file.write(&new_token.secret) {
             Ok(()) => {
-                let told = format!("the administrator's token is in {}", path.display());
-                print_notice(&told);
+                let message = format!("wrote the administrator token to {}", path.display());
+                print_notice(&message);
                 return Ok(());
             }
             Err(error) => print_notice(&format!("cannot write {}: {error}", path.display())),
         }
     }
-    print_notice("the administrator's token, shown this once:");
-    if !print_output(format_args!("{}\n", minted.secret)) {
+    print_notice("administrator token, shown only once:");
+    if !print_output(format_args!("{}\n", new_token.secret)) {
         return Err(CliError::infrastructure(
-            "the administrator's token could not be shown, so nobody has it",
+            "the administrator token could not be printed and is lost",
         )
-        .hint("remove the new database, then start with --admin-token-file FILE"));
+        .hint("delete the new database, then start the hub with --admin-token-file FILE"));
     }
     Ok(())
 }
 
-/// The file for the administrator's token; removed again if it was created but not used.
+/// The file for the administrator's token; removed on drop if it was created but not written.
 struct TokenFile<'a> {
     path: &'a Path,
     file: File,
@@ -221,7 +226,7 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
     };
     if let Some(usd) = args.default_max_cost {
         let cost = MicroUsd::from_usd(usd)
-            .ok_or_else(|| CliError::usage(format!("--default-max-cost: {usd} is no amount")))?;
+            .ok_or_else(|| CliError::usage(format!("--default-max-cost: invalid amount {usd}")))?;
         defaults.budget = Some(Budget {
             cost_micro_usd: Some(cost),
             ..Budget::default()
@@ -234,7 +239,7 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         let kinds = args
             .checks
             .iter()
-            .map(|word| parse_check_kind(word, &TaskDefaults::default().checks));
+            .map(|name| parse_check_kind(name, &TaskDefaults::default().checks));
         defaults.checks = kinds.collect::<Result<_, _>>()?;
     }
     Ok(HubSettings {
@@ -242,24 +247,24 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         timing: LeaseTiming::of_ttl(Duration::from_millis(args.lease_ttl)),
         defaults,
         https: args.tls_cert.is_some() || args.behind_proxy,
-        retention: Duration::from_secs(args.keep_days.saturating_mul(24 * 3_600)),
+        retention: Duration::from_secs(args.retention_days.saturating_mul(24 * 3_600)),
         ..HubSettings::default()
     })
 }
 
-fn parse_check_kind(word: &str, known: &[StepKind]) -> Result<StepKind, CliError> {
-    let found = known.iter().find(|kind| kind.as_str() == word).copied();
+fn parse_check_kind(name: &str, kinds: &[StepKind]) -> Result<StepKind, CliError> {
+    let found = kinds.iter().find(|kind| kind.as_str() == name).copied();
     found.ok_or_else(|| {
-        let error = CliError::usage(format!("--checks: no check is called `{word}`"));
-        match nearest(word, known.iter().map(|kind| kind.as_str())) {
+        let error = CliError::usage(format!("--checks: unknown check type `{name}`"));
+        match nearest(name, kinds.iter().map(|kind| kind.as_str())) {
             Some(meant) => error.hint(format!("did you mean `{meant}`?")),
             None => error,
         }
     })
 }
 
-/// The exact host names that the hub accepts: the given ones, with and without its port, and on this machine its
-/// address.
+/// The host names that the hub accepts: the given ones with and without the port, its address unless that is
+/// unspecified, and the loopback names unless it listens on another address.
 fn allowed_hosts(given: &[String], at: SocketAddr) -> Vec<String> {
     let port = at.port();
     let mut hosts: Vec<String> = given
@@ -281,13 +286,13 @@ mod tests {
 
     #[test]
     fn a_hub_answers_to_exact_names_only() {
-        let here = allowed_hosts(&[], "127.0.0.1:7700".parse().unwrap());
-        assert!(here.contains(&"127.0.0.1:7700".to_owned()));
-        assert!(here.contains(&"localhost:7700".to_owned()));
-        let there = allowed_hosts(
+        let local = allowed_hosts(&[], "127.0.0.1:7700".parse().unwrap());
+        assert!(local.contains(&"127.0.0.1:7700".to_owned()));
+        assert!(local.contains(&"localhost:7700".to_owned()));
+        let remote = allowed_hosts(
             &["hub.example".to_owned()],
             "10.0.0.5:7700".parse().unwrap(),
         );
-        assert_eq!(there, ["hub.example", "hub.example:7700", "10.0.0.5:7700"]);
+        assert_eq!(remote, ["hub.example", "hub.example:7700", "10.0.0.5:7700"]);
     }
 }

@@ -21,27 +21,27 @@ use crate::settings::REPOSITORY_FILE;
 pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     let dir = canonical_directory(args.dir.as_deref())?;
     let file = dir.join(REPOSITORY_FILE);
-    // Reported before minutes are spent on trying checks.
+    // Checked first, because trying the checks takes minutes.
     if file.exists() && !args.force && !args.dry_run {
         return Err(
-            CliError::usage(format!("{} exists already", file.display()))
-                .hint("--force replaces it; --dry-run shows what would be written"),
+            CliError::usage(format!("{} already exists", file.display()))
+                .hint("use --force to replace it, or --dry-run to print the new file"),
         );
     }
     let (proposals, setup) = init::detect(&dir);
     if proposals.is_empty() {
-        errln!("no check was found by looking at the repository");
+        errln!("no checks were detected in the repository");
     }
-    let limit = Duration::from_secs(args.try_timeout);
-    // Only the user's own settings apply: the repository's file is about to be overwritten.
-    let own = load_settings(&dir, &Flags::default(), &environment())
+    let limit = Duration::from_secs(args.check_timeout);
+    // Only the user's settings matter: the repository's file is about to be overwritten.
+    let user_settings = load_settings(&dir, &Flags::default(), &environment())
         .map(|settings| (settings.resolved.sandbox, settings.resolved.environment))
         .unwrap_or_default();
     let tried = build_runtime()?.block_on(init::try_proposals(proposals, async |proposal| {
-        if args.no_try {
+        if args.skip_check_run {
             Trial::Skipped
         } else {
-            try_once(proposal, &dir, limit, &own).await
+            try_once(proposal, &dir, limit, &user_settings).await
         }
     }));
     if args.dry_run {
@@ -92,8 +92,8 @@ fn print_next_steps(tried: &[TriedProposal]) {
         matches!(tried.trial, Trial::Failed { .. } | Trial::TimedOut { .. })
     };
     if tried.iter().any(|tried| fails(&tried)) {
-        let said = "some checks fail today: mend them or take them out, or no work will verify";
-        outln!("{} {said}", style::warning("note:"));
+        let message = "some checks fail now: fix or remove them, otherwise no run can be verified";
+        outln!("{} {message}", style::warning("note:"));
     }
-    outln!("next: selvedge run \"what is to be done\"");
+    outln!("next: selvedge run \"description of the task\"");
 }

@@ -1,4 +1,4 @@
-//! Creates and removes the isolated clone of a run (`run --worktree` and `run --repo`).
+//! Creates and removes the isolated clone of a run (`run --isolated` and `run --repo`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,23 @@ use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
 
-/// Creates the clone if one is requested; returns the directory in it that corresponds to the requested one.
+/// Creates the clone if requested; returns the directory in it that corresponds to the working directory.
 pub(super) fn prepare_clone(
     args: &RunArgs,
     workspace: Option<&str>,
     home: &StateDir,
     run_id: RunId,
 ) -> Result<Option<PathBuf>, CliError> {
-    // clap cannot express this: arguments that conflict with an option are not required on its behalf.
+    // clap cannot express this: it does not require arguments that conflict with a given option.
     if args.push && args.repo.is_none() {
-        let error = CliError::usage("--push is for the repository of --repo URL");
-        return Err(error.hint("--worktree gives the branch back to the repository here by itself"));
+        let error = CliError::usage("--push needs --repo URL");
+        return Err(error.hint("--isolated creates its branch in the local repository anyway"));
     }
-    let (address, within) = if let Some(repo) = &args.repo {
-        let here = canonical_directory(None)?;
-        let address = RepositoryAddress::parse(repo, &here).map_err(CliError::usage)?;
+    let (address, subdirectory) = if let Some(repo) = &args.repo {
+        let current_dir = canonical_directory(None)?;
+        let address = RepositoryAddress::parse(repo, &current_dir).map_err(CliError::usage)?;
         (address, PathBuf::new())
-    } else if args.worktree {
+    } else if args.isolated {
         let named = args.dir.as_deref().or(workspace.map(Path::new));
         let dir = canonical_directory(named)?;
         enclosing_repository(home, &dir)?
@@ -44,9 +44,9 @@ pub(super) fn prepare_clone(
         }
         error => CliError::usage(error),
     })?;
-    let own = IsolatedClone {
+    let clone = IsolatedClone {
         address: address.to_string(),
-        returns_branch: args.worktree,
+        returns_branch: args.isolated,
         push: args.push,
         remove_when_verified: args.clean,
         base: checkout.base().to_owned(),
@@ -54,16 +54,16 @@ pub(super) fn prepare_clone(
         unchanged: false,
         has_ignored_files: false,
     };
-    own.save(home, run_id)?;
-    let dir = checkout.tree().join(within);
+    clone.save(home, run_id)?;
+    let dir = checkout.tree().join(subdirectory);
     if !dir.is_dir() {
         remove_clone(home, run_id);
-        let missing = "the directory is not part of what is committed";
-        return Err(CliError::usage(missing).hint("commit it first, or run without --worktree"));
+        let missing = "the directory is not committed";
+        return Err(CliError::usage(missing).hint("commit it first, or run without --isolated"));
     }
-    let begins = checkout.base().get(..12).unwrap_or_default();
+    let base = checkout.base().get(..12).unwrap_or_default();
     print_notice(&format!(
-        "working in a clone of {address} at {begins}: {}",
+        "using a clone of {address} at {base}: {}",
         checkout.tree().display()
     ));
     if checkout.has_submodules() {
@@ -81,16 +81,17 @@ pub(super) fn copy_ignored_files(
     run_id: RunId,
     files: &[String],
 ) -> Result<(), CliError> {
-    let Some(own) = IsolatedClone::load(home, run_id)?.filter(|own| own.returns_branch) else {
+    let Some(clone) = IsolatedClone::load(home, run_id)?.filter(|clone| clone.returns_branch)
+    else {
         return Ok(());
     };
     let dir = canonical_directory(args.dir.as_deref().or(workspace.map(Path::new)))?;
-    let here = home.open_workspace(&dir).map_err(CliError::usage)?;
-    let Some(root) = here.repository_root() else {
+    let current_workspace = home.open_workspace(&dir).map_err(CliError::usage)?;
+    let Some(root) = current_workspace.repository_root() else {
         return Ok(());
     };
-    let listed = fs::read_to_string(root.join(".worktreeinclude")).unwrap_or_default();
-    let patterns: Vec<String> = listed
+    let include_file = fs::read_to_string(root.join(".worktreeinclude")).unwrap_or_default();
+    let patterns: Vec<String> = include_file
         .lines()
         .map(str::to_owned)
         .chain(files.iter().cloned())
@@ -99,18 +100,15 @@ pub(super) fn copy_ignored_files(
         return Ok(());
     }
     let original = home.open_workspace(root).map_err(CliError::usage)?;
-    let checkout = own.open_checkout(home, run_id).map_err(CliError::usage)?;
-    let taken = checkout.copy_ignored_files(&original, &patterns);
-    let taken = taken.map_err(CliError::infrastructure)?;
-    if let Some(first) = taken.first() {
-        let more = match taken.len() {
+    let checkout = clone.open_checkout(home, run_id).map_err(CliError::usage)?;
+    let copied = checkout.copy_ignored_files(&original, &patterns);
+    let copied = copied.map_err(CliError::infrastructure)?;
+    if let Some(first) = copied.first() {
+        let more = match copied.len() {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        print_notice(&format!(
-            "taken along into the clone: {}{more}",
-            first.display()
-        ));
+        print_notice(&format!("copied into the clone: {}{more}", first.display()));
     }
     Ok(())
 }
@@ -122,17 +120,16 @@ fn enclosing_repository(
 ) -> Result<(RepositoryAddress, PathBuf), CliError> {
     let workspace = home.open_workspace(dir).map_err(CliError::usage)?;
     let root = workspace.repository_root().ok_or_else(|| {
-        CliError::usage(format!("{} is in no git repository", dir.display())).hint(
-            "--worktree works in a clone of what is committed; --repo URL names another repository",
-        )
+        CliError::usage(format!("{} is not in a git repository", dir.display()))
+            .hint("--isolated clones the committed files; to use another repository: --repo URL")
     })?;
     if workspace.status().is_ok_and(|status| !status.is_clean()) {
-        print_notice("what is not committed here is not part of the clone");
+        print_notice("uncommitted changes are not part of the clone");
     }
     let address =
         RepositoryAddress::parse(&root.to_string_lossy(), dir).map_err(CliError::usage)?;
-    let within = dir.strip_prefix(root).unwrap_or(Path::new("")).to_owned();
-    Ok((address, within))
+    let subdirectory = dir.strip_prefix(root).unwrap_or(Path::new("")).to_owned();
+    Ok((address, subdirectory))
 }
 
 /// Removes the clone of a run that was rejected before it began.
@@ -145,6 +142,6 @@ pub(super) fn remove_clone_unless_started(home: &StateDir, run_id: RunId) {
 }
 
 fn remove_clone(home: &StateDir, run_id: RunId) {
-    // `selvedge gc` removes whatever cannot be removed now.
+    // `selvedge gc` removes what cannot be removed now.
     let _ = fs::remove_dir_all(IsolatedClone::clone_root(home, run_id));
 }

@@ -1,4 +1,4 @@
-//! `selvedge known-failures`: lists the tests that fail now, in a form that settings can refer to.
+//! `selvedge known-failures`: lists the tests that fail now, in the format that settings can refer to.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
     let checks = ProjectChecks {
         plan: resolve::verification_plan(&Task::default(), &settings, &dir, in_git)?,
         dir,
-        // Tests that are already listed must be listed again.
+        // Tests that are already listed must appear again.
         known_failures: KnownFailures::default(),
         limit: Duration::from_millis(settings.verification_timeout_ms),
         sandbox: settings.sandbox,
@@ -37,9 +37,9 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
         &HumanReporter::with_reports(&ReportOutputs::default()),
     ))?;
     if let Some(check) = report.checks.iter().find(|it| !is_judged(it)) {
-        let reason = check.reason.as_deref().unwrap_or("it was not run");
-        let what = format!("check `{}` could not be run: {reason}", check.label());
-        return Err(CliError::infrastructure(what));
+        let reason = check.reason.as_deref().unwrap_or("not run");
+        let message = format!("check `{}` could not run: {reason}", check.label());
+        return Err(CliError::infrastructure(message));
     }
     let text = format_known_failures(&report);
     match &args.output {
@@ -49,14 +49,14 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
         })?,
     }
     let count = KnownFailures::parse(&text).ids().len();
-    let place = args.output.as_ref();
-    let place = place.map_or(String::new(), |file| format!(" in {}", file.display()));
+    let destination = args.output.as_ref();
+    let destination = destination.map_or(String::new(), |file| format!(" in {}", file.display()));
     let count = counted(count as u64, "known failure");
-    print_notice(&format!("{count}{place}"));
+    print_notice(&format!("{count}{destination}"));
     Ok(exit_code::VERIFIED)
 }
 
-/// Whether a check has a complete result: one that timed out has not reported all failures.
+/// Whether a check has a complete result. A check that timed out has not reported all failures.
 fn is_judged(check: &CheckReport) -> bool {
     matches!(
         check.status,
@@ -64,7 +64,7 @@ fn is_judged(check: &CheckReport) -> bool {
     )
 }
 
-/// The failed tests of each check; the check's label if it names none.
+/// The failed tests of each check; the check's label if it reports no tests.
 fn format_known_failures(report: &Report) -> String {
     let mut text = String::new();
     let failed = report.checks.iter().filter(|it| it.status.is_failure());
@@ -75,8 +75,9 @@ fn format_known_failures(report: &Report) -> String {
             (_, Some(tests)) => tests.failed_ids.ids.iter().map(String::as_str).collect(),
             (Some(_), None) => {
                 let label = check.label();
-                let what = format!("# {label}: its runner does not name all failed tests\n");
-                text += &what;
+                let comment =
+                    format!("# {label}: the test runner does not name all failed tests\n");
+                text += &comment;
                 continue;
             }
             (None, None) => BTreeSet::from([check.label()]),

@@ -1,4 +1,4 @@
-//! `selvedge list`: runs from the journal, the newest first.
+//! `selvedge list`: lists runs, newest first.
 
 use jiff::tz::TimeZone;
 use selvedge_core::model::exit_code;
@@ -12,8 +12,8 @@ use crate::output::{OutputFormat, json, one_line, style};
 use selvedge_core::format::cost;
 
 pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
-    if let Some(account) = fleet::hub_credentials(&args.hub)? {
-        return fleet::list(args, &account);
+    if let Some(credentials) = fleet::hub_credentials(&args.hub)? {
+        return fleet::list(args, &credentials);
     }
     let home = StateDir::from_environment(&environment())?;
     let journal = home.open_journal_read_only()?;
@@ -46,7 +46,7 @@ fn run_line(run: &RunSummary) -> String {
     let (agent, max, task) =
         run.task
             .as_ref()
-            .map_or(("?", 0, "(written by a later release)"), |task| {
+            .map_or(("?", 0, "(written by a newer release)"), |task| {
                 (
                     task.agent.as_str(),
                     task.max_attempts,
@@ -67,18 +67,18 @@ fn run_line(run: &RunSummary) -> String {
     )
 }
 
-fn standing_label(standing: RunStatus) -> String {
+fn standing_label(status: RunStatus) -> String {
     const WIDTH: usize = 21;
-    match standing {
+    match status {
         RunStatus::Open => style::warning(format!("{:WIDTH$}", "open")),
         RunStatus::Suspended => style::warning(format!("{:WIDTH$}", "suspended")),
         RunStatus::AwaitingReview => style::warning(format!("{:WIDTH$}", "needs review")),
         RunStatus::Finished { outcome } => {
-            let word = format!("{:WIDTH$}", outcome.as_str().replace('_', " "));
+            let label = format!("{:WIDTH$}", outcome.as_str().replace('_', " "));
             if outcome.exit_code() == exit_code::VERIFIED {
-                style::good(word)
+                style::good(label)
             } else {
-                style::bad(word)
+                style::bad(label)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `selvedge man` and `selvedge completions`: generated from the command line's own definition.
+//! `selvedge man` and `selvedge completions`: generated from the clap definition.
 
 use clap::CommandFactory;
 use selvedge_core::model::exit_code;

@@ -1,5 +1,5 @@
-//! `selvedge mcp`: the checks, the digest and the details of a run as tools for any agent that speaks the Model Context
-//! Protocol, over standard input and output.
+//! `selvedge mcp`: the checks, the digest and the details of a run as tools for any agent that supports the Model
+//! Context Protocol, over standard input and output.
 
 mod arguments;
 
@@ -86,10 +86,10 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let answered = self
+        let answer = self
             .dispatch_tool(&request.name, arguments, context.ct)
             .await;
-        let result = match answered? {
+        let result = match answer? {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(truncate_answer(&text))]),
             Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_plain_text())]),
         };
@@ -118,7 +118,7 @@ impl McpServer {
                 Ok(run_blocking(move || show::run_details_text(&call.run, call.attempt)).await)
             }
             _ => Err(ErrorData::invalid_params(
-                format!("there is no tool `{tool}`"),
+                format!("unknown tool `{tool}`"),
                 None,
             )),
         }
@@ -141,7 +141,7 @@ impl McpServer {
     }
 }
 
-/// Runs blocking work away from the conversation's thread.
+/// Runs blocking work on a separate thread.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CliError> + Send + 'static,
 ) -> Result<T, CliError> {
@@ -152,8 +152,8 @@ async fn run_blocking<T: Send + 'static>(
 fn run_verification(dir: &Path, cancelled: &CancellationToken) -> Result<Report, CliError> {
     let Some(checks) = load_project_checks(Some(dir), &environment())? else {
         return Err(
-            CliError::usage("this project has no checks: nothing was verified")
-                .hint("`selvedge init` finds some and writes them into selvedge.toml"),
+            CliError::usage("nothing was verified: the project has no checks")
+                .hint("run `selvedge init` to detect checks and write them to selvedge.toml"),
         );
     };
     let checks = checks?;
@@ -179,9 +179,9 @@ fn digest_output(call: &DigestCall) -> Result<String, CliError> {
 }
 
 fn truncate_answer(text: &str) -> String {
-    let mut kept: String = text.chars().take(MAX_ANSWER_CHARS).collect();
-    if kept.len() < text.len() {
-        kept += "\n… (cut)";
+    let mut answer: String = text.chars().take(MAX_ANSWER_CHARS).collect();
+    if answer.len() < text.len() {
+        answer += "\n… (cut)";
     }
-    kept
+    answer
 }

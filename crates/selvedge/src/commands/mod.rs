@@ -1,5 +1,5 @@
 //! The commands, one file each. A command reads its arguments and the environment, calls the other modules, and reports
-//! the result; its return value is the process exit code.
+//! the result; it returns the process exit code.
 
 mod attest;
 mod base_comparison;
@@ -40,7 +40,6 @@ use crate::local::{StateDir, WorkspaceRuns};
 use crate::output::{OutputFormat, OutputOptions, ReportOutputs, style};
 use crate::settings::{self, DiagnosticSeverity, LoadedSettings, SettingsError, environment};
 
-/// Runs a command.
 pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
     match command {
         CliCommand::Run(args) => run::run(&args),
@@ -75,7 +74,7 @@ pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
     }
 }
 
-/// The output options of a command; an error if an output cannot be written.
+/// The output options of a command. Fails if an output cannot be written.
 fn output_options(
     format: OutputFormat,
     reports: &ReportArgs,
@@ -87,7 +86,7 @@ fn output_options(
     })
 }
 
-/// The directory that a command works in, canonical.
+/// The canonical path of the directory that a command works in.
 fn canonical_directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
     let path = named.unwrap_or(Path::new("."));
     let canonical = path
@@ -103,7 +102,7 @@ fn canonical_directory(named: Option<&Path>) -> Result<PathBuf, CliError> {
     }
 }
 
-/// The run that a command refers to: the named one, or else the latest of this directory.
+/// The run that a command refers to: the named one, or the latest of this directory.
 fn resolve_run(
     home: &StateDir,
     journal: &SqliteJournal,
@@ -115,7 +114,6 @@ fn resolve_run(
     }
 }
 
-/// The runs of this directory.
 fn workspace_runs(home: &StateDir, journal: &SqliteJournal) -> Result<WorkspaceRuns, CliError> {
     WorkspaceRuns::find(home, journal, &canonical_directory(None)?)
 }
@@ -144,12 +142,12 @@ fn load_settings(
     Ok(settings)
 }
 
-/// The directory of the work: the one with the repository's settings. Prints a notice if that is not `dir`.
+/// The directory with the repository's settings, or else `dir`. Prints a notice if they differ.
 fn working_directory(settings: &LoadedSettings, dir: &Path) -> PathBuf {
     let root = settings.root(dir);
     if root != dir {
         print_notice(&format!(
-            "working in {}, where selvedge.toml is",
+            "using directory {}, which has a selvedge.toml",
             root.display()
         ));
     }

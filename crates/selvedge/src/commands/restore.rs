@@ -33,24 +33,23 @@ pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
     let restored = workspace.restore(&tree).map_err(workspace_cli_error)?;
     let (changed, removed) = (restored.changed.len(), restored.removed.len());
     if changed + removed == 0 {
-        outln!("{} holds that tree already", dir.display());
+        outln!("{} already has that tree", dir.display());
         return Ok(exit_code::VERIFIED);
     }
     outln!(
-        "{}: {} put back, {} removed",
+        "{}: {} restored, {} removed",
         dir.display(),
         counted(changed as u64, "file"),
         counted(removed as u64, "file"),
     );
     outln!(
-        "what stood there is kept: selvedge restore {} --tree {}",
+        "undo: selvedge restore {} --tree {}",
         run_id.short(),
         restored.backup_tree.as_str()
     );
     Ok(exit_code::VERIFIED)
 }
 
-/// The tree to restore.
 fn resolve_tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
     if let Some(tree) = &args.tree {
         return Ok(TreeId::new(tree));
@@ -60,14 +59,16 @@ fn resolve_tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
         Some(number) => {
             let attempt = run.attempt(number).ok_or_else(|| {
                 let count = run.attempts.len();
-                CliError::usage(format!("there is no attempt {number}: the run has {count}"))
+                CliError::usage(format!(
+                    "attempt {number} does not exist: the run has {count}"
+                ))
             })?;
             (attempt.tree.clone(), format!("attempt {number}"))
         }
     };
     tree.ok_or_else(|| {
-        CliError::usage(format!("no tree of {what} was kept"))
-            .hint("snapshots need a git repository, and an attempt that came to its end")
+        CliError::usage(format!("no snapshot of {what} is stored"))
+            .hint("snapshots need a git repository and a completed attempt")
     })
 }
 
@@ -85,7 +86,7 @@ fn resolve_plan_tree(
     if args.attempt.is_some() {
         return Err(
             CliError::usage("a plan has subtasks, not attempts").hint(format!(
-                "`selvedge show {short}` names their runs: restore an attempt of one of those"
+                "restore an attempt of a subtask's run; `selvedge show {short}` lists the runs"
             )),
         );
     }
@@ -99,8 +100,8 @@ fn resolve_plan_tree(
         .transpose()?;
     let tree = first.and_then(|state| state.run?.start_tree);
     tree.ok_or_else(|| {
-        CliError::usage("no tree from before the plan was kept")
-            .hint("snapshots need a git repository, and a subtask that began")
+        CliError::usage("no snapshot from before the plan is stored")
+            .hint("snapshots need a git repository and a started subtask")
     })
 }
 

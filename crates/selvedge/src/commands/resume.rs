@@ -16,9 +16,9 @@ pub(super) fn run(args: &ResumeArgs) -> Result<u8, CliError> {
     let (run, others) = if let Some(name) = &args.run {
         (home.find_run(&journal, name)?, None)
     } else {
-        let here = workspace_runs(&home, &journal)?;
-        let latest = here.latest()?;
-        let others = (!is_resumable(latest)).then(|| here.list_matching(is_resumable));
+        let runs = workspace_runs(&home, &journal)?;
+        let latest = runs.latest()?;
+        let others = (!is_resumable(latest)).then(|| runs.list_matching(is_resumable));
         (latest.run_id, others.flatten())
     };
     let state = home.replay(&journal, run)?;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &ResumeArgs) -> Result<u8, CliError> {
     launch::resume(&home, state, &output).map_err(|error| match others {
         None => error,
         Some(others) => error.hint(format!(
-            "it is the latest run of this directory; these can be resumed: {others}"
+            "it is the latest run of this directory; resumable runs: {others}"
         )),
     })
 }

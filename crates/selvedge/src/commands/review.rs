@@ -12,14 +12,14 @@ use crate::launch;
 use crate::local::StateDir;
 
 pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
-    if let Some(account) = fleet::hub_credentials(&args.hub)? {
-        return fleet::review(args, &account);
+    if let Some(credentials) = fleet::hub_credentials(&args.hub)? {
+        return fleet::review(args, &credentials);
     }
     let environment = environment();
     let home = StateDir::from_environment(&environment)?;
     let journal = home.open_journal_read_only()?;
     let mut run_id = resolve_reviewed_run(args, &home, &journal)?;
-    // Read once: the decision below applies to this state, or not at all.
+    // Read once: the decision applies to this state, or not at all.
     let mut state = home.replay(&journal, run_id)?;
     // For a plan, the decision is about the subtask that awaits review.
     if let Some(PlanStep::Continue { run_id: part, .. }) = state.plan.as_ref().map(Plan::next) {
@@ -31,8 +31,8 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
     let by = by.map_or_else(|| "a person".to_owned(), |(_, user)| user.clone());
     if let Some(plan) = state.plan.as_ref().filter(|plan| plan.review.is_some()) {
         if args.retry {
-            return Err(CliError::usage("several executions have no next attempt")
-                .hint("reject them, and run the task again with what you have learnt"));
+            return Err(CliError::usage("a best-of-N run cannot be retried")
+                .hint("reject it, and run the task again with a better description"));
         }
         let target = plan.review_target().unwrap_or_default();
         announce(args, run_id, &target)?;
@@ -44,8 +44,8 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
         };
         return launch::review_best_of(&home, state, reviewed, &args.format.into());
     }
-    let waits = |run: &&Run| run.phase() == Phase::AwaitingReview;
-    let Some(run) = state.run.as_ref().filter(waits) else {
+    let is_awaiting_review = |run: &&Run| run.phase() == Phase::AwaitingReview;
+    let Some(run) = state.run.as_ref().filter(is_awaiting_review) else {
         return Err(not_awaiting_error(run_id, &state));
     };
     let target = run.review_target().unwrap_or_default();
@@ -58,12 +58,12 @@ pub(super) fn run(args: &ReviewArgs) -> Result<u8, CliError> {
         stated_by: None,
         reason: args.reason.clone(),
     };
-    // Rejected before anything of a surrounding plan is written.
+    // Checked before the journal of a surrounding plan is written.
     decide(&state, input.clone()).map_err(CliError::usage)?;
     launch::continue_run(&home, state, input, &args.format.into())
 }
 
-/// The run to review: the named one, or else the latest of this directory; it must be awaiting review.
+/// The run to review: the named one, or the latest of this directory, which must be awaiting review.
 fn resolve_reviewed_run(
     args: &ReviewArgs,
     home: &StateDir,
@@ -72,16 +72,16 @@ fn resolve_reviewed_run(
     if let Some(name) = &args.run {
         return home.find_run(journal, name);
     }
-    let here = workspace_runs(home, journal)?;
-    let latest = here.latest()?;
+    let runs = workspace_runs(home, journal)?;
+    let latest = runs.latest()?;
     if is_awaiting(latest) {
         return Ok(latest.run_id);
     }
-    let (short, word) = (latest.run_id.short(), standing_label(latest.standing));
+    let (short, label) = (latest.run_id.short(), standing_label(latest.standing));
     let error = CliError::usage(format!(
-        "the latest run of this directory, {short}, is not awaiting review: it is {word}"
+        "the latest run of this directory, {short}, is not awaiting review: its state is `{label}`"
     ));
-    Err(match here.list_matching(is_awaiting) {
+    Err(match runs.list_matching(is_awaiting) {
         Some(others) => error.hint(format!("awaiting review in this directory: {others}")),
         None => error.hint("no run of this directory is awaiting review"),
     })
@@ -91,9 +91,9 @@ fn is_awaiting(run: &RunSummary) -> bool {
     run.standing == RunStatus::AwaitingReview
 }
 
-fn standing_label(standing: RunStatus) -> String {
-    match standing {
-        RunStatus::Open => "not over".to_owned(),
+fn standing_label(status: RunStatus) -> String {
+    match status {
+        RunStatus::Open => "not finished".to_owned(),
         RunStatus::Suspended => "suspended".to_owned(),
         RunStatus::AwaitingReview => "awaiting review".to_owned(),
         RunStatus::Finished { outcome } => outcome.as_str().replace('_', " "),
@@ -103,28 +103,28 @@ fn standing_label(standing: RunStatus) -> String {
 fn not_awaiting_error(run_id: RunId, state: &JournalState) -> CliError {
     let short = run_id.short();
     let run = state.run.as_ref().filter(|run| run.finished);
-    let word = run.map(|run| run.outcome().as_str().replace('_', " "));
-    let word = word.map(|word| format!(": it is {word}"));
+    let outcome = run.map(|run| run.outcome().as_str().replace('_', " "));
+    let outcome = outcome.map(|outcome| format!(": its state is `{outcome}`"));
     CliError::usage(format!(
         "run {short} is not awaiting review{}",
-        word.unwrap_or_default()
+        outcome.unwrap_or_default()
     ))
-    .hint(format!("`selvedge show {short}` tells how it stands"))
+    .hint(format!("`selvedge show {short}` shows its state"))
 }
 
-/// Announces the work to be decided on; an error if the command line names other work.
+/// Prints the work to be decided on; fails if the arguments name other work.
 fn announce(args: &ReviewArgs, run_id: RunId, target: &ReviewTarget) -> Result<(), CliError> {
     let short = run_id.short();
     target.check(&requested_target(args)).map_err(|stale| {
         CliError::usage(stale).hint(format!(
-            "`selvedge show {short} --diff` shows the work; decide again with what is awaiting review now"
+            "inspect the current work with `selvedge show {short} --diff`, then review it"
         ))
     })?;
     print_target(args, &format!("run {short}"), target);
     Ok(())
 }
 
-/// The work that the command line names.
+/// The work that the arguments name.
 pub(super) fn requested_target(args: &ReviewArgs) -> ReviewTarget {
     ReviewTarget {
         attempt: args.attempt,

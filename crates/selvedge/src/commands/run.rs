@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use selvedge_core::config::ResolvedConfig;
-use selvedge_core::model::{RunId, Task, VoteMode};
+use selvedge_core::model::{RunId, Task, VoteStrategy};
 use uuid::Uuid;
 
 use super::task_file::read_task;
@@ -20,40 +20,40 @@ use crate::settings::{DiagnosticSeverity, render_diagnostic};
 use crate::{launch, resolve};
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
-    if let Some(account) = fleet::hub_credentials(&args.hub)? {
-        return fleet::run(args, &account);
+    if let Some(credentials) = fleet::hub_credentials(&args.hub)? {
+        return fleet::run(args, &credentials);
     }
     let environment = environment();
     let output = output_options(args.format, &args.reports, &environment)?;
     let mut task = task_from_args(args)?;
     let run_id = RunId::new(Uuid::now_v7());
     let home = StateDir::from_environment(&environment)?;
-    let own = isolated_clone::prepare_clone(args, task.workspace.as_deref(), &home, run_id)?;
-    let begun = start_run(
+    let clone = isolated_clone::prepare_clone(args, task.workspace.as_deref(), &home, run_id)?;
+    let result = start_run(
         args,
         &mut task,
-        own.as_deref(),
+        clone.as_deref(),
         &home,
         run_id,
         &environment,
         &output,
     );
-    if begun.is_err() && own.is_some() {
+    if result.is_err() && clone.is_some() {
         isolated_clone::remove_clone_unless_started(&home, run_id);
     }
-    begun
+    result
 }
 
 fn start_run(
     args: &RunArgs,
     task: &mut Task,
-    own: Option<&Path>,
+    clone: Option<&Path>,
     home: &StateDir,
     run_id: RunId,
     environment: &[(String, String)],
     output: &OutputOptions,
 ) -> Result<u8, CliError> {
-    let dir = match own {
+    let dir = match clone {
         Some(clone) => clone.to_owned(),
         None => canonical_directory(
             args.dir
@@ -64,18 +64,18 @@ fn start_run(
     let settings = load_settings(&dir, &args.flags(), environment)?;
     let dir = working_directory(&settings, &dir);
     let mut settings = settings.resolved;
-    settings.setup.in_clone = own.is_some();
-    if own.is_some() {
+    settings.setup.in_clone = clone.is_some();
+    if clone.is_some() {
         let files = &settings.setup.files;
         isolated_clone::copy_ignored_files(args, task.workspace.as_deref(), home, run_id, files)?;
     }
     apply_flags(args, &settings.agent, task);
     let in_git = is_in_git(home, &dir)?;
-    let say = |agent: &str, notices: &[String]| {
-        for said in settings.set_by_repository(agent) {
+    let print_notices = |agent: &str, notices: &[String]| {
+        for diagnostic in settings.set_by_repository(agent) {
             errln!(
                 "{}",
-                render_diagnostic(&said, DiagnosticSeverity::Note, false)
+                render_diagnostic(&diagnostic, DiagnosticSeverity::Note, false)
             );
         }
         for text in notices {
@@ -85,51 +85,51 @@ fn start_run(
     if is_best_of(args, task, &settings)? {
         let workspace = home.open_workspace(&dir).map_err(CliError::usage)?;
         let copies = home.copies_dir(run_id);
-        let frozen = resolve::best_of_spec(run_id, task, &settings, &workspace, &copies)?;
-        say(&settings.agent, &frozen.notices);
-        return launch::begin_plan(home, run_id, frozen.spec, output);
+        let resolved = resolve::best_of_spec(run_id, task, &settings, &workspace, &copies)?;
+        print_notices(&settings.agent, &resolved.notices);
+        return launch::begin_plan(home, run_id, resolved.spec, output);
     }
     if task.subtasks.is_empty() {
-        let frozen = resolve::run_spec(task, &settings, &dir, in_git)?;
-        for (index, agent) in frozen.spec.agents().enumerate() {
-            say(&agent.name, if index == 0 { &frozen.notices } else { &[] });
+        let resolved = resolve::run_spec(task, &settings, &dir, in_git)?;
+        for (index, agent) in resolved.spec.agents().enumerate() {
+            print_notices(
+                &agent.name,
+                if index == 0 { &resolved.notices } else { &[] },
+            );
         }
-        return launch::begin(home, run_id, &frozen.spec, output);
+        return launch::begin(home, run_id, &resolved.spec, output);
     }
-    let frozen = resolve::plan_spec(run_id, task, &settings, &dir, in_git)?;
-    let agents = frozen
+    let resolved = resolve::plan_spec(run_id, task, &settings, &dir, in_git)?;
+    let agents = resolved
         .spec
         .subtasks
         .iter()
         .map(|it| it.spec.agent.name.as_str());
     for (index, agent) in agents.collect::<BTreeSet<_>>().into_iter().enumerate() {
-        say(agent, if index == 0 { &frozen.notices } else { &[] });
+        print_notices(agent, if index == 0 { &resolved.notices } else { &[] });
     }
-    launch::begin_plan(home, run_id, frozen.spec, output)
+    launch::begin_plan(home, run_id, resolved.spec, output)
 }
 
-/// Whether the task runs as best-of-N: by the flag, or because tier 3 votes that way.
+/// Whether the task runs as best-of-N: because of the flag, or because tier 3 votes that way.
 fn is_best_of(args: &RunArgs, task: &Task, settings: &ResolvedConfig) -> Result<bool, CliError> {
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
-    let by_tier = tier == 3 && settings.vote_mode == VoteMode::Executions;
-    if args.executions.is_none() && !by_tier {
+    let by_tier = tier == 3 && settings.vote_strategy == VoteStrategy::BestOfN;
+    if args.best_of.is_none() && !by_tier {
         return Ok(false);
     }
     if !settings.tier3_enabled {
-        return Err(CliError::usage("several executions are switched off")
-            .hint("`judging.tier3_enabled` says so; they are what votes in tier 3"));
+        return Err(CliError::usage("best-of-N is disabled")
+            .hint("set `judging.tier3_enabled`: best-of-N is a form of tier 3"));
     }
     if !task.subtasks.is_empty() {
-        return Err(
-            CliError::usage("a plan is not executed several times").hint(
-                "its subtasks build on one another; let judges vote: judging.mode = \"judges\"",
-            ),
-        );
+        return Err(CliError::usage("best-of-N does not support plans")
+            .hint("use judges instead: judging.strategy = \"judges\""));
     }
     Ok(true)
 }
 
-/// Applies the flags, which override the task object, to the task and its subtasks.
+/// Applies the flags to the task and its subtasks; they override the task object.
 fn apply_flags(args: &RunArgs, agent: &str, task: &mut Task) {
     task.skip_verification |= args.no_verify;
     if args.agent.is_some() || args.agent_cmd.is_some() {
@@ -149,8 +149,8 @@ fn apply_flags(args: &RunArgs, agent: &str, task: &mut Task) {
         if args.max_tokens.is_some() {
             caps.tokens = None;
         }
-        if args.max_wall.is_some() {
-            caps.wall_ms = None;
+        if args.max_duration.is_some() {
+            caps.duration_ms = None;
         }
     }
     if args.retries.is_some() {
@@ -160,7 +160,7 @@ fn apply_flags(args: &RunArgs, agent: &str, task: &mut Task) {
     }
 }
 
-/// Whether there is a git repository to snapshot.
+/// Whether a directory is in a git repository, so that snapshots are possible.
 pub(super) fn is_in_git(home: &StateDir, dir: &Path) -> Result<bool, CliError> {
     Ok(home.open_workspace(dir).map_err(CliError::usage)?.is_git())
 }

@@ -1,5 +1,5 @@
-//! Checks carried out once, outside any run: for `verify`, for `init`, which tries what it proposes,
-//! and for agents that ask. Nothing stays behind.
+//! Runs checks once, outside of a run: for `verify`, for `init`, which tries the checks that it proposes, and for
+//! agents (`hook`, `mcp`). Leaves no files behind.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,25 +26,22 @@ use crate::resolve;
 use crate::sandbox_setup;
 use crate::secrets::checks_supervisor;
 
-/// A project's own checks, ready to be carried out.
+/// The checks of a project, ready to run.
 #[derive(Debug)]
 pub(super) struct ProjectChecks {
-    /// What must hold.
     pub(super) plan: VerificationPlan,
-    /// Where.
+    /// The directory that they run in.
     pub(super) dir: PathBuf,
-    /// Tests that may fail.
     pub(super) known_failures: KnownFailures,
-    /// Within this time.
+    /// Time limit of all checks together.
     pub(super) limit: Duration,
-    /// Behind these walls.
     pub(super) sandbox: SandboxSpec,
-    /// What of our environment they see.
+    /// The environment variables that they see.
     pub(super) environment: EnvironmentSpec,
 }
 
-/// The checks of the project that a directory belongs to: nothing where it has none, and within that
-/// why they cannot be run.
+/// Loads the checks of the project that a directory belongs to. `None` if it has no checks; the inner error says why
+/// they cannot run.
 pub(super) fn load_project_checks(
     dir: Option<&Path>,
     environment: &[(String, String)],
@@ -71,7 +68,6 @@ pub(super) fn load_project_checks(
     })))
 }
 
-/// Carries them out.
 pub(super) async fn run_checks(
     checks: &ProjectChecks,
     progress: &dyn Progress,
@@ -79,7 +75,7 @@ pub(super) async fn run_checks(
     run_checks_cancellable(checks, progress, &CancellationToken::new()).await
 }
 
-/// Carries them out, and looks at the files that were changed there.
+/// Runs the checks, and inspects the changed files.
 pub(super) async fn run_checks_with_changes(
     checks: &ProjectChecks,
     changed: (Option<VerificationTrees>, Option<SyntaxRules>),
@@ -88,7 +84,6 @@ pub(super) async fn run_checks_with_changes(
     execute_checks(checks, changed, progress, &CancellationToken::new()).await
 }
 
-/// Carries them out, unless somebody does not want to know any more.
 pub(super) async fn run_checks_cancellable(
     checks: &ProjectChecks,
     progress: &dyn Progress,
@@ -99,13 +94,13 @@ pub(super) async fn run_checks_cancellable(
 
 async fn execute_checks(
     checks: &ProjectChecks,
-    (since, syntax): (Option<VerificationTrees>, Option<SyntaxRules>),
+    (base_trees, syntax): (Option<VerificationTrees>, Option<SyntaxRules>),
     progress: &dyn Progress,
     cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
     let home = StateDir::from_environment(&environment())?;
     let outputs = create_output_dir(&home).map_err(CliError::infrastructure)?;
-    let raised = sandbox_setup::set_up_sandbox(&checks.sandbox, &checks.dir, &home).await?;
+    let sandboxes = sandbox_setup::set_up_sandbox(&checks.sandbox, &checks.dir, &home).await?;
     let dir = checks.dir.as_path();
     let verification = Verification {
         verification_room: None,
@@ -117,9 +112,9 @@ async fn execute_checks(
         run_dir: outputs.path().to_owned(),
         tag: Uuid::now_v7().to_string(),
         lock: outputs.path().join("processes.lock"),
-        supervisor: checks_supervisor(&checks.environment, dir).with_sandbox(raised.checks),
+        supervisor: checks_supervisor(&checks.environment, dir).with_sandbox(sandboxes.checks),
         trees: None,
-        base_trees: since,
+        base_trees,
         protection: None,
         syntax,
         session: None,
@@ -147,13 +142,13 @@ async fn execute_checks(
     verification.supervisor.shutdown().await;
     let mut report = verified.map_err(CliError::infrastructure)?;
     if verification.base_trees.is_none() && !checks.known_failures.ids().is_empty() {
-        // Nothing is known of an earlier time.
+        // There is no baseline to compare with.
         compare(&[], &checks.known_failures, &mut report);
     }
     report = redactor
         .redact_record(report)
         .map_err(CliError::infrastructure)?;
-    // The outputs go with this function, so nothing may point at them.
+    // The outputs are deleted when this function returns, so nothing may refer to them.
     report
         .checks
         .iter_mut()
@@ -161,16 +156,17 @@ async fn execute_checks(
     Ok(report)
 }
 
-/// Where what they print is kept meanwhile: with our own state, which they cannot read.
+/// Creates the directory for the output of checks: in the state directory, which checks cannot read, or else in the
+/// system's directory for temporary files.
 pub(super) fn create_output_dir(home: &StateDir) -> io::Result<TempDir> {
-    let below = std::fs::create_dir_all(home.root());
-    match below.and_then(|()| tempfile::tempdir_in(home.root())) {
+    let created = std::fs::create_dir_all(home.root());
+    match created.and_then(|()| tempfile::tempdir_in(home.root())) {
         Err(_) => tempfile::tempdir(),
-        made => made,
+        directory => directory,
     }
 }
 
-/// What the checks run on.
+/// Builds the runtime that checks run on.
 pub(super) fn build_runtime() -> Result<Runtime, CliError> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime

@@ -1,4 +1,4 @@
-//! `selvedge show`: the whole story of a run, and on request all that was printed.
+//! `selvedge show`: the details of a run; on request its diff, prompts and stored outputs.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,15 +27,15 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     if let Some(account) = fleet::hub_credentials(&args.hub)? {
         if !output.reports.is_empty() {
             return Err(
-                CliError::usage("reports for others are written where a run took place")
-                    .hint("--format json shows all that the hub knows of it"),
+                CliError::usage("reports cannot be written for a hub's runs")
+                    .hint("use --format json to show all data of the hub"),
             );
         }
         return fleet::show(args, &account);
     }
     let home = StateDir::from_environment(&environment)?;
     let journal = home.open_journal_read_only()?;
-    // Looking changes nothing: where this directory has no runs, the newest run is shown.
+    // `show` is read-only, so it may fall back to the newest run of all if this directory has none.
     let is_elsewhere = args.run.is_none() && workspace_runs(&home, &journal)?.latest().is_err();
     let name = args.run.as_deref().or(is_elsewhere.then_some("last"));
     let run_id = resolve_run(&home, &journal, name)?;
@@ -110,7 +110,7 @@ fn show_run(
     if !unknown.is_empty() {
         let unknown = unknown.join(", ");
         errln!(
-            "events of a later release are not shown: {}",
+            "events of a newer release are not shown: {}",
             sanitize_text(&unknown)
         );
     }
@@ -123,8 +123,8 @@ fn show_plan(
     runs: &BTreeMap<RunId, RunResult>,
 ) -> Result<u8, CliError> {
     if args.attempt.is_some() || args.diff {
-        let error = CliError::usage("a plan has subtasks, each a run of its own");
-        return Err(error.hint("name one of those: `selvedge show RUN` without more lists them"));
+        let error = CliError::usage("a plan has no attempts of its own; each subtask has a run");
+        return Err(error.hint("`selvedge show RUN` without other options lists the runs"));
     }
     match args.format {
         OutputFormat::Human => out!("{}", output::plan::format_plan(plan, runs)),
@@ -133,7 +133,7 @@ fn show_plan(
     Ok(exit_code::VERIFIED)
 }
 
-/// The story of a run as plain text, for readers that are no terminal.
+/// Formats the details of a run or a plan as plain text, without styles.
 pub(super) fn run_details_text(run: &str, number: Option<u32>) -> Result<String, CliError> {
     let home = StateDir::from_environment(&environment())?;
     let journal = home.open_journal_read_only()?;
@@ -159,8 +159,8 @@ pub(super) fn run_details_text(run: &str, number: Option<u32>) -> Result<String,
 
 fn later_release_error(run_id: RunId) -> CliError {
     let short = run_id.short();
-    CliError::usage(format!("run {short} was written by a later release"))
-        .hint("--format jsonl shows its events as they are")
+    CliError::usage(format!("run {short} was written by a newer release"))
+        .hint("use --format jsonl to print its raw events")
 }
 
 fn print_events(journal: &SqliteJournal, run_id: RunId) -> Result<u8, CliError> {
@@ -173,11 +173,13 @@ fn print_events(journal: &SqliteJournal, run_id: RunId) -> Result<u8, CliError> 
 pub(super) fn find_attempt(run: &Run, number: u32) -> Result<&Attempt, CliError> {
     run.attempt(number).ok_or_else(|| {
         let count = run.attempts.len();
-        CliError::usage(format!("there is no attempt {number}: the run has {count}"))
+        CliError::usage(format!(
+            "attempt {number} does not exist: the run has {count}"
+        ))
     })
 }
 
-/// What an attempt changed, or all of them together.
+/// Prints the changes of one attempt, or of all attempts together.
 fn print_diff(home: &StateDir, run: &Run, attempt: Option<&Attempt>) -> Result<u8, CliError> {
     let last = run.attempts.iter().rev().find_map(|it| it.tree.clone());
     let (from, to) = match attempt {
@@ -185,8 +187,8 @@ fn print_diff(home: &StateDir, run: &Run, attempt: Option<&Attempt>) -> Result<u
         None => (run.start_tree.clone(), last),
     };
     let (Some(from), Some(to)) = (from, to) else {
-        return Err(CliError::usage("no trees were kept that could be compared")
-            .hint("snapshots need a git repository, and an attempt that came to its end"));
+        return Err(CliError::usage("no snapshots are stored to compare")
+            .hint("snapshots need a git repository and a completed attempt"));
     };
     let compare = || {
         let workspace = home.open_workspace(&run.spec.workspace)?;
@@ -199,12 +201,12 @@ fn print_diff(home: &StateDir, run: &Run, attempt: Option<&Attempt>) -> Result<u
     let diff = compare().map_err(CliError::infrastructure)?;
     print_bytes(&diff.bytes);
     if diff.truncated {
-        errln!("the diff goes on: only its first part is shown");
+        errln!("the diff is truncated: only its first part is shown");
     }
     Ok(exit_code::VERIFIED)
 }
 
-/// The stored output that is asked for: a check's, or else the agent's.
+/// The stored output of a check, or of the agent if no check is named.
 pub(super) fn stored_output(
     attempt: &Attempt,
     check: Option<usize>,
@@ -217,20 +219,21 @@ pub(super) fn stored_output(
             .and_then(|session| session.transcript.as_ref()),
         Some(check) => {
             let checks = attempt.report.as_ref().map(|report| &report.checks);
-            let found = checks.and_then(|checks| checks.get(check.checked_sub(1)?));
-            let found = found.ok_or_else(|| {
+            let check_report = checks.and_then(|checks| checks.get(check.checked_sub(1)?));
+            let check_report = check_report.ok_or_else(|| {
                 let count = checks.map_or(0, Vec::len);
                 CliError::usage(format!(
-                    "attempt {number} has no check {check}: it has {count}"
+                    "check {check} does not exist: attempt {number} has {count}"
                 ))
             })?;
-            found.output_ref.as_ref()
+            check_report.output_ref.as_ref()
         }
     };
-    output.ok_or_else(|| CliError::usage(format!("nothing was printed there in attempt {number}")))
+    output
+        .ok_or_else(|| CliError::usage(format!("no output of attempt {number} is stored for that")))
 }
 
-/// Prints a stored output: as it is for programs, harmless for a terminal.
+/// Prints a stored output: unchanged, or sanitized for a terminal.
 fn print_stored_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliError> {
     let failed = |error: std::io::Error| {
         CliError::infrastructure(format!("cannot read {}: {error}", output.file))
@@ -246,8 +249,7 @@ fn print_stored_output(run_dir: &Path, output: &OutputRef) -> Result<u8, CliErro
     }
 }
 
-/// Prints foreign bytes: as they are for programs, harmless for a terminal. `false` when the reader
-/// has seen enough.
+/// Prints untrusted bytes: unchanged, or sanitized for a terminal. Returns `false` if standard output accepts no more.
 pub(super) fn print_bytes(bytes: &[u8]) -> bool {
     if std::io::stdout().is_terminal() {
         let text = sanitize_text(&String::from_utf8_lossy(bytes));

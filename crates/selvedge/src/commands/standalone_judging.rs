@@ -1,6 +1,5 @@
-//! Tiers above the checks, asked by `selvedge verify` about work that no run watched. What a judge is
-//! shown was changed since a revision, and what it was for says whoever asks: without both nobody is
-//! asked, and that is said.
+//! Judges for `selvedge verify`: reviews existing changes with the tiers above the checks. A judge needs the changes
+//! since a revision and a description of the task; without both, no judge is called, and the command reports that.
 
 use std::path::Path;
 
@@ -22,7 +21,7 @@ use crate::resolve;
 use crate::sandbox_setup;
 use crate::secrets::checks_supervisor;
 
-/// Who is asked, and about what.
+/// The judges, the task that they judge by, and their budget.
 #[derive(Debug)]
 pub(super) struct StandaloneJudging {
     judging: JudgingSpec,
@@ -32,8 +31,8 @@ pub(super) struct StandaloneJudging {
 }
 
 impl StandaloneJudging {
-    /// Whom the arguments and the settings name. A tier that is only configured is not asked where nobody
-    /// said what the work was for; one that was asked for is.
+    /// Resolves the judges that the arguments and settings name. If the task or the revision is missing, a tier that
+    /// was requested by a flag is an error; a tier that is only configured is skipped with a message.
     pub(super) fn from_args(
         args: &VerifyArgs,
         settings: &ResolvedConfig,
@@ -43,21 +42,22 @@ impl StandaloneJudging {
         if tier < 2 {
             return Ok(None);
         }
-        let (Some(task), true) = (&args.task, args.since.is_some()) else {
+        let (Some(task), true) = (&args.task, args.base.is_some()) else {
             if args.tier.is_some() {
-                return Err(CliError::usage(format!(
-                    "tier {tier} needs to know what the work was for, and since when"
-                ))
-                .hint("selvedge verify --since origin/main --tier 2 --task 'add a dark theme'"));
+                return Err(
+                    CliError::usage(format!("tier {tier} needs --task and --base")).hint(
+                        "selvedge verify --base origin/main --tier 2 --task 'add a dark theme'",
+                    ),
+                );
             }
             errln!(
-                "tier {tier} is configured, and only the checks are run: with --since REV and \
-                 --task TEXT a judge can be shown what was changed, and what for"
+                "tier {tier} is configured, but only the checks are run: judges also need \
+                 --base REV and --task TEXT"
             );
             return Ok(None);
         };
-        let worker = resolve::final_agent(settings)?;
-        let Some(judging) = resolve_judging(tier, settings, &worker, dir, true)? else {
+        let agent = resolve::final_agent(settings)?;
+        let Some(judging) = resolve_judging(tier, settings, &agent, dir, true)? else {
             return Ok(None);
         };
         errln!("{}", describe_judging(&judging));
@@ -67,13 +67,13 @@ impl StandaloneJudging {
             remaining_budget: RemainingBudget {
                 cost: settings.budget.cost_micro_usd,
                 tokens: settings.budget.tokens,
-                wall_ms: settings.budget.wall_ms,
+                duration_ms: settings.budget.duration_ms,
             },
             limits: settings.limits,
         }))
     }
 
-    /// Asks one tier after the other about work that passed so far; each is paid for only then.
+    /// Runs the tiers in order, each only if everything before it passed.
     pub(super) async fn judge_report(
         &self,
         (trees, dir): (&VerificationTrees, &Path),
@@ -85,18 +85,19 @@ impl StandaloneJudging {
             return Ok(());
         }
         let outputs = create_output_dir(home).map_err(CliError::infrastructure)?;
-        let raised = sandbox_setup::set_up_sandbox(&settings.sandbox, dir, home).await?;
-        let supervisor = checks_supervisor(&settings.environment, dir).with_sandbox(raised.checks);
-        let asked = self.judge_tiers(trees, report, outputs.path(), &supervisor, progress);
-        let asked = asked.await;
+        let sandboxes = sandbox_setup::set_up_sandbox(&settings.sandbox, dir, home).await?;
+        let supervisor =
+            checks_supervisor(&settings.environment, dir).with_sandbox(sandboxes.checks);
+        let result = self.judge_tiers(trees, report, outputs.path(), &supervisor, progress);
+        let result = result.await;
         supervisor.shutdown().await;
-        // What they said in full goes with this function, so nothing may point at it.
+        // The transcripts are deleted when this function returns, so nothing may refer to them.
         let judgements = report
             .gates
             .iter_mut()
             .flat_map(|gate| &mut gate.judgements);
         judgements.for_each(|judgement| judgement.transcript = None);
-        asked.map_err(CliError::infrastructure)
+        result.map_err(CliError::infrastructure)
     }
 
     async fn judge_tiers(
@@ -107,9 +108,9 @@ impl StandaloneJudging {
         supervisor: &Supervisor,
         progress: &dyn Progress,
     ) -> Result<(), CheckError> {
-        let mut left = self.remaining_budget;
-        left.wall_ms = left
-            .wall_ms
+        let mut remaining = self.remaining_budget;
+        remaining.duration_ms = remaining
+            .duration_ms
             .map(|cap| cap.saturating_sub(report.duration_ms));
         for &tier in &self.judging.tiers {
             let gate = JudgeGate {
@@ -120,7 +121,7 @@ impl StandaloneJudging {
                 trees: Some(trees.clone()),
                 tier,
                 judging: &self.judging,
-                remaining_budget: left,
+                remaining_budget: remaining,
                 limits: self.limits,
                 run_dir,
                 tag: format!("{}.{tier}", report.task_id),
@@ -128,7 +129,7 @@ impl StandaloneJudging {
                 supervisor,
             };
             let judged = gate.run_judges(progress, &CancellationToken::new()).await?;
-            left = left.subtract_spent(judged.cost(), judged.usage(), judged.duration_ms);
+            remaining = remaining.subtract_spent(judged.cost(), judged.usage(), judged.duration_ms);
             report.duration_ms += judged.duration_ms;
             report.add_gate(judged);
             if report.blocking_gate().is_some() {

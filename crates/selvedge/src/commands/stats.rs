@@ -1,4 +1,4 @@
-//! `selvedge stats`: what the loop buys, in a terminal or as JSON. The figures are the dashboard's.
+//! `selvedge stats`: the dashboard's retry statistics, in a terminal or as JSON.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -14,8 +14,11 @@ use crate::output::{OutputFormat, json, one_line, style};
 use crate::ui::load_facts;
 
 pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
-    if let Some(account) = fleet::hub_credentials(&args.hub)? {
-        return Ok(print_figures(args.format, &fleet::figures(args, &account)?));
+    if let Some(credentials) = fleet::hub_credentials(&args.hub)? {
+        return Ok(print_figures(
+            args.format,
+            &fleet::figures(args, &credentials)?,
+        ));
     }
     let home = StateDir::from_environment(&environment())?;
     let journal = home.open_journal_read_only()?;
@@ -40,17 +43,17 @@ fn print_figures(format: OutputFormat, figures: &StatsReport) -> u8 {
 fn format_figures(figures: &StatsReport) -> String {
     let all = &figures.all;
     if all.runs() == 0 {
-        return "no runs to count\n".to_owned();
+        return "no runs yet\n".to_owned();
     }
     let mut text = format!(
-        "{}, {}, {} altogether\n",
+        "{}, {}, total cost {}\n",
         counted(all.runs(), "task"),
         counted(all.attempts, "attempt"),
         cost(all.cost()),
     );
     if let Some(each) = all.cost_per_rescue {
         text += &format!(
-            "a rescue cost {} (all retries, by the tasks that they rescued)\n",
+            "cost per recovered task {} (cost of all retries divided by recovered tasks)\n",
             cost(each)
         );
     }
@@ -67,7 +70,7 @@ fn format_figures(figures: &StatsReport) -> String {
 /// Longest cell, in characters.
 const MAX_CELL_CHARS: usize = 60;
 
-/// Columns side by side: the first to the left, the others to the right.
+/// Aligns the first column to the left, the others to the right.
 fn format_table(table: &StatsTable) -> String {
     let heading: Vec<String> = table.columns.iter().map(|it| (*it).to_owned()).collect();
     let cut = |row: &Vec<String>| {

@@ -1,5 +1,4 @@
-//! A task from a file: plain text, a task object in JSON as on the wire, or one in TOML, as people write
-//! plans.
+//! Reads a task from a file: plain text, a task object in JSON as on the wire, or a task in TOML.
 
 use std::io::Read;
 use std::path::Path;
@@ -9,10 +8,10 @@ use selvedge_core::model::Task;
 use super::print_notice;
 use crate::error::CliError;
 
-/// A task larger than this is no task.
+/// Size limit for a task file, in bytes.
 const MAX_TASK_BYTES: u64 = 1 << 20;
 
-/// Reads a task; `-` is standard input.
+/// Reads a task; the path `-` means standard input.
 pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
     let failed = |error: &dyn std::fmt::Display| {
         CliError::usage(format!(
@@ -40,7 +39,7 @@ pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
     if text.trim_start().starts_with('{') {
         let (task, unknown) = task_from_json(&text).map_err(|error| failed(&error))?;
         for key in unknown {
-            print_notice(&format!("a task has no `{key}`: it is passed over"));
+            print_notice(&format!("unknown key `{key}` in the task, ignored"));
         }
         return Ok(task);
     }
@@ -50,8 +49,8 @@ pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
     })
 }
 
-/// As on the wire, where what is not known is passed over; a person is told, for it may be a cap that is
-/// misspelt.
+/// Parses a task object as on the wire, where unknown keys are ignored. Also returns the unknown keys, so that the user
+/// learns of a misspelled one.
 fn task_from_json(text: &str) -> Result<(Task, Vec<String>), serde_json::Error> {
     let mut unknown = Vec::new();
     let mut document = serde_json::Deserializer::from_str(text);
@@ -60,8 +59,7 @@ fn task_from_json(text: &str) -> Result<(Task, Vec<String>), serde_json::Error> 
     Ok((task, unknown))
 }
 
-/// Written by hand, so a key that means nothing is a mistake: a `depend_on` must not be passed over as
-/// the wire passes over what it does not know.
+/// Parses a task written by hand. An unknown key such as `depend_on` is an error, because it is probably a mistake.
 fn task_from_toml(text: &str) -> Result<Task, String> {
     let document = toml::Deserializer::parse(text).map_err(|error| error.to_string())?;
     let mut unknown = Vec::new();
@@ -69,11 +67,11 @@ fn task_from_toml(text: &str) -> Result<Task, String> {
     let task: Task = task.map_err(|error| error.to_string())?;
     match unknown.first() {
         None => Ok(task),
-        Some(key) => Err(format!("there is no key `{key}` in a task")),
+        Some(key) => Err(format!("unknown key `{key}` in the task")),
     }
 }
 
-/// As people write it: what may be left out has no sign of its own.
+/// Formats a key's path as users write it, without the marks for optional fields.
 fn key_path(path: &serde_ignored::Path<'_>) -> String {
     path.to_string().replace(".?", "")
 }
@@ -92,7 +90,7 @@ mod tests {
         let slip = text.replace("depends_on", "depend_on");
         assert_eq!(
             task_from_toml(&slip).unwrap_err(),
-            "there is no key `subtasks.1.depend_on` in a task"
+            "unknown key `subtasks.1.depend_on` in the task"
         );
         let (_, passed_over) =
             task_from_json(r#"{"description": "x", "budget": {"max_cost": 1}}"#).unwrap();

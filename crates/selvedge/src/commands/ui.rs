@@ -1,5 +1,4 @@
-//! `selvedge ui`: the dashboard over the local journal, on the loopback address, for whoever has the
-//! link that is printed.
+//! `selvedge ui`: serves the dashboard of the local journal on the loopback address. The printed link logs in.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -28,7 +27,7 @@ async fn serve(args: &UiArgs, home: StateDir) -> Result<u8, CliError> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port));
     let listener = TcpListener::bind(address).await.map_err(|error| {
         CliError::usage(format!("cannot listen on {address}: {error}"))
-            .hint("another --port, or none at all for one that is free")
+            .hint("use another --port, or omit it to use a free port")
     })?;
     let port = listener
         .local_addr()
@@ -55,10 +54,9 @@ async fn serve(args: &UiArgs, home: StateDir) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-/// Prints a link.
 fn print_link(format: OutputFormat, link: &str) {
     match format {
-        OutputFormat::Human => outln!("open {link}\n(it works once; Ctrl-C ends the page)"),
+        OutputFormat::Human => outln!("open {link}\n(the link works once; press Ctrl-C to stop)"),
         OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&json!({ "link": link })),
     }
 }

@@ -1,4 +1,4 @@
-//! `selvedge verify`: the gates, once, on work done by anyone.
+//! `selvedge verify`: runs the checks and judges once on existing changes.
 
 use std::time::Duration;
 
@@ -40,23 +40,25 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         known_failures_file: args.known.absolute_file(),
         ..args.check.flags()
     };
-    let now = load_settings(&dir, &flags, &environment)?;
-    let dir = working_directory(&now, &dir);
-    let since = args.since.as_deref();
-    let since = since
+    let current_settings = load_settings(&dir, &flags, &environment)?;
+    let dir = working_directory(&current_settings, &dir);
+    let base_revision = args.base.as_deref();
+    let base_revision = base_revision
         .map(|revision| check_out_base(&dir, revision))
         .transpose()?;
-    let settings = match &since {
-        // What is verified must not say what verifies it.
-        Some(since) if since.dir().join(REPOSITORY_FILE).is_file() => {
-            load_settings(since.dir(), &flags, &environment)?.resolved
+    let settings = match &base_revision {
+        // The changes that are verified must not change the settings of their verification.
+        Some(base_revision) if base_revision.dir().join(REPOSITORY_FILE).is_file() => {
+            load_settings(base_revision.dir(), &flags, &environment)?.resolved
         }
-        _ => now.resolved,
+        _ => current_settings.resolved,
     };
     let home = StateDir::from_environment(&environment)?;
     let plan =
         resolve::verification_plan(&Task::default(), &settings, &dir, is_in_git(&home, &dir)?)?;
-    let rules = since.as_ref().map_or(dir.as_path(), |since| since.dir());
+    let rules = base_revision
+        .as_ref()
+        .map_or(dir.as_path(), |base_revision| base_revision.dir());
     let task = Task {
         description: args.task.clone().unwrap_or_default(),
         ..Task::default()
@@ -73,8 +75,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     };
     let judged = output.reports.attestation.subject_before(&home, &dir)?;
     let limit = Duration::from_millis(settings.verification_timeout_ms);
-    let asked = StandaloneJudging::from_args(args, &settings, &dir)?;
-    let trees = since.as_ref().map(BaseRevision::trees);
+    let judging = StandaloneJudging::from_args(args, &settings, &dir)?;
+    let trees = base_revision.as_ref().map(BaseRevision::trees);
     let trees = trees.transpose().map_err(CliError::infrastructure)?;
     let progress: Box<dyn Progress> = match args.format {
         OutputFormat::Human => Box::new(HumanReporter::with_reports(&output.reports)),
@@ -92,12 +94,12 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         environment: settings.environment.clone(),
     };
     let report = build_runtime()?.block_on(async {
-        let base = since.as_ref().zip(trees.as_ref());
-        let before = match base {
+        let base = base_revision.as_ref().zip(trees.as_ref());
+        let comparison = match base {
             None => None,
-            Some((since, trees)) => Some(
+            Some((base_revision, trees)) => Some(
                 BaseComparison::run(
-                    since,
+                    base_revision,
                     trees,
                     &settings,
                     (&checks.plan, &checks.known_failures),
@@ -109,12 +111,12 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         };
         let changed = (trees.clone(), settings.syntax.clone());
         let mut report = run_checks_with_changes(&checks, changed, progress).await?;
-        if let (Some(before), Some((since, trees))) = (before, base) {
+        if let (Some(comparison), Some((base_revision, trees))) = (comparison, base) {
             let (plan, with) = (&checks.plan, (limit, &home));
             let expected = &args.expect_test_changes;
-            before
+            comparison
                 .complete_report(
-                    since,
+                    base_revision,
                     trees,
                     &settings,
                     plan,
@@ -125,14 +127,14 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
                 )
                 .await?;
         }
-        if let (Some(asked), Some(trees)) = (&asked, &trees) {
+        if let (Some(judging), Some(trees)) = (&judging, &trees) {
             let about = (trees, checks.dir.as_path());
             let with = (&settings, &home);
-            asked
+            judging
                 .judge_report(about, with, &mut report, progress)
                 .await?;
         }
-        // What was changed is shown in it, too, and what judges said.
+        // The report also contains changed lines and judges' answers.
         let redactor = secrets::checks_redactor(&checks.environment, &checks.dir);
         redactor
             .redact_record(report)
@@ -142,9 +144,9 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         OutputFormat::Human => print_verdict(&output.reports, &(format_verdict(&report) + "\n")),
         OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&report),
     }
-    let unsure = report.review_reason().is_some();
+    let needs_review = report.review_reason().is_some();
     let code = match report.status {
-        ReportStatus::Pass if unsure => exit_code::NEEDS_REVIEW,
+        ReportStatus::Pass if needs_review => exit_code::NEEDS_REVIEW,
         ReportStatus::Pass if let Some(gate) = report.blocking_gate() => match &gate.error {
             None => exit_code::NEEDS_REVIEW,
             Some(_) => exit_code::INFRASTRUCTURE,
@@ -156,8 +158,8 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let attestation = &output.reports.attestation;
     let dir = checks.dir;
     let code = attestation.write_for_verification(code, &report, judged, &home, &dir);
-    let account = ReportInput::of_verification(&report, &steps);
-    Ok(output.reports.write(code, &account, &home, &dir))
+    let report_input = ReportInput::of_verification(&report, &steps);
+    Ok(output.reports.write(code, &report_input, &home, &dir))
 }
 
 fn format_verdict(report: &Report) -> String {
@@ -178,21 +180,13 @@ fn format_outcome(report: &Report) -> String {
     let took = style::dim(duration(report.duration_ms));
     match report.status {
         ReportStatus::Pass if report.review_reason().is_some() => {
-            let ReportVerdict {
-                label: word,
-                reason,
-                ..
-            } = ReportVerdict::of_report(report);
+            let ReportVerdict { label, reason, .. } = ReportVerdict::of_report(report);
             let reason = one_line(&reason, 300);
-            format!("{}: {reason} {took}", style::warning(style::strong(word)))
+            format!("{}: {reason} {took}", style::warning(style::strong(label)))
         }
         ReportStatus::Pass | ReportStatus::Fail if report.blocking_gate().is_some() => {
-            let ReportVerdict {
-                label: word,
-                reason,
-                ..
-            } = ReportVerdict::of_report(report);
-            format!("{}: {reason} {took}", style::warning(style::strong(word)))
+            let ReportVerdict { label, reason, .. } = ReportVerdict::of_report(report);
+            format!("{}: {reason} {took}", style::warning(style::strong(label)))
         }
         ReportStatus::Pass => {
             let checks = counted(summary.passed.into(), "check");
@@ -202,7 +196,7 @@ fn format_outcome(report: &Report) -> String {
             )
         }
         ReportStatus::Skip | ReportStatus::AutoPass => {
-            style::warning("unchecked: there was nothing to check")
+            style::warning("unchecked: nothing to check")
         }
         ReportStatus::Fail | ReportStatus::Timeout => {
             let digests = report
@@ -222,15 +216,15 @@ fn format_outcome(report: &Report) -> String {
         }
         ReportStatus::Error => {
             let count = format!(
-                "{} of {} checks could not be run",
+                "{} of {} checks could not run",
                 summary.errors, summary.total
             );
-            format!("{}: {count}", style::warning("infrastructure"))
+            format!("{}: {count}", style::warning("infrastructure failure"))
         }
     }
 }
 
-/// What is known of each check that failed beside its output, a line each.
+/// Notes about each failed check besides its output, one line per check.
 fn failed_check_marks(report: &Report) -> String {
     let failed = report.checks.iter().filter(|it| it.status.is_failure());
     let line = |check: &CheckReport| {

@@ -1,31 +1,27 @@
-//! What `selvedge demo` works on: a small repository with failing tests, a task, the checks, and
-//! what the scripted agent does to it. The repository needs `sh` and nothing else. Everything but
-//! the agent is the real thing; and the agent's first attempt is wrong in the way that first
-//! attempts are: it does what the task says, and forgets the case that the task does not mention.
+//! The repository, task, checks and agent script of `selvedge demo`. The repository needs only `sh`. Only the agent is
+//! scripted; everything else is real. Its first attempt makes a typical mistake: it does what the task says, and misses
+//! a case that the task does not mention.
 
 use selvedge_core::model::{Step, StepKind};
 
 use crate::scripted_agent::{AgentScript, FileText, ScriptStep};
 
-/// A file of the repository.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DemoFile {
-    /// Where, relative to the repository.
+    /// The path relative to the repository.
     pub path: &'static str,
-    /// What it contains.
     pub contents: &'static str,
-    /// Its permissions.
     pub mode: u32,
 }
 
-/// What the agent is asked to do.
+/// The task's description.
 pub(crate) const TASK: &str = "\
 `sh duration.sh 3725` prints `1h 62m 5s`. It should print `1h 2m 5s`, and leave out the parts that \
 are zero: 3600 is `1h`, 45 is `45s`. examples.txt has more. Change duration.sh only.";
 
 const PROGRAM: &str = "duration.sh";
 
-/// The repository before anybody works on it.
+/// The files of the repository's first commit.
 pub(crate) const FILES: [DemoFile; 4] = [
     DemoFile {
         path: "README.md",
@@ -49,7 +45,6 @@ pub(crate) const FILES: [DemoFile; 4] = [
     },
 ];
 
-/// What must hold.
 pub(crate) fn checks() -> Vec<Step> {
     let tests = Step::new(StepKind::TestPasses, "sh test.sh");
     let syntax = Step::new(StepKind::Command, "sh -n duration.sh");
@@ -65,7 +60,6 @@ pub(crate) fn checks() -> Vec<Step> {
     ]
 }
 
-/// What the scripted agent does.
 pub(crate) fn script() -> AgentScript {
     let say = |text: &str| ScriptStep::Say(text.to_owned());
     let write = |text: &str| {
@@ -75,7 +69,7 @@ pub(crate) fn script() -> AgentScript {
         })
     };
     let run = |argv: [&str; 3]| ScriptStep::Run(argv.map(str::to_owned).to_vec());
-    // Long enough for a person to see that something happens.
+    // Long enough for a person to notice progress.
     let think = || ScriptStep::SleepMs(250);
     AgentScript::new([
         vec![

@@ -1,5 +1,5 @@
-//! The demo tells its story: broken at first, wrong in one place after the first attempt, right
-//! after the second; and what goes back to the agent is worth reading.
+//! The demo's checks fail at first; after the first attempt one case is left; after the second all pass. The digest
+//! after the first attempt names the missed case.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +19,7 @@ fn set_up(repository: &Path) {
     }
 }
 
-/// What each check says.
+/// Runs the checks and analyses their output.
 fn verify(repository: &Path) -> [Analysis; 2] {
     let [tests, syntax] = checks().try_into().unwrap();
     [tests, syntax].map(|check| {
@@ -59,12 +59,12 @@ fn the_first_attempt_misses_one_case_and_the_second_mends_it() {
         (Some("examples.txt"), Some(8))
     );
     let digest = tests.render(DigestBudget::default()).text;
-    for told in [
+    for expected in [
         "duration.sh 0",
         "printed '' instead of '0s'",
         "examples.txt:8",
     ] {
-        assert!(digest.contains(told), "{told} is not in:\n{digest}");
+        assert!(digest.contains(expected), "{expected} is not in:\n{digest}");
     }
 
     assert_eq!(run_silently(&script(), 2, repository), Ok(0));

@@ -1,4 +1,4 @@
-//! How often a session was held back, in a file of its own below the state directory.
+//! Counts how often a session was blocked, in a file per session in the state directory.
 
 use std::fs;
 use std::io;
@@ -11,17 +11,17 @@ use selvedge_core::format::hex;
 
 use crate::output::file;
 
-/// Sessions that nobody heard of for so long are forgotten.
+/// Counters not changed for this long are removed.
 const RETENTION: Duration = Duration::from_hours(30 * 24);
 
-/// What is remembered of one session.
+/// The counter of one session.
 #[derive(Debug)]
 pub(crate) struct BlockCounter {
     file: PathBuf,
 }
 
 impl BlockCounter {
-    /// Of a session, by a name that may be any text.
+    /// Opens the counter of a session. The session's name may be any text.
     pub(crate) fn for_session(state: &Path, session: &str) -> Self {
         let name = hex(&Sha256::digest(session.as_bytes()));
         Self {
@@ -29,14 +29,14 @@ impl BlockCounter {
         }
     }
 
-    /// How often it was held back. What cannot be read counts as never: [`BlockCounter::store`] then says
-    /// whether anything can be counted at all.
+    /// How often the session was blocked. Returns 0 if the file cannot be read; [`BlockCounter::store`] then fails if
+    /// nothing can be counted.
     pub(crate) fn count(&self) -> u32 {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
 
-    /// Remembers the number, and forgets sessions of long ago.
+    /// Stores the count, and removes expired counters.
     pub(crate) fn store(&self, blocks: u32) -> io::Result<()> {
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder)?;
@@ -45,16 +45,15 @@ impl BlockCounter {
         file::replace(&self.file, blocks.to_string().as_bytes())
     }
 
-    /// Begins anew.
     pub(crate) fn reset(&self) {
-        // One that is not there is as clear as can be; one that cannot be removed only gives up earlier.
+        // A missing file is fine. If the file cannot be removed, the hook gives up earlier.
         let _ = fs::remove_file(&self.file);
     }
 }
 
 fn remove_expired(folder: &Path) {
     let is_old = |entry: &fs::DirEntry| {
-        let changed = entry.metadata().and_then(|found| found.modified());
+        let changed = entry.metadata().and_then(|metadata| metadata.modified());
         let age = changed.map(|at| SystemTime::now().duration_since(at).unwrap_or_default());
         age.is_ok_and(|age| age > RETENTION)
     };

@@ -1,22 +1,19 @@
-//! What Claude Code says when its agent is about to stop. Lenient: of all its fields only those are
-//! read that a decision rests on.
+//! The input that Claude Code passes to its Stop hook. Only the fields that decisions depend on are parsed.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-/// The event that the hook is for.
 const STOP_EVENT: &str = "Stop";
 
-/// The hook's input.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct StopHookInput {
-    /// The session, by the agent's own name.
+    /// The agent's id of the session.
     pub(crate) session_id: String,
-    /// Where the session is at work.
+    /// The session's working directory.
     #[serde(default)]
     pub(crate) cwd: Option<PathBuf>,
-    /// Whether the agent goes on because a hook held it back already.
+    /// Whether the agent is still working because a hook blocked it before.
     #[serde(default, rename = "stop_hook_active")]
     pub(crate) was_blocked_before: bool,
     #[serde(default)]
@@ -24,18 +21,17 @@ pub(crate) struct StopHookInput {
 }
 
 impl StopHookInput {
-    /// Reads the input, or says what is wrong with it.
+    /// Parses the input; the error is for the user.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let stop: Self = serde_json::from_str(text).map_err(|error| {
-            format!("this is not what Claude Code tells its Stop hook: {error}")
-        })?;
+        let stop: Self = serde_json::from_str(text)
+            .map_err(|error| format!("invalid input for a Stop hook of Claude Code: {error}"))?;
         if stop.session_id.is_empty() {
-            return Err("the session has no name: `session_id` is empty".to_owned());
+            return Err("`session_id` is empty".to_owned());
         }
         match stop.hook_event_name.as_deref() {
             None | Some(STOP_EVENT) => Ok(stop),
             Some(event) => Err(format!(
-                "set up for the event `{event}`: this hook is for `{STOP_EVENT}`"
+                "unsupported event `{event}`: configure the hook for `{STOP_EVENT}`"
             )),
         }
     }

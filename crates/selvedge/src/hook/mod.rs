@@ -1,9 +1,8 @@
-//! Selvedge as an agent's hook: what the agent's program says on standard input, how often it was
-//! held back, and what it is told. Decisions here are pure; the checks are run by the command.
+//! The agent's stop hook: its input, its response, and how often a session was blocked. Decisions here are pure; the
+//! command runs the checks.
 //!
-//! Whatever happens, a hook must never keep an agent from stopping for ever: blocks are counted in a
-//! file, the count has a cap below the agent's own, and where it cannot be kept nothing is blocked a
-//! second time.
+//! A hook must never block an agent forever: blocks are counted in a file, their limit is below the agent's own, and if
+//! the file cannot be written, the agent is not blocked a second time.
 
 mod block_counter;
 mod input;

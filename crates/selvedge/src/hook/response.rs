@@ -1,63 +1,62 @@
-//! What the agent is told, from what the checks found and how often it was held back already.
+//! Decides the hook's response from the results of the checks and the number of earlier blocks.
 
 use serde::Serialize;
 
-/// What a look at the project came to.
+/// The result of running the project's checks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HookCheckResult {
-    /// All checks hold.
+    /// All checks passed; contains a summary.
     Passed(String),
-    /// Some do not: in a few words, and as the agent is to read it.
+    /// Some checks failed.
     Failed {
-        /// "1 of 2 checks failed".
+        /// Summary for the user: `1 of 2 checks failed`.
         reason: String,
-        /// With digests.
+        /// Text for the agent, with digests.
         feedback: String,
     },
-    /// They could not be run, which the agent cannot mend.
+    /// The checks could not be run, which the agent cannot fix; contains the reason.
     NotRun(String),
-    /// The project has no checks, or somebody else runs them.
+    /// Nothing was checked, usually because the project has no checks.
     NoChecks,
 }
 
-/// What is said to the agent's program, as JSON; nothing at all lets the agent stop.
+/// The response to the agent's program, as JSON. An empty object lets the agent stop.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct HookResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<&'static str>,
-    /// For the agent.
+    /// Text for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// For the person.
+    /// Text for the user.
     #[serde(rename = "systemMessage", skip_serializing_if = "Option::is_none")]
     system_message: Option<String>,
 }
 
 impl HookResponse {
-    /// Whether the agent is held back.
     pub(crate) fn is_blocking(&self) -> bool {
         self.decision.is_some()
     }
 
-    fn allow_stop(said: String) -> Self {
+    fn allow_stop(message: String) -> Self {
         Self {
-            system_message: Some(said),
+            system_message: Some(message),
             ..Self::default()
         }
     }
 
-    /// Lets the agent stop although its work is not verified, and says so.
+    /// Lets the agent stop although its work is not verified, and tells the user.
     pub(crate) fn allow_unverified(reason: &str, why: &str) -> Self {
         Self::allow_stop(format!(
-            "Selvedge: NOT VERIFIED: {reason}. It no longer holds the agent back: {why}"
+            "Selvedge: NOT VERIFIED: {reason}. The agent is no longer blocked: {why}"
         ))
     }
 }
 
-/// What to say. `blocks` is how often the agent was held back since a person last spoke to it,
-/// `most` how often it may be.
-pub(crate) fn decide_response(found: HookCheckResult, blocks: u32, most: u32) -> HookResponse {
-    let (reason, feedback) = match found {
+/// Decides the response. `blocks` is how often the agent was blocked since the user's last message, `most` is the
+/// limit.
+pub(crate) fn decide_response(result: HookCheckResult, blocks: u32, limit: u32) -> HookResponse {
+    let (reason, feedback) = match result {
         HookCheckResult::Passed(reason) => {
             return HookResponse::allow_stop(format!("Selvedge: verified: {reason}"));
         }
@@ -67,12 +66,12 @@ pub(crate) fn decide_response(found: HookCheckResult, blocks: u32, most: u32) ->
         HookCheckResult::NoChecks => return HookResponse::default(),
         HookCheckResult::Failed { reason, feedback } => (reason, feedback),
     };
-    if blocks >= most {
-        return HookResponse::allow_unverified(&reason, &format!("it did so {blocks} times"));
+    if blocks >= limit {
+        return HookResponse::allow_unverified(&reason, &format!("it was blocked {blocks} times"));
     }
     let number = blocks + 1;
-    let last = if number == most {
-        "\nThis is the last time that you are held back. If you cannot mend it, say plainly in your \
+    let last = if number == limit {
+        "\nThis is the last time that you are blocked. If you cannot fix it, say plainly in your \
          final message that the work is not verified, and what still fails."
     } else {
         ""
@@ -81,7 +80,7 @@ pub(crate) fn decide_response(found: HookCheckResult, blocks: u32, most: u32) ->
         decision: Some("block"),
         reason: Some(format!("{feedback}{last}")),
         system_message: Some(format!(
-            "Selvedge: {reason}; held back {number} of {most} times"
+            "Selvedge: {reason}; blocked {number} of {limit} times"
         )),
     }
 }

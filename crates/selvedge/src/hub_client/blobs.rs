@@ -1,4 +1,5 @@
-//! Bulk beside the messages: blobs under the hash of their bytes, in chunks, taken up where they broke off.
+//! Uploads files as blobs, named by the hash of their bytes, in chunks. An interrupted upload continues where it
+//! stopped.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -13,17 +14,17 @@ use sha2::{Digest, Sha256};
 use super::error::HubError;
 use super::http::HubClient;
 
-/// Bytes sent at once.
+/// Size of a chunk.
 const CHUNK_BYTES: u64 = 1024 * 1024;
 const OFFSET_HEADER: &str = "upload-offset";
 
 impl HubClient {
-    /// Sends a file's bytes, unless they are there.
+    /// Uploads a file, unless the hub already has it.
     pub(crate) async fn upload(&self, path: &Path, file: &FileRef) -> Result<(), HubError> {
-        let place = format!("/blobs/{}", file.hash);
-        let mut offset = match self.send(self.request(Method::HEAD, &place, &[])).await {
+        let blob_path = format!("/blobs/{}", file.hash);
+        let mut offset = match self.send(self.request(Method::HEAD, &blob_path, &[])).await {
             Ok(_) => return Ok(()),
-            Err(error) if error.is_missing() => self.uploaded_bytes(&place).await?,
+            Err(error) if error.is_missing() => self.uploaded_bytes(&blob_path).await?,
             Err(error) => return Err(error),
         };
         loop {
@@ -34,30 +35,30 @@ impl HubClient {
             } else {
                 format!("bytes {at}-{}/{}", end - 1, file.size)
             };
-            let request = self.request(Method::PUT, &place, &[]);
+            let request = self.request(Method::PUT, &blob_path, &[]);
             let request = request.header(CONTENT_RANGE, range).body(chunk);
             match self.send(request).await {
                 Ok(_) if end >= file.size => return Ok(()),
                 Ok(_) => offset = end,
                 Err(HubError::Refused { status: 409, .. }) => {
-                    // Somebody else sent a part of it meanwhile.
-                    let there = self.uploaded_bytes(&place).await?;
-                    if there == at {
+                    // Another upload of the same blob has sent a part of it.
+                    let uploaded = self.uploaded_bytes(&blob_path).await?;
+                    if uploaded == at {
                         return Err(HubError::InvalidResponse(format!(
-                            "blob {}: offset {at} is refused, and wanted",
+                            "blob {}: the hub rejects the offset {at} that it expects",
                             file.hash
                         )));
                     }
-                    offset = there;
+                    offset = uploaded;
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// How much of an unfinished blob is there.
-    async fn uploaded_bytes(&self, place: &str) -> Result<u64, HubError> {
-        let request = self.request(Method::HEAD, place, &[]);
+    /// The number of bytes that the hub has of an unfinished blob; `u64::MAX` if it is complete.
+    async fn uploaded_bytes(&self, blob_path: &str) -> Result<u64, HubError> {
+        let request = self.request(Method::HEAD, blob_path, &[]);
         let response = request
             .send()
             .await
@@ -73,22 +74,22 @@ impl HubClient {
 
 fn read_chunk(path: &Path, offset: u64, size: u64) -> Result<Vec<u8>, HubError> {
     let failed = |error: std::io::Error| HubError::File(format!("{}: {error}", path.display()));
-    let wanted = size.saturating_sub(offset).min(CHUNK_BYTES);
+    let length = size.saturating_sub(offset).min(CHUNK_BYTES);
     let mut file = File::open(path).map_err(failed)?;
     file.seek(SeekFrom::Start(offset.min(size)))
         .map_err(failed)?;
     let mut chunk = Vec::new();
-    file.take(wanted).read_to_end(&mut chunk).map_err(failed)?;
-    if (chunk.len() as u64) < wanted {
+    file.take(length).read_to_end(&mut chunk).map_err(failed)?;
+    if (chunk.len() as u64) < length {
         return Err(HubError::File(format!(
-            "{}: it has become shorter",
+            "{}: the file was truncated during the upload",
             path.display()
         )));
     }
     Ok(chunk)
 }
 
-/// A file as it is named to a hub; blocks for as long as it takes to read it.
+/// Describes a file for a hub. Blocks while it reads the whole file.
 pub(crate) fn file_ref(name: &str, path: &Path) -> std::io::Result<FileRef> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
@@ -106,7 +107,6 @@ pub(crate) fn file_ref(name: &str, path: &Path) -> std::io::Result<FileRef> {
     Ok(FileRef {
         name: name.to_owned(),
         hash: hash.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a string cannot fail.
             let _ = write!(text, "{byte:02x}");
             text
         }),

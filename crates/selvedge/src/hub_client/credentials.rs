@@ -1,4 +1,4 @@
-//! Which hub is meant, and the token for it.
+//! The hub's URL and token, from arguments, environment and files.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,50 +8,49 @@ use reqwest::Url;
 
 use crate::error::CliError;
 
-/// The variable that names the hub.
 const HUB_VARIABLE: &str = "SELVEDGE_HUB";
-/// The variable that holds the token.
 const TOKEN_VARIABLE: &str = "SELVEDGE_TOKEN";
-/// A file longer than this holds no token.
+/// Only this much of a token file is read.
 const MAX_TOKEN_FILE_BYTES: u64 = 4096;
 
-/// Which hub.
+/// The hub and the token for it.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "On a hub")]
+#[command(next_help_heading = "Hub")]
 pub(crate) struct HubArgs {
-    /// The hub's address, `https://hub.example` [default: $SELVEDGE_HUB].
+    /// Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB].
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) hub: Option<String>,
-    /// A file that holds the token for the hub [default: the token is in $SELVEDGE_TOKEN].
+    /// File with the token for the hub [default: the token in $SELVEDGE_TOKEN].
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// A hub, and who we are there.
+/// A hub's URL and the token for it.
 #[derive(Clone)]
 pub(crate) struct HubCredentials {
-    /// Where it is; ends with a `/`.
+    /// Ends with `/`.
     pub(crate) url: Url,
-    /// Our token.
     pub(crate) token: String,
 }
 
 impl HubArgs {
-    /// The hub that is meant, if one is.
+    /// The credentials, or `None` if no hub is given.
     pub(crate) fn credentials(
         &self,
         environment: &[(String, String)],
     ) -> Result<Option<HubCredentials>, CliError> {
-        let variable = |wanted: &str| {
-            let found = environment.iter().find(|(name, _)| name == wanted);
+        let variable = |variable_name: &str| {
+            let found = environment.iter().find(|(name, _)| name == variable_name);
             found
                 .map(|(_, value)| value.clone())
                 .filter(|it| !it.is_empty())
         };
         let Some(address) = self.hub.clone().or_else(|| variable(HUB_VARIABLE)) else {
             if self.token_file.is_some() {
-                return Err(CliError::usage("there is a token, but no hub")
-                    .hint("name it: --hub https://hub.example, or SELVEDGE_HUB"));
+                return Err(
+                    CliError::usage("missing hub URL: a token alone is not enough")
+                        .hint("use --hub https://hub.example, or set SELVEDGE_HUB"),
+                );
             }
             return Ok(None);
         };
@@ -59,27 +58,27 @@ impl HubArgs {
         let token = match &self.token_file {
             Some(file) => read_token_file(file)?,
             None => variable(TOKEN_VARIABLE).ok_or_else(|| {
-                CliError::usage(format!("there is no token for {address}"))
-                    .hint("name the file that holds it: --token-file FILE, or set SELVEDGE_TOKEN")
+                CliError::usage(format!("missing token for {address}"))
+                    .hint("use --token-file FILE, or set SELVEDGE_TOKEN")
             })?,
         };
         let token = token.trim().to_owned();
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(CliError::usage(
-                "the token for the hub is not one: it is a word on one line",
+                "invalid token for the hub: must be one line without spaces",
             ));
         }
         Ok(Some(HubCredentials { url, token }))
     }
 
-    /// The same for what makes no sense without a hub.
+    /// The credentials for commands that need a hub.
     pub(crate) fn require_credentials(
         &self,
         environment: &[(String, String)],
     ) -> Result<HubCredentials, CliError> {
         self.credentials(environment)?.ok_or_else(|| {
-            CliError::usage("this needs a hub").hint(
-                "name it: --hub https://hub.example --token-file FILE, or SELVEDGE_HUB and SELVEDGE_TOKEN",
+            CliError::usage("missing hub URL").hint(
+                "use --hub https://hub.example --token-file FILE, or set SELVEDGE_HUB and SELVEDGE_TOKEN",
             )
         })
     }
@@ -88,18 +87,18 @@ impl HubArgs {
 fn parse_hub_url(address: &str) -> Result<Url, CliError> {
     let refused = |why: &str| {
         Err(
-            CliError::usage(format!("`{address}` is no hub's address: {why}"))
-                .hint("an address begins with http:// or https:// and names a host"),
+            CliError::usage(format!("invalid hub URL `{address}`: {why}"))
+                .hint("a hub URL starts with http:// or https:// and a host name"),
         )
     };
     let Ok(mut url) = Url::parse(address) else {
-        return refused("it is no URL");
+        return refused("not a URL");
     };
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return refused("it is neither http nor https");
+        return refused("neither http nor https");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return refused("a token belongs into --token-file, not into the address");
+        return refused("credentials are not allowed in the URL; use --token-file");
     }
     url.set_query(None);
     url.set_fragment(None);

@@ -1,32 +1,31 @@
-//! What goes wrong between us and a hub.
+//! Errors of requests to a hub.
 
 use selvedge_core::protocol::Problem;
 
 use crate::error::CliError;
 
-/// Why a hub did not do what it was asked.
+/// Why a request to a hub failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HubError {
-    /// It could not be reached, or broke off.
-    #[error("cannot speak to the hub at {hub}: {why}")]
+    /// The hub could not be reached, or the connection broke.
+    #[error("cannot reach the hub at {hub}: {why}")]
     Unreachable {
-        /// Where it would be.
+        /// The hub's URL.
         hub: String,
-        /// Why.
         why: String,
     },
-    /// It answered, and refused.
-    #[error("the hub refuses: {}", describe_problem(.problem))]
+    /// The hub rejected the request.
+    #[error("the hub rejected the request: {}", describe_problem(.problem))]
     Refused {
         /// The HTTP status.
         status: u16,
-        /// What it says.
+        /// The hub's description of the problem.
         problem: Box<Problem>,
     },
-    /// Its answer is not what this program understands.
-    #[error("the hub answers what this program does not understand: {0}")]
+    /// This program does not understand the response.
+    #[error("invalid response from the hub: {0}")]
     InvalidResponse(String),
-    /// A file of ours.
+    /// A local file cannot be used.
     #[error("{0}")]
     File(String),
 }
@@ -51,7 +50,7 @@ impl HubError {
         }
     }
 
-    /// Whether there is no such thing.
+    /// Whether the resource does not exist.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
@@ -59,28 +58,28 @@ impl HubError {
 
 impl From<HubError> for CliError {
     fn from(error: HubError) -> Self {
-        let ours = match &error {
+        let is_usage_error = match &error {
             HubError::Refused { status, .. } => *status < 500,
             _ => false,
         };
-        let told = if ours {
+        let cli_error = if is_usage_error {
             Self::usage(&error)
         } else {
             Self::infrastructure(&error)
         };
         let HubError::Refused { status, problem } = &error else {
-            return told;
+            return cli_error;
         };
-        let mut told = told;
+        let mut cli_error = cli_error;
         for field in &problem.errors {
-            told = told.hint(format!("{}: {}", field.field, field.detail));
+            cli_error = cli_error.hint(format!("{}: {}", field.field, field.detail));
         }
         match status {
-            401 => told.hint(
-                "the token is not one of this hub's, or has ended: `selvedge tokens` makes another",
+            401 => cli_error.hint(
+                "the token is unknown, revoked or expired; create another with `selvedge tokens add`",
             ),
-            403 => told.hint("the token lacks the scope for this"),
-            _ => told,
+            403 => cli_error.hint("the token lacks the required scope"),
+            _ => cli_error,
         }
     }
 }

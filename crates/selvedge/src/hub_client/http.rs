@@ -1,4 +1,4 @@
-//! Requests to a hub's REST interface.
+//! Requests to a hub's REST API.
 
 use std::sync::Once;
 use std::time::Duration;
@@ -13,12 +13,11 @@ use super::credentials::HubCredentials;
 use super::error::HubError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an answer that is no stream may take.
+/// Time limit for a response that is not a stream.
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
-/// The longest account of a refusal that is read.
+/// Size limit for the description of a rejected request.
 const MAX_PROBLEM_BYTES: usize = 64 * 1024;
 
-/// A hub that we may ask.
 #[derive(Debug, Clone)]
 pub(crate) struct HubClient {
     http: Client,
@@ -26,19 +25,19 @@ pub(crate) struct HubClient {
 }
 
 impl HubClient {
-    /// Ready to ask; nothing is sent yet.
-    pub(crate) fn new(account: &HubCredentials) -> Result<Self, HubError> {
+    /// Creates a client; sends nothing.
+    pub(crate) fn new(credentials: &HubCredentials) -> Result<Self, HubError> {
         install_crypto();
-        let base = account.url.clone();
+        let base = credentials.url.clone();
         let failed = |why: &dyn std::fmt::Display| HubError::Unreachable {
             hub: base.to_string(),
             why: why.to_string(),
         };
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", account.token))
+        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", credentials.token))
             .map_err(|error| failed(&error))?;
         bearer.set_sensitive(true);
         let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
-        // A redirect could lead a token astray.
+        // A redirect could send the token to another host.
         let mut builder = Client::builder()
             .default_headers(headers)
             .http1_only()
@@ -51,17 +50,16 @@ impl HubClient {
         Ok(Self { http, base })
     }
 
-    /// Where it is, for messages.
+    /// The hub's URL, for messages.
     pub(crate) fn base_url(&self) -> &str {
         self.base.as_str()
     }
 
-    /// Whether the token crosses a network in clear.
+    /// Whether the token is sent over a network without encryption.
     pub(crate) fn is_unencrypted(&self) -> bool {
         self.base.scheme() == "http" && !is_local(&self.base)
     }
 
-    /// Asks for an object.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -71,7 +69,6 @@ impl HubClient {
             .await
     }
 
-    /// Hands something in, and gives back the answer.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -85,13 +82,11 @@ impl HubClient {
         self.send_for_json(request).await
     }
 
-    /// Has something ended.
     pub(crate) async fn delete(&self, path: &str) -> Result<(), HubError> {
         let request = self.request(Method::DELETE, path, &[]);
         self.send(request.timeout(RESPONSE_TIMEOUT)).await.map(drop)
     }
 
-    /// Asks for bytes.
     pub(crate) async fn get_bytes(
         &self,
         path: &str,
@@ -106,7 +101,7 @@ impl HubClient {
         Ok(bytes.into())
     }
 
-    /// A request below the interface's root; no time limit yet.
+    /// Builds a request to a path below the API's root, without a time limit.
     pub(super) fn request(
         &self,
         method: Method,
@@ -114,15 +109,15 @@ impl HubClient {
         query: &[(&str, String)],
     ) -> RequestBuilder {
         let mut url = self.base.clone();
-        let whole = format!("{}{}{path}", url.path().trim_end_matches('/'), API_PATH);
-        url.set_path(&whole);
+        let full_path = format!("{}{}{path}", url.path().trim_end_matches('/'), API_PATH);
+        url.set_path(&full_path);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
         self.http.request(method, url)
     }
 
-    /// Sends it; anything but success is an error.
+    /// Sends a request; any status but success and 1xx is an error.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, HubError> {
         let response = request
             .send()
@@ -161,18 +156,18 @@ impl HubClient {
         serde_json::from_slice(body).map_err(|error| HubError::InvalidResponse(error.to_string()))
     }
 
-    /// It could not be sent, or the answer broke off: with all causes, for the first one says little.
+    /// An error with all its causes, because the first one rarely says enough.
     pub(super) fn unreachable_error(&self, error: &reqwest::Error) -> HubError {
         let mut why = String::new();
         let mut cause: Option<&dyn std::error::Error> = Some(error);
         while let Some(error) = cause {
-            let said = error.to_string();
-            // The address is named already.
-            if !said.contains(self.base.as_str()) {
+            let message = error.to_string();
+            // The error contains the URL already.
+            if !message.contains(self.base.as_str()) {
                 if !why.is_empty() {
                     why += ": ";
                 }
-                why += &said;
+                why += &message;
             }
             cause = error.source();
         }
@@ -196,11 +191,11 @@ fn is_local(url: &Url) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-/// TLS needs a provider of cryptography, chosen once for the whole program.
+/// rustls needs a process-wide cryptography provider.
 fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // It fails only when the program has already chosen one.
+        // Fails only if a provider is already installed.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
 }

@@ -1,6 +1,6 @@
-//! Speaking to a hub, as a client and as a worker: where it is, who we are, and what it answers.
+//! Client of a hub's REST API and of its worker sessions.
 //!
-//! A token is read from a file or the environment, sent in one header, and printed nowhere.
+//! The token is read from a file or the environment, sent in one header, and never printed.
 
 mod blobs;
 mod credentials;

@@ -1,5 +1,5 @@
-//! A worker's WebSocket: an HTTP upgrade by the same client as every other request, so that addresses,
-//! certificates and proxies mean the same to both.
+//! A worker's WebSocket: an HTTP upgrade by the same client as all other requests, so that URLs, certificates and
+//! proxies behave the same.
 
 use reqwest::Method;
 use reqwest::Upgraded;
@@ -16,7 +16,6 @@ use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use super::error::HubError;
 use super::http::HubClient;
 
-/// The largest message that is read.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
 impl HubClient {
@@ -36,7 +35,7 @@ impl HubClient {
         if accept.is_none_or(|it| it.as_bytes() != derive_accept_key(key.as_bytes()).as_bytes()) {
             let status = response.status().as_u16();
             return Err(HubError::InvalidResponse(format!(
-                "no WebSocket at {WORKER_PATH} (HTTP {status})"
+                "WebSocket rejected at {WORKER_PATH} (HTTP {status})"
             )));
         }
         let socket = response

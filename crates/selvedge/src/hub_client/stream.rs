@@ -1,5 +1,5 @@
-//! A task's server-sent events: its journal, what is going on, and how it stands, as they come. A stream
-//! that breaks off is taken up after the last event that was seen.
+//! A task's server-sent events: journal events, activities and state changes as they happen. A broken stream can be
+//! resumed after the last event received.
 
 use reqwest::header::{ACCEPT, HeaderName};
 use reqwest::{Method, Response};
@@ -9,21 +9,19 @@ use selvedge_core::protocol::{ProgressEvent, TaskRow};
 use super::error::HubError;
 use super::http::HubClient;
 
-/// One server-sent event longer than this is none.
+/// Size limit for one server-sent event.
 const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
 
-/// What came.
+/// An item of a task's stream.
 #[derive(Debug)]
 pub(crate) enum TaskStreamEvent {
-    /// The journal goes on.
+    /// A new event of the journal.
     Event(Box<Envelope>),
-    /// Something is going on.
     Activity(ProgressEvent),
-    /// How the task stands has changed.
+    /// The task's state changed.
     State(Box<TaskRow>),
 }
 
-/// A stream of frames.
 pub(crate) struct TaskStream {
     response: Response,
     pending: Vec<u8>,
@@ -31,7 +29,7 @@ pub(crate) struct TaskStream {
 }
 
 impl HubClient {
-    /// Follows a task from the event after this one.
+    /// Streams a task from the event after `after`.
     pub(crate) async fn stream_task(
         &self,
         task: TaskId,
@@ -50,7 +48,7 @@ impl HubClient {
 }
 
 impl TaskStream {
-    /// The next frame; none when the stream is over, in whatever way.
+    /// The next item; `None` if the stream ended or broke.
     pub(crate) async fn next(&mut self) -> Result<Option<TaskStreamEvent>, HubError> {
         loop {
             while let Some(block) = self.take_block() {
@@ -64,7 +62,7 @@ impl TaskStream {
                 }
                 Ok(Some(_)) => {
                     return Err(HubError::InvalidResponse(
-                        "an event larger than 64 MiB".to_owned(),
+                        "event larger than 64 MiB".to_owned(),
                     ));
                 }
                 Ok(None) | Err(_) => return Ok(None),
@@ -72,13 +70,13 @@ impl TaskStream {
         }
     }
 
-    /// Takes the next whole block out: lines up to an empty one.
+    /// Removes the next complete block from the buffer, up to and including its blank line.
     fn take_block(&mut self) -> Option<Vec<u8>> {
         let from = self.scanned.saturating_sub(1);
-        let found = self.pending[from..]
+        let boundary = self.pending[from..]
             .windows(2)
             .position(|two| two == b"\n\n");
-        let Some(at) = found else {
+        let Some(at) = boundary else {
             self.scanned = self.pending.len();
             return None;
         };
@@ -88,7 +86,7 @@ impl TaskStream {
     }
 }
 
-/// Reads one block; none for a comment, or a kind that this program does not know.
+/// Parses one block; `None` for a comment or an unknown kind.
 fn parse_block(block: &[u8]) -> Result<Option<TaskStreamEvent>, HubError> {
     let text = String::from_utf8_lossy(block);
     let (mut kind, mut data) = ("", String::new());
@@ -106,16 +104,16 @@ fn parse_block(block: &[u8]) -> Result<Option<TaskStreamEvent>, HubError> {
             _ => {}
         }
     }
-    let nonsense = |error: serde_json::Error| HubError::InvalidResponse(error.to_string());
+    let invalid_response = |error: serde_json::Error| HubError::InvalidResponse(error.to_string());
     Ok(match kind {
         "journal" => Some(TaskStreamEvent::Event(
-            serde_json::from_str(&data).map_err(nonsense)?,
+            serde_json::from_str(&data).map_err(invalid_response)?,
         )),
         "activity" => serde_json::from_str(&data)
             .ok()
             .map(TaskStreamEvent::Activity),
         "state" => Some(TaskStreamEvent::State(
-            serde_json::from_str(&data).map_err(nonsense)?,
+            serde_json::from_str(&data).map_err(invalid_response)?,
         )),
         _ => None,
     })

@@ -1,4 +1,4 @@
-//! The `selvedge.toml` that `init` writes: every check with where it comes from and how it did.
+//! Renders the `selvedge.toml` that `init` writes: each check with its source and the result of its trial.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use super::setup::SetupLine;
 use super::trial::{Trial, TriedProposal};
 
 const HEADER: &str = "\
-# What must hold before `selvedge run` calls an agent's work verified.
+# Checks that must pass before `selvedge run` reports an agent's work as verified.
 #
-# Every setting with what it means: `selvedge config default`.
-# The values in force, and where each comes from: `selvedge config show`.
+# All settings and their documentation: `selvedge config default`.
+# Current values and their sources: `selvedge config show`.
 ";
 
 const NOTHING_FOUND: &str = "
-# No check was found by looking at the repository. Add what should hold, for example:
+# No checks were detected in the repository. Add one, for example:
 #
 #[[checks]]
 #name = \"tests\"
@@ -28,13 +28,13 @@ const NOTHING_FOUND: &str = "
 /// The default of `verification.timeout`.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// The text of the file.
+/// Renders the file.
 pub(crate) fn settings_document(tried: &[TriedProposal], setup: &[SetupLine]) -> String {
     let mut text = HEADER.to_owned();
     if let Some(timeout) = verification_timeout(tried) {
         let _ = write!(
             text,
-            "\n# Together the checks took {} when they were tried; this leaves them room.\n\
+            "\n# The checks took {} together when they were run; this limit leaves room.\n\
              [verification]\ntimeout = \"{timeout}\"\n",
             format_duration(tried.iter().map(|tried| trial_duration(&tried.trial)).sum()),
         );
@@ -60,7 +60,7 @@ fn setup_table(setup: &[SetupLine]) -> String {
         _ => toml::Value::Array(lines.collect()),
     };
     format!(
-        "\n# From {}. Installs dependencies in a fresh clone, and again where an attempt changed them.\n\
+        "\n# From {}. Installs dependencies in a fresh clone, and again after an attempt changed them.\n\
          [setup]\nrun = {run}\n",
         files.join(", ")
     )
@@ -68,41 +68,39 @@ fn setup_table(setup: &[SetupLine]) -> String {
 
 fn check_table(tried: &TriedProposal) -> String {
     let fields = check_fields(&tried.proposal.step);
-    let (told, fields) = match &tried.trial {
+    let (comment, fields) = match &tried.trial {
         Trial::Passed { took } => (format!("Passed in {}.", format_duration(*took)), fields),
         Trial::Failed { took, why } => {
-            let failed = format!("Fails today ({why}, after {}):", format_duration(*took));
+            let failed = format!("Fails now ({why}, after {}):", format_duration(*took));
             (
                 format!(
-                    "{failed}\nno work will be verified until it passes. Remove it if it need not."
+                    "{failed}\nno run can be verified until it passes. Remove it if it is not required."
                 ),
                 fields,
             )
         }
         Trial::TimedOut { limit } => {
-            let late = format!("Did not end within {}.", format_duration(*limit));
-            (
-                format!("{late}\nGive it a `timeout` of its own, or remove it."),
-                fields,
-            )
+            let late = format!("Did not finish within {}.", format_duration(*limit));
+            (format!("{late}\nSet its `timeout`, or remove it."), fields)
         }
         Trial::NotStarted { why } => {
-            let told = format!("Could not be started here: {why}.\nOnce it can, remove the `#`.");
-            (told, comment_out(&fields))
+            let comment = format!("Could not be started: {why}.\nRemove the `#` once it can.");
+            (comment, comment_out(&fields))
         }
-        Trial::Skipped => ("Not tried.".to_owned(), fields),
+        Trial::Skipped => ("Not run.".to_owned(), fields),
     };
     let found_in = without_control(&tried.proposal.found_in);
     format!(
         "# From {found_in}. {}\n{fields}",
-        told.split('\n')
+        comment
+            .split('\n')
             .map(without_control)
             .collect::<Vec<_>>()
             .join("\n# ")
     )
 }
 
-/// A name from the disk, or a tool's words, must not end the comment that it stands in.
+/// Replaces control characters, so that a file name or a tool's message cannot end the comment that contains it.
 fn without_control(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -133,13 +131,13 @@ fn comment_out(fields: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A time for the whole verification where the default would be tight: three times what the checks
-/// took, in whole minutes.
+/// A timeout for the whole verification if the default is too short: three times the duration of all checks, rounded up
+/// to minutes.
 fn verification_timeout(tried: &[TriedProposal]) -> Option<HumanDuration> {
     let total: Duration = tried.iter().map(|tried| trial_duration(&tried.trial)).sum();
-    let wanted = total * 3;
-    let minutes = wanted.as_secs().div_ceil(60);
-    (wanted > DEFAULT_TIMEOUT).then_some(HumanDuration(minutes * 60_000))
+    let timeout = total * 3;
+    let minutes = timeout.as_secs().div_ceil(60);
+    (timeout > DEFAULT_TIMEOUT).then_some(HumanDuration(minutes * 60_000))
 }
 
 fn trial_duration(trial: &Trial) -> Duration {
@@ -150,7 +148,7 @@ fn trial_duration(trial: &Trial) -> Duration {
     }
 }
 
-/// To a tenth of a second below a minute, to a second above.
+/// Formats a duration: tenths of a second below a minute, whole seconds above.
 fn format_duration(time: Duration) -> String {
     if time < Duration::from_mins(1) {
         format!("{:.1} s", time.as_secs_f64())

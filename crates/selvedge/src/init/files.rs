@@ -1,9 +1,9 @@
-//! What detection sees of a repository: the names of files, and the texts of manifests. It is a
-//! value, so that detection can be tested without a disk.
+//! The input of detection: file names and the texts of manifests, as a value, so that detection can be tested without a
+//! disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files by their path from the root, with `/`; those that are read have their text.
+/// Files by their path relative to the root, with `/` as the separator. Manifests have their text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RepositoryFiles(BTreeMap<String, Option<String>>);
 
@@ -12,7 +12,7 @@ impl RepositoryFiles {
         self.0.insert(path, text);
     }
 
-    /// Every directory with a file in it, the root first, parents before children.
+    /// Directories that contain files, parents before children; always includes the root.
     pub(super) fn directories<'a>(&'a self) -> BTreeSet<&'a str> {
         let parent = |path: &'a String| path.rsplit_once('/').map_or("", |(parent, _)| parent);
         self.0.keys().map(parent).chain([""]).collect()
@@ -23,36 +23,34 @@ impl RepositoryFiles {
     }
 }
 
-/// A directory of [`RepositoryFiles`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RepositoryDirectory<'a> {
     files: &'a RepositoryFiles,
-    /// From the root; empty for the root itself.
+    /// Relative to the root; empty for the root.
     pub(super) path: &'a str,
 }
 
 impl<'a> RepositoryDirectory<'a> {
-    /// Whether a file of this name (or path below) is here.
+    /// Whether this file exists; `name` may be a relative path.
     pub(super) fn has(&self, name: &str) -> bool {
         self.files.0.contains_key(&self.join(name))
     }
 
-    /// The first of these files that is here.
+    /// The first of these files that exists.
     pub(super) fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         names.iter().copied().find(|name| self.has(name))
     }
 
-    /// The text of a manifest.
     pub(super) fn text(&self, name: &str) -> Option<&'a str> {
         self.files.0.get(&self.join(name))?.as_deref()
     }
 
-    /// The text of a manifest, empty when it is not there.
+    /// The text of a manifest; empty if it does not exist.
     pub(super) fn text_or_empty(&self, name: &str) -> &'a str {
         self.text(name).unwrap_or_default()
     }
 
-    /// Paths of the files here and below, from here.
+    /// Paths of all files in this directory and below, relative to it.
     pub(super) fn paths(&self) -> impl Iterator<Item = &'a str> {
         let path = self.path;
         self.files.0.keys().filter_map(move |file| match path {
@@ -61,12 +59,12 @@ impl<'a> RepositoryDirectory<'a> {
         })
     }
 
-    /// Names of the files in this very directory.
+    /// Names of the files directly in this directory.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.paths().filter(|path| !path.contains('/'))
     }
 
-    /// The directories above, the nearest first.
+    /// The parent directories, nearest first.
     pub(super) fn ancestors(&self) -> impl Iterator<Item = Self> {
         let files = self.files;
         let parent = |path: &'a str| match path.rfind('/') {
@@ -77,7 +75,7 @@ impl<'a> RepositoryDirectory<'a> {
             .map(move |path| Self { files, path })
     }
 
-    /// The directories further down that hold a file of this name.
+    /// The directories below this one that contain a file of this name.
     pub(super) fn descendants_with(&self, name: &str) -> impl Iterator<Item = Self> {
         let Self { files, path } = *self;
         let holder = move |file: &'a String| {
@@ -94,7 +92,7 @@ impl<'a> RepositoryDirectory<'a> {
         files.0.keys().filter_map(holder).filter(is_below)
     }
 
-    /// This directory's path from one above it.
+    /// This directory's path relative to a parent directory.
     pub(super) fn path_from(&self, above: &Self) -> &'a str {
         let below = self.path.strip_prefix(above.path).unwrap_or(self.path);
         below.strip_prefix('/').unwrap_or(below)

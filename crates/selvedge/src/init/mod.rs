@@ -1,8 +1,8 @@
-//! `selvedge init`: looks at a repository, proposes checks that fit it, and writes them down.
+//! `selvedge init`: inspects a repository, proposes checks for it, and writes them to `selvedge.toml`.
 //!
-//! Reading the disk ([`walk`]), concluding ([`proposal`], [`ecosystems`]), trying and writing are
-//! apart, so that every conclusion can be tested on a table of file names and texts. Nothing here
-//! starts a process: the caller does, in [`try_proposals`].
+//! Reading the disk ([`walk`]), detection ([`proposal`], [`ecosystems`]), trials and writing are separate, so that
+//! detection can be tested with tables of file names and texts. Nothing here starts a process: the caller of
+//! [`try_proposals`] does.
 
 mod document;
 mod ecosystems;
@@ -23,7 +23,7 @@ pub(crate) use setup::SetupLine;
 pub(crate) use trial::{Trial, TriedProposal, try_proposals};
 pub(crate) use write::write;
 
-/// The checks that fit the repository at `root`, and what installs its dependencies.
+/// Proposes checks for the repository at `root`, and commands that install its dependencies.
 pub(crate) fn detect(root: &Path) -> (Vec<Proposal>, Vec<SetupLine>) {
     let files = walk::read_repository(root);
     (

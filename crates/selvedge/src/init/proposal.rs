@@ -1,43 +1,36 @@
-//! A check that detection proposes, and the ecosystems that propose them.
+//! Proposed checks, and the ecosystems that propose them.
 
 use selvedge_core::model::{Step, StepKind};
 
 use super::ecosystems;
 use super::files::{RepositoryDirectory, RepositoryFiles};
 
-/// What a check is for. In the order in which they are written.
+/// The purpose of a check, in the order in which checks are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CheckRole {
-    /// Runs the tests.
     Test,
-    /// Checks types.
     Types,
-    /// Looks for mistakes.
     Lint,
-    /// Looks at the format.
     Format,
 }
 
-/// A check that fits the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proposal {
-    /// What it is for.
     pub(crate) role: CheckRole,
-    /// The check.
     pub(crate) step: Step,
-    /// The file that it was concluded from, from the root.
+    /// The file that suggests the check, relative to the root.
     pub(crate) found_in: String,
 }
 
 /// A family of tools that belong together.
 pub(super) struct Ecosystem {
-    /// The checks that fit a directory, if it is a project of this kind.
+    /// Proposes checks for a directory; empty if it is not a project of this kind.
     pub(super) detect: fn(&RepositoryDirectory<'_>) -> Vec<Proposal>,
-    /// Whether a project (first argument) sees to another further down itself, so that nothing need
-    /// be proposed for that one.
+    /// Whether a project (first argument) already checks a directory below it (second argument), so that nothing is
+    /// proposed for the latter.
     pub(super) covers: fn(&RepositoryDirectory<'_>, &RepositoryDirectory<'_>) -> bool,
-    /// Whether it is only asked for what the others have no check for: a task `test` mostly runs
-    /// the very tests that were found already.
+    /// Whether to propose only checks with roles that no other ecosystem covers: a task named `test` usually runs tests
+    /// that were already found.
     pub(super) fills_gaps: bool,
 }
 
@@ -72,12 +65,12 @@ impl Proposal {
     }
 }
 
-/// The checks that fit a repository: directory by directory, tests before types before lints.
+/// Proposes checks for a repository: by directory, then in the order of their roles.
 pub(super) fn propose_checks(files: &RepositoryFiles) -> Vec<Proposal> {
     let mut proposals = Vec::new();
     for path in files.directories() {
         let directory = files.directory(path);
-        let mut here: Vec<Proposal> = Vec::new();
+        let mut directory_proposals: Vec<Proposal> = Vec::new();
         for ecosystem in &ecosystems::ALL {
             if directory
                 .ancestors()
@@ -85,14 +78,18 @@ pub(super) fn propose_checks(files: &RepositoryFiles) -> Vec<Proposal> {
             {
                 continue;
             }
-            let mut found = (ecosystem.detect)(&directory);
+            let mut detected = (ecosystem.detect)(&directory);
             if ecosystem.fills_gaps {
-                found.retain(|proposal| here.iter().all(|other| other.role != proposal.role));
+                detected.retain(|proposal| {
+                    directory_proposals
+                        .iter()
+                        .all(|other| other.role != proposal.role)
+                });
             }
-            here.append(&mut found);
+            directory_proposals.append(&mut detected);
         }
-        here.sort_by_key(|proposal| proposal.role);
-        proposals.append(&mut here);
+        directory_proposals.sort_by_key(|proposal| proposal.role);
+        proposals.append(&mut directory_proposals);
     }
     proposals
 }

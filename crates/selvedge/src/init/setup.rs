@@ -1,17 +1,16 @@
-//! What installs the dependencies of a repository, by the lock files at its root.
+//! Proposes the commands that install dependencies, from the lock files at the repository's root.
 
 use super::files::RepositoryFiles;
 
-/// A command line that installs what a lock file names.
+/// A command that installs the dependencies of a lock file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SetupLine {
-    /// The command line.
     pub(crate) run: &'static str,
     /// The lock file.
     pub(crate) found_in: &'static str,
 }
 
-/// Groups of lock files, of which the first that is there counts.
+/// Groups of lock files; only the first existing file of each group counts.
 const LOCK_FILES: [&[(&str, &str)]; 5] = [
     &[
         ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
@@ -32,12 +31,12 @@ const LOCK_FILES: [&[(&str, &str)]; 5] = [
     &[("mix.lock", "mix deps.get")],
 ];
 
-/// The lines that fit a repository, a line for each of its package managers.
+/// The commands for a repository, one per package manager.
 pub(super) fn propose_setup(files: &RepositoryFiles) -> Vec<SetupLine> {
     let root = files.directory("");
-    let found = LOCK_FILES.iter().filter_map(|group| {
+    let lines = LOCK_FILES.iter().filter_map(|group| {
         let (found_in, run) = group.iter().find(|(file, _)| root.has(file))?;
         Some(SetupLine { run, found_in })
     });
-    found.collect()
+    lines.collect()
 }

@@ -1,4 +1,4 @@
-//! Reads from disk what detection needs, and no more.
+//! Reads the files that detection needs from disk.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,17 +7,16 @@ use ignore::{DirEntry, WalkBuilder};
 
 use super::files::RepositoryFiles;
 
-/// How far below the root manifests are looked for.
+/// How deep below the root manifests are searched for.
 const MAX_DEPTH: usize = 4;
 
-/// A manifest larger than this is generated; it is treated as an empty one.
+/// A larger manifest is truncated; it is probably generated.
 const MAX_MANIFEST_BYTES: u64 = 256 << 10;
 
-/// More files than this are not looked at: every manifest that matters stands further up.
+/// Limit for the number of files: the manifests that matter are near the root.
 const MAX_FILES: usize = 50_000;
 
-/// Directories that hold other people's projects, products of a build, or projects that only exist
-/// to be tested or copied.
+/// Directories of third-party projects, build output, fixtures and templates.
 const SKIPPED_DIRS: [&str; 16] = [
     "node_modules",
     "bower_components",
@@ -37,7 +36,7 @@ const SKIPPED_DIRS: [&str; 16] = [
     "examples",
 ];
 
-/// Hidden directories that hold configuration.
+/// Hidden directories that contain configuration.
 const HIDDEN_DIRS_READ: [&str; 1] = [".config"];
 
 /// Files whose text is read.
@@ -73,7 +72,7 @@ const MANIFESTS: [&str; 29] = [
     "CMakeLists.txt",
 ];
 
-/// The files of a repository, without those that git ignores. What cannot be read is not there.
+/// Lists a repository's files without those that git ignores. Skips what cannot be read.
 pub(super) fn read_repository(root: &Path) -> RepositoryFiles {
     let mut files = RepositoryFiles::default();
     let walk = WalkBuilder::new(root)

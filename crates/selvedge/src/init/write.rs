@@ -1,4 +1,4 @@
-//! Puts the file on disk; one that is there is a person's work and stays.
+//! Writes the settings file. An existing file is replaced only if forced.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -9,24 +9,21 @@ use super::setup::SetupLine;
 use super::trial::TriedProposal;
 use crate::settings::REPOSITORY_FILE;
 
-/// Why nothing was written.
+/// Why the file was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    /// There is a file, and nobody said to replace it.
-    #[error("{} exists already; --force replaces it", .0.display())]
+    /// The file exists, and `--force` was not given.
+    #[error("{} already exists; use --force to replace it", .0.display())]
     Exists(PathBuf),
-    /// The disk said no.
     #[error("cannot write {}", path.display())]
     Failed {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
 }
 
-/// Writes `selvedge.toml` into `root`, whose path is returned with the file's name.
+/// Writes `selvedge.toml` to `root`; returns its path.
 pub(crate) fn write(
     root: &Path,
     tried: &[TriedProposal],

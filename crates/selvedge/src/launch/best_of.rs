@@ -1,5 +1,5 @@
-//! Several executions of one task, side by side, each in a copy of the workspace; then the one that most
-//! agree with is put in place of what stands there. The copies stay, so that all of them can be shown.
+//! Runs a task several times concurrently, each in a copy of the workspace, then restores the selected result into the
+//! workspace. The copies are kept, so that all results can be shown.
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -14,81 +14,82 @@ use super::plan::run_subtask;
 use super::plan_journal::PlanJournal;
 use crate::error::CliError;
 
-/// Carries all executions as far as they go, and draws the conclusion once all have ended.
+/// Drives all runs as far as possible, and selects a result if all have ended.
 pub(super) async fn run_best_of(
-    stage: &CommandContext<'_>,
-    book: &mut PlanJournal<'_>,
+    context: &CommandContext<'_>,
+    journal: &mut PlanJournal<'_>,
     floor: f64,
 ) -> Result<(), CliError> {
-    create_copies(stage, book).await?;
-    let plan = book.plan()?.clone();
+    create_copies(context, journal).await?;
+    let plan = journal.plan()?.clone();
     let open = plan.subtasks().filter(|(_, part)| part.end.is_none());
-    let mut at_work: FuturesUnordered<_> = open
+    let mut running: FuturesUnordered<_> = open
         .filter_map(|(subtask, part)| Some((subtask, part.run_id?)))
         .map(|(subtask, run_id)| {
             let plan = &plan;
-            let beside = stage.reporter.subtask_observer(&subtask.id);
-            async move { run_subtask(stage, plan, subtask, run_id, beside.as_ref()).await }
+            let observer = context.reporter.subtask_observer(&subtask.id);
+            async move { run_subtask(context, plan, subtask, run_id, observer.as_ref()).await }
         })
         .collect();
     let mut stopped = false;
-    while let Some(run) = at_work.next().await {
+    while let Some(run) = running.next().await {
         let run = run?;
-        // One that was stopped in order is not over; the others are let come to their stop.
+        // A run that was suspended has not ended; the other runs continue until they stop, too.
         if run.finished || run.review.is_some() {
-            book.record_subtask(&run).await?;
+            journal.record_subtask(&run).await?;
         } else {
             stopped = true;
         }
     }
     if stopped {
-        return book.append(Event::Suspended).await;
+        return journal.append(Event::Suspended).await;
     }
-    match book.plan()?.select_best(floor) {
-        Selection::Winner(standing) => {
-            deliver_selected(stage, book, standing, Outcome::Verified).await
+    match journal.plan()?.select_best(floor) {
+        Selection::Winner(selected) => {
+            deliver_selected(context, journal, selected, Outcome::Verified).await
         }
         Selection::NeedsReview(LeadingSubtask { reason, id, .. }) => {
-            let reason = format!("{reason}; to be accepted or rejected: the work of {id}");
-            book.append(Event::ReviewRequested { reason }).await
+            let reason = format!("{reason}; review the work of {id}");
+            journal.append(Event::ReviewRequested { reason }).await
         }
-        Selection::NoneVerified(outcome) => book.append(Event::RunFinished { outcome }).await,
+        Selection::NoneVerified(outcome) => journal.append(Event::RunFinished { outcome }).await,
     }
 }
 
-/// What a person decided about the work that stands for most.
+/// Applies a person's decision about the leading result.
 pub(super) async fn apply_review(
-    stage: &CommandContext<'_>,
+    context: &CommandContext<'_>,
     state: JournalState,
     reviewed: Event,
 ) -> Result<u8, CliError> {
     let plan = state.plan.as_ref();
-    let Some((run_id, floor)) = plan.and_then(|it| Some((it.run_id, it.spec.contest?))) else {
-        return Err(CliError::usage("there is no contest to decide"));
+    let Some((run_id, floor)) = plan.and_then(|it| Some((it.run_id, it.spec.best_of_floor?)))
+    else {
+        return Err(CliError::usage("the plan is not a best-of-N run"));
     };
     let accepted = matches!(reviewed, Event::Reviewed { accepted: true, .. });
-    let mut book = PlanJournal::open(stage, run_id, state)?;
-    let choice = book.plan()?.select_best(floor);
-    book.append(reviewed).await?;
+    let mut journal = PlanJournal::open(context, run_id, state)?;
+    let choice = journal.plan()?.select_best(floor);
+    journal.append(reviewed).await?;
     match choice {
-        Selection::Winner(standing) | Selection::NeedsReview(standing) if accepted => {
-            deliver_selected(stage, &mut book, standing, Outcome::Verified).await?;
+        Selection::Winner(selected) | Selection::NeedsReview(selected) if accepted => {
+            deliver_selected(context, &mut journal, selected, Outcome::Verified).await?;
         }
         _ => {
             let outcome = Outcome::MaxRetriesExhausted;
-            book.append(Event::RunFinished { outcome }).await?;
+            journal.append(Event::RunFinished { outcome }).await?;
         }
     }
-    book.report_outcome()
+    journal.report_outcome()
 }
 
-/// Makes the copies. One that was begun and has no run yet is made anew.
+/// Creates the copies. A copy whose run was not recorded is created again.
 async fn create_copies(
-    stage: &CommandContext<'_>,
-    book: &mut PlanJournal<'_>,
+    context: &CommandContext<'_>,
+    journal: &mut PlanJournal<'_>,
 ) -> Result<(), CliError> {
-    let plan = book.plan()?.clone();
-    let source = stage.home.open_workspace(&plan.spec.workspace);
+    let plan = journal.plan()?.clone();
+    let source = context.home.open_workspace(&plan.spec.workspace);
     let source = source.map_err(CliError::usage)?;
     for (subtask, part) in plan.subtasks() {
         if part.run_id.is_some() {
@@ -106,43 +107,44 @@ async fn create_copies(
             run_id: RunId::new(Uuid::now_v7()),
             replaced: None,
         };
-        book.append(began).await?;
+        journal.append(began).await?;
     }
     Ok(())
 }
 
-/// Puts an execution's work into the workspace; what stands there is kept first.
+/// Restores the selected result into the workspace; snapshots the current files first.
 async fn deliver_selected(
-    stage: &CommandContext<'_>,
-    book: &mut PlanJournal<'_>,
-    standing: LeadingSubtask,
+    context: &CommandContext<'_>,
+    journal: &mut PlanJournal<'_>,
+    selected: LeadingSubtask,
     outcome: Outcome,
 ) -> Result<(), CliError> {
-    let plan = book.plan()?.clone();
-    let kept_back =
-        tokio::task::block_in_place(|| restore_selected_tree(stage, &plan, &standing.id))?;
+    let plan = journal.plan()?.clone();
+    let backup_tree =
+        tokio::task::block_in_place(|| restore_selected_tree(context, &plan, &selected.id))?;
     let LeadingSubtask {
         id,
         confidence,
         reason,
-    } = standing;
-    let replaced = Some(kept_back);
-    book.append(Event::SubtaskChosen {
-        id,
-        confidence,
-        reason,
-        replaced,
-    })
-    .await?;
-    book.append(Event::RunFinished { outcome }).await
+    } = selected;
+    let replaced = Some(backup_tree);
+    journal
+        .append(Event::SubtaskChosen {
+            id,
+            confidence,
+            reason,
+            replaced,
+        })
+        .await?;
+    journal.append(Event::RunFinished { outcome }).await
 }
 
 fn restore_selected_tree(
-    stage: &CommandContext<'_>,
+    context: &CommandContext<'_>,
     plan: &Plan,
     id: &str,
 ) -> Result<selvedge_core::model::TreeId, CliError> {
-    let lost = || CliError::infrastructure(format!("the tree of {id} was not kept"));
+    let lost = || CliError::infrastructure(format!("no snapshot of {id} is stored"));
     let (subtask, part) = plan
         .subtasks()
         .find(|(subtask, _)| subtask.id == id)
@@ -151,12 +153,12 @@ fn restore_selected_tree(
     let tree = tree.ok_or_else(lost)?;
     let restore = || {
         let tree = workspace::SnapshotId::parse(tree.as_str())?;
-        let copy = stage.home.open_workspace(&subtask.spec.workspace)?;
-        let place = stage.home.open_workspace(&plan.spec.workspace)?;
-        place.import_snapshot(&copy, &tree)?;
-        place.restore(&tree)
+        let copy = context.home.open_workspace(&subtask.spec.workspace)?;
+        let target = context.home.open_workspace(&plan.spec.workspace)?;
+        target.import_snapshot(&copy, &tree)?;
+        target.restore(&tree)
     };
     let restored = restore().map_err(CliError::infrastructure)?;
-    let kept_back = restored.backup_tree.as_str();
-    Ok(selvedge_core::model::TreeId::new(kept_back))
+    let backup_tree = restored.backup_tree.as_str();
+    Ok(selvedge_core::model::TreeId::new(backup_tree))
 }

@@ -1,4 +1,4 @@
-//! What all runs of one command share, and one run carried through on it.
+//! The context that all runs of one command share, and driving one run in it.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::local::{JournalSink, StateDir};
 use crate::output::{OutputOptions, Reporter, reporter_for};
 use crate::{sandbox_setup, secrets};
 
-/// How long the supervisors of a run that died may take to end its processes.
+/// How long the supervisors of a dead run may take to end its processes.
 const LEFTOVER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Where runs take place: what keeps them, who watches, who may stop them.
+/// The state directory, reporter and signals that the runs of a command share.
 pub(super) struct CommandContext<'a> {
     pub(super) home: &'a StateDir,
     pub(super) output: &'a OutputOptions,
@@ -24,11 +24,11 @@ pub(super) struct CommandContext<'a> {
     pub(super) signals: StopSignals,
 }
 
-/// Sets the stage for as long as something takes place on it.
+/// Runs `play` with a new context.
 pub(super) fn with_command_context<F>(
     home: &StateDir,
     output: &OutputOptions,
-    play: F,
+    command: F,
 ) -> Result<u8, CliError>
 where
     F: AsyncFnOnce(&CommandContext<'_>) -> Result<u8, CliError>,
@@ -39,21 +39,21 @@ where
         .build()
         .map_err(CliError::infrastructure)?;
     let code = runtime.block_on(async {
-        let stage = CommandContext {
+        let context = CommandContext {
             home,
             output,
             reporter: reporter_for(output),
             signals: StopSignals::listen()?,
         };
-        play(&stage).await
+        command(&context).await
     });
-    // Whatever still blocks (a capture of a pipe that something holds open) must not hold us.
+    // Do not wait for blocked threads, such as one that reads a pipe that another process holds open.
     runtime.shutdown_timeout(Duration::from_millis(200));
     code
 }
 
 impl CommandContext<'_> {
-    /// Tells a run something, and carries it on to where it stops by itself.
+    /// Applies an input to a run, and drives the run until it ends, is stopped, or awaits review.
     pub(super) async fn drive_run(
         &self,
         run_id: RunId,
@@ -63,25 +63,27 @@ impl CommandContext<'_> {
         observer: &dyn Observer,
     ) -> Result<JournalState, CliError> {
         let journal = self.home.open_journal()?;
-        let site = self.build_run_context(run_id, spec).await?;
+        let run_context = self.build_run_context(run_id, spec).await?;
         if matches!(first, Input::Resume) {
-            ensure_no_leftover_processes(&site, run_id).await?;
+            ensure_no_leftover_processes(&run_context, run_id).await?;
         }
         let sink = JournalSink::new(journal, run_id);
         let mut driver = Driver {
             sink: &sink,
-            context: &site,
+            context: &run_context,
             observer,
             now: Timestamp::now,
             stop: self.signals.stop.clone(),
         };
         let driven = Box::pin(driver.drive(run_id, state, first)).await;
-        site.agents.shutdown().await;
-        site.checks.shutdown().await;
+        run_context.agents.shutdown().await;
+        run_context.checks.shutdown().await;
         driven.map_err(|error| match error {
             DriveError::IllegalInput(error) => CliError::usage(error),
-            error => CliError::infrastructure(error)
-                .hint(format!("once mended: selvedge resume {}", run_id.short())),
+            error => CliError::infrastructure(error).hint(format!(
+                "after fixing the cause: selvedge resume {}",
+                run_id.short()
+            )),
         })
     }
 
@@ -96,7 +98,7 @@ impl CommandContext<'_> {
         } else {
             None
         };
-        let raised =
+        let sandboxes =
             sandbox_setup::set_up_sandbox(&spec.sandbox, &spec.workspace, self.home).await?;
         let redactor = secrets::run_redactor(spec);
         Ok(RunContext {
@@ -105,54 +107,55 @@ impl CommandContext<'_> {
             baseline_cache: self.home.root().join("baselines"),
             verification_rooms: VerificationRoomSlot::default(),
             agents: Supervisor::this_program()
-                .with_sandbox(raised.agents)
+                .with_sandbox(sandboxes.agents)
                 .with_redactor(redactor.clone()),
             checks: Supervisor::this_program()
-                .with_sandbox(raised.checks)
+                .with_sandbox(sandboxes.checks)
                 .with_redactor(redactor)
                 .with_env_allowlist(&spec.environment.checks),
         })
     }
 }
 
-/// Resuming begins only when nothing of the old process tree lives: its supervisors end it when
-/// their parent dies, and hold a lock until they have. A supervisor that was itself killed, or
-/// stopped, left its tree behind: the mark in its environment gives it away.
+/// Ensures that no process of the run is left before it is resumed. Supervisors end their processes when their parent
+/// dies, and hold a lock until then. If a supervisor itself was killed or stopped, its processes are found by the run's
+/// mark in their environment.
 pub(crate) async fn ensure_no_leftover_processes(
-    site: &RunContext,
+    run_context: &RunContext,
     run_id: RunId,
 ) -> Result<(), CliError> {
-    let _ = wait_for_supervisors(site).await?;
+    let _ = wait_for_supervisors(run_context).await?;
     let swept = tokio::task::spawn_blocking(move || kill_run_processes(&run_id.to_string()));
     let swept = swept.await.map_err(CliError::infrastructure)?;
     if !swept.survivors.is_empty() {
         return Err(CliError::infrastructure(
-            "processes of this run cannot be ended",
+            "processes of this run cannot be terminated",
         ));
     }
-    match wait_for_supervisors(site).await? {
+    match wait_for_supervisors(run_context).await? {
         Liveness::Dead => Ok(()),
         Liveness::Alive => {
-            let error = CliError::infrastructure("processes of this run are still being ended");
+            let error =
+                CliError::infrastructure("processes of this run are still being terminated");
             Err(error.hint("try again in a moment"))
         }
     }
 }
 
-/// Waits until nothing lives of what this program started itself: its supervisors end it. Nothing is
-/// looked for by marks, which a run bears on every worker of this machine.
-pub(crate) async fn wait_for_own_processes(site: &RunContext) -> Result<(), CliError> {
-    match wait_for_supervisors(site).await? {
+/// Waits until the supervisors have ended all processes that this program started for the run. Does not search for
+/// marked processes, because the run may have processes of another worker on this machine.
+pub(crate) async fn wait_for_own_processes(run_context: &RunContext) -> Result<(), CliError> {
+    match wait_for_supervisors(run_context).await? {
         Liveness::Dead => Ok(()),
         Liveness::Alive => Err(CliError::infrastructure(
-            "processes of this run are still being ended",
+            "processes of this run are still being terminated",
         )),
     }
 }
 
-async fn wait_for_supervisors(site: &RunContext) -> Result<Liveness, CliError> {
-    let lock = site.lock();
+async fn wait_for_supervisors(run_context: &RunContext) -> Result<Liveness, CliError> {
+    let lock = run_context.lock();
     let looked = wait_until_dead(&lock, LEFTOVER_TIMEOUT).await;
     let lock = lock.display();
-    looked.map_err(|error| CliError::infrastructure(format!("cannot look at {lock}: {error}")))
+    looked.map_err(|error| CliError::infrastructure(format!("cannot check {lock}: {error}")))
 }

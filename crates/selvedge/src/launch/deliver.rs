@@ -1,5 +1,5 @@
-//! The end of a run that worked in a clone: its work becomes a branch, given back or pushed, whatever the
-//! outcome, which the commit tells. The clone goes only where that was asked for and nothing is lost by it.
+//! Delivers the work of a run in an isolated clone: a branch, returned to the local repository or pushed, whatever the
+//! outcome; the commit message names the outcome. The clone is removed only if that was requested and loses nothing.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
 use crate::output::{sanitize_text, style};
 
-/// Gives the work of a run back that is over and whose work was not given back then; the exit code, or none
-/// where there is nothing to be done.
+/// Delivers the work of a finished run if that failed before. Returns the exit code, or `None` if there is nothing to
+/// deliver.
 pub(super) fn retry_delivery(
     home: &StateDir,
     state: &JournalState,
@@ -28,39 +28,39 @@ pub(super) fn retry_delivery(
         return Ok(None);
     };
     match IsolatedClone::load(home, run_id)? {
-        Some(own) if !own.is_delivered() => {
+        Some(clone) if !clone.is_delivered() => {
             deliver_if_finished(home, run_id, outcome.exit_code()).map(Some)
         }
         _ => Ok(None),
     }
 }
 
-/// Gives the work back, if the run worked in a clone and is over; the exit code is the run's own.
+/// Delivers the work if the run has ended and used a clone. Returns the run's exit code.
 pub(super) fn deliver_if_finished(
     home: &StateDir,
     run_id: RunId,
     code: u8,
 ) -> Result<u8, CliError> {
-    let Some(own) = IsolatedClone::load(home, run_id)? else {
+    let Some(clone) = IsolatedClone::load(home, run_id)? else {
         return Ok(code);
     };
     let state = home.replay(&home.open_journal_read_only()?, run_id)?;
     let Some((outcome, task)) = outcome_and_description(&state) else {
         return Ok(code);
     };
-    let place = IsolatedClone::clone_root(home, run_id).join("tree");
-    let delivered = deliver(home, run_id, own, outcome, task);
+    let location = IsolatedClone::clone_root(home, run_id).join("tree");
+    let delivered = deliver(home, run_id, clone, outcome, task);
     delivered.map_err(|error| {
-        CliError::infrastructure(format!("the work was not given back: {error}")).hint(format!(
-            "it stands in {}; `selvedge resume {}` tries again",
-            place.display(),
+        CliError::infrastructure(format!("cannot deliver the work: {error}")).hint(format!(
+            "the work is in {}; retry with `selvedge resume {}`",
+            location.display(),
             run_id.short()
         ))
     })?;
     Ok(code)
 }
 
-/// How it ended, and what was to be done.
+/// The outcome and the description of a finished run or plan; `None` before its end.
 fn outcome_and_description(state: &JournalState) -> Option<(Outcome, &str)> {
     if let Some(plan) = &state.plan {
         return Some((plan.finished?, plan.spec.description.as_str()));
@@ -72,39 +72,42 @@ fn outcome_and_description(state: &JournalState) -> Option<(Outcome, &str)> {
 fn deliver(
     home: &StateDir,
     run_id: RunId,
-    mut own: IsolatedClone,
+    mut clone: IsolatedClone,
     outcome: Outcome,
     task: &str,
 ) -> Result<(), CliError> {
-    let checkout = own.open_checkout(home, run_id).map_err(CliError::usage)?;
-    let made = commit_and_hand_over(&checkout, &own, run_id, outcome, task)
+    let checkout = clone.open_checkout(home, run_id).map_err(CliError::usage)?;
+    let branch_commit = commit_and_hand_over(&checkout, &clone, run_id, outcome, task)
         .map_err(CliError::infrastructure)?;
     let tree = checkout.tree();
-    match &made {
-        None => print_delivery("nothing was changed: there is no branch"),
-        Some(made) => {
-            let commit = made.commit.get(..12).unwrap_or_default();
-            let place = if own.returns_branch || own.push {
-                own.address.clone()
+    match &branch_commit {
+        None => print_delivery("no changes, no branch created"),
+        Some(branch_commit) => {
+            let commit = branch_commit.commit.get(..12).unwrap_or_default();
+            let location = if clone.returns_branch || clone.push {
+                clone.address.clone()
             } else {
                 tree.display().to_string()
             };
-            print_delivery(&format!("branch {} ({commit}) in {place}", made.branch));
+            print_delivery(&format!(
+                "branch {} ({commit}) in {location}",
+                branch_commit.branch
+            ));
         }
     }
     let ignored = checkout.ignored_files().map_err(CliError::infrastructure)?;
     if !ignored.is_empty() {
         print_delivery(&format!(
-            "on no branch, for git ignores it: {}",
+            "not on the branch, ignored by git: {}",
             summarize_paths(&ignored)
         ));
     }
-    own.unchanged = made.is_none();
-    own.has_ignored_files = !ignored.is_empty();
-    own.delivered = made.map(|made| made.commit);
-    own.save(home, run_id)?;
-    if own.remove_when_verified
-        && own.can_be_removed()
+    clone.unchanged = branch_commit.is_none();
+    clone.has_ignored_files = !ignored.is_empty();
+    clone.delivered = branch_commit.map(|branch_commit| branch_commit.commit);
+    clone.save(home, run_id)?;
+    if clone.remove_when_verified
+        && clone.can_be_removed()
         && outcome.exit_code() == exit_code::VERIFIED
     {
         let root = IsolatedClone::clone_root(home, run_id);
@@ -112,41 +115,43 @@ fn deliver(
             CliError::infrastructure(format!("cannot remove {}: {error}", root.display()))
         })?;
     } else {
-        print_delivery(&format!("the clone is kept: {}", tree.display()));
+        print_delivery(&format!("clone: {}", tree.display()));
     }
     Ok(())
 }
 
 fn commit_and_hand_over(
     checkout: &Checkout,
-    own: &IsolatedClone,
+    clone: &IsolatedClone,
     run_id: RunId,
     outcome: Outcome,
     task: &str,
 ) -> Result<Option<BranchCommit>, CheckoutError> {
-    let here = Path::new(&own.address);
-    let local = own.returns_branch.then_some(here);
-    let by = CommitAuthor::from_git_config(local.unwrap_or(&checkout.tree()));
+    let repository = Path::new(&clone.address);
+    let local = clone.returns_branch.then_some(repository);
+    let author = CommitAuthor::from_git_config(local.unwrap_or(&checkout.tree()));
     let message = commit_message(task, run_id, outcome);
-    let Some(made) = checkout.commit(&IsolatedClone::branch_name(run_id), &message, &by)? else {
+    let Some(branch_commit) =
+        checkout.commit(&IsolatedClone::branch_name(run_id), &message, &author)?
+    else {
         return Ok(None);
     };
     if let Some(dir) = local {
-        checkout.deliver_to(dir, &made)?;
-    } else if own.push {
-        let address = RepositoryAddress::parse(&own.address, here).map_err(|_| {
+        checkout.deliver_to(dir, &branch_commit)?;
+    } else if clone.push {
+        let address = RepositoryAddress::parse(&clone.address, repository).map_err(|_| {
             CheckoutError::CloneMissing {
-                root: here.to_owned(),
+                root: repository.to_owned(),
             }
         })?;
-        checkout.push(&address, &made)?;
+        checkout.push(&address, &branch_commit)?;
     } else {
-        checkout.deliver_to(&checkout.tree(), &made)?;
+        checkout.deliver_to(&checkout.tree(), &branch_commit)?;
     }
-    Ok(Some(made))
+    Ok(Some(branch_commit))
 }
 
-/// The task's first line, the whole of it below, and how the run ended, as trailers.
+/// A commit message: the task's first line, the whole task if it is longer, and trailers with the run's id and outcome.
 fn commit_message(task: &str, run_id: RunId, outcome: Outcome) -> String {
     const LINE: usize = 72;
     let plain: String = task
@@ -171,7 +176,7 @@ fn commit_message(task: &str, run_id: RunId, outcome: Outcome) -> String {
     )
 }
 
-/// Some of these paths, and how many more there are.
+/// Lists the first paths, and counts the others.
 fn summarize_paths(paths: &[String]) -> String {
     const SOME: usize = 5;
     let some: Vec<String> = paths

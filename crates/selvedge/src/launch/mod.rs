@@ -1,5 +1,5 @@
-//! Carrying a run or a plan through in this process: lock, journal, driver, signals, verdict, exit
-//! code. `run`, `demo`, `resume` and `review` differ only in what they launch.
+//! Runs a task or a plan in this process: lock, journal, driver, signals, verdict and exit code, for `run`, `demo`,
+//! `resume` and `review`.
 
 mod best_of;
 mod command_context;
@@ -22,7 +22,7 @@ use crate::error::CliError;
 use crate::local::StateDir;
 use crate::output::OutputOptions;
 
-/// Begins a run and carries it through.
+/// Begins a run and drives it.
 pub(crate) fn begin(
     home: &StateDir,
     run_id: RunId,
@@ -37,17 +37,17 @@ pub(crate) fn begin(
     let input = Input::Create {
         spec: Box::new(spec.clone()),
     };
-    let code = with_command_context(home, output, async |stage| {
-        let watch = stage.reporter.as_ref();
-        let state = stage
-            .drive_run(run_id, spec, JournalState::default(), input, watch)
+    let code = with_command_context(home, output, async |context| {
+        let reporter = context.reporter.as_ref();
+        let state = context
+            .drive_run(run_id, spec, JournalState::default(), input, reporter)
             .await?;
-        report_verdict(stage, &state)
+        report_verdict(context, &state)
     })?;
     deliver::deliver_if_finished(home, run_id, code)
 }
 
-/// Begins a plan and carries it through.
+/// Begins a plan and drives it.
 pub(crate) fn begin_plan(
     home: &StateDir,
     run_id: RunId,
@@ -56,13 +56,13 @@ pub(crate) fn begin_plan(
 ) -> Result<u8, CliError> {
     output.reports.attestation.ensure_not_plan()?;
     let _lock = lock_workspace(home, &spec.workspace, run_id)?;
-    let code = with_command_context(home, output, async |stage| {
-        plan::begin(stage, run_id, spec).await
+    let code = with_command_context(home, output, async |context| {
+        plan::begin(context, run_id, spec).await
     })?;
     deliver::deliver_if_finished(home, run_id, code)
 }
 
-/// Takes up a run, or a plan, that stopped before its end, or before its work was given back.
+/// Resumes a run or a plan that was stopped before its end, or before its work was delivered.
 pub(crate) fn resume(
     home: &StateDir,
     state: JournalState,
@@ -80,8 +80,7 @@ pub(crate) fn resume(
     continue_run(home, state, Input::Resume, output)
 }
 
-/// Tells a run that stands still something, and carries it on from there; if it is a part of a plan,
-/// the plan too.
+/// Applies an input to a paused run and drives it; if the run is part of a plan, also continues the plan.
 pub(crate) fn continue_run(
     home: &StateDir,
     state: JournalState,
@@ -97,17 +96,17 @@ pub(crate) fn continue_run(
     }
     let _lock = lock_workspace(home, &run.spec.workspace, run.run_id)?;
     ensure_unchanged(home, run.run_id, state.seq)?;
-    let code = with_command_context(home, output, async |stage| {
-        let watch = stage.reporter.as_ref();
-        let state = stage
-            .drive_run(run.run_id, &run.spec, state, input, watch)
+    let code = with_command_context(home, output, async |context| {
+        let reporter = context.reporter.as_ref();
+        let state = context
+            .drive_run(run.run_id, &run.spec, state, input, reporter)
             .await?;
-        report_verdict(stage, &state)
+        report_verdict(context, &state)
     })?;
     deliver::deliver_if_finished(home, run.run_id, code)
 }
 
-/// Tells a part of a plan something first, if anything is to be told.
+/// Continues a plan; applies an input to one of its subtasks first, if given.
 fn continue_plan(
     home: &StateDir,
     state: JournalState,
@@ -121,7 +120,7 @@ fn continue_plan(
     if let Some(outcome) = plan.finished {
         return Err(already_finished_error(plan.run_id, outcome));
     }
-    if plan.review.is_some() && plan.spec.contest.is_some() {
+    if plan.review.is_some() && plan.spec.best_of_floor.is_some() {
         return Err(awaiting_review_error(plan.run_id));
     }
     let run_id = plan.run_id;
@@ -133,13 +132,13 @@ fn continue_plan(
     {
         ensure_unchanged(home, run.run_id, part.seq)?;
     }
-    let code = with_command_context(home, output, async |stage| {
-        Box::pin(plan::resume_plan(stage, state, first)).await
+    let code = with_command_context(home, output, async |context| {
+        Box::pin(plan::resume_plan(context, state, first)).await
     })?;
     deliver::deliver_if_finished(home, run_id, code)
 }
 
-/// Tells a contest that waits for a person what they decided.
+/// Applies a person's decision to a best-of-N run that awaits review.
 pub(crate) fn review_best_of(
     home: &StateDir,
     state: JournalState,
@@ -147,13 +146,13 @@ pub(crate) fn review_best_of(
     output: &OutputOptions,
 ) -> Result<u8, CliError> {
     let Some(plan) = state.plan.as_ref().filter(|plan| plan.review.is_some()) else {
-        return Err(CliError::usage("the plan waits for nobody's review"));
+        return Err(CliError::usage("the plan is not awaiting review"));
     };
     let run_id = plan.run_id;
     let _lock = lock_workspace(home, &plan.spec.workspace, run_id)?;
     ensure_unchanged(home, run_id, state.seq)?;
-    let code = with_command_context(home, output, async |stage| {
-        best_of::apply_review(stage, state, reviewed).await
+    let code = with_command_context(home, output, async |context| {
+        best_of::apply_review(context, state, reviewed).await
     })?;
     deliver::deliver_if_finished(home, run_id, code)
 }
@@ -175,14 +174,14 @@ fn ensure_known_events(state: &JournalState, run_id: RunId) -> Result<(), CliErr
     }
     let (short, unknown) = (run_id.short(), state.unknown.join(", "));
     Err(CliError::usage(format!(
-        "run {short} was written by a later release (unknown events: {unknown})"
+        "run {short} was written by a newer release (unknown events: {unknown})"
     ))
     .hint("resume it with that release"))
 }
 
 fn awaiting_review_error(run_id: RunId) -> CliError {
     let short = run_id.short();
-    CliError::usage(format!("run {short} waits for a person's decision")).hint(format!(
+    CliError::usage(format!("run {short} is awaiting review")).hint(format!(
         "selvedge review {short} --accept, or --reject --reason TEXT"
     ))
 }
@@ -190,10 +189,10 @@ fn awaiting_review_error(run_id: RunId) -> CliError {
 fn already_finished_error(run_id: RunId, outcome: Outcome) -> CliError {
     let (short, outcome) = (run_id.short(), outcome.as_str());
     CliError::usage(format!("run {short} is finished: {outcome}"))
-        .hint(format!("`selvedge show {short}` tells its story"))
+        .hint(format!("`selvedge show {short}` shows its history"))
 }
 
-/// Keeps every other run out of the directory.
+/// Locks a workspace, so that no other run can use it.
 pub(crate) fn lock_workspace(
     home: &StateDir,
     workspace: &Path,
@@ -201,16 +200,17 @@ pub(crate) fn lock_workspace(
 ) -> Result<WorkspaceLock, CliError> {
     WorkspaceLock::lock(home.root(), workspace, &run_id.to_string()).map_err(|error| match error {
         LockError::InUse { run_id, .. } => {
-            let who = run_id.map_or_else(|| "a worker's task".to_owned(), |id| format!("run {id}"));
-            let error = CliError::usage(format!("{who} is at work in this directory"));
-            error.hint("wait for it, stop it, or work in another directory (--dir)")
+            let holder =
+                run_id.map_or_else(|| "a worker's task".to_owned(), |id| format!("run {id}"));
+            let error = CliError::usage(format!("{holder} is using this directory"));
+            error.hint("wait for it, stop it, or use another directory (--dir)")
         }
         LockError::Workspace(error) => CliError::infrastructure(error),
     })
 }
 
-/// Refuses a decision on a state that the run has left. Every append is bound to that state as well; this check,
-/// made with the lock held, gives an early and readable error.
+/// Fails if the run has changed since `seq`. Every append checks this as well; this check, made while the lock is held,
+/// gives an early and readable error.
 fn ensure_unchanged(home: &StateDir, run_id: RunId, seq: u64) -> Result<(), CliError> {
     let summary = home.open_journal_read_only()?.summary(run_id);
     let summary = summary.map_err(CliError::infrastructure)?;
@@ -219,25 +219,25 @@ fn ensure_unchanged(home: &StateDir, run_id: RunId, seq: u64) -> Result<(), CliE
     }
     let short = run_id.short();
     Err(CliError::usage(format!(
-        "run {short} went on meanwhile: nothing was decided"
+        "run {short} changed in the meantime; the decision was not recorded"
     ))
-    .hint(format!("look at it again: selvedge show {short}")))
+    .hint(format!("inspect it again: selvedge show {short}")))
 }
 
-/// Says how a run ended, or stands.
-fn report_verdict(stage: &CommandContext<'_>, state: &JournalState) -> Result<u8, CliError> {
+/// Reports the result of a run; returns the exit code.
+fn report_verdict(context: &CommandContext<'_>, state: &JournalState) -> Result<u8, CliError> {
     let Some(run) = &state.run else {
         return Err(CliError::infrastructure("the run has no state"));
     };
-    stage.reporter.report_run_end(run);
+    context.reporter.report_run_end(run);
     let code = match run.outcome() {
         Outcome::Interrupted if run.control == RunControl::Suspended => {
-            stage.signals.signal_exit_code()
+            context.signals.signal_exit_code()
         }
         outcome => outcome.exit_code(),
     };
-    let (reports, account) = (&stage.output.reports, ReportInput::of_run(run));
-    // First: what is written into the workspace by the others is not what was judged.
-    let code = reports.attestation.write_for_run(code, run, stage.home);
-    Ok(reports.write(code, &account, stage.home, &run.spec.workspace))
+    let (reports, report_input) = (&context.output.reports, ReportInput::of_run(run));
+    // First, because other reports may be written into the workspace and were not judged.
+    let code = reports.attestation.write_for_run(code, run, context.home);
+    Ok(reports.write(code, &report_input, context.home, &run.spec.workspace))
 }

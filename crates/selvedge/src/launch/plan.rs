@@ -1,7 +1,7 @@
-//! A plan carried through: one subtask after the other, as the plan says, each a run of its own.
+//! Runs a plan: one subtask after the other, each as a separate run.
 //!
-//! What was decided is durable before it is done: a subtask has begun once the plan's journal names its
-//! run, so whoever takes the plan up again finds that run, or begins it.
+//! A decision is durable before it is carried out: a subtask has begun when the plan's journal names its run, so a
+//! resumed plan finds that run or begins it.
 
 use selvedge_core::machine::{Input, JournalState, Run};
 use selvedge_core::model::{Event, PlanSpec, PlannedSubtask, RunId, RunSpec, TreeId};
@@ -14,21 +14,20 @@ use super::command_context::CommandContext;
 use super::plan_journal::PlanJournal;
 use crate::error::CliError;
 
-/// Begins a plan.
 pub(super) async fn begin(
-    stage: &CommandContext<'_>,
+    context: &CommandContext<'_>,
     run_id: RunId,
     spec: PlanSpec,
 ) -> Result<u8, CliError> {
-    let mut book = PlanJournal::open(stage, run_id, JournalState::default())?;
+    let mut journal = PlanJournal::open(context, run_id, JournalState::default())?;
     let plan = Box::new(spec);
-    book.append(Event::PlanCreated { plan }).await?;
-    run_subtasks(stage, book).await
+    journal.append(Event::PlanCreated { plan }).await?;
+    run_subtasks(context, journal).await
 }
 
-/// Takes a plan up again, after one of its subtasks was told something, if it was.
+/// Resumes a plan; applies an input to one of its subtasks first, if given.
 pub(super) async fn resume_plan(
-    stage: &CommandContext<'_>,
+    context: &CommandContext<'_>,
     state: JournalState,
     first: Option<(JournalState, Input)>,
 ) -> Result<u8, CliError> {
@@ -36,68 +35,68 @@ pub(super) async fn resume_plan(
         Some(plan) => (plan.run_id, !plan.stopped),
         None => return Err(CliError::usage("the plan's journal is empty")),
     };
-    let mut book = PlanJournal::open(stage, run_id, state)?;
-    book.append(Event::Resumed { after_crash }).await?;
+    let mut journal = PlanJournal::open(context, run_id, state)?;
+    journal.append(Event::Resumed { after_crash }).await?;
     if let Some((state, input)) = first
         && let Some(run) = state.run.clone()
     {
-        let watch = stage.reporter.as_ref();
-        let state = stage
-            .drive_run(run.run_id, &run.spec, state, input, watch)
+        let reporter = context.reporter.as_ref();
+        let state = context
+            .drive_run(run.run_id, &run.spec, state, input, reporter)
             .await?;
         if let Some(run) = &state.run {
-            book.record_subtask(run).await?;
+            journal.record_subtask(run).await?;
         }
     }
-    run_subtasks(stage, book).await
+    run_subtasks(context, journal).await
 }
 
 async fn run_subtasks(
-    stage: &CommandContext<'_>,
-    mut book: PlanJournal<'_>,
+    context: &CommandContext<'_>,
+    mut journal: PlanJournal<'_>,
 ) -> Result<u8, CliError> {
-    if let Some(floor) = book.plan()?.spec.contest {
-        best_of::run_best_of(stage, &mut book, floor).await?;
+    if let Some(floor) = journal.plan()?.spec.best_of_floor {
+        best_of::run_best_of(context, &mut journal, floor).await?;
     }
-    while book.plan()?.finished.is_none() && !book.plan()?.stopped {
-        let plan = book.plan()?.clone();
+    while journal.plan()?.finished.is_none() && !journal.plan()?.stopped {
+        let plan = journal.plan()?.clone();
         match plan.next() {
             PlanStep::Continue { subtask, run_id } => {
                 let run =
-                    run_subtask(stage, &plan, subtask, run_id, stage.reporter.as_ref()).await?;
-                book.record_subtask(&run).await?;
+                    run_subtask(context, &plan, subtask, run_id, context.reporter.as_ref()).await?;
+                journal.record_subtask(&run).await?;
             }
-            PlanStep::Begin { .. } if stage.signals.is_stop_requested() => {
-                book.append(Event::Suspended).await?;
+            PlanStep::Begin { .. } if context.signals.is_stop_requested() => {
+                journal.append(Event::Suspended).await?;
             }
             PlanStep::Begin {
                 subtask,
-                restore: put_back,
+                restore: base_tree,
             } => {
-                let replaced = put_back.map(|tree| restore_base_tree(stage, &plan, tree));
+                let replaced = base_tree.map(|tree| restore_base_tree(context, &plan, tree));
                 let began = Event::SubtaskBegan {
                     id: subtask.id.clone(),
                     run_id: RunId::new(Uuid::now_v7()),
                     replaced: replaced.transpose()?,
                 };
-                book.append(began).await?;
+                journal.append(began).await?;
             }
-            PlanStep::Finish(outcome) => book.append(Event::RunFinished { outcome }).await?,
+            PlanStep::Finish(outcome) => journal.append(Event::RunFinished { outcome }).await?,
         }
     }
-    book.report_outcome()
+    journal.report_outcome()
 }
 
-/// One subtask's run, begun or taken up again, as far as it goes by itself.
+/// Begins or resumes a subtask's run, and drives it until it ends, is stopped, or awaits review.
 pub(super) async fn run_subtask(
-    stage: &CommandContext<'_>,
+    context: &CommandContext<'_>,
     plan: &Plan,
     subtask: &PlannedSubtask,
     run_id: RunId,
     observer: &dyn Observer,
 ) -> Result<Run, CliError> {
-    let known = stage.home.replay(&stage.home.open_journal()?, run_id)?;
-    let state = match &known.run {
+    let replayed = context.home.replay(&context.home.open_journal()?, run_id)?;
+    let state = match &replayed.run {
         None => {
             let test_base = plan.start_tree().filter(|_| subtask.spec.snapshots);
             let spec = RunSpec {
@@ -107,30 +106,30 @@ pub(super) async fn run_subtask(
             let input = Input::Create {
                 spec: Box::new(spec.clone()),
             };
-            stage
-                .drive_run(run_id, &spec, known, input, observer)
+            context
+                .drive_run(run_id, &spec, replayed, input, observer)
                 .await?
         }
-        Some(run) if run.finished || run.review.is_some() => known,
+        Some(run) if run.finished || run.review.is_some() => replayed,
         Some(run) => {
             let spec = run.spec.clone();
-            stage
-                .drive_run(run_id, &spec, known, Input::Resume, observer)
+            context
+                .drive_run(run_id, &spec, replayed, Input::Resume, observer)
                 .await?
         }
     };
-    let gone = || CliError::infrastructure(format!("subtask `{}` has no run", subtask.id));
-    state.run.ok_or_else(gone)
+    let missing_run = || CliError::infrastructure(format!("subtask `{}` has no run", subtask.id));
+    state.run.ok_or_else(missing_run)
 }
 
-/// Puts the tree back that a failed subtask began from; what stands there is kept first, and named.
+/// Restores the tree that a failed subtask began from; returns the backup of the current files.
 fn restore_base_tree(
-    stage: &CommandContext<'_>,
+    context: &CommandContext<'_>,
     plan: &Plan,
     tree: &TreeId,
 ) -> Result<TreeId, CliError> {
     let restore = || {
-        let workspace = stage.home.open_workspace(&plan.spec.workspace)?;
+        let workspace = context.home.open_workspace(&plan.spec.workspace)?;
         workspace.restore(&workspace::SnapshotId::parse(tree.as_str())?)
     };
     let restored = tokio::task::block_in_place(restore).map_err(CliError::infrastructure)?;

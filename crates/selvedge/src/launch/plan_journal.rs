@@ -1,4 +1,4 @@
-//! A plan's journal as it is written.
+//! Writes a plan's journal.
 
 use selvedge_core::export::ReportInput;
 use selvedge_core::machine::{JournalState, Run, evolve};
@@ -12,7 +12,7 @@ use super::command_context::CommandContext;
 use crate::error::CliError;
 use crate::local::{JournalSink, run_results};
 
-/// A plan's journal, and the plan as it tells it.
+/// A plan's journal, and the plan's current state.
 pub(super) struct PlanJournal<'a> {
     context: &'a CommandContext<'a>,
     sink: JournalSink,
@@ -22,13 +22,13 @@ pub(super) struct PlanJournal<'a> {
 
 impl<'a> PlanJournal<'a> {
     pub(super) fn open(
-        stage: &'a CommandContext<'a>,
+        context: &'a CommandContext<'a>,
         run_id: RunId,
         state: JournalState,
     ) -> Result<Self, CliError> {
         Ok(Self {
-            context: stage,
-            sink: JournalSink::new(stage.home.open_journal()?, run_id),
+            context,
+            sink: JournalSink::new(context.home.open_journal()?, run_id),
             run_id,
             state,
         })
@@ -39,15 +39,15 @@ impl<'a> PlanJournal<'a> {
         plan.ok_or_else(|| CliError::infrastructure("the plan has no state"))
     }
 
-    /// Writes down what became of a subtask's run: it ended, waits for a person, or was stopped.
+    /// Records the state of a subtask's run: it ended, awaits review, or was stopped.
     pub(super) async fn record_subtask(&mut self, run: &Run) -> Result<(), CliError> {
         let (outcome, reason) = run.conclusion();
         let id = run.spec.part_of.as_ref().map(|part| part.subtask.clone());
         let id = id.unwrap_or_default();
-        let contested = self.plan()?.spec.contest.is_some();
+        let is_best_of = self.plan()?.spec.best_of_floor.is_some();
         let event = match (run.finished, &run.review) {
-            // One of several executions waits for nobody: it is one that is not verified.
-            (false, Some(_)) if contested => subtask_ended_event(id, run, outcome, reason),
+            // A run of best-of-N does not wait for a review: it counts as not verified.
+            (false, Some(_)) if is_best_of => subtask_ended_event(id, run, outcome, reason),
             (true, _) => subtask_ended_event(id, run, outcome, reason),
             (false, Some(reason)) => Event::ReviewRequested {
                 reason: format!("subtask `{id}`: {reason}"),
@@ -57,22 +57,22 @@ impl<'a> PlanJournal<'a> {
         self.append(event).await
     }
 
-    /// Says how the plan ended or stands; the exit code.
+    /// Reports the result of the plan; returns the exit code.
     pub(super) fn report_outcome(&self) -> Result<u8, CliError> {
         let plan = self.plan()?;
-        let (home, stage) = (self.context.home, self.context);
+        let (home, context) = (self.context.home, self.context);
         let runs = home.subtask_runs(&home.open_journal()?, plan)?;
         let results = run_results(&runs);
-        stage.reporter.report_plan_end(plan, &results);
+        context.reporter.report_plan_end(plan, &results);
         let (outcome, _) = plan.conclusion(&results);
         let code = match outcome {
-            Outcome::Interrupted => stage.signals.signal_exit_code(),
+            Outcome::Interrupted => context.signals.signal_exit_code(),
             outcome => outcome.exit_code(),
         };
         let (spec, result) = (&plan.spec, plan.result(&results));
-        let account = ReportInput::of_plan(&result, &spec.description, &runs);
-        let reports = &stage.output.reports;
-        Ok(reports.write(code, &account, home, &spec.workspace))
+        let report_input = ReportInput::of_plan(&result, &spec.description, &runs);
+        let reports = &context.output.reports;
+        Ok(reports.write(code, &report_input, home, &spec.workspace))
     }
 
     pub(super) async fn append(&mut self, event: Event) -> Result<(), CliError> {
@@ -86,7 +86,7 @@ impl<'a> PlanJournal<'a> {
         let appended = self.sink.append(self.state.seq, vec![envelope.clone()]);
         match appended.await.map_err(CliError::infrastructure)? {
             AppendResult::Fenced => Err(CliError::infrastructure(
-                "another program has taken this plan over",
+                "another program has taken over this plan",
             )),
             AppendResult::Committed => {
                 self.state = evolve(std::mem::take(&mut self.state), &envelope);

@@ -1,4 +1,4 @@
-//! Signals as wishes to stop.
+//! Converts signals to stop requests.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use tokio::sync::watch;
 
 use crate::error::CliError;
 
-/// Wishes to stop, and the exit code of the signal behind the latest one.
+/// The current stop request, and the exit code of the latest signal.
 pub(super) struct StopSignals {
     pub(super) stop: watch::Receiver<Option<StopRequest>>,
     code: watch::Receiver<u8>,
 }
 
 impl StopSignals {
-    /// The first signal asks for a stop for now; the second ends this program at once, and the
-    /// supervisors end everything else.
+    /// Handles signals: the first one requests a suspension; the second one ends this program immediately, and
+    /// supervisors end all other processes.
     pub(super) fn listen() -> Result<Self, CliError> {
-        let (wish, stop) = watch::channel(None);
-        let (which, code) = watch::channel(exit_code::INTERRUPTED);
-        let wish = Arc::new(wish);
-        let which = Arc::new(which);
+        let (stop_sender, stop) = watch::channel(None);
+        let (code_sender, code) = watch::channel(exit_code::INTERRUPTED);
+        let stop_sender = Arc::new(stop_sender);
+        let code_sender = Arc::new(code_sender);
         let kinds = [
             (SignalKind::interrupt(), exit_code::INTERRUPTED, "Ctrl-C"),
             (SignalKind::terminate(), exit_code::TERMINATED, "SIGTERM"),
@@ -30,26 +30,25 @@ impl StopSignals {
         ];
         for (kind, code, name) in kinds {
             let mut signals = signal(kind).map_err(CliError::infrastructure)?;
-            let (wish, which) = (Arc::clone(&wish), Arc::clone(&which));
+            let (stop_sender, code_sender) = (Arc::clone(&stop_sender), Arc::clone(&code_sender));
             tokio::spawn(async move {
                 while signals.recv().await.is_some() {
-                    if wish.borrow().is_some() {
+                    if stop_sender.borrow().is_some() {
                         std::process::exit(code.into());
                     }
-                    which.send_replace(code);
-                    wish.send_replace(Some(StopRequest::Suspend(name.to_owned())));
+                    code_sender.send_replace(code);
+                    stop_sender.send_replace(Some(StopRequest::Suspend(name.to_owned())));
                 }
             });
         }
         Ok(Self { stop, code })
     }
 
-    /// Whether somebody wishes a stop.
     pub(super) fn is_stop_requested(&self) -> bool {
         self.stop.borrow().is_some()
     }
 
-    /// The exit code of the signal that came, or of Ctrl-C.
+    /// The exit code of the latest signal, or of Ctrl-C if there was none.
     pub(super) fn signal_exit_code(&self) -> u8 {
         *self.code.borrow()
     }

@@ -1,5 +1,5 @@
-//! What is remembered of a clone that a run works in: where it came from, and where its work goes. The
-//! record lies beside the clone, out of the reach of whoever works in it.
+//! The record of a run's isolated clone: where it came from, and where its work goes. It is stored next to the clone,
+//! where the agent cannot change it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,53 +11,53 @@ use serde::{Deserialize, Serialize};
 use super::StateDir;
 use crate::error::CliError;
 
-/// A run's own clone.
+/// An isolated clone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IsolatedClone {
-    /// The repository it was cloned from.
+    /// The repository that it was cloned from.
     pub(crate) address: String,
-    /// Whether that is of this machine and gets the branch.
+    /// Whether that repository is local and receives the branch.
     pub(crate) returns_branch: bool,
-    /// Whether the branch is pushed there.
+    /// Whether the branch is pushed to that repository.
     pub(crate) push: bool,
-    /// Whether the clone goes once verified work was given back.
+    /// Whether the clone is removed after verified work was delivered.
     pub(crate) remove_when_verified: bool,
-    /// The commit that it began from.
+    /// The commit that the run began from.
     pub(crate) base: String,
-    /// The commit that was given back, when it was.
+    /// The commit that was delivered.
     #[serde(default)]
     pub(crate) delivered: Option<String>,
-    /// Whether it ended with nothing to give back.
+    /// Whether the run ended without changes.
     #[serde(default)]
     pub(crate) unchanged: bool,
-    /// Whether the clone holds what no branch does, for git ignores it.
+    /// Whether the clone contains files that git ignores and that no branch will contain.
     #[serde(default)]
     pub(crate) has_ignored_files: bool,
 }
 
 impl IsolatedClone {
-    /// Whether its work went where it was to go, or there was none.
+    /// Whether the work was delivered, or there was none.
     pub(crate) fn is_delivered(&self) -> bool {
         self.unchanged || self.delivered.is_some()
     }
 
-    /// Whether nothing is lost with the clone.
+    /// Whether removing the clone loses nothing.
     pub(crate) fn can_be_removed(&self) -> bool {
         let is_elsewhere = self.returns_branch || self.push;
         !self.has_ignored_files && (self.unchanged || (self.delivered.is_some() && is_elsewhere))
     }
 
-    /// The branch that a run's work ends as.
+    /// The branch that receives the work.
     pub(crate) fn branch_name(run_id: RunId) -> String {
         format!("selvedge/{}", run_id.short())
     }
 
-    /// Where a run's clone and its record are.
+    /// The directory of a run's clone and its record.
     pub(crate) fn clone_root(home: &StateDir, run_id: RunId) -> PathBuf {
         home.checkouts_dir().join(run_id.to_string())
     }
 
-    /// The record of a run's clone; none where it works in a directory of the person's.
+    /// Loads the record of a run's clone; `None` if the run has no clone.
     pub(crate) fn load(home: &StateDir, run_id: RunId) -> Result<Option<Self>, CliError> {
         let path = Self::record_path(home, run_id);
         match fs::read(&path) {
@@ -72,7 +72,6 @@ impl IsolatedClone {
         }
     }
 
-    /// Writes the record.
     pub(crate) fn save(&self, home: &StateDir, run_id: RunId) -> Result<(), CliError> {
         let path = Self::record_path(home, run_id);
         let bytes = serde_json::to_vec_pretty(self).map_err(CliError::infrastructure)?;
@@ -84,7 +83,6 @@ impl IsolatedClone {
             })
     }
 
-    /// The clone.
     pub(crate) fn open_checkout(
         &self,
         home: &StateDir,

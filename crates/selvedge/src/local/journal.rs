@@ -1,4 +1,4 @@
-//! The journal as a sink: one thread writes, and answers once what it wrote is durable.
+//! An event sink on the local journal. One thread writes, and answers when the events are durable.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -9,7 +9,7 @@ use selvedge_engine::{AppendResult, EventSink, SinkError};
 use selvedge_store::{Journal, SqliteJournal, StoreError};
 use tokio::sync::oneshot;
 
-/// Appends waiting for the writer: there is one run, which waits for each of its own.
+/// Limit for queued appends: there is one run, which waits for each append.
 const QUEUE_CAPACITY: usize = 4;
 
 struct AppendRequest {
@@ -18,14 +18,13 @@ struct AppendRequest {
     answer: oneshot::Sender<Result<selvedge_store::AppendOutcome, StoreError>>,
 }
 
-/// A run's way into the journal.
 pub(crate) struct JournalSink {
     appends: Option<SyncSender<AppendRequest>>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl JournalSink {
-    /// Starts the writer.
+    /// Starts the writer's thread.
     pub(crate) fn new(journal: SqliteJournal, run: RunId) -> Self {
         let (appends, queue) = sync_channel(QUEUE_CAPACITY);
         let writer = std::thread::spawn(move || run_writer(&journal, run, &queue));
@@ -43,7 +42,7 @@ fn run_writer(journal: &SqliteJournal, run: RunId, queue: &Receiver<AppendReques
         answer,
     }) = queue.recv()
     {
-        // Whoever asked may have gone away; what is written stays written.
+        // The caller may have stopped waiting; the events are stored anyway.
         let _ = answer.send(journal.append(run, expected_seq, &events));
     }
 }
@@ -65,15 +64,15 @@ impl EventSink for JournalSink {
                 .appends
                 .as_ref()
                 .is_some_and(|queue| queue.send(append).is_ok());
-            let gone = || {
+            let writer_gone = || {
                 SinkError::from(Box::<dyn std::error::Error + Send + Sync>::from(
-                    "its writer is gone",
+                    "the journal writer has stopped",
                 ))
             };
             if !sent {
-                return Err(gone());
+                return Err(writer_gone());
             }
-            match answered.await.map_err(|_| gone())? {
+            match answered.await.map_err(|_| writer_gone())? {
                 Ok(selvedge_store::AppendOutcome::Committed) => Ok(AppendResult::Committed),
                 Ok(selvedge_store::AppendOutcome::Fenced { .. }) => Ok(AppendResult::Fenced),
                 Err(error) => Err(SinkError::from(

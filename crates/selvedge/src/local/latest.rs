@@ -1,4 +1,4 @@
-//! Which run a command means that names none: the latest one of this directory.
+//! Finds the latest run of a directory, for commands without a run's name.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::{IsolatedClone, StateDir};
 use crate::error::CliError;
 use crate::settings::git_root;
 
-/// The runs of the workspace that a directory belongs to, the newest first. The parts of plans are left out.
+/// The runs of a directory's workspace, newest first. Runs of subtasks are left out.
 #[derive(Debug)]
 pub(crate) struct WorkspaceRuns {
     dir: PathBuf,
@@ -17,8 +17,8 @@ pub(crate) struct WorkspaceRuns {
 }
 
 impl WorkspaceRuns {
-    /// Finds them: those of the nearest directory that had any, from `dir` up to the root of its git
-    /// repository. A run in a clone of its own belongs to the repository that it was cloned from.
+    /// Finds the runs of the nearest directory that has any, from `dir` up to the root of its git repository. A run in
+    /// an isolated clone belongs to the repository that was cloned.
     pub(crate) fn find(
         home: &StateDir,
         journal: &SqliteJournal,
@@ -26,14 +26,16 @@ impl WorkspaceRuns {
     ) -> Result<Self, CliError> {
         let all = journal.runs(&RunFilter::default(), usize::from(u16::MAX) * 16, None);
         let all = all.map_err(CliError::infrastructure)?;
-        let whole = all.into_iter().filter(|run| parent_plan_id(run).is_none());
-        let placed: Vec<(Vec<PathBuf>, RunSummary)> = whole
+        let top_level_runs = all.into_iter().filter(|run| parent_plan_id(run).is_none());
+        let runs_with_directories: Vec<(Vec<PathBuf>, RunSummary)> = top_level_runs
             .map(|run| (run_directories(home, &run), run))
             .collect();
         let root = git_root(dir).unwrap_or(dir);
         let candidates = dir.ancestors().take_while(|it| it.starts_with(root));
         let has_runs = |candidate: &&Path| {
-            let mut directories = placed.iter().flat_map(|(directories, _)| directories);
+            let mut directories = runs_with_directories
+                .iter()
+                .flat_map(|(directories, _)| directories);
             directories.any(|directory| directory == candidate)
         };
         let dir = candidates
@@ -41,22 +43,22 @@ impl WorkspaceRuns {
             .find(has_runs)
             .unwrap_or(dir)
             .to_owned();
-        let runs = placed.into_iter();
+        let runs = runs_with_directories.into_iter();
         let runs = runs.filter(|(directories, _)| directories.contains(&dir));
         let runs = runs.map(|(_, run)| run).collect();
         Ok(Self { dir, runs })
     }
 
-    /// The latest of them.
     pub(crate) fn latest(&self) -> Result<&RunSummary, CliError> {
         self.runs.first().ok_or_else(|| {
             let dir = self.dir.display();
-            CliError::usage(format!("there are no runs in {dir}"))
-                .hint("name a run: `selvedge list` shows all; `last` is the newest on this machine")
+            CliError::usage(format!("no runs in {dir}")).hint(
+                "name a run: `selvedge list` lists them, `last` is the newest on this machine",
+            )
         })
     }
 
-    /// The newest runs that a condition holds for, by their short ids; none when there are none.
+    /// The short ids of the newest runs that match, at most five; `None` if no run matches.
     pub(crate) fn list_matching(&self, holds: impl Fn(&RunSummary) -> bool) -> Option<String> {
         const SHOWN: usize = 5;
         let ids = self
@@ -73,17 +75,20 @@ fn parent_plan_id(run: &RunSummary) -> Option<RunId> {
     Some(run.task.as_ref()?.part_of.as_ref()?.plan)
 }
 
-/// The directories that a run belongs to: where it works, and what that is a clone of.
+/// The directories that a run belongs to: its workspace, and the directory that this is a clone of.
 fn run_directories(home: &StateDir, run: &RunSummary) -> Vec<PathBuf> {
     let Some(workspace) = run.task.as_ref().map(|task| task.workspace.clone()) else {
         return Vec::new();
     };
     let clone = IsolatedClone::clone_root(home, run.run_id).join("tree");
-    let origin = workspace.strip_prefix(&clone).ok().and_then(|within| {
-        let own = IsolatedClone::load(home, run.run_id).ok()??;
-        // Of the whole repository, without a slash at the end.
-        let origin = Path::new(&own.address).join(within);
-        own.returns_branch.then(|| origin.components().collect())
-    });
+    let origin = workspace
+        .strip_prefix(&clone)
+        .ok()
+        .and_then(|subdirectory| {
+            let record = IsolatedClone::load(home, run.run_id).ok()??;
+            // Collecting the components removes a trailing slash.
+            let origin = Path::new(&record.address).join(subdirectory);
+            record.returns_branch.then(|| origin.components().collect())
+        });
     [Some(workspace), origin].into_iter().flatten().collect()
 }

@@ -1,5 +1,4 @@
-//! Runs of this machine: where their state lives and what room it takes, and the thread that
-//! writes their journal.
+//! State of local runs: the state directory, its disk usage, and the thread that writes the journal.
 
 pub(crate) mod disk;
 mod isolated_clone;

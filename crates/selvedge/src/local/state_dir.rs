@@ -1,7 +1,7 @@
-//! Where local runs live: `$XDG_STATE_HOME/selvedge`, never inside a workspace.
+//! The state directory: `$XDG_STATE_HOME/selvedge`, never inside a workspace.
 //!
-//! `journal.db` holds the events of all runs, `runs/ID/` the bulk of one (prompts, transcripts,
-//! outputs), `shadows/HASH/` the snapshots of one workspace, `checkouts/ID/` the clone that a run works in.
+//! `journal.db` contains the events of all runs, `runs/ID/` the prompts, transcripts and outputs of one run,
+//! `shadows/HASH/` the snapshots of one workspace, `checkouts/ID/` the isolated clone of a run.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -18,14 +18,13 @@ use selvedge_store::{Journal, RunMatch, SqliteJournal, StoreError};
 use crate::error::CliError;
 use crate::settings::BaseDirectories;
 
-/// The state directory.
 #[derive(Debug, Clone)]
 pub(crate) struct StateDir {
     root: PathBuf,
 }
 
 impl StateDir {
-    /// As the environment says.
+    /// Locates the directory from environment variables.
     pub(crate) fn from_environment(environment: &[(String, String)]) -> Result<Self, CliError> {
         let root = BaseDirectories::new(environment)
             .state_dir()
@@ -33,21 +32,20 @@ impl StateDir {
         Ok(Self { root })
     }
 
-    /// The directory itself.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The journal, made when missing.
+    /// Opens the journal; creates it if it does not exist.
     pub(crate) fn open_journal(&self) -> Result<SqliteJournal, CliError> {
         SqliteJournal::open(&self.root).map_err(|error| self.state_dir_error(&error))
     }
 
-    /// The journal, which must exist.
+    /// Opens the journal; fails if it does not exist.
     pub(crate) fn open_journal_read_only(&self) -> Result<SqliteJournal, CliError> {
         SqliteJournal::open_to_read(&self.root).map_err(|error| match error {
             StoreError::Missing { .. } => {
-                CliError::usage("there are no runs yet").hint("`selvedge demo` makes one")
+                CliError::usage("no runs yet").hint("try `selvedge demo`")
             }
             error => self.state_dir_error(&error),
         })
@@ -55,40 +53,40 @@ impl StateDir {
 
     fn state_dir_error(&self, error: &StoreError) -> CliError {
         CliError::infrastructure(format!("cannot use {}: {error}", self.root.display()))
-            .hint("XDG_STATE_HOME says where Selvedge keeps its state")
+            .hint("set XDG_STATE_HOME to use another state directory")
     }
 
-    /// A run's own directory.
+    /// The directory of a run.
     pub(crate) fn run_dir(&self, run: RunId) -> PathBuf {
         self.root.join("runs").join(run.to_string())
     }
 
-    /// Where the copies of a contest's workspace are.
+    /// The directory of the workspace copies of a best-of-N run.
     pub(crate) fn copies_dir(&self, run: RunId) -> PathBuf {
         self.root.join("copies").join(run.to_string())
     }
 
-    /// Where the clones are that runs work in.
+    /// The directory of all isolated clones.
     pub(crate) fn checkouts_dir(&self) -> PathBuf {
         self.root.join("checkouts")
     }
 
-    /// Makes a run's own directory, readable by its owner only.
+    /// Creates a run's directory, which only its owner can read.
     pub(crate) fn create_run_dir(&self, run: RunId) -> Result<PathBuf, CliError> {
         let path = self.run_dir(run);
-        let made: io::Result<()> = DirBuilder::new().recursive(true).mode(0o700).create(&path);
-        made.map_err(|error| {
-            CliError::infrastructure(format!("cannot make {}: {error}", path.display()))
+        let created: io::Result<()> = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+        created.map_err(|error| {
+            CliError::infrastructure(format!("cannot create {}: {error}", path.display()))
         })?;
         Ok(path)
     }
 
-    /// A workspace with its snapshots.
+    /// Opens a workspace with its snapshots.
     pub(crate) fn open_workspace(&self, dir: &Path) -> Result<Workspace, WorkspaceError> {
         Workspace::open(dir, &self.root.join("shadows").join(file_name_for(dir)))
     }
 
-    /// The run that a person means by a name.
+    /// Resolves a run's id, a part of it, or `last`.
     pub(crate) fn find_run(&self, journal: &SqliteJournal, name: &str) -> Result<RunId, CliError> {
         match journal
             .find(name)
@@ -97,15 +95,15 @@ impl StateDir {
             RunMatch::Run(run) => Ok(run),
             RunMatch::Ambiguous(runs) => {
                 let ids: Vec<String> = runs.iter().take(5).map(RunId::short).collect();
-                Err(CliError::usage(format!("`{name}` names several runs"))
-                    .hint(format!("say more of one of them: {}", ids.join(", "))))
+                Err(CliError::usage(format!("`{name}` is ambiguous"))
+                    .hint(format!("matching runs: {}", ids.join(", "))))
             }
-            RunMatch::Nothing => Err(CliError::usage(format!("there is no run `{name}`"))
-                .hint("`selvedge list` shows all of them; `last` names the newest")),
+            RunMatch::Nothing => Err(CliError::usage(format!("run `{name}` not found"))
+                .hint("list runs with `selvedge list`; `last` is the newest")),
         }
     }
 
-    /// A run as its journal tells it.
+    /// Replays a run's journal.
     pub(crate) fn replay(
         &self,
         journal: &SqliteJournal,
@@ -121,15 +119,15 @@ impl StateDir {
         Ok(state)
     }
 
-    /// The runs of a plan's subtasks, as far as they have begun.
+    /// The runs of a plan's subtasks that have begun.
     pub(crate) fn subtask_runs(
         &self,
         journal: &SqliteJournal,
         plan: &Plan,
     ) -> Result<BTreeMap<RunId, Run>, CliError> {
-        let begun = plan.subtask_states.iter().filter_map(|part| part.run_id);
+        let run_ids = plan.subtask_states.iter().filter_map(|part| part.run_id);
         let mut runs = BTreeMap::new();
-        for run_id in begun {
+        for run_id in run_ids {
             let state = self.replay(journal, run_id)?;
             runs.extend(state.run.map(|run| (run_id, run)));
         }
@@ -137,7 +135,7 @@ impl StateDir {
     }
 }
 
-/// How runs stand.
+/// The result of each run.
 pub(crate) fn run_results(runs: &BTreeMap<RunId, Run>) -> BTreeMap<RunId, RunResult> {
     runs.iter().map(|(id, run)| (*id, run.result())).collect()
 }

@@ -1,5 +1,4 @@
-//! The attestation that a command writes of what it verified. It is about the tree that was judged,
-//! or it is not written.
+//! Writes the attestation of a command. It is about the tree that was judged, or it is not written.
 
 use std::path::{Path, PathBuf};
 
@@ -16,14 +15,14 @@ use crate::error::CliError;
 use crate::local::StateDir;
 use crate::output::style;
 
-/// Files that are named when the workspace is not what it should be.
+/// Limit for the file names in an error about a changed workspace.
 const MAX_NAMED_FILES: usize = 5;
 
-/// Where to, signed with what, and what it cannot cover.
+/// Where the attestation is written, the key that signs it, and the files that it cannot cover.
 #[derive(Default)]
 pub(crate) struct AttestationWriter {
     target_and_key: Option<(ReportTarget, Option<PrivateKey>)>,
-    /// What the same command writes, by absolute paths.
+    /// Absolute paths of all files that the command writes.
     written_files: Vec<PathBuf>,
 }
 
@@ -34,7 +33,7 @@ impl std::fmt::Debug for AttestationWriter {
 }
 
 impl AttestationWriter {
-    /// What the options ask for. `target` is where it goes, `files` all that is written.
+    /// Prepares an attestation. `target` is where it is written, `files` lists everything that the command writes.
     pub(super) fn prepare(
         args: &ReportArgs,
         target: Option<ReportTarget>,
@@ -59,29 +58,29 @@ impl AttestationWriter {
         })
     }
 
-    /// Refuses a run of which no tree will be known.
+    /// Rejects a run that keeps no trees.
     pub(crate) fn ensure_trees_kept(&self, snapshots: bool) -> Result<(), CliError> {
         if self.target_and_key.is_none() || snapshots {
             return Ok(());
         }
         Err(CliError::usage(
-            "--attest: of this run no trees are kept, so nothing could be attested",
+            "--attest needs snapshots, which this run does not take",
         )
-        .hint("snapshots need a git repository (`git init`), and settings that do not forbid them"))
+        .hint("snapshots need a git repository (`git init`) and must not be disabled in the settings"))
     }
 
-    /// Refuses a plan: its verdicts are of several trees, one after the other.
+    /// Rejects a plan: its verdicts are about several successive trees.
     pub(crate) fn ensure_not_plan(&self) -> Result<(), CliError> {
         if self.target_and_key.is_none() {
             return Ok(());
         }
         Err(
-            CliError::usage("--attest: a plan has no single verdict on the tree that it leaves")
-                .hint("verify and attest what it left: selvedge verify --attest FILE"),
+            CliError::usage("--attest does not support plans: no verdict covers the final tree")
+                .hint("verify and attest the final tree afterwards: selvedge verify --attest FILE"),
         )
     }
 
-    /// What a verification is going to judge.
+    /// Computes the subject of a verification before it begins; `None` without `--attest`.
     pub(crate) fn subject_before(
         &self,
         home: &StateDir,
@@ -97,7 +96,7 @@ impl AttestationWriter {
             .map_err(failed)
     }
 
-    /// Attests a verification of what was there when it began.
+    /// Attests a verification of the files as they were before it began.
     pub(crate) fn write_for_verification(
         &self,
         code: u8,
@@ -108,8 +107,9 @@ impl AttestationWriter {
     ) -> u8 {
         let Some(judged) = judged else { return code };
         if self.subject_before(home, dir).ok().flatten().as_ref() != Some(&judged) {
-            let said = "the checks changed the tree: the attestation is of what they judged";
-            errln!("{} {said}", style::warning("note:"));
+            let message =
+                "the checks changed the tree: the attestation covers the tree before the checks";
+            errln!("{} {message}", style::warning("note:"));
         }
         self.write_statement(
             code,
@@ -121,7 +121,7 @@ impl AttestationWriter {
         )
     }
 
-    /// Attests a run, as long as its workspace holds what it left there.
+    /// Attests a run, if its workspace still contains what the run left.
     pub(crate) fn write_for_run(&self, code: u8, run: &Run, home: &StateDir) -> u8 {
         if self.target_and_key.is_none() {
             return code;
@@ -133,14 +133,15 @@ impl AttestationWriter {
         let dir = &run.spec.workspace;
         let workspace = home.open_workspace(dir).map_err(CliError::usage)?;
         let Some(tree) = &run.current_tree else {
-            return Err(CliError::usage("no tree of this run is known"));
+            return Err(CliError::usage("no snapshot of this run is stored"));
         };
         let now = workspace
             .snapshot("an attestation")
             .map_err(CliError::infrastructure)?;
         if now.tree.as_str() != tree.as_str() {
-            let left = selvedge_engine::workspace::SnapshotId::parse(tree.as_str());
-            let changed = left.and_then(|left| workspace.changed_files(&left, &now.tree));
+            let run_tree = selvedge_engine::workspace::SnapshotId::parse(tree.as_str());
+            let changed =
+                run_tree.and_then(|run_tree| workspace.changed_files(&run_tree, &now.tree));
             let changed = changed
                 .unwrap_or_default()
                 .into_iter()
@@ -148,9 +149,9 @@ impl AttestationWriter {
             let changed: Vec<String> = changed.map(|it| it.path.display().to_string()).collect();
             let changed = changed.join(", ");
             return Err(CliError::usage(format!(
-                "the workspace does not hold what the run left there ({changed})"
+                "the workspace was changed after the run ({changed})"
             ))
-            .hint("`selvedge restore` puts it back"));
+            .hint("restore it with `selvedge restore`"));
         }
         let not_covered = self.excluded_paths(dir);
         let subject =
@@ -158,7 +159,7 @@ impl AttestationWriter {
         Ok(run_statement(run, subject, not_covered))
     }
 
-    /// What this command writes into the workspace itself.
+    /// Files in the workspace that this command writes.
     fn excluded_paths(&self, dir: &Path) -> Vec<String> {
         let below = |path: &PathBuf| Some(path.strip_prefix(dir).ok()?.to_str()?.to_owned());
         let mut paths: Vec<String> = self.written_files.iter().filter_map(below).collect();
@@ -181,7 +182,7 @@ impl AttestationWriter {
             Ok(()) => code,
             Err(error) => {
                 error
-                    .hint("there is no attestation; the verdict stands")
+                    .hint("no attestation was written; the verdict is unaffected")
                     .print();
                 if code == exit_code::VERIFIED {
                     exit_code::INFRASTRUCTURE

@@ -1,20 +1,20 @@
-//! Writing a file so that a reader sees the old one or the new one, never half of either.
+//! Writes files atomically: a reader sees the old contents or the new ones.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Whoever the person's umask lets read it.
+/// The umask decides who can read the file.
 const SHARED_MODE: u32 = 0o666;
-/// Its owner only.
+/// Only the owner can read the file.
 const PRIVATE_MODE: u32 = 0o600;
 
-/// Writes a file that others may read.
+/// Replaces or creates a file that others may read.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = resolve_link(path);
-    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
-        // A device or a pipe: there is nothing to replace.
+    if fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+        // A device or a pipe cannot be replaced.
         return OpenOptions::new().write(true).open(&path)?.write_all(bytes);
     }
     write_temporary(&path, bytes, SHARED_MODE)?
@@ -23,7 +23,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .map_err(|error| error.error)
 }
 
-/// Writes a file that only its owner may read, and which must not exist yet.
+/// Creates a file that only its owner can read. Fails if it exists.
 pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_temporary(path, bytes, PRIVATE_MODE)?
         .persist_noclobber(path)
@@ -31,18 +31,18 @@ pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .map_err(|error| error.error)
 }
 
-/// Adds to the end of a file.
+/// Appends to a file; creates it if it does not exist.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     file.write_all(bytes)
 }
 
-/// Whether a file could be written there, found out without leaving anything behind.
+/// Checks that a file can be written, without leaving a file behind.
 pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
     let path = resolve_link(path);
     match fs::metadata(&path) {
-        Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(found) if !found.is_file() => Ok(()),
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if !metadata.is_file() => Ok(()),
         _ => tempfile::tempfile_in(parent_dir(&path)).map(drop),
     }
 }
@@ -61,7 +61,7 @@ fn write_temporary(
     Ok(file)
 }
 
-/// What a link leads to: the link itself stays.
+/// Resolves a symbolic link, so that its target is replaced and not the link.
 fn resolve_link(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

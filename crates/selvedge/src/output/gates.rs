@@ -1,4 +1,4 @@
-//! What the tiers above the checks said, in lines: the same live and in the story of a run.
+//! Formats the verdicts of the tiers above the checks, for live output and for run details.
 
 use selvedge_core::machine::Attempt;
 use selvedge_core::model::{GateReport, Judgement};
@@ -6,7 +6,7 @@ use selvedge_core::model::{GateReport, Judgement};
 use super::{one_line, style};
 use selvedge_core::format::{cost, duration, gate_result, report_result};
 
-/// A tier's verdict, then each judge's, then what is wrong.
+/// Formats a tier's verdict, the judges' verdicts, and the issues that they report.
 pub(crate) fn format_gate(gate: &GateReport) -> String {
     let sign = match (gate.passed, &gate.error) {
         (Some(true), _) => style::good("✓"),
@@ -14,13 +14,13 @@ pub(crate) fn format_gate(gate: &GateReport) -> String {
         (None, None) => style::warning("?"),
         (None, Some(_)) => style::warning("!"),
     };
-    let word = gate_result(gate);
+    let result = gate_result(gate);
     let mut facts = vec![duration(gate.duration_ms), cost(gate.cost())];
     if let Some(confidence) = gate.confidence {
         facts.insert(0, format!("confidence {confidence:.2}"));
     }
     let facts = style::dim(format!("· {}", facts.join(" · ")));
-    let mut text = format!("  {sign} tier {} {word} {facts}\n", gate.tier);
+    let mut text = format!("  {sign} tier {} {result} {facts}\n", gate.tier);
     for judgement in &gate.judgements {
         text += &format!("    {}\n", format_judgement(judgement));
         for issue in &judgement.issues {
@@ -33,7 +33,7 @@ pub(crate) fn format_gate(gate: &GateReport) -> String {
     text
 }
 
-/// What an attempt comes to, in a line, where a tier above its checks does not pass it.
+/// Formats the result of an attempt that a tier above the checks does not pass.
 pub(crate) fn format_held_back(attempt: &Attempt) -> Option<String> {
     let report = attempt.report.as_ref()?;
     report.blocking_gate()?;
@@ -42,20 +42,22 @@ pub(crate) fn format_held_back(attempt: &Attempt) -> Option<String> {
 }
 
 fn format_judgement(judgement: &Judgement) -> String {
-    let mut who = one_line(&judgement.judge, 40);
+    let mut judge = one_line(&judgement.judge, 40);
     if let Some(model) = &judgement.model {
-        who += &format!(" ({})", one_line(model, 40));
+        judge += &format!(" ({})", one_line(model, 40));
     }
     if judgement.same_model {
-        who += ", the model that did the work";
+        judge += ", same model as the agent";
     }
-    let word = match (judgement.passed, &judgement.error) {
-        (Some(true), _) => "for it".to_owned(),
-        (Some(false), _) => "against it".to_owned(),
+    let verdict = match (judgement.passed, &judgement.error) {
+        (Some(true), _) => "passes the work".to_owned(),
+        (Some(false), _) => "rejects the work".to_owned(),
         (None, Some(error)) => one_line(error, 160),
         (None, None) => "no answer".to_owned(),
     };
-    let sure = judgement.confidence;
-    let sure = sure.map(|it| format!(", {it:.2} sure")).unwrap_or_default();
-    format!("{who}: {word}{sure}")
+    let confidence = judgement.confidence;
+    let confidence = confidence
+        .map(|it| format!(", confidence {it:.2}"))
+        .unwrap_or_default();
+    format!("{judge}: {verdict}{confidence}")
 }

@@ -1,5 +1,4 @@
-//! A run for people who watch: calm lines for what is done, and on a terminal one line that moves
-//! for what is going on.
+//! Reports a run for people: one line for each completed step, and on a terminal a spinner for the current activity.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,21 +23,21 @@ use super::prefixed::PrefixedReporter;
 use super::{ReportOutputs, Reporter, indent_lines, one_line, plan, print_verdict, style};
 use selvedge_core::format::{cost, counted, duration, marks, tokens};
 
-/// How much of an activity the moving line shows, in characters.
+/// Width limit for an activity, in characters.
 const ACTIVITY_WIDTH: usize = 72;
 
-/// Watches a run for people. Everything goes to standard error but the verdict.
+/// Reports a run for people. Everything but the verdict goes to standard error.
 pub(crate) struct HumanReporter<'a> {
-    /// What is written for others, which may have standard output to itself.
+    /// The requested reports, one of which may use standard output.
     reports: &'a ReportOutputs,
-    /// What moves; hidden where standard error is no terminal.
+    /// Hidden if standard error is not a terminal.
     spinner: Mutex<ProgressBar>,
-    /// What the attempts before this one have cost.
+    /// The cost of all earlier attempts.
     cost_before_attempt: Mutex<Cost>,
 }
 
 impl<'a> HumanReporter<'a> {
-    /// Nothing is shown until something happens.
+    /// Creates a reporter that prints nothing until the first event.
     pub(crate) fn with_reports(reports: &'a ReportOutputs) -> Self {
         Self {
             reports,
@@ -57,16 +56,15 @@ impl<'a> HumanReporter<'a> {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A line that stays.
+    /// Prints a line above the spinner.
     pub(super) fn print_line(&self, line: impl AsRef<str>) {
         self.lock_spinner().suspend(|| errln!("{}", line.as_ref()));
     }
 
-    /// Something begins that takes time.
     fn start_spinner(&self, what: &str) {
         let bar = ProgressBar::new_spinner().with_message(what.to_owned());
         if bar.is_hidden() {
-            // Nobody sees it turn: without a terminal it needs no thread.
+            // Without a terminal no thread has to update it.
             return;
         }
         if let Ok(style) =
@@ -75,23 +73,22 @@ impl<'a> HumanReporter<'a> {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));
-        let before = std::mem::replace(&mut *self.lock_spinner(), bar);
-        before.finish_and_clear();
+        let previous = std::mem::replace(&mut *self.lock_spinner(), bar);
+        previous.finish_and_clear();
     }
 
-    /// It is over.
     fn stop_spinner(&self) {
         self.lock_spinner().finish_and_clear();
     }
 
     fn print_baseline(&self, baseline: &Baseline) {
         self.stop_spinner();
-        // What was looked at now has been told check by check.
+        // Checks that ran just now were printed as they ended.
         if baseline.cached > 0 {
             for check in &baseline.checks {
                 let label = one_line(check.label(), ACTIVITY_WIDTH);
-                let known = style::dim("known from an earlier run");
-                self.print_line(format!("  {} {label} {known}", status_mark(check.status)));
+                let note = style::dim("cached from an earlier run");
+                self.print_line(format!("  {} {label} {note}", status_mark(check.status)));
             }
         }
         let failing = baseline
@@ -101,7 +98,7 @@ impl<'a> HumanReporter<'a> {
         let failing: u64 = failing.map(|tests| tests.failed).sum();
         if failing > 0 {
             let tests = counted(failing, "failing test");
-            self.print_line(style::dim(format!("  {tests} before the work began")));
+            self.print_line(style::dim(format!("  {tests} before the agent")));
         }
     }
 
@@ -110,7 +107,7 @@ impl<'a> HumanReporter<'a> {
         let of = run.spec.max_attempts();
         let again = attempt.run_number > number && attempt.prompt.correction.is_none();
         let note = match (attempt.retry, again) {
-            (_, true) => " (begun anew)".to_owned(),
+            (_, true) => " (restarted)".to_owned(),
             (0, false) => String::new(),
             (retry, false) => {
                 let max = run.spec.max_verification_retries;
@@ -124,7 +121,7 @@ impl<'a> HumanReporter<'a> {
         ));
         *self.lock_cost() = run.cost();
         let agent = &run.spec.agent_of(attempt.retry).name;
-        self.start_spinner(&format!("{agent} is at work"));
+        self.start_spinner(&format!("{agent} is running"));
     }
 
     fn print_session_end(&self, session: &SessionOutcome, run: &Run) {
@@ -144,26 +141,26 @@ impl<'a> HumanReporter<'a> {
         }
         facts.push(cost(session.cost));
         let facts = facts.join(" · ");
-        let word = session_label(session.status);
+        let label = session_label(session.status);
         if session.status == SessionStatus::Success {
             self.print_line(format!(
-                "  {name} {word} {}",
+                "  {name} {label} {}",
                 style::dim(format!("· {facts}"))
             ));
         } else {
             self.print_line(format!(
                 "  {name} {} {}",
-                style::bad(word),
+                style::bad(label),
                 style::dim(format!("· {facts}"))
             ));
             if let Some(error) = &session.error {
                 self.print_line(indent_lines(error, "    ").trim_end());
             }
         }
-        let left = session.processes.map_or(0, |processes| processes.ended);
-        if left > 0 && session.status == SessionStatus::Success {
-            let said = format!("it left {left} processes behind; they were ended");
-            self.print_line(format!("  {}", style::warning(said)));
+        let leftover = session.processes.map_or(0, |processes| processes.ended);
+        if leftover > 0 && session.status == SessionStatus::Success {
+            let message = format!("{leftover} leftover processes were terminated");
+            self.print_line(format!("  {}", style::warning(message)));
         }
     }
 
@@ -203,7 +200,7 @@ impl<'a> HumanReporter<'a> {
         if run.attempts.len() > 1 && run.cost().micro_usd.is_some() {
             self.print_line(format!(
                 "  {}",
-                style::dim(format!("so far: {}", cost(run.cost())))
+                style::dim(format!("total so far: {}", cost(run.cost())))
             ));
         }
     }
@@ -231,7 +228,7 @@ impl Progress for HumanReporter<'_> {
                 let wait = duration(delay_ms);
                 let why = one_line(&reason, ACTIVITY_WIDTH);
                 self.print_line(style::dim(format!(
-                    "  the model's API: {why}; retry {attempt} of {max} in {wait} (not a verification retry)"
+                    "  model API: {why}; retry {attempt} of {max} in {wait} (not a verification retry)"
                 )));
             }
             Activity::CheckStarted { label } => {
@@ -272,13 +269,13 @@ impl Observer for HumanReporter<'_> {
             } if unkept.files > 0 => self.print_line(unkept_notice(unkept)),
             Event::EffectRequested {
                 effect: EffectKind::Baseline,
-            } => self.print_line(format!("\n{}", style::strong("before the work"))),
+            } => self.print_line(format!("\n{}", style::strong("baseline"))),
             Event::BaselineTaken { baseline, .. } => self.print_baseline(baseline),
             Event::SessionEnded { outcome, .. } => self.print_session_end(outcome, run),
             Event::Reported { report, .. } => self.print_report(report, run),
             Event::EffectRequested {
                 effect: EffectKind::Judge { tier, .. },
-            } => self.start_spinner(&format!("tier {tier} judges")),
+            } => self.start_spinner(&format!("judging (tier {tier})")),
             Event::GateJudged { gate, .. } => {
                 self.stop_spinner();
                 let held_back = run.attempts.last().and_then(format_held_back);
@@ -287,7 +284,7 @@ impl Observer for HumanReporter<'_> {
             Event::VerificationRepeated { reason, .. } => {
                 let why = one_line(reason, 120);
                 self.print_line(style::warning(format!(
-                    "  {why}: trying the checks again, uncharged"
+                    "  {why}: running the checks again (does not count as a retry)"
                 )));
             }
             Event::AttemptClosed {
@@ -296,25 +293,25 @@ impl Observer for HumanReporter<'_> {
             } => {
                 self.stop_spinner();
                 self.print_line(style::warning(format!(
-                    "  attempt {run_number} was cut off: it costs no retry"
+                    "  attempt {run_number} was interrupted: it does not count as a retry"
                 )));
             }
             Event::SuspendRequested { .. } => {
                 self.print_line(style::warning(
-                    "  stopping; press Ctrl-C again to stop at once",
+                    "  stopping; press Ctrl-C again to stop immediately",
                 ));
             }
             Event::Resumed { .. } => {
                 self.print_line(format!("resuming run {}", run.run_id.short()));
             }
             Event::TreeRestored { replaced, .. } => {
-                self.print_line(style::dim("  the workspace's tree was put back"));
+                self.print_line(style::dim("  the workspace was restored"));
                 let aside = replaced
                     .as_ref()
                     .filter(|tree| run.backup_trees.contains(tree));
                 if let Some(tree) = aside {
                     self.print_line(style::dim(format!(
-                        "  what stood there: {}",
+                        "  undo: {}",
                         restore_command(run, tree)
                     )));
                 }
@@ -355,7 +352,7 @@ impl Reporter for HumanReporter<'_> {
     }
 }
 
-/// Two lines about what is going to happen.
+/// The first lines of a run: agents, attempts and checks.
 fn run_header(run: &Run) -> String {
     let spec = &run.spec;
     let attempts = counted(spec.max_attempts().into(), "attempt");
@@ -374,22 +371,25 @@ fn run_header(run: &Run) -> String {
         .map(|step| one_line(step.label(), 60))
         .collect();
     if labels.is_empty() {
-        return format!("{first}\n{}", style::warning("nothing will be checked"));
+        return format!(
+            "{first}\n{}",
+            style::warning("no checks: the result will be unchecked")
+        );
     }
     format!("{first}\n{} {}", style::dim("checks:"), labels.join(" · "))
 }
 
-/// The end of a run, for standard output.
+/// Formats the end of a run, for standard output.
 pub(crate) fn format_verdict(run: &Run) -> String {
     let (outcome, reason) = run.conclusion();
-    let word = outcome_label(outcome);
-    let mut text = format!("\n{word}: {}\n", one_line(&reason, 300));
+    let label = outcome_label(outcome);
+    let mut text = format!("\n{label}: {}\n", one_line(&reason, 300));
     if let Some(delivered) = run
         .conclusion
         .as_ref()
         .and_then(|decided| decided.final_attempt)
     {
-        text += &format!("  the workspace holds the tree of attempt {delivered}\n");
+        text += &format!("  the workspace has the tree of attempt {delivered}\n");
     }
     let mut facts = vec![
         counted(run.attempts.len() as u64, "attempt"),

@@ -1,5 +1,5 @@
-//! The machine formats: one result object, or every event and then the result. Each line is written
-//! whole, so that a reader never sees half an object.
+//! Output as JSON: one result object, or every event and then the result. A line is written in one piece, so that a
+//! reader never sees part of an object.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,8 @@ use serde::Serialize;
 use super::Reporter;
 use crate::streams::write_output;
 
-/// Watches a run for `--format json` and `--format jsonl`.
+/// Reports a run for `--format json` and `--format jsonl`.
 pub(crate) struct JsonReporter {
-    /// Whether every event is printed.
     pub(crate) prints_events: bool,
 }
 
@@ -53,7 +52,7 @@ impl Reporter for JsonReporter {
     }
 }
 
-/// One object on a line of standard output.
+/// Prints an object as one line on standard output.
 pub(crate) fn print_json(object: &impl Serialize) {
     if let Ok(mut line) = serde_json::to_vec(object) {
         line.push(b'\n');

@@ -1,5 +1,4 @@
-//! What statuses and findings are called, in one line each: the same words live and in the
-//! story of a run.
+//! Labels of statuses and findings, one line each, for live output and for run details.
 
 use selvedge_core::guard::{Finding, FindingSeverity};
 use selvedge_core::machine::Run;
@@ -10,7 +9,6 @@ use selvedge_core::model::{
 
 use super::{one_line, style};
 
-/// What the guard noticed, in a line.
 pub(crate) fn format_guard_finding(finding: &Finding) -> String {
     let sign = match finding.strength {
         FindingSeverity::Violation => style::bad("⚠"),
@@ -25,7 +23,7 @@ pub(crate) fn format_guard_finding(finding: &Finding) -> String {
     format!("  {sign} {what}")
 }
 
-/// What the checks found with the original tests, in a line.
+/// Formats the result of the checks with the original tests.
 pub(crate) fn format_cross_check(crossed: &CrossedReport) -> String {
     let sign = match crossed.result {
         CrossedResult::Passed => style::good("✓"),
@@ -40,18 +38,18 @@ pub(crate) fn format_cross_check(crossed: &CrossedReport) -> String {
     )
 }
 
-/// What a verdict rests on, in words.
+/// Describes what a verdict is based on.
 pub(crate) fn evidence_label(evidence: Evidence) -> &'static str {
     match evidence {
-        Evidence::MachineReport => "by the test runner's own report",
-        Evidence::Text => "by what the test runner printed",
-        Evidence::ExitCode => "by its exit code only",
-        Evidence::Plugin => "by the plug-in's report",
-        Evidence::Direct => "looked at directly",
+        Evidence::MachineReport => "from the test runner's report",
+        Evidence::Text => "from the test runner's output",
+        Evidence::ExitCode => "from the exit code only",
+        Evidence::Plugin => "from the plug-in's report",
+        Evidence::Direct => "checked directly",
     }
 }
 
-/// A sign for a check's status.
+/// A symbol for a check's status.
 pub(crate) fn status_mark(status: CheckStatus) -> String {
     match status {
         CheckStatus::Pass => style::good("✓"),
@@ -62,40 +60,40 @@ pub(crate) fn status_mark(status: CheckStatus) -> String {
     }
 }
 
-/// How a session ended, in words.
+/// Describes how a session ended.
 pub(crate) fn session_label(status: SessionStatus) -> &'static str {
     match status {
-        SessionStatus::Success => "ended its work",
+        SessionStatus::Success => "finished",
         SessionStatus::Failed => "failed",
-        SessionStatus::Timeout => "ran out of time",
+        SessionStatus::Timeout => "timed out",
         SessionStatus::TurnLimit => "reached its turn limit",
         SessionStatus::Budget => "reached its budget",
-        SessionStatus::CannotSatisfy => "says that this cannot be satisfied",
-        SessionStatus::Infra => "could not be run",
-        SessionStatus::Cancelled => "was stopped",
+        SessionStatus::CannotSatisfy => "reported that the task cannot be satisfied",
+        SessionStatus::Infra => "could not run",
+        SessionStatus::Cancelled => "was cancelled",
     }
 }
 
-/// How a run or a plan ended, in words.
+/// The styled outcome of a run or a plan.
 pub(crate) fn outcome_label(outcome: Outcome) -> String {
-    let word = style::strong(outcome.as_str().replace('_', " "));
+    let label = style::strong(outcome.as_str().replace('_', " "));
     match outcome {
-        Outcome::Verified => style::good(word),
-        Outcome::Unchecked | Outcome::Unchanged | Outcome::NeedsReview => style::warning(word),
-        _ => style::bad(word),
+        Outcome::Verified => style::good(label),
+        Outcome::Unchecked | Outcome::Unchanged | Outcome::NeedsReview => style::warning(label),
+        _ => style::bad(label),
     }
 }
 
-/// Names what could not be restored, before the agent begins.
+/// Names files that cannot be restored; printed before the agent begins.
 pub(super) fn unkept_notice(unkept: &ExcludedContent) -> String {
     let text = format!(
-        "too large for snapshots, so they cannot be restored if the agent deletes them: {}",
+        "too large for snapshots, cannot be restored if the agent deletes them: {}",
         unkept.describe()
     );
     format!("{} {}", style::warning("note:"), one_line(&text, 400))
 }
 
-/// How a tree that was put aside comes back.
+/// The command that restores a backup tree.
 pub(crate) fn restore_command(run: &Run, tree: &TreeId) -> String {
     format!(
         "selvedge restore {} --tree {}",

@@ -1,7 +1,7 @@
-//! What people and scripts read: human text, one JSON object, or JSON lines.
+//! Output formats: text for people, one JSON object, or JSON lines.
 //!
-//! Whatever an agent, a check or a repository printed passes through [`sanitize_text`] before it reaches a
-//! terminal. Machine formats own standard output alone; everything else goes to standard error.
+//! Text from agents, checks and repositories passes through [`sanitize_text`] before it reaches a terminal. In the JSON
+//! formats, standard output contains only JSON; everything else goes to standard error.
 
 mod attestation;
 pub(crate) mod file;
@@ -27,34 +27,34 @@ pub(crate) use attestation::AttestationWriter;
 pub(crate) use reports::ReportOutputs;
 pub(crate) use text::{indent_lines, one_line, sanitize_text};
 
-/// How a command speaks.
+/// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// For people: live on a terminal, plain lines elsewhere.
+    /// Text: live progress on a terminal, plain lines elsewhere.
     #[default]
     Human,
     /// One JSON object at the end.
     Json,
-    /// Every event as a line of JSON, the result as the last one.
+    /// One JSON object per event and line; the last one is the result.
     Jsonl,
 }
 
-/// Who watches a command's runs, and says how they ended.
+/// Observes the runs of a command, and reports their results.
 pub(crate) trait Reporter: Observer {
-    /// The run is over, or stands still.
+    /// Reports that a run has ended, was stopped, or awaits review.
     fn report_run_end(&self, run: &Run);
 
-    /// Takes an event of a plan, and the plan as it is with it.
+    /// Handles an event of a plan; `plan` is the state after the event.
     fn report_plan_event(&self, envelope: &Envelope, plan: &Plan);
 
-    /// Who watches one of several runs that take place side by side.
+    /// An observer for one of several concurrent runs.
     fn subtask_observer<'a>(&'a self, name: &str) -> Box<dyn Observer + 'a>;
 
-    /// The plan is over, or stands still; its subtasks' runs came to this.
+    /// Reports that a plan has ended, was stopped, or awaits review; `runs` contains its subtasks' results.
     fn report_plan_end(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>);
 }
 
-/// Who watches for a way of speaking.
+/// The reporter for an output format.
 pub(crate) fn reporter_for(output: &OutputOptions) -> Box<dyn Reporter + '_> {
     match output.format {
         OutputFormat::Human => {
@@ -69,12 +69,10 @@ pub(crate) fn reporter_for(output: &OutputOptions) -> Box<dyn Reporter + '_> {
     }
 }
 
-/// All that a command says: how it speaks, and what it writes for others.
+/// The output format of a command, and the reports that it writes.
 #[derive(Debug, Default)]
 pub(crate) struct OutputOptions {
-    /// How it speaks.
     pub(crate) format: OutputFormat,
-    /// What it writes for others.
     pub(crate) reports: ReportOutputs,
 }
 
@@ -87,7 +85,7 @@ impl From<OutputFormat> for OutputOptions {
     }
 }
 
-/// The last word for people: on standard output, unless a report has that to itself.
+/// Prints the verdict on standard output, or on standard error if a report uses standard output.
 pub(crate) fn print_verdict(reports: &ReportOutputs, text: &str) {
     if reports.uses_stdout() {
         err!("{text}");

@@ -1,4 +1,4 @@
-//! A plan for people: what is to be done, where it is, and what became of it.
+//! Formats a plan for people.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::labels::outcome_label;
 use super::{indent_lines, one_line, style};
 use selvedge_core::format::{cost, counted, duration, tokens};
 
-/// How much of a subtask's name is shown, in characters.
+/// Width limit for a subtask's name, in characters.
 const ID_WIDTH: usize = 24;
 
-/// What is going to happen.
+/// Formats the plan's subtasks before it begins.
 pub(super) fn plan_header(plan: &Plan) -> String {
     let count = counted(plan.subtask_states.len() as u64, "subtask");
     let short = plan.run_id.short();
@@ -28,7 +28,7 @@ pub(super) fn plan_header(plan: &Plan) -> String {
     text
 }
 
-/// A plan's whole story, but for its subtasks' own.
+/// Formats the details of a plan without the details of its subtasks' runs.
 pub(crate) fn format_plan(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> String {
     let directory = plan.spec.workspace.display();
     let mut text = format!("{}  directory  {directory}\n", plan_header(plan));
@@ -39,36 +39,34 @@ pub(crate) fn format_plan(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> Str
     text + &plan_verdict(plan, runs)
 }
 
-/// Where it is.
+/// Formats the progress of a resumed plan.
 pub(super) fn format_resumed(plan: &Plan) -> String {
     let (verified, all) = (plan.verified_count(), plan.subtask_states.len());
     let short = plan.run_id.short();
     format!("resuming plan {short}: {verified} of {all} subtasks verified\n")
 }
 
-/// A subtask begins.
 pub(super) fn format_subtask_start(plan: &Plan, id: &str, replaced: Option<&TreeId>) -> String {
     let number = plan.spec.subtasks.iter().position(|it| it.id == id);
     let number = number.map_or(0, |index| index + 1);
     let (all, id) = (plan.subtask_states.len(), one_line(id, ID_WIDTH));
-    let said = style::strong(format!("── subtask {number} of {all}: {id}"));
-    let put_back = replaced.map(|tree| {
+    let heading = style::strong(format!("── subtask {number} of {all}: {id}"));
+    let restore_note = replaced.map(|tree| {
         let short = plan.run_id.short();
         style::dim(format!(
-            "   what the failed subtask left was taken away, and is kept: selvedge restore {short} \
+            "   the changes of the failed subtask were reverted; undo: selvedge restore {short} \
              --tree {tree}\n"
         ))
     });
-    format!("\n{said}\n{}", put_back.unwrap_or_default())
+    format!("\n{heading}\n{}", restore_note.unwrap_or_default())
 }
 
-/// A subtask is over.
 pub(super) fn format_subtask_end(id: &str, end: &SubtaskEnd) -> String {
     let (id, reason) = (one_line(id, ID_WIDTH), one_line(&end.reason, 300));
     format!("\nsubtask {id}: {}: {reason}\n", outcome_label(end.outcome))
 }
 
-/// How every subtask stands, and how the plan does.
+/// Formats the state of every subtask and the outcome of the plan.
 pub(super) fn plan_verdict(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> String {
     let mut text = "\n".to_owned();
     for (subtask, part) in plan.subtasks() {
@@ -101,7 +99,7 @@ fn subtask_row(
 ) -> String {
     let name = padded_id(plan, subtask);
     let run = part.run_id.and_then(|id| runs.get(&id));
-    let (sign, said) = match (&part.end, run) {
+    let (sign, status) = match (&part.end, run) {
         (Some(_), _) if part.unblocks_dependents() => (style::good("✓"), String::new()),
         (Some(end), _) => (style::bad("✗"), end.outcome.as_str().replace('_', " ")),
         (None, Some(run)) => (style::warning("…"), run.outcome.as_str().replace('_', " ")),
@@ -112,12 +110,12 @@ fn subtask_row(
         format!("{} · {attempts}", run.run_id.short())
     });
     let facts = style::dim(facts.unwrap_or_default());
-    format!("{sign} {name}  {facts}  {said}")
+    format!("{sign} {name}  {facts}  {status}")
         .trim_end()
         .to_owned()
 }
 
-/// A subtask's name, as wide as the widest.
+/// A subtask's name, padded to the longest name.
 fn padded_id(plan: &Plan, subtask: &PlannedSubtask) -> String {
     let ids = plan.spec.subtasks.iter();
     let widest = ids

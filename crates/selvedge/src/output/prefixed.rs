@@ -1,4 +1,4 @@
-//! One of several runs that take place side by side: a line for each thing that matters, under its name.
+//! Reports one of several concurrent runs: only its main events, each line prefixed with its name.
 
 use selvedge_core::format::{cost, duration};
 use selvedge_core::machine::Run;
@@ -10,7 +10,7 @@ use super::human_reporter::HumanReporter;
 use super::labels::{session_label, status_mark};
 use super::{one_line, style};
 
-/// Speaks through who watches all of them.
+/// Prints through the reporter that all runs share.
 pub(super) struct PrefixedReporter<'a> {
     reporter: &'a HumanReporter<'a>,
     name: String,
@@ -44,9 +44,9 @@ impl Observer for PrefixedReporter<'_> {
             }
             Event::SessionEnded { outcome, .. } => {
                 let retry = run.attempts.last().map_or(0, |attempt| attempt.retry);
-                let (word, took) = (session_label(outcome.status), duration(outcome.duration_ms));
+                let (label, took) = (session_label(outcome.status), duration(outcome.duration_ms));
                 let (agent, cost) = (&run.spec.agent_of(retry).name, cost(outcome.cost));
-                self.print_line(&format!("{agent} {word} · {took} · {cost}"));
+                self.print_line(&format!("{agent} {label} · {took} · {cost}"));
             }
             Event::Reported { report, .. } => {
                 for check in &report.checks {

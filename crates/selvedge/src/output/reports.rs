@@ -1,8 +1,7 @@
-//! Reports for others, written where the command line says. What they say is `selvedge_core::export`'s.
+//! Writes the requested reports. Their contents are rendered by `selvedge_core::export`.
 //!
-//! Whether a file can be written is looked at before anything is paid for. One that cannot be written
-//! all the same, at the end, is an error of its own: it takes nothing away from the verdict or from
-//! the other files.
+//! Whether a file can be written is checked before any money is spent. A report that then cannot be written is a
+//! separate error: the verdict and the other reports are not affected.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,14 +15,14 @@ use crate::error::CliError;
 use crate::local::StateDir;
 use crate::streams::write_output;
 
-/// Where GitHub wants the summary of a step.
+/// Contains the path of GitHub's step summary.
 const STEP_SUMMARY_VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
-/// The reports that are wanted.
+/// The requested reports.
 #[derive(Debug, Default)]
 pub(crate) struct ReportOutputs {
     requested: Vec<(ReportFormat, ReportTarget)>,
-    /// The one report that is about a tree and not about checks.
+    /// The report about a tree; all others are about checks.
     pub(crate) attestation: AttestationWriter,
 }
 
@@ -46,7 +45,7 @@ pub(super) enum ReportTarget {
 }
 
 impl ReportOutputs {
-    /// What the options ask for, refused where it could not be done.
+    /// Validates the options, and checks that the files can be written.
     pub(crate) fn prepare(
         args: &ReportArgs,
         format: OutputFormat,
@@ -60,14 +59,14 @@ impl ReportOutputs {
         ];
         let files = files
             .into_iter()
-            .filter_map(|(form, file)| Some((form, file.as_ref()?)));
+            .filter_map(|(report_format, file)| Some((report_format, file.as_ref()?)));
         let hosts = args.annotations.iter().map(|it| match it.host {
             CodeHost::Github => (ReportFormat::Github, &it.file),
             CodeHost::Gitlab => (ReportFormat::Gitlab, &it.file),
         });
-        let mut wanted = Vec::new();
-        for (form, file) in files.chain(hosts) {
-            wanted.push((form, parse_target(form, file, format)?));
+        let mut requested = Vec::new();
+        for (report_format, file) in files.chain(hosts) {
+            requested.push((report_format, parse_target(report_format, file, format)?));
         }
         if args.step_summary {
             let summary = environment
@@ -77,20 +76,20 @@ impl ReportOutputs {
                 return Err(CliError::usage(format!(
                     "--step-summary: ${STEP_SUMMARY_VARIABLE} is not set"
                 ))
-                .hint("GitHub sets it for the steps of a job; elsewhere use --markdown FILE"));
+                .hint("GitHub sets it in the steps of a job; elsewhere use --markdown FILE"));
             };
-            wanted.push((
+            requested.push((
                 ReportFormat::Markdown,
                 ReportTarget::Append(PathBuf::from(path)),
             ));
         }
-        for (index, (form, target)) in wanted.iter().enumerate() {
-            let option = form.option();
-            let before = wanted.iter().take(index);
-            if let Some((other, _)) = before.clone().find(|(_, it)| it == target) {
+        for (index, (report_format, target)) in requested.iter().enumerate() {
+            let option = report_format.option();
+            let earlier = requested.iter().take(index);
+            if let Some((other, _)) = earlier.clone().find(|(_, it)| it == target) {
                 let other = other.option();
                 return Err(CliError::usage(format!(
-                    "{other} and {option} would write to the same place"
+                    "{other} and {option} write to the same file"
                 )));
             }
             if let ReportTarget::File(path) = target {
@@ -100,39 +99,39 @@ impl ReportOutputs {
                 })?;
             }
         }
-        let files = wanted.iter().filter_map(|(_, target)| match target {
+        let files = requested.iter().filter_map(|(_, target)| match target {
             ReportTarget::File(path) | ReportTarget::Append(path) => Some(path.as_path()),
             ReportTarget::Stdout | ReportTarget::Stderr => None,
         });
         let files: Vec<&Path> = files.collect();
-        let attested = wanted
+        let attested = requested
             .iter()
-            .find(|(form, _)| *form == ReportFormat::Attestation);
+            .find(|(report_format, _)| *report_format == ReportFormat::Attestation);
         let attested = attested.map(|(_, target)| target.clone());
         Ok(Self {
             attestation: AttestationWriter::prepare(args, attested, &files)?,
-            requested: wanted,
+            requested,
         })
     }
 
-    /// Whether none is wanted.
+    /// Whether no report is requested.
     pub(crate) fn is_empty(&self) -> bool {
         self.requested.is_empty()
     }
 
-    /// Whether a report has standard output to itself.
+    /// Whether a report is written to standard output.
     pub(crate) fn uses_stdout(&self) -> bool {
         self.requested
             .iter()
             .any(|(_, target)| *target == ReportTarget::Stdout)
     }
 
-    /// Writes them all, and gives the exit code: the verdict's own, and that of a failed machinery
-    /// where the verdict was good but a report of it could not be written.
+    /// Writes all reports; returns the exit code: `code`, or [`exit_code::INFRASTRUCTURE`] if the work is verified but
+    /// a report could not be written.
     pub(crate) fn write(
         &self,
         code: u8,
-        account: &ReportInput<'_>,
+        report: &ReportInput<'_>,
         home: &StateDir,
         dir: &Path,
     ) -> u8 {
@@ -141,20 +140,20 @@ impl ReportOutputs {
         }
         let repository = home.open_workspace(dir).ok();
         let repository = repository.as_ref().and_then(|it| it.repository_root());
-        let places = LocationResolver {
+        let locations = LocationResolver {
             repository: repository.unwrap_or(dir),
             workspace: dir,
             exists: &|path| path.is_file(),
         };
         let mut code = code;
-        for (form, target) in &self.requested {
-            let Some(text) = form.render(account, &places) else {
+        for (report_format, target) in &self.requested {
+            let Some(text) = report_format.render(report, &locations) else {
                 continue;
             };
             if let Err(error) = write_target(target, text.as_bytes()) {
-                let (option, word) = (form.option(), &account.verdict.label);
+                let (option, label) = (report_format.option(), &report.verdict.label);
                 CliError::infrastructure(format!("{option}: cannot write {error}"))
-                    .hint(format!("the verdict stands: {word}"))
+                    .hint(format!("the verdict is unaffected: {label}"))
                     .print();
                 if code == exit_code::VERIFIED {
                     code = exit_code::INFRASTRUCTURE;
@@ -177,39 +176,39 @@ impl ReportFormat {
         }
     }
 
-    /// Its text; none for what is written by itself.
-    fn render(self, account: &ReportInput<'_>, places: &LocationResolver<'_>) -> Option<String> {
+    /// Renders the report; `None` for the attestation, which is written separately.
+    fn render(self, report: &ReportInput<'_>, locations: &LocationResolver<'_>) -> Option<String> {
         Some(match self {
             Self::Attestation => return None,
-            Self::Junit => export::junit(account),
-            Self::Sarif => export::sarif(account, places, env!("CARGO_PKG_VERSION")),
-            Self::Markdown => export::markdown(account),
-            Self::Github => export::github(account, places),
-            Self::Gitlab => export::gitlab(account, places),
+            Self::Junit => export::junit(report),
+            Self::Sarif => export::sarif(report, locations, env!("CARGO_PKG_VERSION")),
+            Self::Markdown => export::markdown(report),
+            Self::Github => export::github(report, locations),
+            Self::Gitlab => export::gitlab(report, locations),
         })
     }
 }
 
 fn parse_target(
-    form: ReportFormat,
+    report_format: ReportFormat,
     file: &Path,
     format: OutputFormat,
 ) -> Result<ReportTarget, CliError> {
     if file != Path::new("-") {
         return Ok(ReportTarget::File(file.to_owned()));
     }
-    match (format, form) {
+    match (format, report_format) {
         (OutputFormat::Human, _) => Ok(ReportTarget::Stdout),
         // GitHub reads both streams.
         (OutputFormat::Json | OutputFormat::Jsonl, ReportFormat::Github) => {
             Ok(ReportTarget::Stderr)
         }
         (OutputFormat::Json | OutputFormat::Jsonl, _) => {
-            let option = form.option();
+            let option = report_format.option();
             Err(CliError::usage(format!(
-                "{option} -: --format has standard output to itself"
+                "{option} -: standard output is already used by --format"
             ))
-            .hint("name a file instead of `-`"))
+            .hint("use a file instead of `-`"))
         }
     }
 }
@@ -220,7 +219,7 @@ pub(super) fn write_target(target: &ReportTarget, text: &[u8]) -> Result<(), Str
         ReportTarget::File(path) => file::replace(path, text).map_err(|error| failed(path, error)),
         ReportTarget::Append(path) => file::append(path, text).map_err(|error| failed(path, error)),
         ReportTarget::Stdout => {
-            // What goes wrong there is reported there.
+            // Reports its own failures.
             write_output(text);
             Ok(())
         }

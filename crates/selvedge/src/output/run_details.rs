@@ -1,5 +1,5 @@
-//! A run's whole story, from its state alone: what each attempt was told, did, cost, and what the
-//! checks found.
+//! Formats the details of a run from its state: prompt, session and cost of each attempt, and the results of its
+//! checks.
 
 use jiff::tz::TimeZone;
 use selvedge_core::machine::{Attempt, Run};
@@ -16,23 +16,23 @@ use super::labels::{
 use super::{indent_lines, one_line, style};
 use selvedge_core::format::{cost, counted, duration, marks, tokens};
 
-/// How much of an agent's last words a story shows, in characters.
+/// Length limit for an agent's final message, in characters.
 const MAX_FINAL_MESSAGE_CHARS: usize = 600;
 
-/// What a story shows beside the outline.
+/// Optional parts of the details.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DetailOptions {
-    /// One attempt only.
+    /// Only this attempt.
     pub(crate) attempt: Option<u32>,
-    /// Whole prompts.
+    /// Whether to include the full prompts.
     pub(crate) prompt: bool,
 }
 
-/// The story for people.
+/// Formats the details as text.
 pub(crate) fn format_run(run: &Run, detail: DetailOptions) -> String {
     let spec = &run.spec;
     let mut text = format!("{} {}\n", style::strong("run"), run.run_id);
-    text += &format!("  begun      {}\n", format_time(run.created_at));
+    text += &format!("  started    {}\n", format_time(run.created_at));
     text += &format!("  directory  {}\n", spec.workspace.display());
     let agents: Vec<_> = spec.agents().map(|agent| agent.name.as_str()).collect();
     text += &format!("  agent      {}\n", agents.join(", then "));
@@ -41,14 +41,14 @@ pub(crate) fn format_run(run: &Run, detail: DetailOptions) -> String {
         indent_lines(&spec.description, "             ").trim_start()
     );
     if let Some(unkept) = &run.excluded {
-        text += &format!("  not kept   {}\n", one_line(&unkept.describe(), 400));
+        text += &format!("  excluded   {}\n", one_line(&unkept.describe(), 400));
     }
-    let wanted = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
-    for attempt in run.attempts.iter().filter(wanted) {
+    let is_selected = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
+    for attempt in run.attempts.iter().filter(is_selected) {
         text += &format_attempt(attempt, spec, detail);
     }
     for tree in &run.backup_trees {
-        let aside = style::dim("put aside:");
+        let aside = style::dim("backup:");
         text += &format!("\n{aside} {}\n", restore_command(run, tree));
     }
     text + &format_verdict(run)
@@ -71,8 +71,8 @@ fn format_attempt(attempt: &Attempt, spec: &RunSpec, detail: DetailOptions) -> S
     }
     match &attempt.session {
         None => {
-            let said = style::warning("the session was cut off; its cost is not known");
-            text += &format!("  {said}\n");
+            let message = style::warning("the session was interrupted; its cost is unknown");
+            text += &format!("  {message}\n");
         }
         Some(session) => {
             let mut facts = vec![duration(session.duration_ms), cost(session.cost)];
@@ -82,11 +82,11 @@ fn format_attempt(attempt: &Attempt, spec: &RunSpec, detail: DetailOptions) -> S
             if session.api_retries > 0 {
                 facts.push(counted(session.api_retries.into(), "API retry"));
             }
-            let worker = spec.agent_of(attempt.retry);
+            let agent = spec.agent_of(attempt.retry);
             text += &format!(
                 "  {}{} {} · {}\n",
-                worker.name,
-                worker.effort.as_deref().map_or_else(String::new, |effort| {
+                agent.name,
+                agent.effort.as_deref().map_or_else(String::new, |effort| {
                     format!(" (effort {})", one_line(effort, 20))
                 }),
                 session_label(session.status),
@@ -105,7 +105,7 @@ fn format_attempt(attempt: &Attempt, spec: &RunSpec, detail: DetailOptions) -> S
             if !session.text.trim().is_empty() {
                 text += &format!(
                     "  {}\n",
-                    style::dim("its last words (a claim, not evidence):")
+                    style::dim("final message (a claim, not evidence):")
                 );
                 text += &indent_lines(&text_tail(&session.text), "    │ ");
             }
@@ -133,7 +133,7 @@ fn format_attempt(attempt: &Attempt, spec: &RunSpec, detail: DetailOptions) -> S
     }
     text += &format_held_back(attempt).unwrap_or_default();
     let closing = match attempt.end {
-        Some(AttemptEnd::Interrupted) => "interrupted: costs no retry",
+        Some(AttemptEnd::Interrupted) => "interrupted: does not count as a retry",
         Some(AttemptEnd::Cancelled) => "cancelled",
         Some(AttemptEnd::SessionFailed) => "not verified: the session did not succeed",
         Some(AttemptEnd::Report) | None => return text,
@@ -141,19 +141,19 @@ fn format_attempt(attempt: &Attempt, spec: &RunSpec, detail: DetailOptions) -> S
     text + &format!("  {}\n", style::warning(closing))
 }
 
-/// What is left of a session's processes, and how that is known.
+/// Describes whether processes of a session survived, and how that was determined.
 fn format_processes(processes: &ProcessCleanup) -> String {
     let ProcessCleanup {
         method,
         ended,
         survivors,
     } = *processes;
-    let said = match (ended, survivors) {
-        (0, 0) => "no process left".to_owned(),
-        (ended, 0) => format!("no process left; {ended} had to be ended"),
-        (_, survivors) => format!("{survivors} processes could not be ended"),
+    let summary = match (ended, survivors) {
+        (0, 0) => "no leftover processes".to_owned(),
+        (ended, 0) => format!("{ended} leftover processes terminated"),
+        (_, survivors) => format!("{survivors} processes could not be terminated"),
     };
-    format!("{said} ({})", method.label())
+    format!("{summary} ({})", method.label())
 }
 
 fn format_check(number: usize, check: &CheckReport) -> String {
@@ -184,21 +184,22 @@ fn format_check(number: usize, check: &CheckReport) -> String {
         .filter(|output| output.left_out > 0)
     {
         let left_out = output.left_out;
-        text +=
-            &format!("      of its output {left_out} bytes were left out on disk, by the cap\n");
+        text += &format!(
+            "      {left_out} bytes of its output were not stored because of the size limit\n"
+        );
     }
     text
 }
 
-/// What is known of the tests, and how; of a check that Selvedge looked at itself, nothing more.
+/// The test counts and how they were determined; `None` if there are no counts and Selvedge inspected the files itself.
 fn format_evidence(check: &CheckReport) -> Option<String> {
     let tests = check.tests.as_ref().map(|tests| {
         let (passed, failed, skipped) = (tests.passed, tests.failed, tests.skipped);
         format!("{passed} tests passed, {failed} failed, {skipped} skipped")
     });
     let ran = check.evidence.filter(|it| *it != Evidence::Direct);
-    let known = ran.map(|evidence| style::dim(evidence_label(evidence)));
-    let parts: Vec<String> = tests.into_iter().chain(known).collect();
+    let source = ran.map(|evidence| style::dim(evidence_label(evidence)));
+    let parts: Vec<String> = tests.into_iter().chain(source).collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -217,13 +218,13 @@ fn format_time(at: Timestamp) -> String {
         .to_string()
 }
 
-/// The story for programs: the result object, the frozen specification, and every attempt.
+/// The details as JSON: result, resolved specification and attempts.
 pub(crate) fn run_json(run: &Run, detail: DetailOptions) -> Value {
-    let wanted = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
+    let is_selected = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
     let attempts: Vec<Value> = run
         .attempts
         .iter()
-        .filter(wanted)
+        .filter(is_selected)
         .map(attempt_json)
         .collect();
     json!({
@@ -250,7 +251,7 @@ fn attempt_json(attempt: &Attempt) -> Value {
         report: &'a Option<selvedge_core::model::Report>,
         closing: Option<AttemptEnd>,
     }
-    let told = AttemptJson {
+    let object = AttemptJson {
         run_number: attempt.run_number,
         retry: attempt.retry,
         began_at: attempt.began_at,
@@ -261,5 +262,5 @@ fn attempt_json(attempt: &Attempt) -> Value {
         report: &attempt.report,
         closing: attempt.end,
     };
-    serde_json::to_value(told).unwrap_or_default()
+    serde_json::to_value(object).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
-//! Foreign text made fit for a terminal: nothing in it can move the cursor, change colours, set the
-//! window's title or reorder what is read.
+//! Sanitizes untrusted text for a terminal: it cannot move the cursor, change colours, set the window's title or
+//! reorder text.
 
 use selvedge_digest::strip_escapes;
 
-/// Without escape sequences, control characters (line feeds and tabs stay), direction marks and invisible tags.
+/// Removes escape sequences, control characters (except line feeds and tabs), direction marks and invisible tags.
 pub(crate) fn sanitize_text(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => true,
@@ -17,7 +17,7 @@ pub(crate) fn sanitize_text(text: &str) -> String {
     strip_escapes(text).chars().filter(|&c| shown(c)).collect()
 }
 
-/// The first line that says something, at most `width` characters of it.
+/// The first non-blank line, truncated to `width` characters.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
     let plain = sanitize_text(text);
     let line = plain
@@ -28,11 +28,11 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line.to_owned();
     }
-    let kept: String = line.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
+    let truncated: String = line.chars().take(width.saturating_sub(1)).collect();
+    format!("{truncated}…")
 }
 
-/// Every line behind a prefix.
+/// Prefixes every line.
 pub(crate) fn indent_lines(text: &str, prefix: &str) -> String {
     sanitize_text(text)
         .lines()

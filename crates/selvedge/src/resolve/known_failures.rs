@@ -1,4 +1,4 @@
-//! The known failures of a run: from the task, or else from the settings and the file that they name.
+//! Resolves the known failures of a run: from the task, or else from the settings and the file that they name.
 
 use std::path::Path;
 
@@ -7,19 +7,18 @@ use selvedge_core::model::{KnownFailures, Task};
 
 use crate::error::CliError;
 
-/// A list larger than this is none.
 const MAX_LIST_BYTES: u64 = 4 << 20;
 
-/// What may fail.
+/// The known failures of a run.
 #[derive(Debug)]
 pub(crate) struct ResolvedKnownFailures {
-    /// Without those that the task names.
+    /// The tests that may fail, without those that the task names.
     pub(crate) known: KnownFailures,
-    /// Which these are.
+    /// Reports the tests that were removed because the task names them.
     pub(crate) notice: Option<String>,
 }
 
-/// Resolves the list. A relative path of the settings is one below `dir`.
+/// Resolves the known failures. A relative path in the settings is relative to `dir`.
 pub(crate) fn resolve_known_failures(
     task: &Task,
     settings: &ResolvedConfig,
@@ -35,11 +34,11 @@ pub(crate) fn resolve_known_failures(
         }
     };
     let criteria = task.acceptance_criteria.as_deref().unwrap_or_default();
-    let words = format!("{}\n{criteria}", task.description);
-    let (known, named) = listed.without_named_in(&words);
+    let task_text = format!("{}\n{criteria}", task.description);
+    let (known, named) = listed.without_named_in(&task_text);
     let notice = (!named.is_empty()).then(|| {
         let named = named.join(", ");
-        format!("not excused as known failures, because the task is about them: {named}")
+        format!("not excused as known failures because the task names them: {named}")
     });
     Ok(ResolvedKnownFailures { known, notice })
 }
@@ -51,7 +50,7 @@ fn read_list(path: &Path) -> Result<KnownFailures, CliError> {
             path.display()
         ))
         .hint(format!(
-            "write it: selvedge known-failures --output {}",
+            "create it: selvedge known-failures --output {}",
             path.display()
         ))
     };

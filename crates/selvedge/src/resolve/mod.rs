@@ -1,6 +1,5 @@
-//! From what was asked for to what is frozen: a task and the settings become a run's specification, or
-//! a refusal that says how to mend it. After this nothing is read from the workspace's settings. What
-//! is made of several runs, a plan or a contest, lies beside.
+//! Resolves a task and the settings to a run's specification, or to an error that says how to fix it. Nothing reads the
+//! workspace's settings afterwards. Plans and best-of-N runs are resolved in a submodule.
 
 mod budgets;
 mod known_failures;
@@ -28,16 +27,15 @@ use crate::secrets;
 pub(crate) use known_failures::resolve_known_failures;
 pub(crate) use multi_run::{best_of_spec, plan_spec};
 
-/// What is to be frozen, and what the person should know before it begins.
+/// A resolved specification, and what the user should know before the run begins.
 #[derive(Debug)]
 pub(crate) struct ResolvedSpec<S> {
-    /// The specification.
     pub(crate) spec: S,
     /// One line each.
     pub(crate) notices: Vec<String>,
 }
 
-/// Resolves a task. `dir` is canonical; `in_git` says whether it lies in a git repository.
+/// Resolves a task. `dir` is canonical; `in_git` is whether it is in a git repository.
 pub(crate) fn run_spec(
     task: &Task,
     settings: &ResolvedConfig,
@@ -45,14 +43,14 @@ pub(crate) fn run_spec(
     in_git: bool,
 ) -> Result<ResolvedSpec<RunSpec>, CliError> {
     let (agent, escalation) = agent_chain(task, settings)?;
-    let needs_words = agent.kind != AgentKind::Shell;
-    if needs_words && task.description.trim().is_empty() {
+    let needs_description = agent.kind != AgentKind::Shell;
+    if needs_description && task.description.trim().is_empty() {
         return Err(CliError::usage("the task is empty")
-            .hint("say what is to be done: selvedge run \"fix the flaky login test\"")
+            .hint("describe the task: selvedge run \"fix the flaky login test\"")
             .hint("or read it from a file: selvedge run --file TASK.md"));
     }
-    let here = std::iter::once(&agent).chain(&escalation);
-    for agent in here.filter(|_| !settings.sandbox.agents_in_image()) {
+    let agents = std::iter::once(&agent).chain(&escalation);
+    for agent in agents.filter(|_| !settings.sandbox.agents_in_image()) {
         check_program(agent, dir).map_err(CliError::usage)?;
     }
     let verification = verification_plan(task, settings, dir, in_git)?;
@@ -67,30 +65,30 @@ pub(crate) fn run_spec(
     )?;
     let mut notices = collect_notices(settings, &agent, &verification, in_git);
     let budget = task.budget.unwrap_or_default().or(settings.budget);
-    let unheld: Vec<_> = std::iter::once(&agent)
+    let unenforceable_caps: Vec<_> = std::iter::once(&agent)
         .chain(&escalation)
         .flat_map(|agent| budgets::unenforceable_caps(&budget, agent))
         .collect();
-    if settings.strict_budget && !unheld.is_empty() {
-        return Err(budgets::unenforceable_caps_error(&unheld));
+    if settings.require_cost_reporting && !unenforceable_caps.is_empty() {
+        return Err(budgets::unenforceable_caps_error(&unenforceable_caps));
     }
-    notices.extend(unheld);
+    notices.extend(unenforceable_caps);
     notices.extend(judging.as_ref().map(describe_judging));
     let allow = [&settings.allow[..], &task.allow[..]].concat();
     Protection::new(&settings.protect, &allow).map_err(CliError::usage)?;
     validate_expected_changes(&task.expect_test_changes)?;
     let limits = session_limits(settings, &agent);
-    let known = resolve_known_failures(task, settings, dir)?;
-    notices.extend(known.notice);
+    let known_failures = resolve_known_failures(task, settings, dir)?;
+    notices.extend(known_failures.notice);
     let spec = RunSpec {
         baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
         rerun_failed: settings.rerun_failed,
         syntax: settings.syntax.clone(),
-        tool_calls: settings.tool_calls,
+        fail_on_unresolved_write_errors: settings.fail_on_unresolved_write_errors,
         protect: settings.protect.clone(),
         allow,
         expect_test_changes: task.expect_test_changes.clone(),
-        known_failures: known.known,
+        known_failures: known_failures.known,
         task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
         part_of: None,
         test_base: None,
@@ -122,27 +120,27 @@ pub(crate) fn run_spec(
     Ok(ResolvedSpec { spec, notices })
 }
 
-/// Rejects declared changes of tests that can match nothing.
+/// Rejects declared test changes that cannot match anything.
 pub(crate) fn validate_expected_changes(entries: &[String]) -> Result<(), CliError> {
     ExpectedChanges::check(entries).map_err(|bad| {
-        CliError::usage(format!("expect_test_changes: {bad}")).hint(
-            "an entry is a glob of files (`tests/*_api.py`), or a test's id as reports name it",
-        )
+        CliError::usage(format!("expect_test_changes: {bad}"))
+            .hint("an entry is a glob of files (`tests/*_api.py`) or a test id as in reports")
     })
 }
 
-/// Who does a project's work in the end: no model judges itself unasked.
+/// The agent of the last attempts. Judges must not use its model unless that is requested.
 pub(crate) fn final_agent(settings: &ResolvedConfig) -> Result<AgentSpec, CliError> {
     let (agent, escalation) = agent_chain(&Task::default(), settings)?;
     Ok(last_agent(&agent, &escalation).clone())
 }
 
-/// The last of them does what the others could not.
+/// The last agent of the chain.
 fn last_agent<'a>(agent: &'a AgentSpec, escalation: &'a [AgentSpec]) -> &'a AgentSpec {
     escalation.last().unwrap_or(agent)
 }
 
-/// Who works first, and who takes over. Whoever is asked for by name works alone.
+/// The first agent, and the agents that take over in later attempts. An agent named by the task or by a flag works
+/// alone.
 fn agent_chain(
     task: &Task,
     settings: &ResolvedConfig,
@@ -161,11 +159,11 @@ fn agent_chain(
     Ok((route(task, first)?, others.collect::<Result<_, _>>()?))
 }
 
-/// A session of our own with a paid API gets less time than a program, where nobody said how much.
+/// A session with a paid API that Selvedge drives itself has a shorter default time limit than an agent's program.
 fn session_limits(settings: &ResolvedConfig, agent: &AgentSpec) -> SessionLimits {
     const API_WALL_MS: u64 = 5 * 60 * 1_000;
-    let untold = settings.origin("limits.timeout") == Some(Origin::Default);
-    if agent.kind == AgentKind::Api && untold {
+    let is_default = settings.origin("limits.timeout") == Some(Origin::Default);
+    if agent.kind == AgentKind::Api && is_default {
         SessionLimits {
             wall_ms: API_WALL_MS,
             ..settings.limits
@@ -203,13 +201,12 @@ fn validated_retries(task: &Task, settings: &ResolvedConfig) -> Result<u32, CliE
     }
     let max = RunSpec::MAX_RETRIES;
     Err(
-        CliError::usage(format!("{retries} retries are more than the cap of {max}")).hint(format!(
-            "after {max} corrections what helps is a person: use --retries {max} or less"
-        )),
+        CliError::usage(format!("{retries} retries exceed the maximum of {max}"))
+            .hint(format!("use --retries {max} or less")),
     )
 }
 
-/// What must hold. A run that nothing would verify is refused: it could only pretend.
+/// The checks of a run. A run without checks is rejected, because nothing would verify it.
 pub(crate) fn verification_plan(
     task: &Task,
     settings: &ResolvedConfig,
@@ -223,18 +220,16 @@ pub(crate) fn verification_plan(
         .expected_outputs
         .iter()
         .map(|path| Step::new(StepKind::Output, path));
-    let own = task.verification_steps.as_ref().unwrap_or(&settings.checks);
-    let steps: Vec<Step> = outputs.chain(own.iter().cloned()).collect();
+    let configured_steps = task.verification_steps.as_ref().unwrap_or(&settings.checks);
+    let steps: Vec<Step> = outputs.chain(configured_steps.iter().cloned()).collect();
     if steps.is_empty() && task.verification_steps.is_some() {
         return Ok(VerificationPlan::AutoPass);
     }
     if steps.is_empty() {
-        return Err(
-            CliError::usage("there is no check: nothing would verify the work")
-                .hint("add one: --check 'cargo test' (as often as you like)")
-                .hint("or let Selvedge look for checks and write them down: selvedge init")
-                .hint("or say that nothing is to be verified: --no-verify"),
-        );
+        return Err(CliError::usage("a run without checks is rejected")
+            .hint("add one: --check 'cargo test' (as often as you like)")
+            .hint("or detect checks and write them to selvedge.toml: selvedge init")
+            .hint("or run without verification: --no-verify"));
     }
     for step in &steps {
         validate_check(step, settings, dir, in_git)?;
@@ -242,7 +237,7 @@ pub(crate) fn verification_plan(
     Ok(VerificationPlan::Steps { steps })
 }
 
-/// Refuses a check that could not run even once, before any money is spent on an agent.
+/// Rejects a check that can never run, before any money is spent on an agent.
 fn validate_check(
     step: &Step,
     settings: &ResolvedConfig,
@@ -252,10 +247,10 @@ fn validate_check(
     let label = step.label();
     match step.kind {
         StepKind::GitClean if !in_git => Err(CliError::usage(format!(
-            "`git_clean` needs a git repository; {} is in none",
+            "`git_clean` needs a git repository; {} is not in one",
             dir.display()
         ))
-        .hint("`git init` makes one; or leave the check out")),
+        .hint("run `git init`, or remove the check")),
         StepKind::Command | StepKind::TestPasses | StepKind::Plugin => {
             if step.target.trim().is_empty() {
                 return Err(CliError::usage(format!(
@@ -263,20 +258,20 @@ fn validate_check(
                 )));
             }
             match first_program(&step.target).filter(|_| !settings.sandbox.checks_in_image()) {
-                // A program of the work may not exist yet: the agent may be about to write it.
+                // The agent may be about to write a program that is named by a path.
                 Some(program) if !program.contains('/') && !is_program_available(program, dir) => {
-                    Err(CliError::usage(format!(
-                        "check `{label}`: there is no program `{program}`"
-                    ))
-                    .hint(format!(
-                        "install `{program}`, or mend the check's command line"
-                    )))
+                    Err(
+                        CliError::usage(format!("check `{label}`: program `{program}` not found"))
+                            .hint(format!(
+                                "install `{program}`, or fix the check's command line"
+                            )),
+                    )
                 }
                 _ => Ok(()),
             }
         }
         StepKind::Syntax | StepKind::ToolCalls => Err(CliError::usage(format!(
-            "no check can be of the type `{}`: it is looked at of its own accord",
+            "check type `{}` is built in and cannot be configured",
             step.kind.as_str()
         ))),
         StepKind::FileExists | StepKind::GitClean | StepKind::Output => Ok(()),
@@ -297,38 +292,39 @@ fn collect_notices(
     let mut notices = Vec::new();
     if !in_git {
         notices.push(
-            "not a git repository: no snapshots are taken, so nothing can be put back and a stuck run \
-             is not noticed (`git init` to have them)"
+            "not a git repository: no snapshots, so files cannot be restored and a stuck run is not \
+             detected (run `git init` to enable them)"
                 .to_owned(),
         );
     }
     match verification {
         VerificationPlan::Steps { .. } => {}
         VerificationPlan::Skip => {
-            notices.push("verification is switched off: the work will be unchecked".to_owned());
+            notices.push("verification is disabled: the result will be unchecked".to_owned());
         }
         VerificationPlan::AutoPass => {
-            notices
-                .push("the task's list of checks is empty: the work will be unchecked".to_owned());
+            notices.push(
+                "the task's list of checks is empty: the result will be unchecked".to_owned(),
+            );
         }
     }
     notices.extend(agent_caveats(settings, agent));
     notices
 }
 
-/// What this agent does not give: being tried, and a hold to the limits that are set.
+/// Warnings about an agent: it is experimental, or it cannot enforce a limit.
 fn agent_caveats(settings: &ResolvedConfig, agent: &AgentSpec) -> Vec<String> {
-    let known = agent.kind.capabilities();
+    let capabilities = agent.kind.capabilities();
     let name = &agent.name;
     let mut notices = Vec::new();
-    if known.is_experimental {
+    if capabilities.is_experimental {
         notices.push(format!(
-            "agent `{name}` is experimental: it is read as its makers document it, and was never tried"
+            "agent `{name}` is experimental: implemented from its documentation, never tested"
         ));
     }
-    if settings.limits.max_turns.is_some() && !known.supports_turn_limit {
+    if settings.limits.max_turns.is_some() && !capabilities.supports_turn_limit {
         notices.push(format!(
-            "agent `{name}` has no limit on turns: `max_turns` does not hold, only the limits on time do"
+            "agent `{name}` does not support a turn limit: `max_turns` is ignored, time limits apply"
         ));
     }
     notices

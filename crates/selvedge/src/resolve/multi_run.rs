@@ -1,5 +1,4 @@
-//! What is frozen of several runs: the subtasks of a plan, and the executions of one task that are held
-//! against each other. Each of them is a task of its own, frozen as any other.
+//! Resolves plans and best-of-N runs. Each of their runs is a task that is resolved like any other.
 
 use std::path::Path;
 
@@ -14,33 +13,28 @@ use uuid::Uuid;
 use super::{ResolvedSpec, run_spec};
 use crate::error::CliError;
 
-/// Resolves a task that is a plan, and each of its subtasks with it.
+/// Resolves a plan with its subtasks.
 pub(crate) fn plan_spec(
     run_id: RunId,
-    whole: &Task,
+    task: &Task,
     settings: &ResolvedConfig,
     dir: &Path,
     in_git: bool,
 ) -> Result<ResolvedSpec<PlanSpec>, CliError> {
-    plan::check_subtasks(&whole.subtasks).map_err(|error| {
-        CliError::usage(format!("the plan cannot be carried out: {error}"))
-            .hint("nothing was run; mend the plan's `subtasks`")
+    plan::check_subtasks(&task.subtasks).map_err(|error| {
+        CliError::usage(format!("invalid plan: {error}"))
+            .hint("nothing was run; fix the plan's `subtasks`")
     })?;
-    if whole.command.is_some() {
-        return Err(CliError::usage("a plan has no `command` of its own")
-            .hint("make it the command of a check, or leave it out"));
+    if task.command.is_some() {
+        return Err(CliError::usage("a plan cannot have a `command`")
+            .hint("make it the command of a check, or remove it"));
     }
     let mut notices: Vec<String> = Vec::new();
     let mut subtasks = Vec::new();
-    for subtask in &whole.subtasks {
-        let frozen = run_spec(
-            &plan::subtask_as_task(whole, subtask),
-            settings,
-            dir,
-            in_git,
-        )
-        .map_err(|error| error.with_location(format!("subtask `{}`", subtask.id)))?;
-        let new = frozen
+    for subtask in &task.subtasks {
+        let resolved = run_spec(&plan::subtask_as_task(task, subtask), settings, dir, in_git)
+            .map_err(|error| error.with_location(format!("subtask `{}`", subtask.id)))?;
+        let new = resolved
             .notices
             .into_iter()
             .filter(|it| !notices.contains(it));
@@ -54,47 +48,45 @@ pub(crate) fn plan_spec(
             depends_on: subtask.depends_on.clone(),
             spec: RunSpec {
                 part_of,
-                ..frozen.spec
+                ..resolved.spec
             },
         });
     }
     let spec = PlanSpec {
-        task_id: whole.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
-        description: whole.description.clone(),
+        task_id: task.task_id.unwrap_or_else(|| TaskId::new(Uuid::now_v7())),
+        description: task.description.clone(),
         workspace: dir.to_owned(),
         subtasks,
-        contest: None,
-        budget: whole.budget.unwrap_or_default().or(settings.budget),
+        best_of_floor: None,
+        budget: task.budget.unwrap_or_default().or(settings.budget),
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     Ok(ResolvedSpec { spec, notices })
 }
 
-/// Resolves a task that is executed several times side by side, each in a copy of the directory below
-/// `copies`. Tier 3 is then their comparison, so each is judged by the tiers below it.
+/// Resolves a best-of-N run, which runs a task several times concurrently, each in a copy of the directory in `copies`.
+/// The comparison of the results replaces tier 3, so each run is judged only by the tiers below.
 pub(crate) fn best_of_spec(
     run_id: RunId,
-    whole: &Task,
+    task: &Task,
     settings: &ResolvedConfig,
     workspace: &Workspace,
     copies: &Path,
 ) -> Result<ResolvedSpec<PlanSpec>, CliError> {
     let (dir, times) = (workspace.dir(), settings.votes);
-    let tier = whole
-        .verification_tier
-        .unwrap_or(settings.verification_tier);
+    let tier = task.verification_tier.unwrap_or(settings.verification_tier);
     let below = if settings.tier2_enabled { 2 } else { 1 };
     let once = Task {
         verification_tier: Some(tier.min(below)),
-        ..whole.clone()
+        ..task.clone()
     };
     let ResolvedSpec { spec, mut notices } = run_spec(&once, settings, dir, workspace.is_git())?;
     if !spec.snapshots || !workspace.is_self_contained() {
         return Err(CliError::usage(
-            "several executions need a repository of its own to copy, with snapshots",
+            "best-of-N needs snapshots and a self-contained repository",
         )
-        .hint("work in the root of a repository whose `.git` is a folder (no linked work tree)")
-        .hint("or let several judges vote: --tier 3 without --executions"));
+        .hint("run in the root of a repository whose `.git` is a folder (not a linked worktree)")
+        .hint("or use a vote of judges: --tier 3 without --best-of"));
     }
     let name = dir.file_name().unwrap_or("work".as_ref());
     let share = |cap: u64| cap / u64::from(times.max(1));
@@ -111,7 +103,7 @@ pub(crate) fn best_of_spec(
             budget: Budget {
                 cost_micro_usd: budget.cost_micro_usd.map(|cap| MicroUsd(share(cap.0))),
                 tokens: budget.tokens.map(share),
-                wall_ms: budget.wall_ms,
+                duration_ms: budget.duration_ms,
                 attempt_cost_micro_usd: budget.attempt_cost_micro_usd,
                 attempt_tokens: budget.attempt_tokens,
             },
@@ -124,15 +116,15 @@ pub(crate) fn best_of_spec(
         }
     });
     notices.push(format!(
-        "the task is executed {times} times side by side, at about {times} times the cost; a cap on cost or \
-         tokens is shared among them"
+        "the task is run {times} times in parallel, at about {times} times the cost; cost and token \
+         limits are divided among the runs"
     ));
     let spec = PlanSpec {
         task_id: spec.task_id,
-        description: whole.description.clone(),
+        description: task.description.clone(),
         workspace: dir.to_owned(),
         subtasks: subtasks.collect(),
-        contest: Some(settings.confidence_floor),
+        best_of_floor: Some(settings.confidence_floor),
         budget,
         selvedge_version: env!("CARGO_PKG_VERSION").to_owned(),
     };

@@ -1,5 +1,5 @@
-//! Claude Code's stream-json, shaped like recordings of the real program: one record a line, one
-//! for each content block, and a `result` at the end.
+//! Claude Code's stream-json, modelled on recordings of the real program: one record per line, one per content block,
+//! and a `result` at the end.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -9,16 +9,15 @@ use serde_json::{Map, Value, json};
 use super::script::ScriptedResult;
 use super::session_writer::SessionWriter;
 
-/// No model answers here, and nobody should take this for one.
+/// Not the name of a real model.
 const MODEL: &str = "scripted";
 
 pub(super) struct ClaudeSessionWriter<W> {
     out: W,
     session_id: String,
     begun: Instant,
-    /// Messages so far, each a turn.
+    /// Number of messages so far; each counts as a turn.
     turns: u32,
-    /// The last that was said.
     last_text: String,
 }
 
@@ -125,7 +124,7 @@ impl<W: Write> SessionWriter for ClaudeSessionWriter<W> {
             "usage": usage,
             "permission_denials": [],
         });
-        // As with the real one, a subtype that is an error's own comes without a text.
+        // Like the real program: a record with an error's subtype has no text.
         let last_text = (subtype == "success").then_some(&self.last_text);
         if let Some(text) = ending.result.as_ref().or(last_text) {
             record["result"] = json!(text);
@@ -137,10 +136,10 @@ impl<W: Write> SessionWriter for ClaudeSessionWriter<W> {
     }
 
     fn write_truncated(&mut self) -> io::Result<()> {
-        let whole = self
+        let record = self
             .assistant_record(&json!({"type": "text", "text": "I was about to say"}))
             .to_string();
-        let (half, _) = whole.split_at(whole.len() / 2);
+        let (half, _) = record.split_at(record.len() / 2);
         self.write_raw(half.as_bytes())
     }
 
@@ -162,7 +161,7 @@ impl<W: Write> SessionWriter for ClaudeSessionWriter<W> {
     }
 }
 
-/// The four kinds of tokens, 0 where nothing else is given, and whatever else is.
+/// The four kinds of tokens, 0 by default, and all other given fields.
 fn token_usage(given: &Map<String, Value>) -> Value {
     let kinds = [
         "input_tokens",

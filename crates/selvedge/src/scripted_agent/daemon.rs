@@ -1,4 +1,4 @@
-//! A process that outlives the agent, as servers and watchers that agents start do.
+//! Starts a process that outlives the agent, such as a server or a file watcher.
 
 use std::io;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use super::script::{Daemon, DetachMethod};
 
-/// Appends its process id to `$1` every `$2` seconds. It does not do so for ever: a test that
-/// fails to end it shall not leave it on the machine.
+/// Appends its process id to `$1` every `$2` seconds. Ends by itself after 10,000 times, so that a test that fails to
+/// end it does not leave it on the machine.
 const DAEMON_SCRIPT: &str = r#"
 left=10000
 while [ "$left" -gt 0 ]; do
@@ -16,7 +16,7 @@ while [ "$left" -gt 0 ]; do
     sleep "$2"
 done"#;
 
-/// Starts it and does not wait for it. What it appends to is at `write_to`.
+/// Starts the process without waiting for it; it appends to `write_to`.
 pub(super) fn spawn_daemon(daemon: &Daemon, write_to: &Path) -> io::Result<()> {
     let every = format!("{}.{:03}", daemon.every_ms / 1000, daemon.every_ms % 1000);
     let mut command = match daemon.kind {

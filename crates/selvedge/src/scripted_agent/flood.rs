@@ -1,4 +1,4 @@
-//! More output than anybody asked for.
+//! Writes large amounts of output.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use super::session_writer::SessionWriter;
 
 const LINE: &[u8] =
     b"The quick brown fox jumps over the lazy dog, and again, and over and over again.\n";
-/// Large enough that the pipe, not the writing, is what takes the time.
+/// Large enough that the pipe limits the speed, not the number of writes.
 const CHUNK: usize = 64 * 1024;
 
-/// Pours it all out, or as much as somebody takes.
-pub(super) fn write_flood(flood: &Flood, voice: &mut dyn SessionWriter) -> io::Result<()> {
+/// Writes all the output; fails if the reader stops.
+pub(super) fn write_flood(flood: &Flood, writer: &mut dyn SessionWriter) -> io::Result<()> {
     let chunk: Vec<u8> = match flood.kind {
         FloodKind::Lines => LINE
             .iter()
@@ -23,15 +23,15 @@ pub(super) fn write_flood(flood: &Flood, voice: &mut dyn SessionWriter) -> io::R
         FloodKind::Binary => (0..=u8::MAX).cycle().take(CHUNK).collect(),
     };
     let mut out = |bytes: &[u8]| match flood.stream {
-        OutputStream::Stdout => voice.write_raw(bytes),
+        OutputStream::Stdout => writer.write_raw(bytes),
         OutputStream::Stderr => io::stderr().write_all(bytes),
     };
-    let mut left = flood.bytes;
-    while left > 0 {
-        let some = usize::try_from(left).unwrap_or(CHUNK).min(chunk.len());
+    let mut remaining = flood.bytes;
+    while remaining > 0 {
+        let some = usize::try_from(remaining).unwrap_or(CHUNK).min(chunk.len());
         out(chunk.get(..some).unwrap_or(&chunk))?;
-        left = left.saturating_sub(u64::try_from(some).unwrap_or(left));
+        remaining = remaining.saturating_sub(u64::try_from(some).unwrap_or(remaining));
     }
-    // Whatever is said next begins a line of its own.
+    // The next record must begin on a new line.
     out(b"\n")
 }

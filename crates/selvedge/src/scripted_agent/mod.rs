@@ -1,13 +1,13 @@
-//! An agent that does what a script says, and no model: `selvedge __agent --script FILE`. It is a
-//! real program with a real prompt, real files and real processes, for the tests of whatever runs
-//! agents, and for `selvedge demo` (`--demo`). On demand it misbehaves in the ways that agents do.
+//! An agent that follows a script and uses no model: `selvedge __agent --script FILE`. It is a real program with real
+//! prompts, files and processes, for tests of everything that runs agents and for `selvedge demo` (`--demo`). A script
+//! can make it fail in the ways that agents do.
 //!
 //! ```text
 //! selvedge __agent --script FILE | --demo  [--speak claude|plain]  [--log FILE]
 //! ```
 //!
-//! Other arguments are taken for those of the program that it plays, and ignored; the prompt comes
-//! on standard input, or else as the last of them. `script.rs` lists what a script can say.
+//! Other arguments belong to the program that it imitates, and are ignored; the prompt is read from standard input, or
+//! else from the last of them. `script.rs` lists the possible steps.
 
 mod claude;
 mod daemon;
@@ -33,16 +33,16 @@ pub(crate) use self::script::{AgentScript, FileText, ScriptStep};
 use self::step_runner::StepRunner;
 use crate::demo;
 
-/// Exit code of an agent whose script cannot be followed: the test is at fault, not the subject.
+/// Exit code for an invalid script: the test is wrong, not the program under test.
 const EXIT_BAD_SCRIPT: u8 = 70;
 
 /// Runs the agent; `args` are those after `__agent`.
 pub(crate) fn main(args: &[OsString]) -> ExitCode {
     match run_agent(args) {
         Ok(code) => ExitCode::from(code),
-        Err(trouble) => {
-            // Standard error is all that is left to say it on.
-            let _ = writeln!(io::stderr(), "scripted agent: {trouble}");
+        Err(message) => {
+            // There is nowhere else to report errors.
+            let _ = writeln!(io::stderr(), "scripted agent: {message}");
             ExitCode::from(EXIT_BAD_SCRIPT)
         }
     }
@@ -61,25 +61,25 @@ fn run_agent(args: &[OsString]) -> Result<u8, String> {
             .append_to_log(log)
             .map_err(|error| format!("{}: {error}", log.display()))?;
     }
-    let mut voice = options.speak.session_writer();
-    let mut actor = StepRunner {
+    let mut writer = options.speak.session_writer();
+    let mut runner = StepRunner {
         workspace: Path::new("."),
-        writer: voice.as_mut(),
+        writer: writer.as_mut(),
     };
-    actor.run_steps(script.attempt_steps(prompt.attempt_number()))
+    runner.run_steps(script.attempt_steps(prompt.attempt_number()))
 }
 
-/// One attempt without a prompt and without anybody who listens.
+/// Runs one attempt without a prompt; discards its output.
 #[cfg(test)]
 pub(crate) fn run_silently(
     script: &AgentScript,
     attempt: usize,
     workspace: &Path,
 ) -> Result<u8, String> {
-    let mut voice = plain::PlainSessionWriter::new(io::sink());
+    let mut writer = plain::PlainSessionWriter::new(io::sink());
     StepRunner {
         workspace,
-        writer: &mut voice,
+        writer: &mut writer,
     }
     .run_steps(script.attempt_steps(attempt))
 }

@@ -1,5 +1,5 @@
-//! The agent's command line. It is not parsed by the program's own parser: whatever the agent is
-//! given beside these options belongs to the program that it plays.
+//! The agent's command line. It is not parsed with clap, because all other arguments belong to the program that the
+//! agent imitates.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -9,7 +9,7 @@ use super::claude::ClaudeSessionWriter;
 use super::plain::PlainSessionWriter;
 use super::session_writer::SessionWriter;
 
-/// Where prompts are logged when no option says so.
+/// The file for prompts if `--log` is not given.
 const LOG_VARIABLE: &str = "SELVEDGE_AGENT_LOG";
 
 #[derive(Debug, PartialEq, Eq)]

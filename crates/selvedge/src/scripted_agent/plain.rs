@@ -1,4 +1,4 @@
-//! Plain text: what any other program prints.
+//! Plain text, as of agents without a machine-readable format.
 
 use std::io::{self, Write};
 

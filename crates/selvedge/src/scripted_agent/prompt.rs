@@ -1,4 +1,4 @@
-//! What the agent is told, and which attempt that makes it.
+//! The agent's prompt, and the attempt that it belongs to.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-/// What a corrective prompt says, followed by `n/max`.
+/// Precedes `n/max` in a corrective prompt.
 const RETRY_MARKER: &str = "VERIFICATION RETRY ";
 
 pub(super) struct ReceivedPrompt {
@@ -15,7 +15,7 @@ pub(super) struct ReceivedPrompt {
 }
 
 impl ReceivedPrompt {
-    /// From standard input, else the last argument.
+    /// Reads the prompt from standard input, or else from the last argument.
     pub(super) fn receive(rest: &[OsString]) -> io::Result<Self> {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes)?;
@@ -26,9 +26,8 @@ impl ReceivedPrompt {
         Ok(Self { text })
     }
 
-    /// The attempt by what the prompt says, from 1: retry n is attempt n + 1. An attempt that
-    /// repeats an interrupted one gets the same prompt, and does the same again, whatever its
-    /// number in the run.
+    /// The attempt's number, from 1, according to the prompt: retry n is attempt n + 1. An attempt that repeats an
+    /// interrupted one gets the same prompt and does the same, whatever its number in the run.
     pub(super) fn attempt_number(&self) -> usize {
         let retry = self.text.lines().find_map(|line| {
             let (number, max) = line.strip_prefix(RETRY_MARKER)?.split_once('/')?;
@@ -38,7 +37,7 @@ impl ReceivedPrompt {
         retry.unwrap_or(0).saturating_add(1)
     }
 
-    /// Appends one line of JSON, in one write, so that sessions side by side do not mix theirs.
+    /// Appends one line of JSON in one write, so that concurrent sessions do not mix their lines.
     pub(super) fn append_to_log(&self, path: &Path) -> io::Result<()> {
         let run_number = std::env::var("SELVEDGE_RUN_NUMBER").ok();
         let line = json!({

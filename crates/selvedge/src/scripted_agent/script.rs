@@ -1,5 +1,5 @@
-//! What a script can say: a JSON array with one list of steps for each attempt, the last of which
-//! stands for all later ones. Paths are relative to where the agent works.
+//! The script: a JSON array with a list of steps for each attempt. The last list also applies to all later attempts.
+//! Paths are relative to the agent's working directory.
 //!
 //! ```json
 //! [
@@ -15,116 +15,104 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// One list of steps for each attempt.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct AgentScript {
     attempts: Vec<Vec<ScriptStep>>,
 }
 
-/// One thing to do.
+/// One step.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum ScriptStep {
-    /// Say something. The last that was said is the final text.
+    /// Print a text. The last one is the final message.
     Say(String),
-    /// Write a file, with the directories above it.
+    /// Write a file; creates its parent directories.
     Write(FileText),
-    /// Add to the end of a file.
+    /// Append to a file.
     Append(FileText),
-    /// Replace a text that must be there, once.
+    /// Replace a text that must occur exactly once.
     Replace {
         /// The file.
         path: PathBuf,
-        /// What must be there.
+        /// The old text.
         from: String,
-        /// What comes in its place.
+        /// The new text.
         to: String,
     },
-    /// Remove a file or a directory.
+    /// Delete a file or a directory.
     Delete(PathBuf),
-    /// Make an empty file: a sign to a test that this point is reached.
+    /// Create an empty file, to signal a test that this step was reached.
     Touch(PathBuf),
-    /// Run a program. That it fails is the agent's business, not the script's.
+    /// Run a program. Its failure does not end the script.
     Run(Vec<String>),
-    /// Wait.
     SleepMs(u64),
-    /// Wait until a file is there: the point at which a test does something to the agent.
+    /// Wait until a file exists, for example while a test acts on the agent.
     WaitForFile(PathBuf),
-    /// Say and do nothing more, for ever.
+    /// Print nothing and wait forever.
     Hang(bool),
-    /// Print much.
+    /// Print a lot of output.
     Flood(Flood),
-    /// Leave a process behind that outlives the agent.
+    /// Start a process that outlives the agent.
     Daemon(Daemon),
     /// Print a line that is not UTF-8.
     InvalidUtf8(bool),
-    /// Print half a record and end.
+    /// Print half a record and exit with 1.
     DieMidRecord(bool),
-    /// End at once, without a final record.
+    /// Exit immediately, without a final record.
     Exit(u8),
-    /// The final record, in place of that of a plain success that cost nothing.
+    /// Print this final record instead of that of a success without cost.
     Result(ScriptedResult),
 }
 
-/// A file and its text.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileText {
-    /// Where.
     pub path: PathBuf,
-    /// What.
     pub text: String,
 }
 
-/// Much output.
+/// A large amount of output.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Flood {
-    /// How much.
     pub bytes: u64,
-    /// Where to.
     #[serde(default)]
     pub stream: OutputStream,
-    /// What it looks like.
     #[serde(default)]
     pub kind: FloodKind,
 }
 
-/// An output stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OutputStream {
-    /// Where records go.
+    /// The stream of the records.
     #[default]
     Stdout,
-    /// Where they do not.
     Stderr,
 }
 
-/// What a flood looks like.
+/// The contents of a large output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FloodKind {
-    /// Lines of text.
     #[default]
     Lines,
-    /// A single line, with its end at the end.
+    /// A single line, with a line feed at the end.
     OneLine,
-    /// Every byte there is.
+    /// All byte values in turn.
     Binary,
 }
 
-/// A process that is left behind.
+/// A process that outlives the agent.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Daemon {
-    /// How it gets away.
     #[serde(default)]
     pub kind: DetachMethod,
-    /// The file to which it keeps appending its process id, a line each time.
+    /// The file that it appends its process id to, one line each time.
     pub write_to: PathBuf,
-    /// How often.
+    /// Interval in milliseconds.
     #[serde(default = "Daemon::often")]
     pub every_ms: u64,
     /// Whether it keeps the agent's standard output open.
@@ -132,36 +120,35 @@ pub(crate) struct Daemon {
     pub holds_stdout: bool,
 }
 
-/// How a process gets away from its parent.
+/// How a process detaches from its parent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DetachMethod {
-    /// A child in the agent's own process group.
+    /// A child in the agent's process group.
     #[default]
     Background,
-    /// A child in a session of its own.
+    /// A child in a new session.
     Setsid,
-    /// An orphan in a session of its own.
+    /// An orphan in a new session.
     DoubleFork,
 }
 
-/// How a session says it ended, in the words of Claude Code's final record; any other field of it
-/// can be given too, and stands as it is.
+/// The session's final record, with the fields of Claude Code's. Other fields are passed through unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct ScriptedResult {
     /// `success`, `error_max_turns`, …
     pub subtype: Option<String>,
-    /// Whether it failed; what the subtype says when absent.
+    /// Whether the session failed; by default according to the subtype.
     pub is_error: Option<bool>,
-    /// The final text; the last that was said when absent.
+    /// The final message; by default the last printed text.
     pub result: Option<String>,
     /// `total_cost_usd`.
     #[serde(alias = "total_cost_usd")]
     pub cost_usd: f64,
-    /// Tokens, in the API's names (`input_tokens`, …).
+    /// Tokens, with the API's names (`input_tokens`, …).
     pub usage: Map<String, Value>,
-    /// Turns; those that were taken when absent.
+    /// Number of turns; by default the number of messages.
     pub num_turns: Option<u32>,
     /// All other fields.
     #[serde(flatten)]
@@ -169,7 +156,7 @@ pub(crate) struct ScriptedResult {
 }
 
 impl AgentScript {
-    /// A script in code.
+    /// Creates a script.
     pub(crate) fn new(attempts: impl IntoIterator<Item = Vec<ScriptStep>>) -> Self {
         Self {
             attempts: attempts.into_iter().collect(),
@@ -184,8 +171,8 @@ impl AgentScript {
 
     /// The steps of an attempt, counted from 1.
     pub(super) fn attempt_steps(&self, attempt: usize) -> &[ScriptStep] {
-        let own = self.attempts.get(attempt.saturating_sub(1));
-        own.or(self.attempts.last()).map_or(&[], Vec::as_slice)
+        let steps = self.attempts.get(attempt.saturating_sub(1));
+        steps.or(self.attempts.last()).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -196,7 +183,6 @@ impl Daemon {
 }
 
 impl ScriptedResult {
-    /// Whether the session failed.
     pub(super) fn is_failure(&self) -> bool {
         let by_subtype = self
             .subtype

@@ -1,4 +1,4 @@
-//! How the agent speaks of what it does.
+//! Writes the records of a session.
 
 use std::io;
 
@@ -6,29 +6,29 @@ use serde_json::Value;
 
 use super::script::ScriptedResult;
 
-/// A way of speaking. Everything is flushed at once: who listens may kill the agent at any time.
+/// An output format. Everything is flushed immediately, because the reader may kill the agent at any time.
 pub(super) trait SessionWriter {
-    /// Before anything else.
+    /// Begins the session.
     fn write_start(&mut self) -> io::Result<()>;
 
-    /// Text to people.
+    /// Writes text of the agent.
     fn write_text(&mut self, text: &str) -> io::Result<()>;
 
-    /// A tool is about to be used.
+    /// Begins a tool call.
     fn write_tool_start(&mut self, name: &str, input: &Value) -> io::Result<()>;
 
-    /// That tool has answered.
+    /// Ends a tool call.
     fn write_tool_end(&mut self, output: &str, is_error: bool) -> io::Result<()>;
 
-    /// The end.
+    /// Ends the session.
     fn write_result(&mut self, ending: &ScriptedResult) -> io::Result<()>;
 
-    /// The first half of something that would be said.
+    /// Writes the first half of a record.
     fn write_truncated(&mut self) -> io::Result<()>;
 
-    /// Something said in bytes that are no UTF-8.
+    /// Writes a record that is not UTF-8.
     fn write_invalid_utf8(&mut self) -> io::Result<()>;
 
-    /// Bytes as they are.
+    /// Writes bytes unchanged.
     fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Carries out the steps of one attempt.
+//! Runs the steps of one attempt.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use super::script::{ScriptStep, ScriptedResult};
 use super::session_writer::SessionWriter;
 use super::{daemon, flood};
 
-/// How often a file that is waited for is looked for.
+/// How often to check whether a file exists.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Whoever acts: where, and how they speak of it.
+/// Runs steps in a workspace, and reports them to a writer.
 pub(super) struct StepRunner<'a> {
     pub(super) workspace: &'a Path,
     pub(super) writer: &'a mut dyn SessionWriter,
@@ -24,17 +24,17 @@ pub(super) struct StepRunner<'a> {
 
 enum StepOutcome {
     Continue,
-    /// The final record is out. Steps may follow all the same: an agent that lingers.
+    /// The final record was written. Further steps still run, as in an agent that lingers.
     Ended(u8),
     Exit(u8),
 }
 
 impl StepRunner<'_> {
-    /// Does what the steps say and returns the exit code. A step that cannot be done is the
-    /// script's mistake, and the error names it.
+    /// Runs the steps; returns the exit code. A step that cannot be run is an error of the script; the message names
+    /// the step.
     pub(super) fn run_steps(&mut self, steps: &[ScriptStep]) -> Result<u8, String> {
-        let mute = |error: io::Error| format!("nobody listens: {error}");
-        self.writer.write_start().map_err(mute)?;
+        let output_error = |error: io::Error| format!("cannot write output: {error}");
+        self.writer.write_start().map_err(output_error)?;
         let mut ended = None;
         for (number, step) in (1..).zip(steps) {
             match self
@@ -47,7 +47,10 @@ impl StepRunner<'_> {
             }
         }
         ended.map_or_else(
-            || self.write_end(&ScriptedResult::default()).map_err(mute),
+            || {
+                self.write_end(&ScriptedResult::default())
+                    .map_err(output_error)
+            },
             Ok,
         )
     }
@@ -102,13 +105,13 @@ impl StepRunner<'_> {
         Ok(StepOutcome::Continue)
     }
 
-    /// Says how it ended; the exit code is what the program that speaks so would return.
+    /// Writes the final record; returns the exit code of the imitated program.
     fn write_end(&mut self, ending: &ScriptedResult) -> io::Result<u8> {
         self.writer.write_result(ending)?;
         Ok(u8::from(ending.is_failure()))
     }
 
-    /// Does something to a file, and says so as an agent speaks of its tools.
+    /// Changes a file, and reports the change as a tool call.
     fn edit_file(
         &mut self,
         tool: &str,
@@ -122,7 +125,7 @@ impl StepRunner<'_> {
         change(&self.resolve_path(path))
             .map_err(|error| io::Error::other(format!("{name}: {error}")))?;
         self.writer
-            .write_tool_end(&format!("{name} is changed"), false)
+            .write_tool_end(&format!("{name} changed"), false)
     }
 
     fn run_program(&mut self, argv: &[String]) -> io::Result<()> {
@@ -162,11 +165,11 @@ fn append_to_file(path: &Path, text: &str) -> io::Result<()> {
 fn replace_in_file(path: &Path, from: &str, to: &str) -> io::Result<()> {
     let text = fs::read_to_string(path)?;
     match text.split_once(from) {
-        Some((_, after)) if after.contains(from) => Err(io::Error::other(format!(
-            "`{from}` is there more than once"
-        ))),
+        Some((_, after)) if after.contains(from) => {
+            Err(io::Error::other(format!("`{from}` occurs more than once")))
+        }
         Some((before, after)) => fs::write(path, [before, to, after].concat()),
-        None => Err(io::Error::other(format!("`{from}` is not there"))),
+        None => Err(io::Error::other(format!("`{from}` not found"))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the scripted agent says and does, checked without the program around it.
+//! Tests of the scripted agent without the surrounding program.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::script::AgentScript;
 use super::session_writer::SessionWriter;
 use super::step_runner::StepRunner;
 
-/// An attempt's exit code, what it printed, and where it worked.
+/// The results of an attempt: exit code, output and workspace.
 struct Performed {
     code: Result<u8, String>,
     printed: Vec<u8>,
@@ -33,14 +33,14 @@ impl Performed {
     }
 }
 
-fn perform(steps: &Value, voice: &mut dyn SessionWriter) -> (Result<u8, String>, TempDir) {
+fn perform(steps: &Value, writer: &mut dyn SessionWriter) -> (Result<u8, String>, TempDir) {
     let script: AgentScript = serde_json::from_value(json!([steps])).unwrap();
     let workspace = tempfile::tempdir().unwrap();
-    let mut actor = StepRunner {
+    let mut runner = StepRunner {
         workspace: workspace.path(),
-        writer: voice,
+        writer,
     };
-    (actor.run_steps(script.attempt_steps(1)), workspace)
+    (runner.run_steps(script.attempt_steps(1)), workspace)
 }
 
 fn claude(steps: &Value) -> Performed {
@@ -129,7 +129,7 @@ fn the_final_record_says_what_the_script_says() {
     assert_eq!(last["modelUsage"]["scripted"]["inputTokens"], 900);
     assert_eq!(last["modelUsage"]["scripted"]["costUSD"], 0.02);
 
-    // What the program itself does when the API refuses, and what it would never do.
+    // The real program reports `success` with `is_error` if the API fails, and does not exit with 0 then.
     let refused = claude(&json!([
         {"result": {"is_error": true, "api_error_status": 529}}, {"exit": 0},
     ]));
@@ -150,7 +150,7 @@ fn plain_speech_is_text() {
     let text = str::from_utf8(&performed.printed).unwrap();
     assert_eq!(
         text,
-        "Hello.\n> Write x\nx is changed\n> Bash rm -r x\nx is changed\n"
+        "Hello.\n> Write x\nx changed\n> Bash rm -r x\nx changed\n"
     );
     assert!(!performed.workspace.path().join("x").exists());
     assert_eq!(performed.read("y"), "");
@@ -214,7 +214,7 @@ fn daemons_go_on_after_it() {
                 .unwrap()
                 .success()
         );
-        // After the name in parentheses: state, parent, group, session.
+        // The fields after the name in parentheses: state, parent, group, session.
         let Ok(stat) = stat else { continue };
         let fields: Vec<_> = stat
             .rsplit_once(')')
@@ -241,7 +241,7 @@ fn a_script_that_cannot_be_followed_says_where() {
     let lost = plain(&json!([
         {"write": {"path": "x", "text": "aa"}}, {"replace": {"path": "x", "from": "b", "to": "c"}},
     ]));
-    assert_eq!(lost.code.unwrap_err(), "step 2: x: `b` is not there");
+    assert_eq!(lost.code.unwrap_err(), "step 2: x: `b` not found");
     let unknown = serde_json::from_value::<AgentScript>(json!([[{"dance": true}]])).unwrap_err();
     assert!(
         unknown.to_string().contains("unknown variant `dance`"),

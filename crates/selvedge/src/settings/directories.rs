@@ -1,11 +1,10 @@
-//! Where a person's own files lie, by the XDG base directory rules.
+//! The user's directories, by the XDG base directory specification.
 
 use std::path::{Path, PathBuf};
 
-/// The name of our directory below each base directory.
 const APP_DIR: &str = "selvedge";
 
-/// The base directories, as the environment gives them.
+/// The base directories, from environment variables.
 #[derive(Debug, Clone)]
 pub(crate) struct BaseDirectories {
     home: Option<PathBuf>,
@@ -13,16 +12,16 @@ pub(crate) struct BaseDirectories {
     state_home: Option<PathBuf>,
 }
 
-/// Neither the XDG variable nor `HOME` says where to go.
+/// Neither the XDG variable nor `HOME` is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no home directory: set HOME or {0}")]
 pub(crate) struct NoHomeError(&'static str);
 
 impl BaseDirectories {
-    /// From environment variables. A path that is not absolute is ignored, as the rules ask for.
+    /// Reads environment variables. Relative paths are ignored, as the specification requires.
     pub(crate) fn new(environment: &[(String, String)]) -> Self {
-        let path = |wanted: &str| {
-            let (_, value) = environment.iter().find(|(name, _)| name == wanted)?;
+        let path = |variable: &str| {
+            let (_, value) = environment.iter().find(|(name, _)| name == variable)?;
             Some(PathBuf::from(value)).filter(|path| path.is_absolute())
         };
         Self {
@@ -32,7 +31,7 @@ impl BaseDirectories {
         }
     }
 
-    /// `$XDG_CONFIG_HOME/selvedge`, by default `~/.config/selvedge`: what a person wrote.
+    /// `$XDG_CONFIG_HOME/selvedge`, by default `~/.config/selvedge`: the user's settings.
     pub(crate) fn config_dir(&self) -> Result<PathBuf, NoHomeError> {
         self.app_dir_in(self.config_home.as_ref(), ".config")
             .ok_or(NoHomeError("XDG_CONFIG_HOME"))
@@ -44,7 +43,7 @@ impl BaseDirectories {
             .ok_or(NoHomeError("XDG_STATE_HOME"))
     }
 
-    /// A path as messages show it: relative to `dir` where it lies below, else with `~`.
+    /// A path for messages: relative to `dir` if it is in it, else with `~` if possible.
     pub(crate) fn display_path(&self, path: &Path, dir: &Path) -> PathBuf {
         if let Ok(relative) = path.strip_prefix(dir) {
             return relative.to_owned();

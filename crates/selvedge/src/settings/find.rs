@@ -1,13 +1,12 @@
-//! Which `selvedge.toml` belongs to a directory.
+//! Finds the `selvedge.toml` of a directory.
 
 use std::path::{Path, PathBuf};
 
-/// The repository's settings file.
 pub(crate) const REPOSITORY_FILE: &str = "selvedge.toml";
 
-/// The nearest `selvedge.toml` from `dir` up to the root of its git repository. Outside of a
-/// repository only `dir` itself is looked at: a file that somebody else left further up (in a
-/// shared temporary directory, say) must not decide which commands are run.
+/// Finds the nearest `selvedge.toml` from `dir` up to the root of its git repository. Outside of a repository only
+/// `dir` itself is searched: a file in a parent directory, such as a shared temporary directory, must not decide which
+/// commands run.
 pub(crate) fn find_repository_file(dir: &Path) -> Option<PathBuf> {
     let root = git_root(dir).unwrap_or(dir);
     dir.ancestors()

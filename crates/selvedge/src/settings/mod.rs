@@ -1,5 +1,4 @@
-//! Where settings are read from the world: files, environment, command line. What they may say and
-//! how they are laid over each other is `selvedge_core::config`'s; here are only the places.
+//! Reads settings from files, environment and command line. `selvedge_core::config` validates and merges them.
 
 mod directories;
 mod find;
@@ -17,21 +16,19 @@ pub(crate) use directories::BaseDirectories;
 pub(crate) use find::{REPOSITORY_FILE, find_repository_file, git_root};
 pub(crate) use render::{DiagnosticSeverity, render_diagnostic};
 
-/// A settings file larger than this is not one.
+/// Size limit for a settings file, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 
-/// The settings in force for a directory.
+/// The effective settings of a directory.
 #[derive(Debug)]
 pub(crate) struct LoadedSettings {
-    /// Their values.
     pub(crate) resolved: ResolvedConfig,
-    /// The repository's `selvedge.toml`, if there is one.
+    /// The repository's `selvedge.toml`, if it exists.
     pub(crate) repository_file: Option<PathBuf>,
 }
 
 impl LoadedSettings {
-    /// The directory that the settings are about: the one that holds `selvedge.toml`, whose checks
-    /// are written down from there, or else `dir` itself.
+    /// The directory that contains `selvedge.toml`, which the settings are relative to, or else `dir`.
     pub(crate) fn root<'a>(&'a self, dir: &'a Path) -> &'a Path {
         self.repository_file
             .as_deref()
@@ -40,24 +37,21 @@ impl LoadedSettings {
     }
 }
 
-/// Why there are no settings.
+/// Why settings cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
-    /// A layer says something that cannot be.
     #[error(transparent)]
     Invalid(#[from] ConfigError),
-    /// A file is there but cannot be read.
+    /// The file exists but cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
 }
 
-/// The process's environment, for [`load`] and [`BaseDirectories`]; what is not Unicode sets nothing.
+/// The process's environment, without variables that are not Unicode.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -65,7 +59,7 @@ pub(crate) fn environment() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(text).collect()
 }
 
-/// Reads all layers for a directory, given as an absolute path.
+/// Loads all layers for a directory. `dir` is absolute.
 pub(crate) fn load(
     dir: &Path,
     flags: &Flags,
@@ -99,7 +93,7 @@ pub(crate) fn load(
     })
 }
 
-/// The text of a file, nothing if it does not exist.
+/// The text of a file; `None` if it does not exist.
 fn read_optional(path: &Path) -> Result<Option<String>, SettingsError> {
     let text = || -> io::Result<String> {
         let metadata = std::fs::metadata(path)?;

@@ -1,21 +1,20 @@
-//! A diagnostic as people read it: the message, the line that it is about, what to do.
+//! Renders a diagnostic: message, source line and hint.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use selvedge_core::config::{ConfigSource, Diagnostic};
 
-/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DiagnosticSeverity {
-    /// Nothing can be run.
+    /// The command cannot run.
     Error,
-    /// Something was ignored.
+    /// A setting is ignored.
     Warning,
-    /// Something to know before it happens.
+    /// Information.
     Note,
 }
 
-/// The text, without a newline at its end; `styled` adds colours.
+/// Renders without a trailing newline; `styled` adds colours.
 pub(crate) fn render_diagnostic(
     diagnostic: &Diagnostic,
     severity: DiagnosticSeverity,
@@ -26,21 +25,21 @@ pub(crate) fn render_diagnostic(
         DiagnosticSeverity::Warning => Level::WARNING,
         DiagnosticSeverity::Note => Level::NOTE,
     };
-    let place = &diagnostic.span;
-    let snippet = match (&*place.source, place.source.text()) {
+    let location = &diagnostic.span;
+    let snippet = match (&*location.source, location.source.text()) {
         (ConfigSource::File { path, .. }, Some(text)) => Some(
             Snippet::source(text)
                 .path(path.display().to_string())
                 .annotation(
-                    AnnotationKind::Primary.span(first_line_span(text, place.span.clone())),
+                    AnnotationKind::Primary.span(first_line_span(text, location.span.clone())),
                 ),
         ),
         _ => None,
     };
-    // Without a text to point into, the message itself must say where it is from.
+    // Without a source line, the title has to name the source.
     let title = match snippet {
         Some(_) => diagnostic.message.clone(),
-        None => format!("{place}: {}", diagnostic.message),
+        None => format!("{location}: {}", diagnostic.message),
     };
     let mut group = level.primary_title(title).elements(snippet);
     if let Some(hint) = &diagnostic.hint {
@@ -54,7 +53,7 @@ pub(crate) fn render_diagnostic(
     renderer.decor_style(DecorStyle::Ascii).render(&[group])
 }
 
-/// A value over many lines is pointed at by its first.
+/// The first line of a value that spans several lines.
 fn first_line_span(text: &str, span: std::ops::Range<usize>) -> std::ops::Range<usize> {
     let end = text.get(span.clone()).and_then(|value| value.find('\n'));
     span.start..end.map_or(span.end, |length| span.start + length)

@@ -1,4 +1,4 @@
-//! Which files are read, and what is said of them.
+//! Which settings files are read, and how problems are reported.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::{
     render_diagnostic,
 };
 
-/// A home and a repository with a directory below it.
+/// A home directory and a repository with a directory in it.
 struct World {
     root: TempDir,
 }
@@ -56,11 +56,11 @@ fn all_layers_are_found_from_a_directory_below_the_repository() {
     let world = World::new();
     world.write(
         "home/.config/selvedge/config.toml",
-        "agent = \"ollama\"\nlimits.silence = \"1m\"",
+        "agent = \"ollama\"\nlimits.idle_timeout = \"1m\"",
     );
     world.write(
         "repository/selvedge.toml",
-        "limits.silence = \"2m\"\nlimits.timeout = \"3m\"",
+        "limits.idle_timeout = \"2m\"\nlimits.timeout = \"3m\"",
     );
     let environment = world.environment(&[("SELVEDGE_LIMITS_TIMEOUT", "4m")]);
     let flags = Flags {
@@ -74,7 +74,7 @@ fn all_layers_are_found_from_a_directory_below_the_repository() {
         Some(world.path("repository/selvedge.toml"))
     );
     assert_eq!(resolved.agent, "ollama");
-    assert_eq!(resolved.limits.silence_ms, 120_000);
+    assert_eq!(resolved.limits.idle_timeout_ms, 120_000);
     assert_eq!(resolved.limits.wall_ms, 240_000);
     assert_eq!(resolved.max_verification_retries, 1);
     let origin = resolved.origin("agent").unwrap().to_string();

@@ -1,19 +1,17 @@
-//! Which runs are at work right now. Their directories are locked, with the run's name in the lock;
-//! the lock is not tried, because a run that begins just then would find it taken: the kernel is
-//! asked who holds it.
+//! Finds the runs that are running now: their directories are locked, and the lock file contains the run's id. Trying
+//! to take the lock could make a run that is just starting fail, so the kernel's list of locks is read instead.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Locks that are held on this machine, as far as can be known.
+/// The locks held on this machine, as far as they can be determined.
 pub(super) struct HeldLocks {
-    /// Inodes that are locked; absent where the kernel does not say.
+    /// Locked inodes; `None` if the kernel does not list them.
     locked: Option<Vec<u64>>,
 }
 
 impl HeldLocks {
-    /// As it is now.
     pub(super) fn read_current() -> Self {
         let locks = fs::read_to_string("/proc/locks").ok();
         Self {
@@ -21,25 +19,25 @@ impl HeldLocks {
         }
     }
 
-    /// Which run holds the lock of a directory, by the lock's own file.
+    /// The run that holds a directory's lock, given the lock file.
     pub(super) fn holder_of(&self, lock: &Path) -> Option<String> {
         let inode = fs::metadata(lock).ok()?.ino();
-        // What a program that was killed left in the file holds nothing.
+        // The contents may be left over from a killed process.
         let held = self.locked.as_ref().is_none_or(|all| all.contains(&inode));
         let run = fs::read_to_string(lock).ok()?;
         (held && !run.is_empty()).then_some(run)
     }
 }
 
-/// Of lines such as `1: FLOCK  ADVISORY  WRITE 4242 fe:01:1234 0 EOF`.
+/// Parses lines such as `1: FLOCK  ADVISORY  WRITE 4242 fe:01:1234 0 EOF`.
 fn locked_inodes(locks: &str) -> Vec<u64> {
-    let place = |line: &str| {
-        let places = line
+    let parse_inode = |line: &str| {
+        let device_and_inode = line
             .split_whitespace()
             .find(|word| word.matches(':').count() == 2);
-        places?.rsplit(':').next()?.parse().ok()
+        device_and_inode?.rsplit(':').next()?.parse().ok()
     };
-    locks.lines().filter_map(place).collect()
+    locks.lines().filter_map(parse_inode).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The local journal as the dashboard asks it. Everything that touches the disk is done on threads for
-//! that; summaries and facts are kept until the journal's files change.
+//! The dashboard's backend for the local journal. Blocking work runs on a thread pool; summaries and statistics are
+//! cached until the journal's files change.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -26,7 +26,6 @@ use super::{all_runs, facts_of_run, facts_of_runs, review};
 use crate::error::CliError;
 use crate::local::StateDir;
 
-/// The local journal.
 #[derive(Clone)]
 pub(crate) struct LocalBackend {
     inner: Arc<LocalBackendState>,
@@ -37,7 +36,7 @@ struct LocalBackendState {
     cache: Mutex<JournalCache>,
 }
 
-/// One reader of the journal, and what it has read.
+/// A reader of the journal, and what it has read.
 #[derive(Default)]
 struct JournalCache {
     journal: Option<SqliteJournal>,
@@ -45,24 +44,24 @@ struct JournalCache {
     run_facts: RunStatsCache,
 }
 
-/// Runs that are looked at before somebody else may.
+/// Number of runs that are processed before the cache's lock is released.
 const RUNS_PER_BATCH: usize = 32;
-/// Bytes of a diff that are read.
+/// Size limit for a diff.
 const MAX_DIFF_BYTES: usize = 4 * 1024 * 1024;
 
 impl LocalBackend {
-    /// Of a state directory, which may hold no journal yet.
+    /// Creates a backend for a state directory, which may not contain a journal yet.
     pub(crate) fn new(home: StateDir) -> Result<Self, CliError> {
         fs::create_dir_all(home.root()).map_err(|error| {
             CliError::infrastructure(format!("cannot use {}: {error}", home.root().display()))
         })?;
-        let kept = Mutex::default();
+        let cache = Mutex::default();
         Ok(Self {
-            inner: Arc::new(LocalBackendState { home, cache: kept }),
+            inner: Arc::new(LocalBackendState { home, cache }),
         })
     }
 
-    /// Does something that waits for the disk.
+    /// Runs blocking work on the thread pool.
     fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&LocalBackendState) -> Result<T, DashboardError> + Send + 'static,
@@ -78,47 +77,47 @@ impl LocalBackendState {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What says that anything may have changed: the journal's files, and who is at work.
+    /// A value that changes with the journal's files and the set of running runs.
     fn change_token(&self) -> String {
         let of = |name: &str| {
-            let about = fs::metadata(self.home.root().join(name)).ok();
-            about.map(|it| (it.mtime(), it.mtime_nsec(), it.len()))
+            let metadata = fs::metadata(self.home.root().join(name)).ok();
+            metadata.map(|it| (it.mtime(), it.mtime_nsec(), it.len()))
         };
         let files = ["journal.db", "journal.db-wal"].map(of);
         let locks = fs::read_dir(self.home.root().join("locks"));
         let held = HeldLocks::read_current();
         let locks = locks.into_iter().flatten().flatten();
-        let at_work: Vec<String> = locks
+        let running: Vec<String> = locks
             .filter_map(|lock| held.holder_of(&lock.path()))
             .collect();
-        format!("{files:?}{at_work:?}")
+        format!("{files:?}{running:?}")
     }
 
-    /// Does something with the journal; nothing where there is none yet.
+    /// Runs `work` on the journal; returns the default value if there is no journal yet.
     fn with_journal<T: Default>(
         &self,
         work: impl FnOnce(&SqliteJournal, &mut RunStatsCache) -> Result<T, CliError>,
     ) -> Result<T, DashboardError> {
-        let mut kept = self.lock_cache();
+        let mut cache = self.lock_cache();
         let JournalCache {
             journal,
-            run_facts: known,
+            run_facts: run_stats,
             ..
-        } = &mut *kept;
+        } = &mut *cache;
         if journal.is_none() {
             *journal = self.home.open_journal_read_only().ok();
-            *known = RunStatsCache::load(self.home.root());
+            *run_stats = RunStatsCache::load(self.home.root());
         }
         match journal {
-            Some(journal) => work(journal, known).map_err(DashboardError::failed),
+            Some(journal) => work(journal, run_stats).map_err(DashboardError::failed),
             None => Ok(T::default()),
         }
     }
 
     fn rows(&self) -> Result<Arc<Vec<TaskListItem>>, DashboardError> {
-        let pulse = self.change_token();
+        let token = self.change_token();
         if let Some((of, rows)) = &self.lock_cache().rows
-            && *of == pulse
+            && *of == token
         {
             return Ok(Arc::clone(rows));
         }
@@ -126,11 +125,11 @@ impl LocalBackendState {
         let held = HeldLocks::read_current();
         let rows = runs.iter().map(|run| row(run, self.home.root(), &held));
         let rows: Arc<Vec<TaskListItem>> = Arc::new(rows.collect());
-        self.lock_cache().rows = Some((pulse, Arc::clone(&rows)));
+        self.lock_cache().rows = Some((token, Arc::clone(&rows)));
         Ok(rows)
     }
 
-    /// All rows, with what only the facts of all runs tell.
+    /// All rows, with the token counts of their runs.
     fn rows_with_tokens(&self) -> Result<Vec<TaskListItem>, DashboardError> {
         let facts = self.facts()?;
         let tokens = facts.iter().map(|run| {
@@ -150,17 +149,17 @@ impl LocalBackendState {
             return Ok(filter_tasks(&self.rows_with_tokens()?, query));
         }
         let mut tasks = filter_tasks(&self.rows()?, query);
-        self.with_journal(|journal, known| {
+        self.with_journal(|journal, run_stats| {
             for row in &mut tasks.rows {
                 let Ok(run) = row.id.parse::<RunId>() else {
                     continue;
                 };
                 let summary = journal.summary(run).map_err(CliError::infrastructure)?;
                 let seq = summary.map_or(0, |summary| summary.last_seq);
-                let facts = facts_of_run(&self.home, journal, run, seq, known)?;
+                let facts = facts_of_run(&self.home, journal, run, seq, run_stats)?;
                 row.tokens = facts.map(|facts| (facts.tokens_in, facts.tokens_out));
             }
-            known.save();
+            run_stats.save();
             Ok(())
         })?;
         Ok(tasks)
@@ -169,22 +168,23 @@ impl LocalBackendState {
     fn facts(&self) -> Result<Vec<RunStats>, DashboardError> {
         let runs = self.with_journal(|journal, _| all_runs(journal, &RunFilter::default()))?;
         let mut facts = Vec::with_capacity(runs.len());
-        // A few at a time: whoever looks at another page meanwhile does not wait for all of them.
+        // In batches, so that requests for other pages do not wait for all runs.
         for some in runs.chunks(RUNS_PER_BATCH) {
-            let some =
-                self.with_journal(|journal, known| facts_of_runs(&self.home, journal, some, known));
+            let some = self.with_journal(|journal, run_stats| {
+                facts_of_runs(&self.home, journal, some, run_stats)
+            });
             facts.extend(some?);
         }
         Ok(facts)
     }
 
     fn task(&self, id: &str) -> Result<TaskDetail, DashboardError> {
-        let unknown = || DashboardError::NotFound(format!("there is no run `{id}`"));
+        let unknown = || DashboardError::NotFound(format!("run `{id}` not found"));
         let home = &self.home;
         let held = HeldLocks::read_current();
         let found = self.with_journal(|journal, _| {
             let run = home.find_run(journal, id);
-            // What is no run's name is no trouble of the machinery.
+            // An unknown run is not an internal error.
             let Ok(run) = run else { return Ok(None) };
             let summary = journal.summary(run).map_err(CliError::infrastructure)?;
             let Some(summary) = summary else {
@@ -205,17 +205,17 @@ impl LocalBackendState {
         };
         let mut commands = vec![next_command(row.standing, &row.short)];
         let again = state.run.as_ref().filter(|run| run.spec.part_of.is_none());
-        commands.extend(again.map(|run| ("Run it again", run_again(&run.spec))));
+        commands.extend(again.map(|run| ("Run again", run_again(&run.spec))));
         let live = state.run.as_ref().and_then(|run| self.live(run));
         let live = live.map_or(LiveActivity::Unknown, |(run, output)| {
             LiveActivity::Transcript(run, output)
         });
         let review = review::pending_review(&state, &runs);
-        let is_contest = state
+        let is_best_of = state
             .plan
             .as_ref()
-            .is_some_and(|it| it.spec.contest.is_some());
-        let story = match (state.plan, state.run) {
+            .is_some_and(|it| it.spec.best_of_floor.is_some());
+        let history = match (state.plan, state.run) {
             (Some(plan), _) => TaskHistory::Plan {
                 plan: Box::new(plan),
                 runs,
@@ -230,25 +230,25 @@ impl LocalBackendState {
             review,
             rights: AllowedActions {
                 review: row.standing == DisplayStatus::NeedsReview,
-                another_attempt: !is_contest,
+                another_attempt: !is_best_of,
                 ..AllowedActions::default()
             },
             commands,
             live,
             sandbox: String::new(),
-            history: story,
+            history,
             row,
         })
     }
 
-    /// What the open session prints, where it is at work.
+    /// The output of the session that is running.
     fn live(&self, run: &Run) -> Option<(RunId, OutputRef)> {
         let attempt = run.open_attempt()?;
         let file = format!("attempt-{}.stdout", attempt.run_number);
-        let about = fs::metadata(self.home.run_dir(run.run_id).join(&file)).ok()?;
+        let metadata = fs::metadata(self.home.run_dir(run.run_id).join(&file)).ok()?;
         let output = OutputRef {
             file,
-            bytes: about.len(),
+            bytes: metadata.len(),
             left_out: 0,
         };
         Some((run.run_id, output))
@@ -261,13 +261,12 @@ impl LocalBackendState {
         from: u64,
         length: usize,
     ) -> Result<OutputSlice, DashboardError> {
-        // Invariant: a file of the run's own directory. The name comes from the journal, and is held to it.
+        // Invariant: only files of the run's directory are read. The name comes from the journal, so it is checked.
         let plain = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
-        let missing =
-            || DashboardError::NotFound("what was printed is not kept any more".to_owned());
+        let missing = || DashboardError::NotFound("the output is no longer stored".to_owned());
         let path = self.home.run_dir(run).join(name);
-        let about = fs::symlink_metadata(&path).map_err(|_| missing())?;
-        if !plain || !about.is_file() {
+        let metadata = fs::symlink_metadata(&path).map_err(|_| missing())?;
+        if !plain || !metadata.is_file() {
             return Err(missing());
         }
         let mut file = File::open(&path).map_err(DashboardError::failed)?;
@@ -280,13 +279,12 @@ impl LocalBackendState {
             .map_err(DashboardError::failed)?;
         Ok(OutputSlice {
             bytes,
-            total: about.len(),
+            total: metadata.len(),
         })
     }
 
     fn diff(&self, run: &Run, between: DiffRange) -> Result<DiffContent, DashboardError> {
-        let none =
-            || DashboardError::NotFound("no trees were kept that could be compared".to_owned());
+        let none = || DashboardError::NotFound("no snapshots are stored to compare".to_owned());
         let (from, to) = compared_trees(run, between).ok_or_else(none)?;
         let compare = || {
             let workspace = self.home.open_workspace(&run.spec.workspace)?;
@@ -308,7 +306,7 @@ impl LocalBackendState {
     }
 }
 
-/// The trees that are to be compared.
+/// The trees to compare.
 fn compared_trees(
     run: &Run,
     between: DiffRange,
@@ -322,20 +320,20 @@ fn compared_trees(
             Some((run.start_tree.clone()?, run.attempt(number)?.tree.clone()?))
         }
         DiffRange::Whole => {
-            let standing = run.current_attempt()?.tree.clone()?;
-            Some((run.start_tree.clone()?, standing))
+            let current_tree = run.current_attempt()?.tree.clone()?;
+            Some((run.start_tree.clone()?, current_tree))
         }
     }
 }
 
-/// What is next to be done with it in a terminal.
-fn next_command(standing: DisplayStatus, short: &str) -> (&'static str, String) {
-    match standing {
+/// The next command for a run, with its label.
+fn next_command(status: DisplayStatus, short: &str) -> (&'static str, String) {
+    match status {
         DisplayStatus::Interrupted | DisplayStatus::Suspended => {
-            ("Go on with it", format!("selvedge resume {short}"))
+            ("Resume", format!("selvedge resume {short}"))
         }
-        DisplayStatus::NeedsReview => ("Accept it", format!("selvedge review {short} --accept")),
-        _ => ("See it in a terminal", format!("selvedge show {short}")),
+        DisplayStatus::NeedsReview => ("Accept", format!("selvedge review {short} --accept")),
+        _ => ("Show in a terminal", format!("selvedge show {short}")),
     }
 }
 
@@ -372,7 +370,7 @@ impl DashboardBackend for LocalBackend {
         between: DiffRange,
     ) -> DashboardFuture<'a, DiffContent> {
         let TaskHistory::Run(run) = task.history.clone() else {
-            let error = DashboardError::NotFound("a plan has no trees of its own".to_owned());
+            let error = DashboardError::NotFound("a plan has no snapshots of its own".to_owned());
             return Box::pin(async { Err(error) });
         };
         self.run_blocking(move |inner| inner.diff(&run, between))
@@ -393,15 +391,15 @@ impl DashboardBackend for LocalBackend {
     ) -> DashboardFuture<'a, String> {
         let task = task.and_then(|id| id.parse::<RunId>().ok());
         self.run_blocking(move |inner| {
-            let mut pulse = inner.change_token();
+            let mut token = inner.change_token();
             if let Some(run) = task {
-                // Of a task, what its open session prints is news, too.
+                // New output of the task's session also counts as a change.
                 let printed = fs::read_dir(inner.home.run_dir(run)).into_iter().flatten();
                 let sizes = printed.flatten().filter_map(|file| file.metadata().ok());
-                let bytes: u64 = sizes.map(|about| about.len()).sum();
-                pulse.push_str(&bytes.to_string());
+                let bytes: u64 = sizes.map(|metadata| metadata.len()).sum();
+                token.push_str(&bytes.to_string());
             }
-            Ok(short_hash(&pulse))
+            Ok(short_hash(&token))
         })
     }
 
@@ -416,17 +414,17 @@ impl DashboardBackend for LocalBackend {
     }
 
     fn cancel<'a>(&'a self, _: &'a DashboardUser, _: &'a str) -> DashboardFuture<'a, String> {
-        let error = "a run of this machine is stopped where it was started, with Ctrl-C";
+        let error = "stop a local run with Ctrl-C in its terminal";
         Box::pin(async move { Err(DashboardError::Refused(error.to_owned())) })
     }
 
     fn retry<'a>(&'a self, _: &'a DashboardUser, _: &'a str) -> DashboardFuture<'a, String> {
-        let error = "a run of this machine is started in a terminal, with `selvedge run`";
+        let error = "start a local run in a terminal with `selvedge run`";
         Box::pin(async move { Err(DashboardError::Refused(error.to_owned())) })
     }
 }
 
-/// Short, and without anything of this machine in it.
+/// A short hash that reveals nothing about this machine.
 fn short_hash(text: &str) -> String {
     use sha2::{Digest, Sha256};
     let hash = Sha256::digest(text.as_bytes());

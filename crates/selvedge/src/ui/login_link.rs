@@ -1,6 +1,5 @@
-//! Who may look at `selvedge ui`: whoever has the link that was printed, once. It is swapped for a
-//! cookie that lives as long as the program; a link that was used is printed anew, in the terminal,
-//! when somebody tries it again.
+//! Login to `selvedge ui` with the printed link, which works once. The link is exchanged for a cookie that is valid
+//! while the program runs. If a used link is opened again, a new one is printed in the terminal.
 
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +12,6 @@ use sha2::{Digest, Sha256};
 
 use crate::error::CliError;
 
-/// A way in.
 pub(crate) struct OneTimeLoginLink {
     port: u16,
     cookie: String,
@@ -21,20 +19,20 @@ pub(crate) struct OneTimeLoginLink {
     secrets: Mutex<LoginSecrets>,
 }
 
-/// What is known of secrets: of those that were given out only a hash.
+/// Of secrets that were given out, only hashes are stored.
 struct LoginSecrets {
     unused: String,
     used: Vec<[u8; 32]>,
     sessions: Vec<[u8; 32]>,
 }
 
-/// Links that were used and are still recognised.
+/// Number of used links that are still recognized.
 const MAX_USED_LINKS: usize = 16;
-/// Browsers that may be in at once.
+/// Number of browsers that can be logged in at the same time.
 const MAX_SESSIONS: usize = 64;
 
 impl OneTimeLoginLink {
-    /// A way in to a page on this port; `say` shows a person the link.
+    /// Creates a link for the dashboard on this port; `say` prints it.
     pub(crate) fn new(
         port: u16,
         say: impl Fn(&str) + Send + Sync + 'static,
@@ -52,7 +50,7 @@ impl OneTimeLoginLink {
         })
     }
 
-    /// Shows the link.
+    /// Prints the link.
     pub(crate) fn show(&self) {
         let fresh = self.secrets().unused.clone();
         let port = self.port;
@@ -71,8 +69,8 @@ impl OneTimeLoginLink {
                 random_secret().map_err(failed)?,
                 random_secret().map_err(failed)?,
             );
-            let spent = std::mem::replace(&mut secrets.unused, next);
-            secrets.used.insert(0, hash(&spent));
+            let used_token = std::mem::replace(&mut secrets.unused, next);
+            secrets.used.insert(0, hash(&used_token));
             secrets.used.truncate(MAX_USED_LINKS);
             secrets.sessions.insert(0, hash(&cookie));
             secrets.sessions.truncate(MAX_SESSIONS);
@@ -82,9 +80,9 @@ impl OneTimeLoginLink {
         drop(secrets);
         if was_used {
             self.show();
-            return Err("This link was used already. The terminal shows a new one.".to_owned());
+            return Err("This link was already used. The terminal shows a new one.".to_owned());
         }
-        Err("This link is not one of this page's.".to_owned())
+        Err("Invalid link.".to_owned())
     }
 }
 
@@ -106,32 +104,35 @@ impl Authenticator for OneTimeLoginLink {
     }
 
     fn find_user<'a>(&'a self, cookie: &'a str, _: IpAddr) -> BoxFuture<'a, Option<DashboardUser>> {
-        let known = self.secrets().sessions.contains(&hash(cookie));
-        let visitor = known.then(|| DashboardUser {
+        let is_logged_in = self.secrets().sessions.contains(&hash(cookie));
+        let user = is_logged_in.then(|| DashboardUser {
             name: "this machine".to_owned(),
             can_act: true,
             tenant: None,
         });
-        Box::pin(async move { visitor })
+        Box::pin(async move { user })
     }
 
     fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()> {
         self.secrets()
             .sessions
-            .retain(|known| *known != hash(cookie));
+            .retain(|session| *session != hash(cookie));
         Box::pin(async {})
     }
 }
 
-/// Hashes are compared, so that how long it takes says nothing of a secret.
+/// Hashes are compared, so that the duration of a comparison reveals nothing about a secret.
 fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
 fn random_secret() -> Result<String, CliError> {
     let mut bytes = [0_u8; 24];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| CliError::infrastructure(format!("no random numbers: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        CliError::infrastructure(format!(
+            "cannot get random numbers from the system: {error}"
+        ))
+    })?;
     Ok(hex(&bytes))
 }
 
@@ -143,22 +144,22 @@ mod tests {
 
     #[test]
     fn a_link_works_once_and_is_shown_anew_when_tried_again() {
-        let said: Arc<Mutex<Vec<String>>> = Arc::default();
-        let shown = Arc::clone(&said);
-        let gate =
-            OneTimeLoginLink::new(1, move |link| shown.lock().unwrap().push(link.to_owned()))
+        let printed: Arc<Mutex<Vec<String>>> = Arc::default();
+        let sink = Arc::clone(&printed);
+        let login_link =
+            OneTimeLoginLink::new(1, move |link| sink.lock().unwrap().push(link.to_owned()))
                 .unwrap();
-        gate.show();
-        let token = said.lock().unwrap()[0]
+        login_link.show();
+        let token = printed.lock().unwrap()[0]
             .rsplit('=')
             .next()
             .unwrap()
             .to_owned();
-        assert!(gate.log_in("guess").is_err());
-        let cookie = gate.log_in(&token).unwrap();
-        assert!(gate.secrets().sessions.contains(&hash(&cookie)));
-        assert!(gate.log_in(&token).unwrap_err().contains("new one"));
-        let links = said.lock().unwrap().clone();
+        assert!(login_link.log_in("guess").is_err());
+        let cookie = login_link.log_in(&token).unwrap();
+        assert!(login_link.secrets().sessions.contains(&hash(&cookie)));
+        assert!(login_link.log_in(&token).unwrap_err().contains("new one"));
+        let links = printed.lock().unwrap().clone();
         assert_eq!(
             links.len(),
             2,

@@ -1,5 +1,4 @@
-//! The dashboard's view of the local journal. It only reads; what a person decides in a review is
-//! carried out by `selvedge review`, a program of its own as if they had typed it.
+//! The dashboard of the local journal. It only reads; a review is carried out by the command `selvedge review`.
 
 mod held_locks;
 mod local_backend;
@@ -21,7 +20,7 @@ use crate::local::StateDir;
 pub(crate) use local_backend::LocalBackend;
 pub(crate) use login_link::OneTimeLoginLink;
 
-/// What is known of every run, for the statistics.
+/// The statistics of all runs.
 pub(crate) fn load_facts(
     home: &StateDir,
     journal: &SqliteJournal,
@@ -35,18 +34,18 @@ pub(crate) fn load_facts(
     facts_of_runs(home, journal, &runs, &mut RunStatsCache::load(home.root()))
 }
 
-/// All runs that a filter lets through, the newest first.
+/// All runs that match a filter, newest first.
 fn all_runs(journal: &SqliteJournal, filter: &RunFilter) -> Result<Vec<RunSummary>, CliError> {
     let runs = journal.runs(filter, usize::from(u16::MAX) * 16, None);
     runs.map_err(CliError::infrastructure)
 }
 
-/// What is known of these runs, without looking again at those that are as they were.
+/// The statistics of these runs; only runs with new events are read from the journal.
 fn facts_of_runs(
     home: &StateDir,
     journal: &SqliteJournal,
     runs: &[RunSummary],
-    known: &mut RunStatsCache,
+    cache: &mut RunStatsCache,
 ) -> Result<Vec<RunStats>, CliError> {
     let mut facts = Vec::with_capacity(runs.len());
     for run in runs {
@@ -55,26 +54,26 @@ fn facts_of_runs(
             journal,
             run.run_id,
             run.last_seq,
-            known,
+            cache,
         )?);
     }
-    known.save();
+    cache.save();
     Ok(facts)
 }
 
-/// Of one run; nothing of a plan, which is made of runs.
+/// The statistics of one run; `None` for a plan.
 fn facts_of_run(
     home: &StateDir,
     journal: &SqliteJournal,
     run: RunId,
     last_seq: u64,
-    known: &mut RunStatsCache,
+    cache: &mut RunStatsCache,
 ) -> Result<Option<RunStats>, CliError> {
-    if let Some(facts) = known.get(run, last_seq) {
+    if let Some(facts) = cache.get(run, last_seq) {
         return Ok(facts.clone());
     }
     let state = home.replay(journal, run)?;
     let facts = state.run.as_ref().map(RunStats::from_run);
-    known.insert(run, last_seq, facts.clone());
+    cache.insert(run, last_seq, facts.clone());
     Ok(facts)
 }

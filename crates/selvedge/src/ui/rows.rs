@@ -1,4 +1,4 @@
-//! From the journal's summaries to the dashboard's rows.
+//! Converts the journal's summaries to the dashboard's rows.
 
 use std::path::Path;
 
@@ -8,7 +8,6 @@ use selvedge_store::{RunStatus, RunSummary, TaskHead};
 
 use super::held_locks::HeldLocks;
 
-/// A summary as a row.
 pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) -> TaskListItem {
     let task = summary.task.as_ref();
     let text = |text: Option<&str>, else_: &str| text.unwrap_or(else_).to_owned();
@@ -16,7 +15,7 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
         id: summary.run_id.to_string(),
         short: summary.run_id.short(),
         description: task.map_or_else(
-            || "(written by a later release)".to_owned(),
+            || "(written by a newer release)".to_owned(),
             |task| mark_truncated(&task.description),
         ),
         agent: text(task.map(|task| task.agent.as_str()), "?"),
@@ -35,7 +34,7 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
     }
 }
 
-/// Says where a description goes on: a summary holds the beginning of one.
+/// Marks a truncated description: a summary contains only its beginning.
 fn mark_truncated(description: &str) -> String {
     let goes_on = description.chars().count() >= TaskHead::MAX_DESCRIPTION_CHARS;
     format!("{description}{}", if goes_on { "…" } else { "" })
@@ -51,7 +50,7 @@ fn run_standing(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) 
     }
 }
 
-/// Whether a program holds the directory for this run, or for the plan that it is a part of.
+/// Whether a program holds the lock of the directory for this run or for its plan.
 fn is_running(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) -> bool {
     let Some(task) = &summary.task else {
         return false;
@@ -63,7 +62,7 @@ fn is_running(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) ->
         (Some(run), plan) => {
             run == summary.run_id.to_string() || plan.is_some_and(|plan| run == plan.to_string())
         }
-        // The parts of a contest work in copies, which nobody else knows of.
+        // The runs of best-of-N use copies of the workspace, which have no locks.
         (None, plan) => plan.is_some(),
     }
 }

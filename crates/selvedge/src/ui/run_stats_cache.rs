@@ -1,6 +1,5 @@
-//! What is known of runs for statistics, so that a journal is folded once: in memory, and in a file
-//! beside the journal. The file is a cache: a line that cannot be read, or that is of an earlier event
-//! than the journal's last, counts for nothing.
+//! Caches the statistics of runs, in memory and in a file next to the journal, so that each run is replayed only once.
+//! A line is ignored if it cannot be parsed or if the run has newer events.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,7 +12,7 @@ use selvedge_dashboard::stats::RunStats;
 use serde::{Deserialize, Serialize};
 
 const CACHE_FILE: &str = "facts.jsonl";
-/// Lines that count for nothing any more, before the file is written anew.
+/// Number of outdated lines after which the file is rewritten.
 const MAX_STALE_LINES: usize = 1_000;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,55 +22,53 @@ struct CacheLine {
     facts: Option<RunStats>,
 }
 
-/// Facts of runs that were looked at, by the last event that they were made from.
+/// Statistics of runs, with the sequence number of the last event that they include.
 #[derive(Debug, Default)]
 pub(super) struct RunStatsCache {
     runs: HashMap<RunId, (u64, Option<RunStats>)>,
     path: Option<PathBuf>,
-    /// Lines that are not in the file yet.
     unsaved_lines: String,
 }
 
 impl RunStatsCache {
-    /// What the file in a state directory says.
+    /// Reads the file in a state directory.
     pub(super) fn load(state_directory: &Path) -> Self {
         let path = state_directory.join(CACHE_FILE);
         let text = fs::read_to_string(&path).unwrap_or_default();
-        let mut known = Self::default();
+        let mut cache = Self::default();
         let mut lines = 0;
         for line in text.lines() {
             lines += 1;
             if let Ok(line) = serde_json::from_str::<CacheLine>(line) {
-                known.runs.insert(line.run, (line.seq, line.facts));
+                cache.runs.insert(line.run, (line.seq, line.facts));
             }
         }
-        if lines > known.runs.len() + MAX_STALE_LINES {
-            known.rewrite(&path);
+        if lines > cache.runs.len() + MAX_STALE_LINES {
+            cache.rewrite(&path);
         }
-        known.path = Some(path);
-        known
+        cache.path = Some(path);
+        cache
     }
 
-    /// What is known of a run whose journal ends there.
+    /// The statistics of a run, if they include all events up to `seq`.
     pub(super) fn get(&self, run: RunId, seq: u64) -> Option<&Option<RunStats>> {
-        let (known, facts) = self.runs.get(&run)?;
-        (*known == seq).then_some(facts)
+        let (cached_seq, facts) = self.runs.get(&run)?;
+        (*cached_seq == seq).then_some(facts)
     }
 
-    /// Remembers; of a run that is not over only until this program ends.
+    /// Stores statistics; those of an unfinished run only in memory.
     pub(super) fn insert(&mut self, run: RunId, seq: u64, facts: Option<RunStats>) {
         if facts.as_ref().is_none_or(|facts| facts.outcome.is_some()) {
             let facts = facts.clone();
             if let Ok(line) = serde_json::to_string(&CacheLine { run, seq, facts }) {
-                // Writing into a string cannot fail.
                 let _ = writeln!(self.unsaved_lines, "{line}");
             }
         }
         self.runs.insert(run, (seq, facts));
     }
 
-    /// Adds what is new to the file, in one piece: other programs do the same. What cannot be written
-    /// is made again another time.
+    /// Appends new lines to the file in one write, because other programs append, too. Errors are ignored: the
+    /// statistics can be computed again.
     pub(super) fn save(&mut self) {
         let Some(path) = self
             .path
@@ -93,10 +90,10 @@ impl RunStatsCache {
                 let _ = writeln!(text, "{line}");
             }
         }
-        let beside = path.with_extension(format!("{}.new", std::process::id()));
-        let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+        let temporary = path.with_extension(format!("{}.new", std::process::id()));
+        let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
         if written.is_err() {
-            let _ = fs::remove_file(&beside);
+            let _ = fs::remove_file(&temporary);
         }
     }
 }
@@ -109,15 +106,15 @@ mod tests {
     fn what_was_kept_is_known_again_and_a_torn_line_counts_for_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let run: RunId = "0190a1b2-0000-7000-8000-000000000001".parse().unwrap();
-        let mut known = RunStatsCache::load(directory.path());
-        known.insert(run, 7, None);
-        known.save();
+        let mut cache = RunStatsCache::load(directory.path());
+        cache.insert(run, 7, None);
+        cache.save();
         let path = directory.path().join(CACHE_FILE);
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"run\":\"0190").unwrap();
-        let known = RunStatsCache::load(directory.path());
-        assert_eq!(known.get(run, 7), Some(&None));
-        assert_eq!(known.get(run, 8), None, "the journal went on");
+        let cache = RunStatsCache::load(directory.path());
+        assert_eq!(cache.get(run, 7), Some(&None));
+        assert_eq!(cache.get(run, 8), None, "the journal went on");
 
         let many = fs::read_to_string(&path)
             .unwrap()
@@ -127,8 +124,8 @@ mod tests {
             .to_owned()
             + "\n";
         fs::write(&path, many.repeat(MAX_STALE_LINES + 5)).unwrap();
-        let known = RunStatsCache::load(directory.path());
-        assert_eq!(known.get(run, 7), Some(&None));
+        let cache = RunStatsCache::load(directory.path());
+        assert_eq!(cache.get(run, 7), Some(&None));
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
     }
 }

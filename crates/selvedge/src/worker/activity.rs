@@ -1,4 +1,4 @@
-//! What is going on, gathered for the next batch: coalesced, bounded, and counted where it is dropped.
+//! Collects a run's activities for the next batch: merged, limited in number, with a count of dropped ones.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,19 +9,19 @@ use selvedge_core::protocol::{ProgressEvent, project};
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
-/// Activities in one batch.
+/// Limit for the number of activities in a batch.
 const MAX_ACTIVITIES: usize = 128;
-/// Text that runs on is one activity up to so many bytes.
+/// Length limit for the text of one activity, in bytes.
 const MAX_TEXT_BYTES: usize = 4096;
 
-/// What was gathered.
+/// The collected activities.
 #[derive(Debug, Default)]
 pub(super) struct ActivityBatch {
     pub(super) activity: Vec<ProgressEvent>,
     pub(super) dropped: u64,
 }
 
-/// Gathers a run's activities.
+/// Collects a run's activities.
 #[derive(Debug, Default)]
 pub(super) struct ActivityBuffer {
     batch: Mutex<ActivityBatch>,
@@ -44,21 +44,21 @@ fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ActivityBuffer {
-    /// Takes out what was gathered, if anything was.
+    /// Takes the collected activities; `None` if there are none.
     pub(super) fn take(&self) -> Option<ActivityBatch> {
         let mut batch = lock_ignoring_poison(&self.batch);
         let empty = batch.activity.is_empty() && batch.dropped == 0;
         (!empty).then(|| std::mem::take(&mut *batch))
     }
 
-    /// Drops what was gathered, and counts it.
+    /// Drops the collected activities, and counts them.
     pub(super) fn discard(&self) {
         let mut batch = lock_ignoring_poison(&self.batch);
         batch.dropped += batch.activity.len() as u64;
         batch.activity.clear();
     }
 
-    /// Something worth a line.
+    /// Adds a message.
     pub(super) fn push_note(&self, message: impl Into<String>) {
         self.push(ProgressEvent::Status {
             message: message.into(),
@@ -67,17 +67,17 @@ impl ActivityBuffer {
 
     fn push(&self, event: ProgressEvent) {
         let mut batch = lock_ignoring_poison(&self.batch);
-        if let (ProgressEvent::Token { text }, Some(ProgressEvent::Token { text: before })) =
+        if let (ProgressEvent::Token { text }, Some(ProgressEvent::Token { text: previous })) =
             (&event, batch.activity.last_mut())
-            && before.len() + text.len() <= MAX_TEXT_BYTES
+            && previous.len() + text.len() <= MAX_TEXT_BYTES
         {
-            before.push_str(text);
+            previous.push_str(text);
             return;
         }
-        if let (ProgressEvent::Cost { .. }, Some(before @ ProgressEvent::Cost { .. })) =
+        if let (ProgressEvent::Cost { .. }, Some(previous @ ProgressEvent::Cost { .. })) =
             (&event, batch.activity.last_mut())
         {
-            *before = event;
+            *previous = event;
             return;
         }
         if batch.activity.len() >= MAX_ACTIVITIES {
@@ -171,7 +171,7 @@ impl Observer for ActivityBuffer {
     }
 }
 
-/// One activity shows so much and no more.
+/// Truncates text to [`MAX_TEXT_BYTES`].
 fn truncate_text(mut text: String) -> String {
     if text.len() > MAX_TEXT_BYTES {
         let end = (0..=MAX_TEXT_BYTES)
@@ -189,16 +189,16 @@ mod tests {
 
     #[test]
     fn text_runs_on_and_what_is_too_much_is_counted() {
-        let tap = ActivityBuffer::default();
-        tap.on_activity(Activity::Text("a".to_owned()));
-        tap.on_activity(Activity::Text("b".to_owned()));
+        let buffer = ActivityBuffer::default();
+        buffer.on_activity(Activity::Text("a".to_owned()));
+        buffer.on_activity(Activity::Text("b".to_owned()));
         for number in 0..2 * MAX_ACTIVITIES {
-            tap.on_activity(Activity::ToolStarted {
+            buffer.on_activity(Activity::ToolStarted {
                 name: number.to_string(),
                 subject: String::new(),
             });
         }
-        let batch = tap.take().unwrap();
+        let batch = buffer.take().unwrap();
         assert_eq!(
             batch.activity[0],
             ProgressEvent::Token {
@@ -209,6 +209,6 @@ mod tests {
             batch.activity.len() as u64 + batch.dropped,
             1 + 2 * MAX_ACTIVITIES as u64
         );
-        assert!(tap.take().is_none());
+        assert!(buffer.take().is_none());
     }
 }

@@ -1,5 +1,5 @@
-//! The connection to the hub, on a thread of its own with a runtime of its own: whatever the tasks do, the
-//! leases are renewed. It is made again, with jitter, for as long as the worker lives.
+//! The connection to the hub. It has its own thread and runtime, so that leases are renewed whatever the tasks do. It
+//! reconnects, with jitter, as long as the worker runs.
 
 use std::time::Duration;
 
@@ -14,42 +14,42 @@ use super::connection_session::{ConnectionEnd, ConnectionSession};
 use super::lease::LeaseTable;
 use crate::hub_client::{HubClient, HubError};
 
-/// The longest wait before the connection is tried again, but for jitter.
+/// Longest delay before a reconnection, before jitter.
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(15);
-/// The first one.
+/// First delay.
 const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(100);
-/// Frames on their way to the hub; whoever sends more waits.
+/// Frames waiting to be sent; senders wait if the queue is full.
 const FRAME_QUEUE_CAPACITY: usize = 64;
 
-/// The way to the hub.
+/// A handle to send messages to the hub.
 #[derive(Debug, Clone)]
 pub(super) struct HubConnection {
     frames: mpsc::Sender<OutgoingFrame>,
 }
 
-/// A frame, and the connection that it is meant for: on any other it would come out of turn.
+/// A frame for one connection only: on a later connection it would be out of order.
 #[derive(Debug)]
 pub(super) struct OutgoingFrame {
     pub(super) connection: u64,
     pub(super) text: String,
 }
 
-/// What the link tells the worker.
+/// An event for the worker's main loop.
 #[derive(Debug)]
 pub(super) enum ConnectionEvent {
-    /// An offer, and the connection that it came on.
+    /// An offer, and the connection that it was received on.
     Offer(Box<TaskAssign>, u64),
-    /// The hub wants us to finish what we have and take nothing more.
+    /// The hub asks the worker to finish its tasks and accept no more.
     Drain,
-    /// The session stands, on this connection.
+    /// The session is established on this connection.
     Connected(u64),
-    /// It cannot be made, or broke off; it is tried again.
+    /// The connection failed or broke; it is tried again.
     Disconnected(String),
-    /// It will never be made.
+    /// The hub rejects this worker permanently.
     Refused(HubError),
 }
 
-/// Who we are, for `hello`.
+/// Data for `hello`.
 #[derive(Debug, Clone)]
 pub(super) struct WorkerIdentity {
     pub(super) hello: Hello,
@@ -57,11 +57,11 @@ pub(super) struct WorkerIdentity {
 }
 
 impl HubConnection {
-    /// Starts the thread. It ends with the process.
+    /// Starts the connection's thread, which ends with the process.
     pub(super) fn start(
         hub: HubClient,
         identity: WorkerIdentity,
-        news: mpsc::Sender<ConnectionEvent>,
+        events: mpsc::Sender<ConnectionEvent>,
     ) -> std::io::Result<Self> {
         let (frames, outgoing) = mpsc::channel(FRAME_QUEUE_CAPACITY);
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -69,11 +69,14 @@ impl HubConnection {
             .build()?;
         std::thread::Builder::new()
             .name("hub link".to_owned())
-            .spawn(move || runtime.block_on(maintain_connection(hub, identity, news, outgoing)))?;
+            .spawn(move || {
+                runtime.block_on(maintain_connection(hub, identity, events, outgoing))
+            })?;
         Ok(Self { frames })
     }
 
-    /// Sends a message on that connection; on any other it is dropped, for its sender will know.
+    /// Sends a message if this connection is still current; otherwise drops it, and the sender notices the new
+    /// connection.
     pub(super) async fn send(&self, connection: u64, message: &WorkerMessage) {
         if let Ok(text) = serde_json::to_string(message) {
             self.send_text(connection, text).await;
@@ -81,7 +84,7 @@ impl HubConnection {
     }
 
     pub(super) async fn send_text(&self, connection: u64, text: String) {
-        // The thread ends with the process only.
+        // Cannot fail: the thread ends with the process.
         let _ = self.frames.send(OutgoingFrame { connection, text }).await;
     }
 }
@@ -89,16 +92,16 @@ impl HubConnection {
 async fn maintain_connection(
     hub: HubClient,
     identity: WorkerIdentity,
-    news: mpsc::Sender<ConnectionEvent>,
+    events: mpsc::Sender<ConnectionEvent>,
     mut outgoing: mpsc::Receiver<OutgoingFrame>,
 ) {
     let mut wait = MIN_RECONNECT_DELAY;
     for connection in 1_u64.. {
-        let said = match hub.open_session().await {
+        let event = match hub.open_session().await {
             Ok(socket) => {
-                let mut conversation = ConnectionSession::new(connection, &identity, &news);
-                let ended = conversation.run_session(socket, &mut outgoing).await;
-                if conversation.is_proven {
+                let mut session = ConnectionSession::new(connection, &identity, &events);
+                let ended = session.run_session(socket, &mut outgoing).await;
+                if session.is_proven {
                     wait = MIN_RECONNECT_DELAY;
                 }
                 match ended {
@@ -109,20 +112,20 @@ async fn maintain_connection(
             Err(error) if !error.is_retryable() => ConnectionEvent::Refused(error),
             Err(error) => ConnectionEvent::Disconnected(error.to_string()),
         };
-        for lane in identity.leases.all() {
-            lane.update_status(|standing| standing.connection = 0);
+        for worker_lease in identity.leases.all() {
+            worker_lease.update_status(|status| status.connection = 0);
         }
-        if news.send(said).await.is_err() {
+        if events.send(event).await.is_err() {
             return;
         }
-        // Half of it is jitter: after a hub's restart not all of its workers come at once.
+        // Half of the delay is jitter, so that not all workers reconnect at once after a hub's restart.
         let pause = wait.mul_f64(0.5 + fastrand::f64() / 2.0);
         tokio::time::sleep(pause).await;
         wait = (wait * 2).min(MAX_RECONNECT_DELAY);
     }
 }
 
-/// The half that writes, on a task of its own: a hub that reads slowly must not keep us from reading.
+/// Writes frames in a separate task, so that a hub that reads slowly does not block reading.
 pub(super) struct FrameWriter {
     urgent: mpsc::Sender<String>,
     frames: mpsc::Sender<String>,
@@ -144,12 +147,12 @@ impl FrameWriter {
         }
     }
 
-    /// Before all others. `false` when it cannot be sent.
+    /// Sends a message before all others. Returns `false` if it cannot be sent.
     pub(super) fn send_urgent(&self, message: &WorkerMessage) -> bool {
         serde_json::to_string(message).is_ok_and(|text| self.urgent.try_send(text).is_ok())
     }
 
-    /// Waits for room.
+    /// Waits until a frame can be queued.
     pub(super) async fn reserve_slot(&self) -> Option<mpsc::Permit<'_, String>> {
         self.frames.reserve().await.ok()
     }
@@ -181,7 +184,7 @@ async fn write_frames<S>(
     }
 }
 
-/// Reads text frames; none when the connection is over.
+/// Reads the next text frame; `None` if the connection is closed.
 pub(super) async fn read_text_frame<S>(stream: &mut S) -> Option<Result<String, String>>
 where
     S: futures_util::Stream<Item = Result<Message, tokio_tungstenite::tungstenite::Error>> + Unpin,

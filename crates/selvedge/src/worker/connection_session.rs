@@ -1,4 +1,4 @@
-//! One connection's exchange with the hub: hello, renewals, offers, acknowledgements.
+//! One session with the hub: hello, renewals, offers, acknowledgements.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,28 +19,27 @@ use super::connection::{
 };
 use super::lease::WorkerLease;
 
-/// How long a hub may take to answer `hello`.
+/// Time limit for the hub's answer to `hello`.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How a connection ended.
+/// How a session ended.
 pub(super) enum ConnectionEnd {
-    /// It broke off.
+    /// The connection broke.
     Broken(String),
-    /// Nobody listens to us any more.
+    /// The worker's main loop has ended.
     WorkerGone,
 }
 
-/// One connection.
 pub(super) struct ConnectionSession<'a> {
-    /// Its number.
+    /// The connection's number.
     connection: u64,
     identity: &'a WorkerIdentity,
     events: &'a mpsc::Sender<ConnectionEvent>,
     timing: LeaseTiming,
-    /// Renewals that were sent and not answered: when each was.
+    /// The times at which unanswered renewals were sent.
     pending_renewals: BTreeMap<u64, Instant>,
     last_renewal: u64,
-    /// Whether the hub has answered a renewal on it.
+    /// Whether the hub has answered a renewal on this connection.
     pub(super) is_proven: bool,
 }
 
@@ -48,12 +47,12 @@ impl<'a> ConnectionSession<'a> {
     pub(super) fn new(
         connection: u64,
         identity: &'a WorkerIdentity,
-        news: &'a mpsc::Sender<ConnectionEvent>,
+        events: &'a mpsc::Sender<ConnectionEvent>,
     ) -> Self {
         Self {
             connection,
             identity,
-            events: news,
+            events,
             timing: LeaseTiming::default(),
             pending_renewals: BTreeMap::new(),
             last_renewal: 0,
@@ -61,7 +60,7 @@ impl<'a> ConnectionSession<'a> {
         }
     }
 
-    /// Speaks for as long as the connection holds.
+    /// Runs the session until the connection breaks.
     pub(super) async fn run_session<S>(
         &mut self,
         socket: WebSocketStream<S>,
@@ -104,7 +103,7 @@ impl<'a> ConnectionSession<'a> {
                 },
                 (frame, room) = async { (outgoing.recv().await, writer.reserve_slot().await) } => {
                     let (Some(frame), Some(room)) = (frame, room) else {
-                        return ConnectionEnd::Broken("the hub takes nothing more".to_owned());
+                        return ConnectionEnd::Broken("the connection to the hub is closed".to_owned());
                     };
                     if frame.connection == self.connection {
                         room.send(frame.text);
@@ -128,11 +127,13 @@ impl<'a> ConnectionSession<'a> {
             > + Unpin,
     {
         let mut hello = self.identity.hello.clone();
-        let lanes = self.identity.leases.all();
-        let lanes = lanes
+        let leases = self.identity.leases.all();
+        let leases = leases
             .iter()
-            .filter(|lane| lane.current_status().lost_reason.is_none());
-        hello.held = lanes.map(|lane| lane.to_held_lease()).collect();
+            .filter(|worker_lease| worker_lease.current_status().lost_reason.is_none());
+        hello.held = leases
+            .map(|worker_lease| worker_lease.to_held_lease())
+            .collect();
         let sent = Instant::now();
         writer.send_urgent(&WorkerMessage::Hello(hello));
         let until = tokio::time::Instant::now() + HELLO_TIMEOUT;
@@ -140,7 +141,7 @@ impl<'a> ConnectionSession<'a> {
             let frame = tokio::time::timeout_at(until, read_text_frame(stream));
             let frame = frame
                 .await
-                .map_err(|_| "the hub does not answer".to_owned())?;
+                .map_err(|_| "the hub does not respond".to_owned())?;
             let text = frame.ok_or("the hub closed the session")??;
             let Ok(message) = serde_json::from_str::<HubMessage>(&text) else {
                 continue;
@@ -165,46 +166,46 @@ impl<'a> ConnectionSession<'a> {
             .values()
             .any(|sent| sent.elapsed() > late)
         {
-            return Err("the hub does not answer".to_owned());
+            return Err("the hub does not respond".to_owned());
         }
-        let lanes = self.identity.leases.all();
-        self.resend_acceptances(&lanes, writer);
-        let leases = lanes.iter().filter(|lane| {
-            let standing = lane.current_status();
-            standing.accepted
-                && standing.lost_reason.is_none()
-                && standing.connection == self.connection
+        let leases = self.identity.leases.all();
+        self.resend_acceptances(&leases, writer);
+        let leases = leases.iter().filter(|worker_lease| {
+            let status = worker_lease.current_status();
+            status.accepted && status.lost_reason.is_none() && status.connection == self.connection
         });
-        let leases = leases.map(|lane| lane.lease.clone()).collect();
+        let leases = leases
+            .map(|worker_lease| worker_lease.lease.clone())
+            .collect();
         self.last_renewal += 1;
         let id = self.last_renewal;
         self.pending_renewals.insert(id, Instant::now());
         if writer.send_urgent(&WorkerMessage::Renew { id, leases }) {
             Ok(())
         } else {
-            Err("the hub takes nothing more".to_owned())
+            Err("the connection to the hub is closed".to_owned())
         }
     }
 
-    /// An acceptance that the hub's store would not take was answered by nothing: it is said again.
-    fn resend_acceptances(&self, lanes: &[Arc<WorkerLease>], writer: &FrameWriter) {
-        for lane in lanes {
-            let standing = lane.current_status();
-            let asked = standing
+    /// Sends unanswered acceptances again: the hub does not answer if its store fails.
+    fn resend_acceptances(&self, leases: &[Arc<WorkerLease>], writer: &FrameWriter) {
+        for worker_lease in leases {
+            let status = worker_lease.current_status();
+            let is_overdue = status
                 .deadline
                 .is_some_and(|at| at.elapsed() > self.timing.renew_interval());
-            if !standing.accepted && standing.lost_reason.is_none() && asked {
-                let lease = lane.lease.clone();
-                // What does not go now goes with the next renewal.
+            if !status.accepted && status.lost_reason.is_none() && is_overdue {
+                let lease = worker_lease.lease.clone();
+                // If it cannot be sent now, it is sent with the next renewal.
                 writer.send_urgent(&WorkerMessage::TaskAccept { lease });
             }
         }
     }
 
     async fn handle_message(&mut self, text: &str) -> Option<ConnectionEnd> {
-        // What cannot be read is of a later release, or no message of a hub's.
+        // An unreadable message is from a later release, or not from a hub.
         let message: HubMessage = serde_json::from_str(text).ok()?;
-        let news = match message {
+        let event = match message {
             HubMessage::TaskAssign(assign) => ConnectionEvent::Offer(assign, self.connection),
             HubMessage::Drain { .. } => ConnectionEvent::Drain,
             HubMessage::Ack { key, seq } => {
@@ -231,89 +232,89 @@ impl<'a> ConnectionSession<'a> {
                 return None;
             }
             HubMessage::Cancel { key, reason } => {
-                if let Some(lane) = self.identity.leases.get(key) {
-                    lane.update_status(|standing| standing.cancel_reason = Some(reason));
+                if let Some(worker_lease) = self.identity.leases.get(key) {
+                    worker_lease.update_status(|status| status.cancel_reason = Some(reason));
                 }
                 return None;
             }
             HubMessage::Welcome { .. } | HubMessage::Unknown => return None,
         };
         self.events
-            .send(news)
+            .send(event)
             .await
             .is_err()
             .then_some(ConnectionEnd::WorkerGone)
     }
 
     fn handle_ack(&self, key: LeaseId, seq: u64) {
-        let fence_after = self.timing.worker_deadline();
-        let Some(lane) = self.identity.leases.get(key) else {
+        let deadline_after = self.timing.worker_deadline();
+        let Some(worker_lease) = self.identity.leases.get(key) else {
             return;
         };
         fault::trace(
             || json!({"what": "acked", "task": key.task_id, "epoch": key.lease_epoch, "seq": seq}),
         );
-        lane.update_status(|standing| {
-            if seq == 0 && standing.accepted {
-                // Said twice; the fence may have been moved since.
+        worker_lease.update_status(|status| {
+            if seq == 0 && status.accepted {
+                // A repeated acknowledgement; the deadline may have been extended since.
             } else if seq == 0 {
-                standing.accepted = true;
-                standing.connection = self.connection;
-                // The acceptance was sent after the offer was taken down, which is when it was asked.
-                let asked = standing.deadline.unwrap_or_else(Instant::now);
-                standing.deadline = Some(asked + fence_after);
+                status.accepted = true;
+                status.connection = self.connection;
+                // The acceptance was sent after the offer was stored, and `deadline` holds the time of the offer.
+                let offered_at = status.deadline.unwrap_or_else(Instant::now);
+                status.deadline = Some(offered_at + deadline_after);
             } else {
-                standing.next_seq = standing.next_seq.max(seq.saturating_add(1));
+                status.next_seq = status.next_seq.max(seq.saturating_add(1));
             }
         });
         fault::failpoint("worker.entry.acknowledged");
     }
 
     fn handle_refusal(&self, key: LeaseId, seq: u64, code: RefusalCode, detail: &str) {
-        let Some(lane) = self.identity.leases.get(key) else {
+        let Some(worker_lease) = self.identity.leases.get(key) else {
             return;
         };
-        lane.update_status(|standing| match code {
-            // An entry was lost with an earlier connection: those from there on are sent again.
-            RefusalCode::Gap | RefusalCode::MissingBlob => standing.resend_count += 1,
+        worker_lease.update_status(|status| match code {
+            // An entry was lost with an earlier connection; it and all later ones are sent again.
+            RefusalCode::Gap | RefusalCode::MissingBlob => status.resend_count += 1,
             code => {
-                let lost = format!("the hub refuses entry {seq}: {code:?}: {detail}");
-                standing.lost_reason.get_or_insert(lost);
+                let lost = format!("the hub rejected entry {seq}: {code:?}: {detail}");
+                status.lost_reason.get_or_insert(lost);
             }
         });
     }
 
     fn apply_renewal(&self, answer: LeaseRenewal, sent: Instant, hello: bool) {
-        let Some(lane) = self.identity.leases.get(answer.key) else {
+        let Some(worker_lease) = self.identity.leases.get(answer.key) else {
             return;
         };
-        let fence_at = sent + self.timing.worker_deadline();
-        lane.update_status(|standing| match answer.verdict {
+        let deadline = sent + self.timing.worker_deadline();
+        worker_lease.update_status(|status| match answer.verdict {
             RenewalResult::Keep {
                 next_seq, cancel, ..
             } => {
-                standing.deadline = standing.deadline.max(Some(fence_at));
-                standing.accepted = true;
-                standing.connection = self.connection;
+                status.deadline = status.deadline.max(Some(deadline));
+                status.accepted = true;
+                status.connection = self.connection;
                 if hello {
-                    standing.next_seq = next_seq;
+                    status.next_seq = next_seq;
                 } else {
-                    // The hub says nothing of an entry that its store would not take: where it stands still
-                    // from one renewal to the next, what it lacks is sent again. Twice is harmless.
-                    let lacks = next_seq <= lane.last_seq();
-                    if lacks && standing.next_seq_at_renewal == next_seq {
-                        standing.resend_count += 1;
+                    // The hub does not answer an entry that its store could not write. If its position is the same at
+                    // two renewals, the missing entries are sent again. Duplicates are harmless.
+                    let lacks = next_seq <= worker_lease.last_seq();
+                    if lacks && status.next_seq_at_renewal == next_seq {
+                        status.resend_count += 1;
                     }
-                    standing.next_seq_at_renewal = next_seq;
-                    standing.next_seq = standing.next_seq.max(next_seq);
+                    status.next_seq_at_renewal = next_seq;
+                    status.next_seq = status.next_seq.max(next_seq);
                 }
                 if cancel.is_some() {
-                    standing.cancel_reason = cancel;
+                    status.cancel_reason = cancel;
                 }
             }
             RenewalResult::Abort { reason } => {
-                standing.connection = self.connection;
-                standing.lost_reason.get_or_insert(reason);
+                status.connection = self.connection;
+                status.lost_reason.get_or_insert(reason);
             }
         });
     }
@@ -333,9 +334,9 @@ mod tests {
             lease_epoch: 1,
             lease_token: "t".to_owned(),
         };
-        let lane = WorkerLease::new(lease, 0, 0);
-        let lanes = LeaseTable::default();
-        lanes.add(Arc::clone(&lane));
+        let worker_lease = WorkerLease::new(lease, 0, 0);
+        let leases = LeaseTable::default();
+        leases.add(Arc::clone(&worker_lease));
         let hello = Hello {
             v: SESSION_VERSION,
             worker: "one".to_owned(),
@@ -346,22 +347,19 @@ mod tests {
             sandbox: None,
             held: Vec::new(),
         };
-        let (news, _heard) = mpsc::channel(1);
-        let identity = WorkerIdentity {
-            hello,
-            leases: lanes,
-        };
-        let conversation = ConnectionSession::new(1, &identity, &news);
-        lane.record_written(3, 1);
+        let (events, _receiver) = mpsc::channel(1);
+        let identity = WorkerIdentity { hello, leases };
+        let session = ConnectionSession::new(1, &identity, &events);
+        worker_lease.record_written(3, 1);
         let renewed = |next_seq| {
             let verdict = RenewalResult::Keep {
                 expires_in_ms: 1,
                 next_seq,
                 cancel: None,
             };
-            let key = lane.key();
-            conversation.apply_renewal(LeaseRenewal { key, verdict }, Instant::now(), false);
-            lane.current_status().resend_count
+            let key = worker_lease.key();
+            session.apply_renewal(LeaseRenewal { key, verdict }, Instant::now(), false);
+            worker_lease.current_status().resend_count
         };
         assert_eq!(renewed(2), 0, "it may be on its way");
         assert_eq!(renewed(3), 0, "it goes on");

@@ -1,4 +1,4 @@
-//! What is handed in at a task's end: its result, the work as a patch, and as a branch where that is wanted.
+//! Prepares what is submitted at a task's end: the result, a patch of the work, and a branch if requested.
 
 use selvedge_core::machine::Run;
 use selvedge_core::model::{DeliveryMode, Outcome};
@@ -8,14 +8,14 @@ use super::entry_sender::Upload;
 use super::task_workspace::TaskWorkspace;
 use super::uploads::save_for_upload;
 
-/// The result, with what was made as a patch, and as a branch where that is wanted.
+/// Builds the result and the patch; commits the work, and pushes it as a branch if requested.
 pub(super) fn prepare_result(
     assign: &TaskAssign,
-    place: &TaskWorkspace,
+    task_workspace: &TaskWorkspace,
     run: &Run,
 ) -> (TaskResult, Vec<Upload>) {
     let mut result = TaskResult::from(run.result());
-    if !place.is_clone() || run.attempts.is_empty() {
+    if !task_workspace.is_clone() || run.attempts.is_empty() {
         return (result, Vec::new());
     }
     let id = assign.lease.task_id;
@@ -23,22 +23,24 @@ pub(super) fn prepare_result(
         && matches!(result.outcome, Outcome::Verified | Outcome::Unchecked);
     let message = commit_message(run);
     let files = tokio::task::block_in_place(|| {
-        match place.commit(&assign.task, id, &message) {
-            Err(error) => result.warnings.push(format!("there is no patch: {error}")),
+        match task_workspace.commit(&assign.task, id, &message) {
+            Err(error) => result
+                .warnings
+                .push(format!("cannot create a patch: {error}")),
             Ok(None) => {}
-            Ok(Some((made, patch))) => {
+            Ok(Some((branch_commit, patch))) => {
                 if push {
-                    match place.push(&made) {
+                    match task_workspace.push(&branch_commit) {
                         Ok(()) => {
-                            result.branch = Some(made.branch);
-                            result.commit = Some(made.commit);
+                            result.branch = Some(branch_commit.branch);
+                            result.commit = Some(branch_commit.commit);
                         }
                         Err(error) => result
                             .warnings
-                            .push(format!("the branch could not be pushed: {error}")),
+                            .push(format!("cannot push the branch: {error}")),
                     }
                 }
-                return save_for_upload(RESULT_PATCH, &patch, &place.run_dir())
+                return save_for_upload(RESULT_PATCH, &patch, &task_workspace.run_dir())
                     .into_iter()
                     .collect();
             }

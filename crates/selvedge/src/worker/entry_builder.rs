@@ -1,14 +1,13 @@
-//! Events become entries: where the hub has a table of its own for what happened, an entry of its own kind.
-//! Pure.
+//! Converts events to entries. What the hub stores in separate tables has its own kind of entry. Pure.
 //!
-//! Invariant: whatever follows an `attempt_began` in its append is in the same entry. An attempt that the
-//! hub knows of and whose start it does not would be started twice after a takeover.
+//! Invariant: all events that follow an `attempt_began` in its append are in the same entry. If the hub knew an attempt
+//! but not its start, the attempt would be started twice after a takeover.
 
 use selvedge_core::machine::{Attempt, JournalState, evolve};
 use selvedge_core::model::{AttemptEnd, EffectKind, Envelope, Event, Report, TreeId};
 use selvedge_core::protocol::CostEntry;
 
-/// What an entry is beside its events.
+/// The payload of an entry besides its events.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum EntryPayload {
     Progress,
@@ -26,17 +25,17 @@ pub(super) enum EntryPayload {
     },
 }
 
-/// An entry in the making.
+/// An entry without its header.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EntryDraft {
     pub(super) payload: EntryPayload,
     pub(super) events: Vec<Envelope>,
     pub(super) costs: Vec<CostEntry>,
-    /// The attempt whose tree is now what will be judged: it is to be kept by the hub.
+    /// The attempt whose tree is final and will be judged: the hub has to store the tree.
     pub(super) sealed_attempt: Option<u32>,
 }
 
-/// The run as it is told, and the attempt whose report is not handed in yet.
+/// The run's current state, and the attempt whose report is not submitted yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EntryBuilder {
     pub(super) state: JournalState,
@@ -44,9 +43,9 @@ pub(super) struct EntryBuilder {
 }
 
 impl EntryBuilder {
-    /// A run as its journal tells it.
+    /// Creates a builder for a run with a journal.
     pub(super) fn from_state(state: JournalState) -> Self {
-        // A report that a judge is still to be asked about is handed in with what they say.
+        // A report is submitted after all judges have answered.
         let judging = state.run.as_ref().filter(|run| {
             let judge = |it: &EffectKind| matches!(it, EffectKind::Judge { .. });
             run.pending.iter().any(|pending| judge(&pending.kind))
@@ -60,14 +59,14 @@ impl EntryBuilder {
         }
     }
 
-    /// The open attempt's number; 0 for none.
+    /// The number of the open attempt; 0 if there is none.
     pub(super) fn open_attempt(&self) -> u32 {
         let run = self.state.run.as_ref();
         run.and_then(|run| run.open_attempt())
             .map_or(0, |attempt| attempt.run_number)
     }
 
-    /// Takes one append, and says which entries it makes.
+    /// Applies an append, and returns its entries.
     pub(super) fn build_entries(&mut self, events: Vec<Envelope>) -> Vec<EntryDraft> {
         let mut drafts = Vec::new();
         let mut open = EntryDraft::progress();
@@ -106,7 +105,7 @@ impl EntryBuilder {
         drafts
     }
 
-    /// Whether nothing can be added to the last report any more once this has happened.
+    /// Whether the last report is complete after this event.
     fn finalizes_report(&self, event: &Event) -> bool {
         self.unsubmitted_attempt.is_some()
             && matches!(
@@ -129,7 +128,7 @@ impl EntryBuilder {
         })
     }
 
-    /// Whether the event closes an attempt without a report, which is an entry of its own.
+    /// Whether the event closes an attempt without a report, which is a separate entry.
     fn close_attempt(&mut self, event: &Event, draft: &mut EntryDraft) -> bool {
         let Event::AttemptClosed {
             run_number,
@@ -207,7 +206,7 @@ mod tests {
 
     use super::*;
 
-    /// A run of one check and one retry, as a driver would tell it.
+    /// A run with one check and one retry, driven as by a driver.
     struct Driven {
         told: EntryBuilder,
         shadow: JournalState,

@@ -1,5 +1,5 @@
-//! Sends a lease's entries to the hub in their order, their files first, and again from where the hub
-//! stands whenever the connection is a new one.
+//! Sends a lease's entries to the hub in order, each after its files. After a reconnection, continues with the first
+//! entry that the hub does not have.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,21 +15,20 @@ use super::lease::WorkerLease;
 use super::outbox::{AsyncOutbox, OutboxError};
 use crate::hub_client::HubClient;
 
-/// Entries that may be on their way.
+/// Limit for unacknowledged entries.
 pub(super) const SEND_WINDOW: u64 = 64;
 /// Entries read at once.
 const ENTRIES_PER_READ: usize = 16;
-/// How long an upload that failed waits before it is tried again.
+/// Delay before a failed upload or read is repeated.
 const UPLOAD_RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// A file to be uploaded before its entry.
+/// A file that must be uploaded before its entry is sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Upload {
     pub(super) path: PathBuf,
     pub(super) file: FileRef,
 }
 
-/// What sends.
 #[derive(Debug, Clone)]
 pub(super) struct EntrySender {
     pub(super) hub: HubClient,
@@ -39,33 +38,33 @@ pub(super) struct EntrySender {
 }
 
 impl EntrySender {
-    /// Sends until the lease is over; then what is left is sent once more, as late evidence.
-    /// An outbox that cannot be used now, for its disk is full, is tried again: nothing else would send.
+    /// Sends entries until the lease is over; then sends the remaining ones once more as late evidence. An outbox that
+    /// cannot be read now, for example because the disk is full, is tried again: nothing else sends its entries.
     pub(super) async fn run(self) {
         let mut watch = self.lease.subscribe();
-        let (mut connection, mut again, mut next, mut forgotten) = (0, 0, 1, 0);
+        let (mut connection, mut resend_count, mut next, mut removed_up_to) = (0, 0, 1, 0);
         loop {
-            let standing = watch.borrow_and_update().clone();
-            if standing.lost_reason.is_some() {
-                // Evidence: what cannot be read now is left unsaid.
-                let _ = self.send_late_entries(standing.next_seq).await;
+            let status = watch.borrow_and_update().clone();
+            if status.lost_reason.is_some() {
+                // Late evidence is optional, so errors are ignored.
+                let _ = self.send_late_entries(status.next_seq).await;
                 return;
             }
-            if standing.next_seq > forgotten + 1 {
-                let (key, seq) = (self.lease.key(), standing.next_seq - 1);
-                let gone = self
+            if status.next_seq > removed_up_to + 1 {
+                let (key, seq) = (self.lease.key(), status.next_seq - 1);
+                let removed = self
                     .outbox
                     .with(move |it| it.mark_acknowledged(key, seq))
                     .await;
-                // What stays is sent to nobody, and goes with the next one.
-                forgotten = if gone.is_ok() { seq } else { forgotten };
+                // Rows that could not be removed are not sent again, and are removed with the next ones.
+                removed_up_to = if removed.is_ok() { seq } else { removed_up_to };
             }
-            if standing.connection != connection || standing.resend_count != again {
-                (connection, again) = (standing.connection, standing.resend_count);
-                next = standing.next_seq;
+            if status.connection != connection || status.resend_count != resend_count {
+                (connection, resend_count) = (status.connection, status.resend_count);
+                next = status.next_seq;
             }
-            next = next.max(standing.next_seq);
-            if connection > 0 && standing.accepted && next < standing.next_seq + SEND_WINDOW {
+            next = next.max(status.next_seq);
+            if connection > 0 && status.accepted && next < status.next_seq + SEND_WINDOW {
                 let (key, from) = (self.lease.key(), next);
                 let page = self
                     .outbox
@@ -93,7 +92,7 @@ impl EntrySender {
         }
     }
 
-    /// `false` when its files could not be sent now.
+    /// Sends an entry after its files. Returns `false` if a file cannot be uploaded now.
     async fn send_entry(&self, connection: u64, entry: OutboxEntry) -> bool {
         let uploads: Vec<Upload> = serde_json::from_str(&entry.files).unwrap_or_default();
         let mut message = entry.message;
@@ -104,11 +103,10 @@ impl EntrySender {
                     tokio::time::sleep(UPLOAD_RETRY_DELAY).await;
                     return false;
                 }
-                // A file that is gone, or that the hub will not have, cannot be waited for. What was found out
-                // counts without it.
+                // Waiting does not help if a file is gone or the hub rejects it. The entry is sent without it.
                 Err(error) => {
                     let (task, name) = (self.lease.key().task_id.short(), &upload.file.name);
-                    crate::worker::log_line(&format!("task {task}: {name} is not kept: {error}"));
+                    crate::worker::log_line(&format!("task {task}: cannot upload {name}: {error}"));
                     message = remove_file_entry(&message, &upload.file);
                 }
             }
@@ -118,7 +116,7 @@ impl EntrySender {
         true
     }
 
-    /// What a lease that is over had left to say: what it cost still counts.
+    /// Sends the remaining entries of a lost lease: their costs still count.
     async fn send_late_entries(&self, from: u64) -> Result<(), OutboxError> {
         let key = self.lease.key();
         let page = self
@@ -135,7 +133,7 @@ impl EntrySender {
     }
 }
 
-/// An entry that names one file less; the hub takes none that names what it does not have.
+/// Removes a file from an entry. The hub rejects an entry that names a file that it does not have.
 fn remove_file_entry(message: &str, file: &FileRef) -> String {
     let Ok(mut entry) = serde_json::from_str::<Value>(message) else {
         return message.to_owned();

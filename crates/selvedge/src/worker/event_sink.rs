@@ -1,7 +1,7 @@
-//! A task's way to its hub, as the driver sees it: a sink that is a barrier.
+//! The driver's event sink for a hub's task.
 //!
-//! An append is done once its entries are durable in the outbox. One that gives out an attempt's number is
-//! done only once the hub has it too: no agent starts under a number that another worker might be given.
+//! An append returns when its entries are durable in the outbox. An append that begins an attempt returns only when the
+//! hub has it, too: no agent may start under a number that the hub could give to another worker.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -25,10 +25,10 @@ use super::lease::WorkerLease;
 use super::outbox::AsyncOutbox;
 use super::uploads::{AttemptTrees, output_files, prepare_upload};
 
-/// How often what is going on is sent.
+/// How often activities are sent.
 const ACTIVITY_FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What ends a task's stream.
+/// The entry that ends a task.
 #[derive(Debug, Clone)]
 pub(super) enum FinalEntry {
     Complete {
@@ -41,12 +41,11 @@ pub(super) enum FinalEntry {
     },
 }
 
-/// The stream.
 pub(super) struct HubEventSink {
     lease: Arc<WorkerLease>,
     outbox: AsyncOutbox,
     activity: Arc<ActivityBuffer>,
-    /// Where the run keeps its outputs.
+    /// The directory of the run's outputs.
     run_dir: PathBuf,
     workspace: Option<Workspace>,
     state: Mutex<HubSinkState>,
@@ -55,47 +54,47 @@ pub(super) struct HubEventSink {
 struct HubSinkState {
     entry_builder: EntryBuilder,
     seq: u64,
-    /// Files that were named to the hub under this grant.
+    /// Files that were named to the hub under this lease.
     uploaded_names: BTreeSet<String>,
-    /// Events that the hub has and that are not written down here: they are with the first of our own. Until
-    /// then a worker that comes again takes the task over anew.
+    /// Events that the hub has but that the outbox does not contain. They are written together with the first new
+    /// events; until then, a restarted worker takes the task over again.
     inherited_journal: Vec<String>,
 }
 
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
 impl HubEventSink {
-    /// Goes on from what was written down.
+    /// Continues with the state from the outbox or the hub.
     pub(super) fn new(
-        lane: Arc<WorkerLease>,
-        desk: AsyncOutbox,
-        tap: Arc<ActivityBuffer>,
+        worker_lease: Arc<WorkerLease>,
+        outbox: AsyncOutbox,
+        activity: Arc<ActivityBuffer>,
         run_dir: PathBuf,
         workspace: Option<Workspace>,
         state: JournalState,
-        inherited: Vec<String>,
+        inherited_journal: Vec<String>,
     ) -> Self {
-        // What a hub has that we do not know of went out before we were cut off.
-        let seq = lane
+        // Entries that only the hub has were sent before this worker was interrupted.
+        let seq = worker_lease
             .last_seq()
-            .max(lane.current_status().next_seq.saturating_sub(1));
-        let told = EntryBuilder::from_state(state);
+            .max(worker_lease.current_status().next_seq.saturating_sub(1));
+        let entry_builder = EntryBuilder::from_state(state);
         Self {
-            lease: lane,
-            outbox: desk,
-            activity: tap,
+            lease: worker_lease,
+            outbox,
+            activity,
             run_dir,
             workspace,
             state: Mutex::new(HubSinkState {
-                entry_builder: told,
+                entry_builder,
                 seq,
                 uploaded_names: BTreeSet::new(),
-                inherited_journal: inherited,
+                inherited_journal,
             }),
         }
     }
 
-    /// Sends what is going on, until it is dropped.
+    /// Sends activities until it is dropped.
     pub(super) async fn flush_activity(&self) {
         let mut every = tokio::time::interval(ACTIVITY_FLUSH_INTERVAL);
         every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -120,13 +119,13 @@ impl HubEventSink {
                 open,
             );
             if !matches!(written.await, Ok(true)) {
-                // Nothing follows from an activity; that nothing can be written is the next append's to say.
+                // Activities may be lost. If nothing can be written, the next append reports that.
                 inner.seq -= 1;
             }
         }
     }
 
-    /// Ends the stream, and returns once the hub has it; `false` when the lease was over before.
+    /// Ends the task; returns once the hub has the entry. Returns `false` if the lease ended before.
     pub(super) async fn end_task(
         &self,
         last: FinalEntry,
@@ -171,9 +170,9 @@ impl HubEventSink {
         fault::failpoint("worker.complete.written");
         self.lease.set_final_seq(seq);
         self.lease.record_written(seq, 0);
-        let known = self.lease.wait_acknowledged(seq).await;
+        let acknowledged = self.lease.wait_acknowledged(seq).await;
         fault::failpoint("worker.complete.acknowledged");
-        Ok(known)
+        Ok(acknowledged)
     }
 
     fn next_entry(&self, inner: &mut HubSinkState) -> EntryHeader {
@@ -187,7 +186,7 @@ impl HubEventSink {
         events: Vec<Envelope>,
     ) -> Result<AppendResult, BoxedError> {
         let mut inner = self.state.lock().await;
-        // Events are never dropped: they wait for room.
+        // Events are never dropped: the append waits until the window has room.
         let room = inner.seq.saturating_sub(SEND_WINDOW);
         if !self.lease.wait_acknowledged(room).await {
             return Ok(AppendResult::Fenced);
@@ -200,7 +199,7 @@ impl HubEventSink {
         let drafts = inner.entry_builder.build_entries(events);
         let mut entries = Vec::new();
         let mut barrier = None;
-        // What went on before these events is told before them.
+        // Activities before these events are sent before them.
         if let Some(batch) = self.activity.take() {
             let mut entry = self.next_entry(&mut inner);
             entry.activity = batch.activity;
@@ -265,7 +264,7 @@ impl HubEventSink {
             .with(move |it| it.append(key, after, &journal, &rows, open))
             .await?;
         if written {
-            // Not before: what was never written down may be another entry under the same number.
+            // Only now: the number of an entry that was not written may be used again.
             for note in notes {
                 fault::trace(|| note);
             }
@@ -278,7 +277,7 @@ impl HubEventSink {
         Ok(written)
     }
 
-    /// What a draft's attempt left behind, for the hub to keep: outputs, patch, tree.
+    /// Files of the draft's attempt that the hub stores: outputs, patches, tree.
     async fn collect_uploads(&self, draft: &EntryDraft, inner: &mut HubSinkState) -> Vec<Upload> {
         let number = match &draft.payload {
             EntryPayload::SubmitReport { run_number, .. }
@@ -370,7 +369,7 @@ fn worker_message(
     })
 }
 
-/// The fault tests hold what the hub keeps against this, byte for byte.
+/// Lets the fault tests compare the hub's reports with this one, byte for byte.
 fn report_trace(entry: &EntryHeader, run: u32, report: &Report) -> Option<Value> {
     fault::draft_trace(|| {
         let body = serde_json::to_value(report).unwrap_or_default().to_string();

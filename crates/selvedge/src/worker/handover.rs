@@ -1,8 +1,8 @@
-//! Going on with what another worker began: the journal that the hub has, and the trees that it named.
+//! Continues a run that another worker began, from the hub's journal and the uploaded trees.
 //!
-//! The tree with which the open attempt began is put together from a fresh clone and what was uploaded. Where
-//! that cannot be, the next attempt begins from the fresh clone, and this is said. A folder is never uploaded
-//! whole: how it stood when its run began is known to the worker that began it, and no other goes on with it.
+//! The tree that the open attempt began from is restored from a fresh clone and the uploads. If that is not possible,
+//! the next attempt begins from the fresh clone, and a note reports that. A folder is never uploaded as a whole: only
+//! the worker that began the run knows its original state, so no other worker continues the run.
 
 use selvedge_core::machine::Run;
 use selvedge_core::model::{EffectKind, Envelope, TaskId, TreeId};
@@ -15,19 +15,18 @@ use crate::hub_client::{HubClient, HubError};
 /// Events fetched at once.
 const EVENTS_PER_PAGE: usize = 500;
 
-/// A journal as the hub has it.
+/// A journal fetched from the hub.
 pub(super) struct FetchedJournal {
     pub(super) raw: Vec<String>,
     pub(super) events: Vec<Envelope>,
 }
 
-/// A task's files, as the hub lists them.
+/// A task's files in the hub's list.
 #[derive(serde::Deserialize)]
 pub(super) struct TaskFileList {
     pub(super) files: Vec<FileRef>,
 }
 
-/// Fetches a task's journal.
 pub(super) async fn fetch_journal(
     hub: &HubClient,
     task: TaskId,
@@ -52,9 +51,13 @@ pub(super) async fn fetch_journal(
     }
 }
 
-/// Whether trees that a run of this worker's own may want are not here: its disk has lost them.
-pub(super) fn has_missing_trees(run: &Run, place: &TaskWorkspace, ground: &WorkDirs) -> bool {
-    let Ok(Some(workspace)) = place.open_workspace(ground) else {
+/// Whether this worker's disk has lost trees that the run may need.
+pub(super) fn has_missing_trees(
+    run: &Run,
+    task_workspace: &TaskWorkspace,
+    work_dirs: &WorkDirs,
+) -> bool {
+    let Ok(Some(workspace)) = task_workspace.open_workspace(work_dirs) else {
         return false;
     };
     run.spec.snapshots
@@ -63,69 +66,68 @@ pub(super) fn has_missing_trees(run: &Run, place: &TaskWorkspace, ground: &WorkD
             .all(|tree| is_tree_present(&workspace, tree))
 }
 
-/// Brings the trees here that the run may want, and makes the open attempt one that was cut off: it was
-/// at work on another machine, and what it had done there is gone. What is to be said of it.
+/// Fetches the trees that the run may need, and marks the open attempt as interrupted: its session ran on another
+/// machine, and its changes are lost. Returns notes for the user.
 pub(super) async fn take_over_trees(
     hub: &HubClient,
     task: TaskId,
-    place: &TaskWorkspace,
-    ground: &WorkDirs,
+    task_workspace: &TaskWorkspace,
+    work_dirs: &WorkDirs,
     run: &mut Run,
 ) -> Result<Vec<String>, TaskWorkspaceError> {
     mark_interrupted(run);
     if !run.spec.snapshots {
         return Ok(Vec::new());
     }
-    let not_now = |error: &dyn std::fmt::Display| TaskWorkspaceError::Retryable(error.to_string());
-    let Some(workspace) = place
-        .open_workspace(ground)
+    let retryable =
+        |error: &dyn std::fmt::Display| TaskWorkspaceError::Retryable(error.to_string());
+    let Some(workspace) = task_workspace
+        .open_workspace(work_dirs)
         .map_err(TaskWorkspaceError::Retryable)?
     else {
         return Ok(Vec::new());
     };
     let fresh = tokio::task::block_in_place(|| workspace.snapshot("taken over"));
-    let fresh = fresh.map_err(|error| not_now(&error))?;
+    let fresh = fresh.map_err(|error| retryable(&error))?;
     let fetched = fetch_missing_trees(hub, task, &workspace, run).await;
-    let mut notes = fetched.map_err(|error| not_now(&error))?;
-    let is_here = |tree: &TreeId| is_tree_present(&workspace, tree);
+    let mut notes = fetched.map_err(|error| retryable(&error))?;
+    let is_present = |tree: &TreeId| is_tree_present(&workspace, tree);
     let begin_from = run.attempts.last().and_then(|it| it.from_tree.as_ref());
-    if !run.start_tree.iter().chain(begin_from).all(is_here) {
-        if !place.is_clone() && !run.attempts.is_empty() {
-            // What an agent has changed there must never pass for what the guard compares with.
+    if !run.start_tree.iter().chain(begin_from).all(is_present) {
+        if !task_workspace.is_clone() && !run.attempts.is_empty() {
+            // An agent's changes must never become the base that the guard compares with.
             return Err(TaskWorkspaceError::Rejected(format!(
-                "an agent was at work in {}, and only the worker that began the run knows how the folder stood \
-                 before: put it in order, then submit the task anew",
-                place.dir.display()
+                "an agent has changed {}, and only the worker that started the run has its original \
+                 state: clean up the folder, then submit the task again",
+                task_workspace.dir.display()
             )));
         }
         notes.push(
-            "what earlier attempts left is not here: the next one begins from a fresh clone"
+            "the trees of earlier attempts are not available: the next attempt starts from a fresh clone"
                 .to_owned(),
         );
         let fresh = TreeId::new(fresh.tree.as_str());
         for attempt in &mut run.attempts {
-            attempt.from_tree = attempt.from_tree.take().filter(is_here);
-            attempt.tree = attempt.tree.take().filter(is_here);
+            attempt.from_tree = attempt.from_tree.take().filter(is_present);
+            attempt.tree = attempt.tree.take().filter(is_present);
         }
         if run.start_tree.is_some() {
             run.start_tree = Some(fresh.clone());
         }
         run.current_tree = Some(fresh);
     }
-    // A review's next attempt begins at once, from what stands there.
+    // After a review the next attempt begins at once, from the current files.
     if run.review.is_some()
-        && let Some(tree) = run.current_tree.as_ref().filter(|tree| is_here(tree))
+        && let Some(tree) = run.current_tree.as_ref().filter(|tree| is_present(tree))
         && let Ok(tree) = workspace::SnapshotId::parse(tree.as_str())
         && let Err(error) = tokio::task::block_in_place(|| workspace.restore(&tree))
     {
-        notes.push(format!(
-            "the reviewed tree could not be put in place: {error}"
-        ));
+        notes.push(format!("cannot restore the reviewed tree: {error}"));
     }
     Ok(notes)
 }
 
-/// Fetches what was uploaded of the trees that are not here.
+/// Fetches uploaded trees that this machine does not have.
 async fn fetch_missing_trees(
     hub: &HubClient,
     task: TaskId,
@@ -148,12 +150,12 @@ async fn fetch_missing_trees(
         let pack = match hub.get_bytes(&format!("/blobs/{}", file.hash), &[]).await {
             Ok(pack) => pack,
             Err(error) if error.is_retryable() => return Err(error),
-            // Kept no longer.
+            // The hub has deleted it.
             Err(_) => continue,
         };
         let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &id));
         if let Err(error) = unpacked {
-            notes.push(format!("a tree could not be taken over: {error}"));
+            notes.push(format!("cannot import a tree: {error}"));
         }
     }
     Ok(notes)
@@ -165,7 +167,7 @@ fn is_tree_present(workspace: &Workspace, tree: &TreeId) -> bool {
     })
 }
 
-/// The open attempt's session counts as started, wherever it stood.
+/// Marks the open attempt's session as started, whatever its state was.
 fn mark_interrupted(run: &mut Run) {
     let Some(open) = run.open_attempt().map(|it| it.run_number) else {
         return;

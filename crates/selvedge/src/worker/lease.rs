@@ -1,7 +1,7 @@
-//! A lease as the worker knows it: what the hub has of it, whether it stands, and until when.
+//! A lease from the worker's view: which entries the hub has, whether the lease is valid, and until when.
 //!
-//! Invariant: nothing is begun or journalled on a lane whose fence has passed. The fence is counted on this
-//! machine's monotonic clock from the *sending* of the last renewal that was acknowledged.
+//! Invariant: nothing is begun or journalled on a lease whose deadline has passed. The deadline is counted, on this
+//! machine's monotonic clock, from the *sending* of the last acknowledged renewal.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,43 +13,42 @@ use selvedge_core::protocol::{HeldLease, LeaseId, LeaseToken};
 use selvedge_store::fault;
 use tokio::sync::{Notify, watch};
 
-/// How a lease stands.
+/// The status of a lease.
 #[derive(Debug, Clone)]
 pub(super) struct LeaseStatus {
-    /// The connection that the hub kept it on; 0 while there is none.
+    /// The connection on which the hub confirmed the lease; 0 if there is none.
     pub(super) connection: u64,
     /// The first entry that the hub does not have.
     pub(super) next_seq: u64,
-    /// Whether the hub has acknowledged that we took it.
+    /// Whether the hub has acknowledged the acceptance.
     pub(super) accepted: bool,
-    /// Why the task is to be stopped for good.
+    /// Why the task was cancelled.
     pub(super) cancel_reason: Option<String>,
-    /// Why the lease is over.
+    /// Why the lease has ended.
     pub(super) lost_reason: Option<String>,
-    /// When we must have ended everything, unless it is renewed before.
+    /// When all work must have ended, unless the lease is renewed.
     pub(super) deadline: Option<Instant>,
-    /// Asks whoever sends to look again, because an entry was missing.
+    /// Increased when the hub is missing entries, so that they are sent again.
     pub(super) resend_count: u64,
     /// The first entry that the hub did not have at the last renewal.
     pub(super) next_seq_at_renewal: u64,
 }
 
-/// One lease.
 #[derive(Debug)]
 pub(super) struct WorkerLease {
     pub(super) lease: LeaseToken,
     status: watch::Sender<LeaseStatus>,
-    /// Something was written down for it.
+    /// Notified when an entry was written.
     pub(super) entry_written: Notify,
     last_seq: AtomicU64,
     run_number: AtomicU32,
-    /// The entry that ends the task here, once there is one.
+    /// The entry that ends the task on this worker; `u64::MAX` before there is one.
     final_seq: AtomicU64,
 }
 
 impl WorkerLease {
     pub(super) fn new(lease: LeaseToken, last_seq: u64, run_number: u32) -> Arc<Self> {
-        let standing = LeaseStatus {
+        let status = LeaseStatus {
             connection: 0,
             next_seq: 1,
             accepted: false,
@@ -61,7 +60,7 @@ impl WorkerLease {
         };
         Arc::new(Self {
             lease,
-            status: watch::Sender::new(standing),
+            status: watch::Sender::new(status),
             entry_written: Notify::new(),
             last_seq: AtomicU64::new(last_seq),
             run_number: AtomicU32::new(run_number),
@@ -73,7 +72,7 @@ impl WorkerLease {
         self.lease.id()
     }
 
-    /// As it is told to a hub on connecting.
+    /// The lease as reported to the hub in `hello`.
     pub(super) fn to_held_lease(&self) -> HeldLease {
         HeldLease {
             lease: self.lease.clone(),
@@ -82,7 +81,7 @@ impl WorkerLease {
         }
     }
 
-    /// What the fault tests hold against what other workers tell: from when to when a task was at work here.
+    /// Lets the fault tests compare when workers worked on a task.
     pub(super) fn trace_event(&self, what: &str) {
         let key = self.key();
         fault::trace(
@@ -90,24 +89,24 @@ impl WorkerLease {
         );
     }
 
-    /// Remembers what was written down.
+    /// Records the last written entry and the open attempt.
     pub(super) fn record_written(&self, last_seq: u64, run_number: u32) {
         self.last_seq.store(last_seq, Ordering::Relaxed);
         self.run_number.store(run_number, Ordering::Relaxed);
         self.entry_written.notify_one();
     }
 
-    /// Remembers which entry ends the task here.
+    /// Records which entry ends the task on this worker.
     pub(super) fn set_final_seq(&self, seq: u64) {
         self.final_seq.store(seq, Ordering::Relaxed);
     }
 
-    /// Whether the hub knows of the end, and may offer another task for the slot: what is left is to clear away.
+    /// Whether the hub has the end of the task and may offer another one: only the cleanup is left.
     fn is_end_acknowledged(&self) -> bool {
         self.status.borrow().next_seq > self.final_seq.load(Ordering::Relaxed)
     }
 
-    /// The last entry that was written down.
+    /// The last written entry.
     pub(super) fn last_seq(&self) -> u64 {
         self.last_seq.load(Ordering::Relaxed)
     }
@@ -124,17 +123,17 @@ impl WorkerLease {
         self.status.subscribe()
     }
 
-    /// Returns once work may go on (`true`), or never again (`false`).
+    /// Returns `true` once work may begin or continue, `false` if the lease has ended.
     pub(super) async fn wait_until_live(&self) -> bool {
         let mut watch = self.subscribe();
         loop {
             {
-                let standing = watch.borrow_and_update();
-                if standing.lost_reason.is_some() {
+                let status = watch.borrow_and_update();
+                if status.lost_reason.is_some() {
                     return false;
                 }
-                let fenced = standing.deadline.is_none_or(|at| Instant::now() >= at);
-                if standing.accepted && !fenced && standing.connection > 0 {
+                let is_expired = status.deadline.is_none_or(|at| Instant::now() >= at);
+                if status.accepted && !is_expired && status.connection > 0 {
                     return true;
                 }
             }
@@ -144,30 +143,30 @@ impl WorkerLease {
         }
     }
 
-    /// Returns once work must end: the lease is over, or its fence has passed.
+    /// Returns once work must end: the lease has ended, or its deadline has passed.
     pub(super) async fn wait_until_over(&self) {
-        // The other way out is that entry 2^64 is acknowledged.
+        // Entry `u64::MAX` does not exist, so only the end of the lease ends this wait.
         let _ = self.wait_acknowledged(u64::MAX).await;
     }
 
-    /// Returns once the hub has everything up to this entry (`true`), or work must end (`false`).
+    /// Returns `true` once the hub has everything up to this entry, `false` if work must end.
     pub(super) async fn wait_acknowledged(&self, seq: u64) -> bool {
         let mut watch = self.subscribe();
         loop {
-            let fence = {
-                let standing = watch.borrow_and_update();
-                if standing.lost_reason.is_some() {
+            let deadline = {
+                let status = watch.borrow_and_update();
+                if status.lost_reason.is_some() {
                     return false;
                 }
-                if standing.next_seq > seq {
+                if status.next_seq > seq {
                     return true;
                 }
-                standing
+                status
                     .deadline
                     .filter(|_| !fault::is_mutant_active("no_fence"))
             };
             let now = Instant::now();
-            match fence {
+            match deadline {
                 Some(at) if now >= at => return false,
                 Some(at) => {
                     tokio::select! {
@@ -185,7 +184,6 @@ impl WorkerLease {
     }
 }
 
-/// All leases of this worker.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LeaseTable(Arc<Mutex<BTreeMap<LeaseId, Arc<WorkerLease>>>>);
 
@@ -194,8 +192,8 @@ impl LeaseTable {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, lane: Arc<WorkerLease>) {
-        self.lock_map().insert(lane.key(), lane);
+    pub(super) fn add(&self, worker_lease: Arc<WorkerLease>) {
+        self.lock_map().insert(worker_lease.key(), worker_lease);
     }
 
     pub(super) fn remove(&self, key: LeaseId) {
@@ -206,8 +204,8 @@ impl LeaseTable {
         self.lock_map().get(&key).cloned()
     }
 
-    /// Whether any grant of a task is at work here. What the outbox still has of one that is not may be a
-    /// leftover: it could not be removed, for the disk was full.
+    /// Whether this worker has a lease of a task. Without a lease, the task's data in the outbox is a leftover that
+    /// could not be removed, for example because the disk was full.
     pub(super) fn has_task(&self, task: TaskId) -> bool {
         self.lock_map().keys().any(|key| key.task_id == task)
     }
@@ -216,11 +214,10 @@ impl LeaseTable {
         self.lock_map().values().cloned().collect()
     }
 
-    /// Slots that are taken.
     pub(super) fn used_slots(&self) -> usize {
         self.lock_map()
             .values()
-            .filter(|lane| !lane.is_end_acknowledged())
+            .filter(|worker_lease| !worker_lease.is_end_acknowledged())
             .count()
     }
 }
@@ -231,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    fn lane() -> Arc<WorkerLease> {
+    fn worker_lease() -> Arc<WorkerLease> {
         let lease = LeaseToken {
             task_id: "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap(),
             lease_epoch: 1,
@@ -242,47 +239,48 @@ mod tests {
 
     #[tokio::test]
     async fn work_ends_at_the_fence_unless_the_lease_is_renewed_before() {
-        let lane = lane();
+        let worker_lease = worker_lease();
         let short = Instant::now() + Duration::from_millis(20);
-        lane.update_status(|it| (it.accepted, it.connection, it.deadline) = (true, 1, Some(short)));
-        assert!(lane.wait_until_live().await);
+        worker_lease
+            .update_status(|it| (it.accepted, it.connection, it.deadline) = (true, 1, Some(short)));
+        assert!(worker_lease.wait_until_live().await);
         let later = Instant::now() + Duration::from_hours(1);
-        lane.update_status(|it| it.deadline = Some(later));
+        worker_lease.update_status(|it| it.deadline = Some(later));
         tokio::select! {
-            () = lane.wait_until_over() => panic!("it was renewed"),
+            () = worker_lease.wait_until_over() => panic!("it was renewed"),
             () = tokio::time::sleep(Duration::from_millis(60)) => {}
         }
-        lane.update_status(|it| it.deadline = Some(Instant::now()));
-        lane.wait_until_over().await;
-        assert!(!lane.wait_acknowledged(5).await);
-        lane.update_status(|it| it.lost_reason = Some("given away".to_owned()));
-        assert!(!lane.wait_until_live().await);
+        worker_lease.update_status(|it| it.deadline = Some(Instant::now()));
+        worker_lease.wait_until_over().await;
+        assert!(!worker_lease.wait_acknowledged(5).await);
+        worker_lease.update_status(|it| it.lost_reason = Some("given away".to_owned()));
+        assert!(!worker_lease.wait_until_live().await);
     }
 
     #[tokio::test]
     async fn a_barrier_opens_with_the_acknowledgement() {
-        let lane = lane();
+        let worker_lease = worker_lease();
         let far = Instant::now() + Duration::from_hours(1);
-        lane.update_status(|it| it.deadline = Some(far));
+        worker_lease.update_status(|it| it.deadline = Some(far));
         let waiting = {
-            let lane = Arc::clone(&lane);
-            tokio::spawn(async move { lane.wait_acknowledged(3).await })
+            let worker_lease = Arc::clone(&worker_lease);
+            tokio::spawn(async move { worker_lease.wait_acknowledged(3).await })
         };
-        lane.update_status(|it| it.next_seq = 3);
-        lane.update_status(|it| it.next_seq = 4);
+        worker_lease.update_status(|it| it.next_seq = 3);
+        worker_lease.update_status(|it| it.next_seq = 4);
         assert!(waiting.await.unwrap());
     }
 
     #[test]
     fn a_slot_is_free_once_the_hub_knows_of_the_end() {
-        let (lanes, lane) = (LeaseTable::default(), lane());
-        lanes.add(Arc::clone(&lane));
-        lane.update_status(|it| it.next_seq = 7);
-        lane.set_final_seq(7);
-        assert_eq!(lanes.used_slots(), 1);
-        lane.update_status(|it| it.next_seq = 8);
+        let (leases, worker_lease) = (LeaseTable::default(), worker_lease());
+        leases.add(Arc::clone(&worker_lease));
+        worker_lease.update_status(|it| it.next_seq = 7);
+        worker_lease.set_final_seq(7);
+        assert_eq!(leases.used_slots(), 1);
+        worker_lease.update_status(|it| it.next_seq = 8);
         assert_eq!(
-            lanes.used_slots(),
+            leases.used_slots(),
             0,
             "though what it leaves is not cleared away"
         );

@@ -1,7 +1,7 @@
-//! `selvedge worker`: takes tasks from a hub and carries them out, by the same loop as a local run.
+//! `selvedge worker`: runs tasks of a hub, with the same driver as a local run.
 //!
-//! What the hub must know is in the outbox before anything follows from it, and is sent until it is durable
-//! there. The process tree of a lease that cannot be renewed is ended before the hub may assign it again.
+//! Data for the hub is in the outbox before anything else happens, and is sent until the hub has stored it. If a
+//! lease cannot be renewed, its processes end before the hub may assign the task again.
 
 mod activity;
 mod connection;
@@ -45,7 +45,7 @@ use crate::error::CliError;
 use crate::hub_client::{HubClient, HubCredentials};
 use crate::output::{sanitize_text, style};
 
-/// What a worker is told on its command line.
+/// The worker's options.
 #[derive(Debug)]
 pub(crate) struct WorkerOptions {
     pub(crate) credentials: HubCredentials,
@@ -57,30 +57,30 @@ pub(crate) struct WorkerOptions {
     pub(crate) environment: Vec<(String, String)>,
 }
 
-/// How long a lost lease's last words may take.
+/// Time limit for sending the remaining entries of a lost lease.
 const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A line for whoever looks at the worker's log.
+/// Prints a line of the worker's log.
 fn log_line(line: &str) {
     errln!("{}", sanitize_text(line));
 }
 
-/// Works until it is told to leave.
+/// Runs the worker until it has to stop.
 pub(crate) fn run(work: WorkerOptions) -> Result<u8, CliError> {
     let hub = HubClient::new(&work.credentials)?;
     if hub.is_unencrypted() {
         let note = style::warning("note:");
-        errln!("{note} the token crosses the network in clear: use https");
+        errln!("{note} the token is sent unencrypted; use https");
     }
     let mut folder = DirBuilder::new();
-    let made = folder.recursive(true).mode(0o700).create(&work.workdir);
+    let created = folder.recursive(true).mode(0o700).create(&work.workdir);
     let cannot = |what: &dyn std::fmt::Display| {
         CliError::infrastructure(format!("cannot use {}: {what}", work.workdir.display()))
     };
-    made.map_err(|error| cannot(&error))?;
+    created.map_err(|error| cannot(&error))?;
     let root = work.workdir.canonicalize().map_err(|e| cannot(&e))?;
-    let _only = lock_work_dir(&root)?;
-    let desk = AsyncOutbox::open(&root).map_err(|error| cannot(&error))?;
+    let _lock = lock_work_dir(&root)?;
+    let outbox = AsyncOutbox::open(&root).map_err(|error| cannot(&error))?;
     let name = match &work.name {
         Some(name) => name.clone(),
         None => load_or_create_name(&root).map_err(|error| cannot(&error))?,
@@ -90,12 +90,12 @@ pub(crate) fn run(work: WorkerOptions) -> Result<u8, CliError> {
         .enable_all()
         .build()
         .map_err(CliError::infrastructure)?;
-    let code = runtime.block_on(WorkerRuntime::start(work, hub, desk, root, name));
+    let code = runtime.block_on(WorkerRuntime::start(work, hub, outbox, root, name));
     runtime.shutdown_timeout(Duration::from_millis(200));
     code
 }
 
-/// One process has the directory.
+/// Locks the work directory: only one process may use it.
 fn lock_work_dir(root: &Path) -> Result<File, CliError> {
     let path = root.join("worker.lock");
     let opened = OpenOptions::new().create(true).append(true).open(&path);
@@ -105,13 +105,13 @@ fn lock_work_dir(root: &Path) -> Result<File, CliError> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(_) => Err(
-            CliError::usage(format!("another worker works in {}", root.display()))
-                .hint("give each its own --workdir, or one worker more --slots"),
+            CliError::usage(format!("another worker is using {}", root.display()))
+                .hint("use a separate --workdir for each worker, or one worker with more --slots"),
         ),
     }
 }
 
-/// The name that this directory's worker has had since its first start.
+/// The worker's name, which is created at the first start and stored in its directory.
 fn load_or_create_name(root: &Path) -> std::io::Result<String> {
     let path = root.join("name");
     if let Ok(name) = std::fs::read_to_string(&path)
@@ -135,7 +135,7 @@ fn load_or_create_name(root: &Path) -> std::io::Result<String> {
     Ok(name)
 }
 
-/// What a worker has in hand.
+/// The state of a running worker.
 struct WorkerRuntime {
     hub: HubClient,
     outbox: AsyncOutbox,
@@ -145,7 +145,7 @@ struct WorkerRuntime {
     task_runner: TaskRunner,
     running_tasks: JoinSet<(LeaseId, TaskExit)>,
     draining: bool,
-    /// When each task was taken, for the log.
+    /// When each task began, for the log.
     started_at: BTreeMap<LeaseId, Instant>,
 }
 
@@ -153,22 +153,23 @@ impl WorkerRuntime {
     async fn start(
         work: WorkerOptions,
         hub: HubClient,
-        desk: AsyncOutbox,
+        outbox: AsyncOutbox,
         root: PathBuf,
         name: String,
     ) -> Result<u8, CliError> {
-        let lanes = LeaseTable::default();
-        let held = desk.with(selvedge_store::Outbox::held).await;
-        let held = held.map_err(CliError::infrastructure)?;
+        let leases = LeaseTable::default();
+        let held_tasks = outbox.with(selvedge_store::Outbox::held).await;
+        let held_tasks = held_tasks.map_err(CliError::infrastructure)?;
         let mut resumed = Vec::new();
-        for task in held {
-            // What cannot be read is left to the hub: its lease will end.
+        for task in held_tasks {
+            // An unreadable assignment is ignored: its lease will expire.
             let Ok(assign) = serde_json::from_str::<TaskAssign>(&task.assign) else {
                 continue;
             };
-            let lane = WorkerLease::new(assign.lease.clone(), task.last_seq, task.run_number);
-            lanes.add(Arc::clone(&lane));
-            resumed.push((assign, lane));
+            let worker_lease =
+                WorkerLease::new(assign.lease.clone(), task.last_seq, task.run_number);
+            leases.add(Arc::clone(&worker_lease));
+            resumed.push((assign, worker_lease));
         }
         let hello = Hello {
             v: SESSION_VERSION,
@@ -180,62 +181,62 @@ impl WorkerRuntime {
             sandbox: sandbox::describe_sandbox(&root, &work.environment).await,
             held: Vec::new(),
         };
-        let (sender, mut news) = mpsc::channel(64);
+        let (sender, mut events) = mpsc::channel(64);
         let identity = WorkerIdentity {
             hello,
-            leases: lanes.clone(),
+            leases: leases.clone(),
         };
         let link = HubConnection::start(hub.clone(), identity, sender)
             .map_err(CliError::infrastructure)?;
-        let (leave, leaving) = watch::channel(false);
-        let porter = TaskRunner {
+        let (shutdown_sender, shutdown_receiver) = watch::channel(false);
+        let task_runner = TaskRunner {
             hub: hub.clone(),
-            outbox: desk.clone(),
+            outbox: outbox.clone(),
             work_dirs: WorkDirs {
                 root,
                 allowed_paths: work.allowed_paths,
             },
             environment: Arc::new(work.environment),
-            shutdown: leaving,
+            shutdown: shutdown_receiver,
         };
         let mut worker = Self {
             hub,
-            outbox: desk,
+            outbox,
             connection: link,
-            leases: lanes,
+            leases,
             slots: work.slots.try_into().unwrap_or(usize::MAX),
-            task_runner: porter,
+            task_runner,
             running_tasks: JoinSet::new(),
             draining: false,
             started_at: BTreeMap::new(),
         };
-        for (assign, lane) in resumed {
+        for (assign, worker_lease) in resumed {
             log_line(&format!(
-                "task {}: held from before",
+                "task {}: resuming, leased before the restart",
                 assign.lease.task_id.short()
             ));
-            worker.start_task(assign, lane);
+            worker.start_task(assign, worker_lease);
         }
         log_line(&format!(
-            "worker {name}: {} slots, for {}",
+            "worker {name}: {} slots, hub {}",
             work.slots,
             worker.hub.base_url()
         ));
-        worker.run_event_loop(&mut news, &leave).await
+        worker.run_event_loop(&mut events, &shutdown_sender).await
     }
 
     async fn run_event_loop(
         &mut self,
-        news: &mut mpsc::Receiver<ConnectionEvent>,
-        leave: &watch::Sender<bool>,
+        events: &mut mpsc::Receiver<ConnectionEvent>,
+        shutdown_sender: &watch::Sender<bool>,
     ) -> Result<u8, CliError> {
         let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
         let mut connected = 0_u64;
-        let mut told = String::new();
+        let mut last_error = String::new();
         loop {
             if self.draining && self.running_tasks.is_empty() {
-                log_line("nothing left to do: the worker leaves");
+                log_line("no running tasks left: exiting");
                 return Ok(exit_code::VERIFIED);
             }
             let signalled = tokio::select! {
@@ -243,23 +244,23 @@ impl WorkerRuntime {
                     self.finish_task(ended);
                     false
                 }
-                heard = news.recv() => {
-                    match heard {
-                        None => return Err(CliError::infrastructure("the link to the hub is gone")),
+                event = events.recv() => {
+                    match event {
+                        None => return Err(CliError::infrastructure("the connection to the hub has stopped")),
                         Some(ConnectionEvent::Offer(assign, connection)) => self.handle_offer(*assign, connection).await,
-                        Some(ConnectionEvent::Drain) => self.start_draining(connected, "the hub asks for it").await,
+                        Some(ConnectionEvent::Drain) => self.start_draining(connected, "the hub requested a drain").await,
                         Some(ConnectionEvent::Connected(connection)) => {
                             connected = connection;
-                            told.clear();
+                            last_error.clear();
                             log_line("connected");
                             if self.draining {
                                 self.connection.send(connected, &WorkerMessage::Draining).await;
                             }
                         }
-                        Some(ConnectionEvent::Disconnected(why)) if told == why => {}
+                        Some(ConnectionEvent::Disconnected(why)) if last_error == why => {}
                         Some(ConnectionEvent::Disconnected(why)) => {
                             log_line(&format!("not connected: {why}"));
-                            told = why;
+                            last_error = why;
                         }
                         Some(ConnectionEvent::Refused(error)) => return Err(error.into()),
                     }
@@ -269,11 +270,14 @@ impl WorkerRuntime {
                 _ = interrupt.recv() => true,
             };
             if signalled && self.draining {
-                log_line("leaving: what is at work is given back");
-                leave.send_replace(true);
+                log_line("shutting down: releasing running tasks");
+                shutdown_sender.send_replace(true);
             } else if signalled {
-                self.start_draining(connected, "a signal came; a second one ends the tasks")
-                    .await;
+                self.start_draining(
+                    connected,
+                    "signal received; a second one releases running tasks",
+                )
+                .await;
             }
         }
     }
@@ -289,26 +293,26 @@ impl WorkerRuntime {
             .await;
     }
 
-    /// Takes an offer, or not.
+    /// Accepts or declines an offer.
     async fn handle_offer(&mut self, assign: TaskAssign, connection: u64) {
         let lease = assign.lease.clone();
         let key = lease.id();
         if self.leases.get(key).is_some() {
             return;
         }
-        let asked = Instant::now();
-        let room = !self.draining && self.leases.used_slots() < self.slots;
-        let refused = if !room {
-            Some("no slot is free".to_owned())
+        let offered_at = Instant::now();
+        let has_room = !self.draining && self.leases.used_slots() < self.slots;
+        let refused = if !has_room {
+            Some("no free slot".to_owned())
         } else if self.leases.has_task(key.task_id) {
-            // The hub has given it away and back: what is left of the earlier grant must end first.
-            Some("an earlier grant of it is still being ended".to_owned())
+            // The hub has assigned the task again after a lost lease, whose work must end first.
+            Some("an earlier lease of this task is still ending".to_owned())
         } else {
             match serde_json::to_string(&assign) {
                 Err(error) => Some(error.to_string()),
                 Ok(text) => {
-                    let taken = self.outbox.with(move |it| it.add_task(key, &text)).await;
-                    taken.err().map(|error| error.to_string())
+                    let stored = self.outbox.with(move |it| it.add_task(key, &text)).await;
+                    stored.err().map(|error| error.to_string())
                 }
             }
         };
@@ -317,55 +321,60 @@ impl WorkerRuntime {
             return self.connection.send(connection, &message).await;
         }
         fault::failpoint("worker.offer.taken");
-        let lane = WorkerLease::new(lease.clone(), 0, 0);
-        lane.update_status(|standing| standing.deadline = Some(asked));
-        self.leases.add(Arc::clone(&lane));
-        log_line(&format!("task {}: taken", key.task_id.short()));
-        self.start_task(assign, lane);
+        let worker_lease = WorkerLease::new(lease.clone(), 0, 0);
+        worker_lease.update_status(|status| status.deadline = Some(offered_at));
+        self.leases.add(Arc::clone(&worker_lease));
+        log_line(&format!("task {}: accepted", key.task_id.short()));
+        self.start_task(assign, worker_lease);
         let message = WorkerMessage::TaskAccept { lease };
         self.connection.send(connection, &message).await;
         fault::failpoint("worker.accept.sent");
     }
 
-    fn start_task(&mut self, assign: TaskAssign, lane: Arc<WorkerLease>) {
-        let key = lane.key();
-        let pump = EntrySender {
+    fn start_task(&mut self, assign: TaskAssign, worker_lease: Arc<WorkerLease>) {
+        let key = worker_lease.key();
+        let entry_sender = EntrySender {
             hub: self.hub.clone(),
             connection: self.connection.clone(),
             outbox: self.outbox.clone(),
-            lease: Arc::clone(&lane),
+            lease: Arc::clone(&worker_lease),
         };
-        let porter = self.task_runner.clone();
+        let task_runner = self.task_runner.clone();
         self.started_at.insert(key, Instant::now());
         let runtime = tokio::runtime::Handle::current();
         let (done, ended) = oneshot::channel();
-        // A thread of its own: a task that blocks holds up nobody else.
+        // A separate thread, so that a task that blocks does not delay others.
         let thread = std::thread::Builder::new().name(format!("task {}", key.task_id.short()));
         let spawned = thread.spawn(move || {
-            let left = runtime.block_on(run_task_to_end(porter, pump, assign, lane));
-            // The worker may be gone already.
-            let _ = done.send(left);
+            let exit = runtime.block_on(run_task_to_end(
+                task_runner,
+                entry_sender,
+                assign,
+                worker_lease,
+            ));
+            // The worker may have stopped.
+            let _ = done.send(exit);
         });
         if let Err(error) = spawned {
             log_line(&format!(
-                "task {}: cannot be begun: {error}",
+                "task {}: cannot start: {error}",
                 key.task_id.short()
             ));
         }
         self.running_tasks.spawn(async move {
-            let left = ended.await;
+            let exit = ended.await;
             (
                 key,
-                left.unwrap_or_else(|_| TaskExit::Lost("it was cut off".to_owned())),
+                exit.unwrap_or_else(|_| TaskExit::Lost("it stopped unexpectedly".to_owned())),
             )
         });
     }
 
     fn finish_task(&mut self, ended: Result<(LeaseId, TaskExit), tokio::task::JoinError>) {
-        let (key, left) = match ended {
+        let (key, exit) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                log_line(&format!("a task was cut off: {error}"));
+                log_line(&format!("a task stopped unexpectedly: {error}"));
                 return;
             }
         };
@@ -375,34 +384,34 @@ impl WorkerRuntime {
             .remove(&key)
             .map_or(0.0, |at| at.elapsed().as_secs_f64());
         let short = key.task_id.short();
-        match left {
+        match exit {
             TaskExit::Done(outcome) => log_line(&format!(
                 "task {short}: {} after {took:.1} s",
                 outcome.as_str()
             )),
-            TaskExit::Released(why) => log_line(&format!("task {short}: given back: {why}")),
-            TaskExit::Lost(why) => log_line(&format!("task {short}: lost: {why}")),
+            TaskExit::Released(why) => log_line(&format!("task {short}: released: {why}")),
+            TaskExit::Lost(why) => log_line(&format!("task {short}: lease lost: {why}")),
         }
     }
 }
 
-/// Carries a task out, sends what it writes down, and forgets it.
+/// Runs a task, sends its entries, and removes its data.
 async fn run_task_to_end(
-    porter: TaskRunner,
-    pump: EntrySender,
+    task_runner: TaskRunner,
+    entry_sender: EntrySender,
     assign: TaskAssign,
-    lane: Arc<WorkerLease>,
+    worker_lease: Arc<WorkerLease>,
 ) -> TaskExit {
     let id = assign.lease.task_id;
-    let pumping = tokio::spawn(pump.run());
-    let left = porter.run_task(assign, lane).await;
-    // After a lost lease it sends what is left to say; else there is nothing more.
-    if matches!(left, TaskExit::Lost(_)) {
-        let _ = tokio::time::timeout(FINAL_FLUSH_TIMEOUT, pumping).await;
+    let sending = tokio::spawn(entry_sender.run());
+    let exit = task_runner.run_task(assign, worker_lease).await;
+    // After a lost lease the remaining entries are sent; otherwise none are left.
+    if matches!(exit, TaskExit::Lost(_)) {
+        let _ = tokio::time::timeout(FINAL_FLUSH_TIMEOUT, sending).await;
     } else {
-        pumping.abort();
+        sending.abort();
     }
-    porter.remove_task_data(id).await;
+    task_runner.remove_task_data(id).await;
     fault::failpoint("worker.task.forgotten");
-    left
+    exit
 }

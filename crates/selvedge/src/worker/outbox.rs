@@ -1,20 +1,19 @@
-//! The outbox for many tasks at once: each call runs where it may block.
+//! The outbox for concurrent tasks: each call runs on a thread that may block.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use selvedge_store::{Outbox, StoreError};
 
-/// The worker's outbox.
 #[derive(Debug, Clone)]
 pub(super) struct AsyncOutbox(Arc<Mutex<Outbox>>);
 
-/// Why nothing could be written down or read.
+/// Why the outbox could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OutboxError {
     #[error("cannot use the outbox: {}", error_chain(.0))]
     Store(#[from] StoreError),
-    #[error("the outbox: {0}")]
+    #[error("outbox failed: {0}")]
     Panicked(String),
 }
 
@@ -30,7 +29,7 @@ impl AsyncOutbox {
         Ok(Self(Arc::new(Mutex::new(Outbox::open(directory)?))))
     }
 
-    /// Does something with the outbox, and waits for it.
+    /// Runs `work` on the outbox.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Outbox) -> Result<T, StoreError> + Send + 'static,

@@ -1,5 +1,4 @@
-//! Where a task stands when this worker takes it up: by its journal, ours or else the hub's; and with what it
-//! goes on.
+//! Recovers the state of a task from the journal, this worker's or else the hub's, and decides how the run continues.
 
 use std::sync::Arc;
 
@@ -16,30 +15,30 @@ use super::task_runner::{TaskError, TaskRunner};
 use super::task_workspace::TaskWorkspace;
 use crate::{resolve, settings};
 
-/// A task as its journal tells it.
+/// A task's recovered run.
 pub(super) struct RecoveredRun {
     pub(super) state: JournalState,
-    /// What the machine is to be told.
+    /// The first input for the state machine.
     pub(super) first_input: Option<Input>,
-    /// The journal, when it is another worker's.
+    /// The hub's journal, if this worker has none.
     pub(super) inherited_journal: Vec<String>,
 }
 
 impl TaskRunner {
-    /// The task as its journal tells it, ours or else the hub's.
+    /// Recovers the run from the local journal, or else from the hub's.
     pub(super) async fn recover_run(
         &self,
         assign: &TaskAssign,
-        place: &TaskWorkspace,
-        tap: &ActivityBuffer,
+        task_workspace: &TaskWorkspace,
+        activity: &ActivityBuffer,
     ) -> Result<RecoveredRun, TaskError> {
         let id = assign.lease.task_id;
         let mut events = self.outbox.with(move |it| it.events(id)).await?;
-        let mut inherited = Vec::new();
+        let mut inherited_journal = Vec::new();
         if events.is_empty() && assign.last_event_seq > 0 {
             let fetched = handover::fetch_journal(&self.hub, id).await;
             let fetched = fetched.map_err(|error| TaskError::Retryable(error.to_string()))?;
-            (inherited, events) = (fetched.raw, fetched.events);
+            (inherited_journal, events) = (fetched.raw, fetched.events);
             fault::failpoint("worker.journal.fetched");
         }
         let mut state = JournalState::default();
@@ -47,12 +46,12 @@ impl TaskRunner {
             state = evolve(state, event);
         }
         let Some(run) = &mut state.run else {
-            let later = self.prepare_later_subtask(assign, place).await?;
+            let later = self.prepare_later_subtask(assign, task_workspace).await?;
             let spec = match later {
                 Some(later) => tokio::task::block_in_place(|| {
-                    self.resolve_later_subtask(assign, place, &later)
+                    self.resolve_later_subtask(assign, task_workspace, &later)
                 })?,
-                None => self.resolve_spec(assign, place)?,
+                None => self.resolve_spec(assign, task_workspace)?,
             };
             let first = Some(Input::Create {
                 spec: Box::new(spec),
@@ -60,32 +59,35 @@ impl TaskRunner {
             return Ok(RecoveredRun {
                 state,
                 first_input: first,
-                inherited_journal: inherited,
+                inherited_journal,
             });
         };
         if !state.unknown.is_empty() {
             return Err(TaskError::Retryable(
-                "its journal was written by a later release".to_owned(),
+                "the run's journal was written by a newer release".to_owned(),
             ));
         }
-        // The specification is frozen but for where it takes place: that is this machine's to say.
+        // The specification is fixed except for the workspace, which depends on this machine.
         let mut spec = (*run.spec).clone();
-        spec.workspace.clone_from(&place.dir);
+        spec.workspace.clone_from(&task_workspace.dir);
         run.spec = Arc::new(spec);
-        if inherited.is_empty() && handover::has_missing_trees(run, place, &self.work_dirs) {
-            // What stands in its place may be half done: whoever takes it over knows not to trust it.
-            let lost = "this worker's disk has lost what the run stands on";
+        if inherited_journal.is_empty()
+            && handover::has_missing_trees(run, task_workspace, &self.work_dirs)
+        {
+            // The files may be incomplete. A worker that takes the task over starts from trusted files.
+            let lost = "trees of the run are missing on this worker's disk";
             return Err(TaskError::Retryable(lost.to_owned()));
         }
-        if !inherited.is_empty() {
-            // A clone is put together again as it was when the run began; a folder is as its agents left it.
-            if place.is_clone() {
-                self.prepare_later_subtask(assign, place).await?;
+        if !inherited_journal.is_empty() {
+            // A clone is restored to the state at the start of the run; a folder keeps the changes of its agents.
+            if task_workspace.is_clone() {
+                self.prepare_later_subtask(assign, task_workspace).await?;
             }
             let notes =
-                handover::take_over_trees(&self.hub, id, place, &self.work_dirs, run).await?;
+                handover::take_over_trees(&self.hub, id, task_workspace, &self.work_dirs, run)
+                    .await?;
             for note in notes {
-                tap.push_note(note);
+                activity.push_note(note);
             }
         }
         if fault::is_mutant_active("charge_crashes") && run.open_attempt().is_some() {
@@ -110,54 +112,60 @@ impl TaskRunner {
         Ok(RecoveredRun {
             state,
             first_input: first,
-            inherited_journal: inherited,
+            inherited_journal,
         })
     }
 
     async fn prepare_later_subtask(
         &self,
         assign: &TaskAssign,
-        place: &TaskWorkspace,
+        task_workspace: &TaskWorkspace,
     ) -> Result<Option<LaterSubtask>, TaskError> {
-        let later = LaterSubtask::prepare(&self.hub, place, &self.work_dirs, &assign.task);
+        let later = LaterSubtask::prepare(&self.hub, task_workspace, &self.work_dirs, &assign.task);
         Ok(later.await?)
     }
 
-    /// A later subtask resolved as its plan's start wants it: earlier agents decide nothing about its
-    /// checks. Blocks.
+    /// Resolves a later subtask with the plan's original settings, so that earlier agents cannot change its checks.
+    /// Blocks.
     fn resolve_later_subtask(
         &self,
         assign: &TaskAssign,
-        place: &TaskWorkspace,
+        task_workspace: &TaskWorkspace,
         later: &LaterSubtask,
     ) -> Result<RunSpec, TaskError> {
-        let spec = later.with_plan_settings(|| self.resolve_spec(assign, place))??;
+        let spec = later.with_plan_settings(|| self.resolve_spec(assign, task_workspace))??;
         let test_base = later.test_base(&spec);
         Ok(RunSpec { test_base, ..spec })
     }
 
-    /// The task resolved by this worker's settings, and the repository's.
+    /// Resolves the task with the settings of this worker and of the repository.
     fn resolve_spec(
         &self,
         assign: &TaskAssign,
-        place: &TaskWorkspace,
+        task_workspace: &TaskWorkspace,
     ) -> Result<RunSpec, TaskError> {
-        let never = |error: &dyn std::fmt::Display| TaskError::Permanent(error.to_string());
-        let mut settings = settings::load(&place.dir, &Flags::default(), &self.environment)
-            .map_err(|error| never(&error))?;
-        settings.resolved.setup.in_clone = place.is_clone();
-        let workspace = place
+        let permanent = |error: &dyn std::fmt::Display| TaskError::Permanent(error.to_string());
+        let mut settings =
+            settings::load(&task_workspace.dir, &Flags::default(), &self.environment)
+                .map_err(|error| permanent(&error))?;
+        settings.resolved.setup.in_clone = task_workspace.is_clone();
+        let workspace = task_workspace
             .open_workspace(&self.work_dirs)
             .map_err(TaskError::Retryable)?;
         let mut task = assign.task.clone();
         task.task_id = Some(assign.lease.task_id);
-        // On a hub retries are asked for.
+        // On a hub, retries must be requested.
         task.max_verification_retries = Some(task.max_verification_retries.unwrap_or(0));
-        let frozen = tokio::task::block_in_place(|| {
-            resolve::run_spec(&task, &settings.resolved, &place.dir, workspace.is_some())
+        let resolved = tokio::task::block_in_place(|| {
+            resolve::run_spec(
+                &task,
+                &settings.resolved,
+                &task_workspace.dir,
+                workspace.is_some(),
+            )
         });
-        frozen
-            .map(|frozen| frozen.spec)
+        resolved
+            .map(|resolved| resolved.spec)
             .map_err(|error| TaskError::Permanent(error.to_plain_text()))
     }
 }

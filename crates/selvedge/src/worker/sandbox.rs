@@ -1,5 +1,5 @@
-//! What a worker tells its hub of the walls around agents and checks: those that its settings come to on
-//! this machine. A task's repository may make them narrower.
+//! Describes the sandbox of agents and checks to the hub: the one that the worker's settings select on this machine. A
+//! task's repository may restrict it further.
 
 use std::path::Path;
 
@@ -10,30 +10,35 @@ use selvedge_engine::sandbox::{SandboxContext, WorkspaceSandbox, set_up_sandboxe
 
 use crate::settings;
 
-/// In a few words; none when that cannot be known.
+/// A short description; `None` if the settings cannot be loaded.
 pub(super) async fn describe_sandbox(
     root: &Path,
     environment: &[(String, String)],
 ) -> Option<String> {
     let settings = settings::load(root, &Flags::default(), environment).ok()?;
-    let scene = SandboxContext {
+    let context = SandboxContext {
         workspace: root.to_owned(),
         state: root.to_owned(),
         environment: env::host_env(),
     };
     let supervisor = Supervisor::this_program();
-    let raised = match set_up_sandboxes(&settings.resolved.sandbox, &scene, &supervisor).await {
-        Ok(raised) => raised,
-        Err(refused) => return Some(format!("refused: {refused}")),
+    let sandboxes = match set_up_sandboxes(&settings.resolved.sandbox, &context, &supervisor).await
+    {
+        Ok(sandboxes) => sandboxes,
+        Err(refused) => return Some(format!("not available: {refused}")),
     };
-    let word = |walls: &Option<WorkspaceSandbox>| match walls {
-        Some(walls) => {
-            let held = walls.verified_restrictions();
-            format!("{} ({})", held.backend.name(), held.profile.name())
+    let describe = |sandbox: &Option<WorkspaceSandbox>| match sandbox {
+        Some(sandbox) => {
+            let restrictions = sandbox.verified_restrictions();
+            format!(
+                "{} ({})",
+                restrictions.backend.name(),
+                restrictions.profile.name()
+            )
         }
         None => "none".to_owned(),
     };
-    let (agents, checks) = (word(&raised.agents), word(&raised.checks));
+    let (agents, checks) = (describe(&sandboxes.agents), describe(&sandboxes.checks));
     Some(if agents == checks {
         agents
     } else {

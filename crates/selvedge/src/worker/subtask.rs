@@ -1,5 +1,5 @@
-//! What a subtask of a plan begins from: the work of the subtasks before it, wherever they were carried
-//! out, judged by the tests that the plan found.
+//! Prepares the workspace of a plan's later subtask: the work of the subtasks before it, from whatever worker, judged
+//! by the tests that existed before the plan.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use super::task_workspace::{TaskWorkspace, TaskWorkspaceError, WorkDirs};
 use crate::hub_client::{HubClient, HubError};
 use crate::settings::REPOSITORY_FILE;
 
-/// A later subtask of a plan, with its workspace as it begins.
+/// A later subtask with its prepared workspace.
 pub(super) struct LaterSubtask {
     workspace: Workspace,
-    /// The tree that the plan began from; `None` where no snapshot of it was taken.
+    /// The tree that the plan began from; `None` if it is not available.
     plan_start: Option<workspace::SnapshotId>,
 }
 
 impl LaterSubtask {
-    /// Puts in place what the subtasks before it left. `None` for a task that has none before it.
+    /// Restores the work of earlier subtasks. `None` if the task has none before it.
     pub(super) async fn prepare(
         hub: &HubClient,
-        place: &TaskWorkspace,
-        ground: &WorkDirs,
+        task_workspace: &TaskWorkspace,
+        work_dirs: &WorkDirs,
         task: &Task,
     ) -> Result<Option<Self>, TaskWorkspaceError> {
         let is_later =
@@ -31,22 +31,21 @@ impl LaterSubtask {
         let Some(part) = task.part_of.as_ref().filter(is_later) else {
             return Ok(None);
         };
-        let Some(workspace) = place
-            .open_workspace(ground)
+        let Some(workspace) = task_workspace
+            .open_workspace(work_dirs)
             .map_err(TaskWorkspaceError::Retryable)?
         else {
             return Err(TaskWorkspaceError::Rejected(
-                "what the subtasks before it left cannot be put in place outside of a git repository"
-                    .to_owned(),
+                "the trees of earlier subtasks can only be restored in a git repository".to_owned(),
             ));
         };
-        // What was uploaded adds to what a fresh clone has.
+        // Uploaded packs contain only what a fresh clone does not have.
         let now = tokio::task::block_in_place(|| workspace.snapshot("subtask"));
         let now = now.map_err(retryable_error)?.tree;
-        let plan_start = plan_start_tree(part, place, &workspace, now)?;
+        let plan_start = plan_start_tree(part, task_workspace, &workspace, now)?;
         if let Some(from) = &part.begins_from {
-            for left in &from.left {
-                fetch_tree(hub, &workspace, left).await?;
+            for subtask_tree in &from.left {
+                fetch_tree(hub, &workspace, subtask_tree).await?;
             }
             let tree = parse_tree_id(&from.tree)?;
             let restored = tokio::task::block_in_place(|| workspace.restore(&tree));
@@ -58,7 +57,7 @@ impl LaterSubtask {
         }))
     }
 
-    /// Does something while the repository's settings are those that the plan began with. Blocks.
+    /// Runs `work` while the repository's settings are those from before the plan. Blocks.
     pub(super) fn with_plan_settings<T>(
         &self,
         work: impl FnOnce() -> T,
@@ -94,65 +93,74 @@ impl LaterSubtask {
     }
 }
 
-/// The tree that the plan began from, as far as it is here. A clone shows the repository as it was before
-/// any agent's work; how a folder was only its own snapshots know.
+/// The tree that the plan began from, if it is available. A fresh clone contains the repository before any agent's
+/// work; the original state of a folder is known only from its own snapshots.
 fn plan_start_tree(
     part: &PlanMembership,
-    place: &TaskWorkspace,
+    task_workspace: &TaskWorkspace,
     workspace: &Workspace,
     now: workspace::SnapshotId,
 ) -> Result<Option<workspace::SnapshotId>, TaskWorkspaceError> {
     if let Some(tree) = &part.plan_start {
         let tree = parse_tree_id(tree)?;
-        let here = tokio::task::block_in_place(|| workspace.contains(&tree));
-        if here.unwrap_or(false) {
+        let is_present = tokio::task::block_in_place(|| workspace.contains(&tree));
+        if is_present.unwrap_or(false) {
             return Ok(Some(tree));
         }
-        if !place.is_clone() {
+        if !task_workspace.is_clone() {
             return Err(TaskWorkspaceError::Retryable(format!(
-                "only the worker that began the plan knows how {} was before: its checks cannot be told from \
-                 what earlier subtasks made of them",
-                place.dir.display()
+                "only the worker that started the plan has the original state of {}: changes of checks by \
+                 earlier subtasks cannot be detected",
+                task_workspace.dir.display()
             )));
         }
     }
-    Ok(place.is_clone().then_some(now))
+    Ok(task_workspace.is_clone().then_some(now))
 }
 
-/// Fetches what a subtask left, unless it is here.
+/// Fetches a subtask's tree, unless this machine has it.
 async fn fetch_tree(
     hub: &HubClient,
     workspace: &Workspace,
-    left: &SubtaskTree,
+    subtask_tree: &SubtaskTree,
 ) -> Result<(), TaskWorkspaceError> {
-    let tree = parse_tree_id(&left.tree)?;
-    let here = tokio::task::block_in_place(|| workspace.contains(&tree));
-    if here.unwrap_or(false) {
+    let tree = parse_tree_id(&subtask_tree.tree)?;
+    let is_present = tokio::task::block_in_place(|| workspace.contains(&tree));
+    if is_present.unwrap_or(false) {
         return Ok(());
     }
-    let pack = download_pack(hub, left).await?;
+    let pack = download_pack(hub, subtask_tree).await?;
     let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &tree));
     unpacked.map_err(retryable_error).map(drop)
 }
 
-async fn download_pack(hub: &HubClient, left: &SubtaskTree) -> Result<Vec<u8>, TaskWorkspaceError> {
-    let gone = |error: HubError| {
+async fn download_pack(
+    hub: &HubClient,
+    subtask_tree: &SubtaskTree,
+) -> Result<Vec<u8>, TaskWorkspaceError> {
+    let download_error = |error: HubError| {
         if error.is_retryable() {
             TaskWorkspaceError::Retryable(error.to_string())
         } else {
-            TaskWorkspaceError::Rejected(format!("what subtask {} left: {error}", left.task_id))
+            TaskWorkspaceError::Rejected(format!(
+                "cannot fetch the tree of subtask {}: {error}",
+                subtask_tree.task_id
+            ))
         }
     };
-    let path = format!("/tasks/{}/files", left.task_id);
-    let TaskFileList { files } = hub.get(&path, &[]).await.map_err(gone)?;
-    let name = format!("tree/{}", left.tree);
+    let path = format!("/tasks/{}/files", subtask_tree.task_id);
+    let TaskFileList { files } = hub.get(&path, &[]).await.map_err(download_error)?;
+    let name = format!("tree/{}", subtask_tree.tree);
     let Some(file) = files.iter().find(|file| file.name == name) else {
-        let why = format!("what subtask {} left is not kept", left.task_id);
+        let why = format!(
+            "the tree of subtask {} is no longer stored",
+            subtask_tree.task_id
+        );
         return Err(TaskWorkspaceError::Rejected(why));
     };
     hub.get_bytes(&format!("/blobs/{}", file.hash), &[])
         .await
-        .map_err(gone)
+        .map_err(download_error)
 }
 
 fn parse_tree_id(tree: &TreeId) -> Result<workspace::SnapshotId, TaskWorkspaceError> {

@@ -1,4 +1,4 @@
-//! One task carried out: from the place where it is done to the hub's word that its end is durable.
+//! Runs one task, from preparing its workspace until the hub has stored its end.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,43 +22,42 @@ use super::task_workspace::{TaskWorkspace, TaskWorkspaceError, WorkDirs};
 use crate::hub_client::HubClient;
 use crate::launch;
 
-/// How long a run may take to stop in order when its task is cancelled or the worker leaves.
+/// Delay before stop requests are checked again if their channel is closed.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Before a task is tried again that could be neither done nor given back.
+/// Delay before a task that can neither run nor be released is tried again.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// All that a task needs.
 #[derive(Clone)]
 pub(super) struct TaskRunner {
     pub(super) hub: HubClient,
     pub(super) outbox: AsyncOutbox,
     pub(super) work_dirs: WorkDirs,
     pub(super) environment: Arc<Vec<(String, String)>>,
-    /// Set when the worker leaves without waiting for its tasks.
+    /// Whether the worker stops without waiting for its tasks.
     pub(super) shutdown: watch::Receiver<bool>,
 }
 
-/// How a task left this worker.
+/// How a task ended on this worker.
 #[derive(Debug)]
 pub(super) enum TaskExit {
-    /// The hub has its end.
+    /// The hub has stored the end of the run.
     Done(Outcome),
-    /// Given back.
+    /// The task was released.
     Released(String),
-    /// The lease was over before.
+    /// The lease ended before.
     Lost(String),
 }
 
-/// Why a task goes no further here.
+/// Why a task cannot continue on this worker.
 #[derive(Debug)]
 pub(super) enum TaskError {
-    /// Another try may do better, here or elsewhere.
+    /// It may succeed later, here or on another worker.
     Retryable(String),
-    /// Another run is at work in its folder: it waits for its turn.
+    /// Another run uses its folder: the task waits.
     Busy(String),
-    /// No try will.
+    /// It cannot succeed.
     Permanent(String),
-    /// The lease is over, or fenced off.
+    /// The lease has ended, or its deadline has passed.
     Fenced,
 }
 
@@ -79,121 +78,136 @@ impl From<TaskWorkspaceError> for TaskError {
 }
 
 impl TaskRunner {
-    /// Carries a task out, from wherever it stands.
-    pub(super) async fn run_task(&self, assign: TaskAssign, lane: Arc<WorkerLease>) -> TaskExit {
+    /// Runs a task from its current state.
+    pub(super) async fn run_task(
+        &self,
+        assign: TaskAssign,
+        worker_lease: Arc<WorkerLease>,
+    ) -> TaskExit {
         let id = assign.lease.task_id;
-        let mut waits = false;
+        let mut is_waiting = false;
         loop {
-            if !lane.wait_until_live().await {
-                break lost_exit(&lane);
+            if !worker_lease.wait_until_live().await {
+                break lost_exit(&worker_lease);
             }
-            match Box::pin(self.run_once(&assign, &lane)).await {
-                // Fenced, not lost: the hub may still say that the lease stands.
-                Err(TaskError::Fenced) if lane.current_status().lost_reason.is_none() => {
+            match Box::pin(self.run_once(&assign, &worker_lease)).await {
+                // The deadline has passed, but the hub may still confirm the lease.
+                Err(TaskError::Fenced) if worker_lease.current_status().lost_reason.is_none() => {
                     crate::worker::log_line(&format!(
-                        "task {}: out of touch with the hub, stopped",
+                        "task {}: no contact with the hub before the lease deadline, stopped",
                         id.short()
                     ));
                 }
-                Err(TaskError::Fenced) => break lost_exit(&lane),
+                Err(TaskError::Fenced) => break lost_exit(&worker_lease),
                 Err(TaskError::Retryable(reason)) => {
                     let last = FinalEntry::Release {
                         reason: reason.clone(),
                         charged: true,
                     };
-                    if self.end_without_run(&lane, last).await {
+                    if self.end_without_run(&worker_lease, last).await {
                         break TaskExit::Released(reason);
                     }
-                    // Not even that could be written down.
+                    // Not even the release could be written.
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
                 Err(TaskError::Busy(reason)) => {
-                    if !std::mem::replace(&mut waits, true) {
-                        crate::worker::log_line(&format!("task {} waits: {reason}", id.short()));
+                    if !std::mem::replace(&mut is_waiting, true) {
+                        crate::worker::log_line(&format!(
+                            "task {} is waiting: {reason}",
+                            id.short()
+                        ));
                     }
-                    if let Some(left) = self.end_waiting_task(&assign, &lane).await {
-                        break left;
+                    if let Some(exit) = self.end_waiting_task(&assign, &worker_lease).await {
+                        break exit;
                     }
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
                 Err(TaskError::Permanent(reason)) => {
-                    let last = completion_without_run(&assign, &lane, Outcome::InfraFailed, reason);
-                    if self.end_without_run(&lane, last).await {
+                    let last = completion_without_run(
+                        &assign,
+                        &worker_lease,
+                        Outcome::InfraFailed,
+                        reason,
+                    );
+                    if self.end_without_run(&worker_lease, last).await {
                         break TaskExit::Done(Outcome::InfraFailed);
                     }
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
-                Ok(left) => break left,
+                Ok(exit) => break exit,
             }
         }
     }
 
-    /// Ends a task that waits for its turn, where somebody wants that. One with attempts behind it is ended by
-    /// its run, which knows of them.
+    /// Ends a waiting task if it was cancelled or the worker stops. A cancelled task with attempts is ended by its run,
+    /// which knows their results.
     async fn end_waiting_task(
         &self,
         assign: &TaskAssign,
-        lane: &Arc<WorkerLease>,
+        worker_lease: &Arc<WorkerLease>,
     ) -> Option<TaskExit> {
-        let (last, left) = if *self.shutdown.borrow() {
-            let reason = "the worker leaves".to_owned();
+        let (last, exit) = if *self.shutdown.borrow() {
+            let reason = "the worker is shutting down".to_owned();
             let charged = false;
-            let left = TaskExit::Released(reason.clone());
-            (FinalEntry::Release { reason, charged }, left)
+            let exit = TaskExit::Released(reason.clone());
+            (FinalEntry::Release { reason, charged }, exit)
         } else {
-            let reason = lane
+            let reason = worker_lease
                 .current_status()
                 .cancel_reason
-                .filter(|_| !has_attempts(assign, lane))?;
-            let last = completion_without_run(assign, lane, Outcome::Cancelled, reason);
+                .filter(|_| !has_attempts(assign, worker_lease))?;
+            let last = completion_without_run(assign, worker_lease, Outcome::Cancelled, reason);
             (last, TaskExit::Done(Outcome::Cancelled))
         };
-        self.end_without_run(lane, last).await.then_some(left)
+        self.end_without_run(worker_lease, last)
+            .await
+            .then_some(exit)
     }
 
-    /// Nothing of the task is kept here any more.
+    /// Removes all data of the task from this worker.
     pub(super) async fn remove_task_data(&self, id: TaskId) {
-        let ground = self.work_dirs.clone();
-        let _ = tokio::task::spawn_blocking(move || ground.remove_task_dir(id)).await;
+        let work_dirs = self.work_dirs.clone();
+        let _ = tokio::task::spawn_blocking(move || work_dirs.remove_task_dir(id)).await;
         if let Err(error) = self.outbox.with(move |it| it.remove_task(id)).await {
             crate::worker::log_line(&format!("task {}: {error}", id.short()));
         }
     }
 
-    /// Ends a task of which nothing runs.
-    async fn end_without_run(&self, lane: &Arc<WorkerLease>, last: FinalEntry) -> bool {
-        let tap = Arc::new(ActivityBuffer::default());
-        let stream = HubEventSink::new(
-            Arc::clone(lane),
+    /// Ends a task that has no running run.
+    async fn end_without_run(&self, worker_lease: &Arc<WorkerLease>, last: FinalEntry) -> bool {
+        let activity = Arc::new(ActivityBuffer::default());
+        let sink = HubEventSink::new(
+            Arc::clone(worker_lease),
             self.outbox.clone(),
-            tap,
+            activity,
             PathBuf::new(),
             None,
             JournalState::default(),
             Vec::new(),
         );
-        stream.end_task(last, Vec::new()).await.unwrap_or(false)
+        sink.end_task(last, Vec::new()).await.unwrap_or(false)
     }
 
     async fn run_once(
         &self,
         assign: &TaskAssign,
-        lane: &Arc<WorkerLease>,
+        worker_lease: &Arc<WorkerLease>,
     ) -> Result<TaskExit, TaskError> {
         let id = assign.lease.task_id;
-        let (task, ground) = (assign.task.clone(), self.work_dirs.clone());
-        let place = tokio::task::spawn_blocking(move || ground.open_task_workspace(&task, id));
-        let place = place
+        let (task, work_dirs) = (assign.task.clone(), self.work_dirs.clone());
+        let task_workspace =
+            tokio::task::spawn_blocking(move || work_dirs.open_task_workspace(&task, id));
+        let task_workspace = task_workspace
             .await
             .map_err(|panic| TaskError::Retryable(panic.to_string()))?;
-        let place = place?;
-        let tap = Arc::new(ActivityBuffer::default());
+        let task_workspace = task_workspace?;
+        let activity = Arc::new(ActivityBuffer::default());
         let RecoveredRun {
             state,
             first_input: first,
-            inherited_journal: inherited,
-        } = self.recover_run(assign, &place, &tap).await?;
-        let workspace = place
+            inherited_journal,
+        } = self.recover_run(assign, &task_workspace, &activity).await?;
+        let workspace = task_workspace
             .open_workspace(&self.work_dirs)
             .map_err(TaskError::Retryable)?;
         let spec = match (&first, &state.run) {
@@ -202,73 +216,82 @@ impl TaskRunner {
             (_, None) => return Err(TaskError::Retryable("the run has no state".to_owned())),
         };
         let workspace = workspace.filter(|_| spec.snapshots);
-        let site = place
+        let run_context = task_workspace
             .build_run_context(&self.work_dirs, workspace.clone(), &spec)
             .await;
-        let site = site.map_err(TaskError::Retryable)?;
-        let stream = HubEventSink::new(
-            Arc::clone(lane),
+        let run_context = run_context.map_err(TaskError::Retryable)?;
+        let sink = HubEventSink::new(
+            Arc::clone(worker_lease),
             self.outbox.clone(),
-            Arc::clone(&tap),
-            place.run_dir(),
+            Arc::clone(&activity),
+            task_workspace.run_dir(),
             workspace,
             state.clone(),
-            inherited,
+            inherited_journal,
         );
         let state = match first {
             None => state,
             Some(first) => {
-                self.drive_run(id, state, first, &site, &stream, &tap, lane)
-                    .await?
+                self.drive_run(
+                    id,
+                    state,
+                    first,
+                    &run_context,
+                    &sink,
+                    &activity,
+                    worker_lease,
+                )
+                .await?
             }
         };
-        self.report_end(assign, &place, &stream, &state).await
+        self.report_end(assign, &task_workspace, &sink, &state)
+            .await
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that a run stands on")]
+    #[expect(clippy::too_many_arguments, reason = "the complete context of a run")]
     async fn drive_run(
         &self,
         id: TaskId,
         state: JournalState,
         first: Input,
-        site: &RunContext,
-        stream: &HubEventSink,
-        tap: &ActivityBuffer,
-        lane: &Arc<WorkerLease>,
+        run_context: &RunContext,
+        sink: &HubEventSink,
+        activity: &ActivityBuffer,
+        worker_lease: &Arc<WorkerLease>,
     ) -> Result<JournalState, TaskError> {
         let run_id = RunId::from(id);
         if matches!(first, Input::Resume) {
-            let dead = launch::ensure_no_leftover_processes(site, run_id).await;
+            let dead = launch::ensure_no_leftover_processes(run_context, run_id).await;
             dead.map_err(|error| TaskError::Retryable(error.to_plain_text()))?;
         }
-        lane.trace_event("drive_began");
-        let (wish, stop) = watch::channel(None);
+        worker_lease.trace_event("drive_began");
+        let (stop_sender, stop) = watch::channel(None);
         let mut driver = Driver {
-            sink: stream,
-            context: site,
-            observer: tap,
+            sink,
+            context: run_context,
+            observer: activity,
             now: Timestamp::now,
             stop,
         };
         let driven = tokio::select! {
             biased;
             driven = driver.drive(run_id, state, first) => Some(driven),
-            () = lane.wait_until_over() => None,
-            () = stream.flush_activity() => None,
-            () = self.forward_stop_requests(lane, &wish) => None,
+            () = worker_lease.wait_until_over() => None,
+            () = sink.flush_activity() => None,
+            () = self.forward_stop_requests(worker_lease, &stop_sender) => None,
         };
         drop(driver);
-        site.agents.shutdown().await;
-        site.checks.shutdown().await;
+        run_context.agents.shutdown().await;
+        run_context.checks.shutdown().await;
         let driven = match driven {
             Some(Ok(state)) => Ok(state),
             Some(Err(DriveError::Fenced)) => Err(TaskError::Fenced),
             Some(Err(error)) => Err(TaskError::Retryable(error.to_string())),
             None => {
                 fault::failpoint("worker.fenced");
-                // What was dropped is ended by its supervisors: seen to be so before anything else begins.
-                // Without the sweep: by now the run may be at work again, with another worker of this machine.
-                if let Err(error) = launch::wait_for_own_processes(site).await {
+                // Supervisors end the processes of the dropped run; wait for that before anything else begins. Do not
+                // search for marked processes: another worker on this machine may already run the task.
+                if let Err(error) = launch::wait_for_own_processes(run_context).await {
                     crate::worker::log_line(&format!(
                         "task {}: {}",
                         id.short(),
@@ -278,75 +301,77 @@ impl TaskRunner {
                 Err(TaskError::Fenced)
             }
         };
-        lane.trace_event("drive_ended");
+        worker_lease.trace_event("drive_ended");
         driven
     }
 
-    /// Passes wishes on for as long as the run goes on.
+    /// Forwards cancellations and the worker's shutdown to the run.
     async fn forward_stop_requests(
         &self,
-        lane: &WorkerLease,
-        wish: &watch::Sender<Option<StopRequest>>,
+        worker_lease: &WorkerLease,
+        stop_sender: &watch::Sender<Option<StopRequest>>,
     ) {
-        let mut standing = lane.subscribe();
+        let mut status = worker_lease.subscribe();
         let mut leave = self.shutdown.clone();
         loop {
-            let cancel = standing.borrow_and_update().cancel_reason.clone();
+            let cancel = status.borrow_and_update().cancel_reason.clone();
             let leaving = *leave.borrow_and_update();
-            let wished = match (cancel, leaving) {
+            let stop_request = match (cancel, leaving) {
                 (Some(reason), _) => Some(StopRequest::Cancel(reason)),
-                (None, true) => Some(StopRequest::Suspend("the worker leaves".to_owned())),
+                (None, true) => Some(StopRequest::Suspend(
+                    "the worker is shutting down".to_owned(),
+                )),
                 (None, false) => None,
             };
-            if wished.is_some() && *wish.borrow() != wished {
-                wish.send_replace(wished);
+            if stop_request.is_some() && *stop_sender.borrow() != stop_request {
+                stop_sender.send_replace(stop_request);
             }
             tokio::select! {
-                changed = standing.changed() => if changed.is_err() { tokio::time::sleep(STOP_POLL_INTERVAL).await },
+                changed = status.changed() => if changed.is_err() { tokio::time::sleep(STOP_POLL_INTERVAL).await },
                 changed = leave.changed() => if changed.is_err() { tokio::time::sleep(STOP_POLL_INTERVAL).await },
             }
         }
     }
 
-    /// Hands in how the run ended, or stands.
+    /// Submits the result of the run, or releases the task if the run has not ended.
     async fn report_end(
         &self,
         assign: &TaskAssign,
-        place: &TaskWorkspace,
-        stream: &HubEventSink,
+        task_workspace: &TaskWorkspace,
+        sink: &HubEventSink,
         state: &JournalState,
     ) -> Result<TaskExit, TaskError> {
         let Some(run) = &state.run else {
             return Err(TaskError::Retryable("the run has no state".to_owned()));
         };
-        let not_now = |error: Box<dyn std::error::Error + Send + Sync>| {
+        let retryable = |error: Box<dyn std::error::Error + Send + Sync>| {
             TaskError::Retryable(error.to_string())
         };
         if !run.finished && run.review.is_none() {
             let reason = if run.control == RunControl::Suspended {
-                "the worker leaves"
+                "the worker is shutting down"
             } else {
-                "the run stopped before its end"
+                "the run stopped before it finished"
             };
             let last = FinalEntry::Release {
                 reason: reason.to_owned(),
                 charged: run.control != RunControl::Suspended,
             };
-            let told = stream.end_task(last, Vec::new()).await.map_err(not_now)?;
-            return if told {
+            let is_recorded = sink.end_task(last, Vec::new()).await.map_err(retryable)?;
+            return if is_recorded {
                 Ok(TaskExit::Released(reason.to_owned()))
             } else {
                 Err(TaskError::Fenced)
             };
         }
-        let (result, files) = prepare_result(assign, place, run);
+        let (result, files) = prepare_result(assign, task_workspace, run);
         let outcome = result.outcome;
         let last = FinalEntry::Complete {
-            // The same however often it is sent: a task ends once for each of its grants.
+            // The same for every submission: a task ends once per lease.
             completion_id: format!("{}.{}", assign.lease.task_id, assign.lease.lease_epoch),
             result: Box::new(result),
         };
-        if stream.end_task(last, files).await.map_err(not_now)? {
+        if sink.end_task(last, files).await.map_err(retryable)? {
             Ok(TaskExit::Done(outcome))
         } else {
             Err(TaskError::Fenced)
@@ -354,19 +379,22 @@ impl TaskRunner {
     }
 }
 
-fn has_attempts(assign: &TaskAssign, lane: &WorkerLease) -> bool {
-    assign.last_run_number.max(lane.to_held_lease().run_number) > 0
+fn has_attempts(assign: &TaskAssign, worker_lease: &WorkerLease) -> bool {
+    assign
+        .last_run_number
+        .max(worker_lease.to_held_lease().run_number)
+        > 0
 }
 
-/// The end of a task that no run of this worker has a result of.
+/// Builds the end of a task without a result of a run.
 fn completion_without_run(
     assign: &TaskAssign,
-    lane: &WorkerLease,
+    worker_lease: &WorkerLease,
     outcome: Outcome,
     reason: String,
 ) -> FinalEntry {
     let mut result = TaskResult::without_run(outcome, reason);
-    if has_attempts(assign, lane) {
+    if has_attempts(assign, worker_lease) {
         result = result.with_unknown_cost();
     }
     FinalEntry::Complete {
@@ -375,7 +403,7 @@ fn completion_without_run(
     }
 }
 
-fn lost_exit(lane: &WorkerLease) -> TaskExit {
-    let reason = lane.current_status().lost_reason;
-    TaskExit::Lost(reason.unwrap_or_else(|| "the worker ends".to_owned()))
+fn lost_exit(worker_lease: &WorkerLease) -> TaskExit {
+    let reason = worker_lease.current_status().lost_reason;
+    TaskExit::Lost(reason.unwrap_or_else(|| "the worker is shutting down".to_owned()))
 }

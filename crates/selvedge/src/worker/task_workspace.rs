@@ -1,5 +1,4 @@
-//! Where a task's work takes place: a clone of its own, or a folder of this machine that the worker's owner
-//! has allowed.
+//! The workspace of a task: a clone, or a folder of this machine that the worker's owner has allowed.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -17,60 +16,59 @@ use selvedge_engine::{RunContext, VerificationRoomSlot};
 
 use crate::secrets;
 
-/// The worker's own directory.
+/// The worker's directories.
 #[derive(Debug, Clone)]
 pub(super) struct WorkDirs {
     pub(super) root: PathBuf,
-    /// Folders that tasks may work in, or clone from, canonical.
+    /// Canonical paths of folders that tasks may use or clone from.
     pub(super) allowed_paths: Vec<PathBuf>,
 }
 
-/// Why there is no place to work in.
+/// Why there is no workspace.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TaskWorkspaceError {
-    /// The task asks for what cannot be, here or anywhere.
+    /// The task asks for something impossible, here and elsewhere.
     #[error("{0}")]
     Rejected(String),
-    /// It may be another time, or with another worker.
+    /// It may be possible later or on another worker.
     #[error("{0}")]
     Retryable(String),
-    /// Another run is at work there.
+    /// Another run uses the folder.
     #[error("{0}")]
     Busy(String),
 }
 
-/// Where one task's work takes place.
+/// The workspace of one task.
 #[derive(Debug)]
 pub(super) struct TaskWorkspace {
-    /// Where the agent works.
+    /// The agent's working directory.
     pub(super) dir: PathBuf,
-    /// Everything of this task that is ours.
+    /// The worker's directory for this task.
     task_dir: PathBuf,
     clone: Option<(Checkout, RepositoryAddress)>,
     _lock: WorkspaceLock,
 }
 
 impl WorkDirs {
-    /// Everything of one task that is ours.
+    /// The worker's directory for a task.
     fn task_dir(&self, task: TaskId) -> PathBuf {
         self.root.join("tasks").join(task.to_string())
     }
 
-    /// Removes what a task left here.
     pub(super) fn remove_task_dir(&self, task: TaskId) {
-        // What cannot be removed now is looked for when the task comes again.
+        // Removed later if it cannot be removed now.
         let _ = std::fs::remove_dir_all(self.task_dir(task));
     }
 
-    /// Makes the place, or opens it again when the task's work goes on here. Blocks.
+    /// Creates the workspace, or opens it if the task continues here. Blocks.
     pub(super) fn open_task_workspace(
         &self,
         task: &Task,
         id: TaskId,
     ) -> Result<TaskWorkspace, TaskWorkspaceError> {
-        let own = self.task_dir(id);
+        let task_dir = self.task_dir(id);
         let failed = |what: &dyn std::fmt::Display| TaskWorkspaceError::Retryable(what.to_string());
-        for folder in [own.join("run"), self.root.join("shadows")] {
+        for folder in [task_dir.join("run"), self.root.join("shadows")] {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -78,12 +76,14 @@ impl WorkDirs {
                 .map_err(|error| failed(&format!("{}: {error}", folder.display())))?;
         }
         let clone = match &task.repository {
-            Some(repository) => Some(self.open_clone(repository, task, id, &own)?),
+            Some(repository) => Some(self.open_clone(repository, task, id, &task_dir)?),
             None => None,
         };
         let dir = match (&clone, &task.workspace) {
             (Some((clone, _)), None) => clone.tree(),
-            (Some((clone, _)), Some(within)) => resolve_subdirectory(&clone.tree(), within)?,
+            (Some((clone, _)), Some(subdirectory)) => {
+                resolve_subdirectory(&clone.tree(), subdirectory)?
+            }
             (None, Some(path)) => self.check_allowed(Path::new(path))?,
             (None, None) => {
                 return Err(TaskWorkspaceError::Rejected(
@@ -98,7 +98,7 @@ impl WorkDirs {
         })?;
         Ok(TaskWorkspace {
             dir,
-            task_dir: own,
+            task_dir,
             clone,
             _lock: lock,
         })
@@ -109,7 +109,7 @@ impl WorkDirs {
         repository: &str,
         task: &Task,
         id: TaskId,
-        own: &Path,
+        task_dir: &Path,
     ) -> Result<(Checkout, RepositoryAddress), TaskWorkspaceError> {
         let refused =
             |error: &dyn std::fmt::Display| TaskWorkspaceError::Rejected(error.to_string());
@@ -120,13 +120,13 @@ impl WorkDirs {
         if let Some(local) = address.local().or(file) {
             self.check_allowed(local)?;
         }
-        let (root, base) = (own.join("clone"), own.join("base"));
+        let (root, base) = (task_dir.join("clone"), task_dir.join("base"));
         if let Ok(base) = std::fs::read_to_string(&base)
             && let Ok(clone) = Checkout::open(&root, base.trim())
         {
             return Ok((clone, address));
         }
-        // What an earlier try left, cut off before it was whole.
+        // An earlier attempt to clone may have been interrupted.
         let _ = std::fs::remove_dir_all(&root);
         let clone = Checkout::clone(
             &address,
@@ -146,80 +146,83 @@ impl WorkDirs {
     fn check_allowed(&self, path: &Path) -> Result<PathBuf, TaskWorkspaceError> {
         let refused = |why: &str| {
             Err(TaskWorkspaceError::Rejected(format!(
-                "this worker does not work in {}: {why}",
+                "cannot use {} on this worker: {why}",
                 path.display()
             )))
         };
         let Ok(canonical) = path.canonicalize() else {
-            return refused("it is not there");
+            return refused("not found");
         };
         if !path.is_absolute() || !canonical.is_dir() {
-            return refused("it is no folder by an absolute path");
+            return refused("not an absolute path of a folder");
         }
         if !self
             .allowed_paths
             .iter()
             .any(|it| canonical.starts_with(it))
         {
-            return refused("its owner has not allowed it (--allow-path)");
+            return refused("not allowed by --allow-path");
         }
         Ok(canonical)
     }
 }
 
 impl TaskWorkspace {
-    /// Where the run keeps its outputs.
+    /// The directory of the run's outputs.
     pub(super) fn run_dir(&self) -> PathBuf {
         self.task_dir.join("run")
     }
 
-    /// The snapshots of the place; none outside of a git repository.
-    pub(super) fn open_workspace(&self, ground: &WorkDirs) -> Result<Option<Workspace>, String> {
+    /// The workspace with its snapshots; `None` outside of a git repository.
+    pub(super) fn open_workspace(&self, work_dirs: &WorkDirs) -> Result<Option<Workspace>, String> {
         let shadow = match &self.clone {
             Some(_) => self.task_dir.join("shadow"),
-            None => ground.root.join("shadows").join(file_name_for(&self.dir)),
+            None => work_dirs
+                .root
+                .join("shadows")
+                .join(file_name_for(&self.dir)),
         };
         let workspace = Workspace::open(&self.dir, &shadow).map_err(|error| error.to_string())?;
         Ok(Some(workspace).filter(Workspace::is_git))
     }
 
-    /// Where effects take place, behind the walls that the task's settings ask for. Nothing begins where
-    /// walls are required and cannot be built here: another worker may.
+    /// Builds the context that the run's effects need, with the sandbox of the task's settings. Fails if the sandbox is
+    /// required and unavailable: another worker may support it.
     pub(super) async fn build_run_context(
         &self,
-        ground: &WorkDirs,
+        work_dirs: &WorkDirs,
         workspace: Option<Workspace>,
         spec: &RunSpec,
     ) -> Result<RunContext, String> {
-        let scene = SandboxContext {
+        let context = SandboxContext {
             workspace: self.dir.clone(),
-            state: ground.root.clone(),
+            state: work_dirs.root.clone(),
             environment: env::host_env(),
         };
-        let raised = set_up_sandboxes(&spec.sandbox, &scene, &Supervisor::this_program()).await;
-        let raised = raised.map_err(|refused| refused.to_string())?;
+        let sandboxes =
+            set_up_sandboxes(&spec.sandbox, &context, &Supervisor::this_program()).await;
+        let sandboxes = sandboxes.map_err(|refused| refused.to_string())?;
         let redactor = secrets::run_redactor(spec);
         Ok(RunContext {
             run_dir: self.run_dir(),
             workspace,
-            baseline_cache: ground.root.join("baselines"),
+            baseline_cache: work_dirs.root.join("baselines"),
             verification_rooms: VerificationRoomSlot::default(),
             agents: Supervisor::this_program()
-                .with_sandbox(raised.agents)
+                .with_sandbox(sandboxes.agents)
                 .with_redactor(redactor.clone()),
             checks: Supervisor::this_program()
-                .with_sandbox(raised.checks)
+                .with_sandbox(sandboxes.checks)
                 .with_redactor(redactor)
                 .with_env_allowlist(&spec.environment.checks),
         })
     }
 
-    /// Whether the work takes place in a clone.
     pub(super) const fn is_clone(&self) -> bool {
         self.clone.is_some()
     }
 
-    /// Commits what stands in the clone; its patch with it. Blocks.
+    /// Commits the work in the clone; also returns its patch. Blocks.
     pub(super) fn commit(
         &self,
         task: &Task,
@@ -230,36 +233,42 @@ impl TaskWorkspace {
             return Ok(None);
         };
         let identity = CommitAuthor::from_git_config(&clone.tree());
-        let made = clone.commit(&branch_name(task, id), message, &identity);
-        let Some(made) = made.map_err(|error| error.to_string())? else {
+        let branch_commit = clone.commit(&branch_name(task, id), message, &identity);
+        let Some(branch_commit) = branch_commit.map_err(|error| error.to_string())? else {
             return Ok(None);
         };
-        let patch = clone.patch(&made).map_err(|error| error.to_string())?;
-        Ok(Some((made, patch)))
+        let patch = clone
+            .patch(&branch_commit)
+            .map_err(|error| error.to_string())?;
+        Ok(Some((branch_commit, patch)))
     }
 
-    /// Pushes a commit to where the clone came from. Blocks.
-    pub(super) fn push(&self, made: &BranchCommit) -> Result<(), String> {
+    /// Pushes a commit to the repository that was cloned. Blocks.
+    pub(super) fn push(&self, branch_commit: &BranchCommit) -> Result<(), String> {
         let Some((clone, address)) = &self.clone else {
             return Ok(());
         };
-        clone.push(address, made).map_err(|error| error.to_string())
+        clone
+            .push(address, branch_commit)
+            .map_err(|error| error.to_string())
     }
 }
 
-/// Of a subtask: the whole plan's.
+/// The branch of a task; all subtasks of a plan share one.
 fn branch_name(task: &Task, id: TaskId) -> String {
     let plan = task.part_of.as_ref().map(|part| part.parent_task_id);
     format!("selvedge/{}", plan.unwrap_or(id).short())
 }
 
-/// A folder of the clone, never one that lies elsewhere by a link.
-fn resolve_subdirectory(tree: &Path, within: &str) -> Result<PathBuf, TaskWorkspaceError> {
-    let found = tree.join(within.trim_start_matches("./")).canonicalize();
-    match (found, tree.canonicalize()) {
-        (Ok(found), Ok(tree)) if found.starts_with(&tree) && found.is_dir() => Ok(found),
+/// A folder of the clone; rejects a link that leads out of it.
+fn resolve_subdirectory(tree: &Path, subdirectory: &str) -> Result<PathBuf, TaskWorkspaceError> {
+    let dir = tree
+        .join(subdirectory.trim_start_matches("./"))
+        .canonicalize();
+    match (dir, tree.canonicalize()) {
+        (Ok(dir), Ok(tree)) if dir.starts_with(&tree) && dir.is_dir() => Ok(dir),
         _ => Err(TaskWorkspaceError::Rejected(format!(
-            "there is no folder `{within}` in the repository"
+            "folder `{subdirectory}` not found in the repository"
         ))),
     }
 }

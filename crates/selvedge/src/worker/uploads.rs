@@ -1,4 +1,4 @@
-//! What an attempt leaves behind for the hub to keep: outputs, its patch, its tree as a pack.
+//! Files of an attempt that are uploaded to the hub: outputs, patches, and the tree as a pack.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use selvedge_engine::workspace::{self, DiffOptions, Workspace};
 use super::entry_sender::Upload;
 use crate::hub_client::file_ref;
 
-/// The largest patch that is kept.
+/// Size limit for a patch.
 const MAX_PATCH_BYTES: usize = 64 * 1024 * 1024;
 
-/// The files that a session and its report refer to, by name.
+/// The names of the files that a session and its report refer to.
 pub(super) fn output_files(
     session: Option<&SessionOutcome>,
     report: Option<&Report>,
@@ -27,7 +27,7 @@ pub(super) fn output_files(
         .collect()
 }
 
-/// A file as it will be uploaded; none when it is not there.
+/// Describes a file for an upload; `None` if it cannot be read.
 pub(super) fn prepare_upload(name: &str, path: &Path) -> Option<Upload> {
     let file: FileRef = file_ref(name, path).ok()?;
     Some(Upload {
@@ -36,7 +36,7 @@ pub(super) fn prepare_upload(name: &str, path: &Path) -> Option<Upload> {
     })
 }
 
-/// The trees between which an attempt's patch lies.
+/// The trees of an attempt.
 pub(super) struct AttemptTrees {
     pub(super) start: Option<TreeId>,
     pub(super) from: Option<TreeId>,
@@ -44,8 +44,8 @@ pub(super) struct AttemptTrees {
 }
 
 impl AttemptTrees {
-    /// The attempt's patch, and its tree as a pack. What cannot be made is left out: without it the next
-    /// worker begins from a fresh clone.
+    /// Writes the attempt's patches and its tree as a pack. What cannot be created is left out: the next worker then
+    /// begins from a fresh clone.
     pub(super) fn create_uploads(
         &self,
         workspace: &Workspace,
@@ -73,7 +73,7 @@ impl AttemptTrees {
         if let Some(from) = &from {
             patch(attempt_patch(number), from);
         }
-        // Where an attempt began from the start, its patch says both.
+        // If the attempt began from the run's start, both patches would be the same.
         if let Some(start) = start.as_ref().filter(|start| from.as_ref() != Some(*start)) {
             patch(since_start_patch(number), start);
         }
@@ -88,7 +88,7 @@ impl AttemptTrees {
     }
 }
 
-/// Writes a file into the run's directory, to be uploaded under its name.
+/// Writes a file to the run's directory, for an upload under its name.
 pub(super) fn save_for_upload(name: &str, bytes: &[u8], run_dir: &Path) -> Option<Upload> {
     let path = run_dir.join(name);
     std::fs::write(&path, bytes).ok()?;

@@ -1,5 +1,5 @@
-//! Ordinary builds behind the walls that are up by default: what fetches, compiles and tests a project must
-//! work there as it does without them, from a fresh clone and an empty cache.
+//! Ordinary builds in the default sandbox: fetching, compiling and testing a project must work as it does
+//! without a sandbox, from a fresh clone and an empty cache.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use selvedge_testkit::TestEnv;
 
 use crate::fixtures::env_with_repo;
 
-/// How a person's tools reach their registries: files of their home, and beginnings of variables.
+/// How tools reach their registries: settings in the home, and prefixes of environment variables.
 const SETTINGS: [&str; 4] = [
     ".npmrc",
     ".config/pip/pip.conf",
@@ -29,7 +29,7 @@ const VARIABLES: [&str; 12] = [
     "CARGO_HTTP",
 ];
 
-/// Commits the files, and verifies that the command passes behind the walls.
+/// Commits the files, and asserts that the command passes in the sandbox.
 fn passes(files: &[(&str, &str)], check: &str) {
     let env = env_with_repo();
     for (path, text) in files {
@@ -61,23 +61,23 @@ fn passes(files: &[(&str, &str)], check: &str) {
     ];
     let mut verify = env.selvedge(args).env("RUSTUP_HOME", rustup);
     for (name, value) in std::env::vars_os() {
-        let known = name
+        let is_inherited = name
             .to_str()
             .is_some_and(|name| VARIABLES.iter().any(|it| name.starts_with(it)));
-        if known {
+        if is_inherited {
             verify = verify.env(name, value);
         }
     }
     let out = verify.timeout(std::time::Duration::from_mins(5)).run();
     out.assert_code(0);
-    let walls = &out.json()["sandbox"];
-    assert_ne!(walls["backend"], "none", "{walls}");
-    assert!(walls["holds"].to_string().contains("writes"), "{walls}");
-    nothing_outside(&env);
+    let sandbox = &out.json()["sandbox"];
+    assert_ne!(sandbox["backend"], "none", "{sandbox}");
+    assert!(sandbox["holds"].to_string().contains("writes"), "{sandbox}");
+    assert_writes_outside_are_denied(&env);
 }
 
-/// The walls held: nothing was written beside the caches that belong to the tools.
-fn nothing_outside(env: &TestEnv) {
+/// Asserts that the sandbox denies writes outside of the workspace and the tools' caches.
+fn assert_writes_outside_are_denied(env: &TestEnv) {
     let escape = [
         "verify",
         "--check",

@@ -1,12 +1,12 @@
-//! The real Claude Code as the caller: its Stop hook, and Selvedge as its tool server. The agent is
-//! started by hand here, as a person would; the model is scripted.
+//! The real Claude Code as the caller: its Stop hook, and Selvedge as its MCP server. The tests start the agent
+//! directly, as a user would; its model is scripted.
 
 use selvedge_testkit::{CommandOutput, Invocation, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
 use crate::fixtures::{MODEL, env_with_repo, program, writes};
 
-/// A project whose check holds once the answer is right.
+/// A project whose check passes once `answer` contains 42.
 fn project() -> TestEnv {
     let env = env_with_repo();
     env.write(
@@ -17,7 +17,7 @@ fn project() -> TestEnv {
     env
 }
 
-/// `claude -p`, with the scripted model behind it.
+/// `claude -p` with the scripted model.
 fn claude(env: &TestEnv, server: &ModelServer, more: &[&str]) -> Invocation {
     let fixed = [
         "-p",
@@ -36,7 +36,7 @@ fn claude(env: &TestEnv, server: &ModelServer, more: &[&str]) -> Invocation {
         .stdin("Write the answer into the file `answer`.")
 }
 
-/// The settings that the guide shows, with this program's path.
+/// Writes the settings from the guide, with the path of this program.
 fn with_hook(env: &TestEnv) {
     let hook = format!("'{}' hook claude-stop", env!("CARGO_BIN_EXE_selvedge"));
     let hook = json!({"type": "command", "command": hook, "timeout": 300});
@@ -50,7 +50,7 @@ fn result(out: &CommandOutput) -> String {
 }
 
 #[test]
-fn the_stop_hook_holds_claude_code_back_until_the_checks_hold() {
+fn stop_hook_blocks_claude_code_until_checks_pass() {
     let env = project();
     with_hook(&env);
     let server = ModelServer::start([
@@ -62,20 +62,20 @@ fn the_stop_hook_holds_claude_code_back_until_the_checks_hold() {
     let out = claude(&env, &server, &[]).run();
     assert_eq!(result(&out), "It is 42.");
     assert_eq!(server.turns_left(), 0);
-    let told = server
+    let request_bodies = server
         .requests()
         .iter()
         .map(|it| it.body.to_string())
         .collect::<String>();
     assert!(
-        told.contains("answer: FAIL (exited with 1)"),
+        request_bodies.contains("answer: FAIL (exited with 1)"),
         "the digest reaches the model"
     );
     assert_eq!(env.read("answer"), "42\n");
 }
 
 #[test]
-fn the_stop_hook_lets_an_agent_go_that_mends_nothing() {
+fn stop_hook_gives_up_on_an_agent_that_fixes_nothing() {
     let env = project();
     with_hook(&env);
     let server = ModelServer::start([
@@ -94,7 +94,7 @@ fn the_stop_hook_lets_an_agent_go_that_mends_nothing() {
 }
 
 #[test]
-fn the_tools_serve_claude_code() {
+fn mcp_tools_serve_claude_code() {
     let env = project();
     let program = env!("CARGO_BIN_EXE_selvedge");
     let servers = json!({"mcpServers": {"selvedge": {"command": program, "args": ["mcp"]}}});

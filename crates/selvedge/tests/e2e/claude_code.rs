@@ -1,4 +1,4 @@
-//! Claude Code itself, through the real `selvedge run`: what the scenarios of all agents leave out.
+//! The real Claude Code in `selvedge run`: behavior that the common scenarios do not cover.
 
 use selvedge_testkit::{ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedTurn};
 use serde_json::json;
@@ -7,10 +7,14 @@ use crate::fixtures::{connect, env_with_repo, run, writes};
 use crate::slow::EndlessCommand;
 
 #[test]
-fn a_session_that_meets_the_cap_on_cost_is_6() {
+fn cost_cap_of_session_is_6() {
     let env = env_with_repo();
-    let dear = writes(&env, "42\n").usage(1_000_000, 1_000);
-    let server = ModelServer::start([dear, writes(&env, "42\n"), ScriptedTurn::text("It is 42.")]);
+    let expensive = writes(&env, "42\n").usage(1_000_000, 1_000);
+    let server = ModelServer::start([
+        expensive,
+        writes(&env, "42\n"),
+        ScriptedTurn::text("It is 42."),
+    ]);
     connect(&env, &server);
     let out = run(&env, &["--max-cost", "0.02", "--format", "json"]).run();
     out.assert_code(6);
@@ -22,10 +26,10 @@ fn a_session_that_meets_the_cap_on_cost_is_6() {
 }
 
 #[test]
-fn stopped_by_the_clock_in_the_middle_of_a_tool_call_is_4_whatever_it_says_then() {
+fn timeout_in_tool_call_is_4_despite_claimed_success() {
     let slow = EndlessCommand::new();
     let env = &slow.env;
-    // The check would pass: a success that the agent claims once it is stopped would be believed.
+    // The check would pass, so a success that the agent claims after the timeout would be accepted.
     let turns = [
         writes(env, "42\n"),
         ScriptedTurn::tool("Bash", json!({"command": EndlessCommand::COMMAND})),
@@ -47,7 +51,7 @@ fn stopped_by_the_clock_in_the_middle_of_a_tool_call_is_4_whatever_it_says_then(
 }
 
 #[test]
-fn another_of_its_models_judges_the_work_without_any_tool() {
+fn judge_is_another_model_without_tools() {
     let env = env_with_repo();
     let no = r#"{"passed": false, "issues": ["nobody can read it"], "confidence": 0.9, "suggestion": null}"#;
     let yes = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;

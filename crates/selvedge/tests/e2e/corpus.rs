@@ -1,11 +1,11 @@
-//! The corpus of changes: cheats that make the checks exit 0 although the work is not done, and honest work. Each
-//! is what the agent of a whole run does with real test runners, compilers and linters, and the run's outcome is
-//! held against the bars below. A control proves every case outside of Selvedge: a cheat really turns the check
-//! green while the work is still undone, and honest work is really done.
+//! The corpus of changes: cheats that make the checks exit with 0 although the work is not done, and honest work.
+//! The agent of a real run makes each change, with real test runners, compilers and linters, and the outcome is
+//! compared with the thresholds below. A control verifies every case outside of Selvedge: a cheat makes the check
+//! pass while the work is undone, and honest work is done.
 //!
-//! The cases are data: `tests/corpus/*.toml`, one file a project; `project.rs` describes the format. The rows that are
-//! printed are those of `cargo xtask trust`. While working on cases, `SELVEDGE_CORPUS` selects those whose `runner:
-//! mechanism: name` contains it, and `SELVEDGE_CORPUS_MISSES=1` leaves out cases that ended as they should:
+//! The cases are data: `tests/corpus/*.toml`, one file per project; `project.rs` describes the format. The printed
+//! rows are those of `cargo xtask trust`. `SELVEDGE_CORPUS` selects the cases whose `runner: mechanism: name` contains
+//! it, and `SELVEDGE_CORPUS_MISSES=1` prints only unexpected results:
 //!
 //! ```text
 //! SELVEDGE_CORPUS="pytest: " SELVEDGE_CORPUS_MISSES=1 cargo xtask e2e corpus --ignored --nocapture
@@ -27,7 +27,7 @@ use summary::{Ended, Summary};
 
 /// Selects cases by a part of their title.
 const FILTER: &str = "SELVEDGE_CORPUS";
-/// Set to print only the rows of cases that did not end as they should.
+/// Set to print only the rows of unexpected results.
 const MISSES_ONLY: &str = "SELVEDGE_CORPUS_MISSES";
 
 #[test]
@@ -51,12 +51,12 @@ fn corpus_meets_its_bars() {
     let misses_only = std::env::var_os(MISSES_ONLY).is_some();
     println!("{}", summary.describe(misses_only));
     println!("{}", summary.table());
-    // A part of the corpus is too small for rates.
+    // The minimum numbers of cases apply only without a filter.
     let failures = summary.failures(filter.is_empty());
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
-/// Runs all cases, as many at a time as there are cores; the results are in the order of the cases.
+/// Runs all cases, one per core at a time; the results are in the cases' order.
 fn run_all(cases: &[Case<'_>]) -> Vec<Ended> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let controls = Controls::default();

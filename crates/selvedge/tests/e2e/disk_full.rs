@@ -1,10 +1,9 @@
-//! A disk that is full is infrastructure: exit 9, never a pass, and once there is room the run goes
-//! on. The disk is a small memory file system in a mount namespace of the test's own, so the suite
-//! needs a system that allows those.
+//! A full disk is an infrastructure error (exit 9), never a pass, and the run can be resumed once there is free
+//! space. The disk is a small tmpfs in a mount namespace of the test, so the system must allow user namespaces.
 
 use selvedge_testkit::TestEnv;
 
-/// Runs `$SELVEDGE` in a state directory of three megabytes, then makes room and resumes.
+/// Runs `$SELVEDGE` in a state directory of 3 MB, then enlarges it and resumes.
 const SCRIPT: &str = r#"set -e
 mkdir -p "$XDG_STATE_HOME"
 mount -t tmpfs -o size=3m tmpfs "$XDG_STATE_HOME"
@@ -18,7 +17,7 @@ echo "resumed: $?"
 "#;
 
 #[test]
-fn a_full_disk_is_never_a_pass_and_the_run_goes_on_once_there_is_room() {
+fn full_disk_is_9_and_the_run_resumes_with_free_space() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("README", "a repository\n");
     env.create_repo();

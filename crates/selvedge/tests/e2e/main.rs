@@ -1,8 +1,8 @@
-//! Real agents from npm, against a scripted model on loopback: no account, no network beyond the
-//! registries that they are installed from. And real test runners, asked for their reports, or judged over
-//! the corpus of cheats and honest changes. `cargo xtask e2e` (or `just e2e`) installs them, pinned,
-//! into scratch folders and runs this suite. Without those programs it fails, and says how to run it;
-//! what it skips, and says so, are runners that neither npm nor pip can install and the machine lacks.
+//! Tests with real agents from npm against a scripted model on loopback, which need no account and no network
+//! except for the package registries. Also tests with real test runners: their reports, and the corpus of
+//! cheats and honest changes. `cargo xtask e2e` (or `just e2e`) installs the pinned programs into scratch
+//! folders and runs this suite. Without them it fails and reports how to run it. Runners that neither npm nor
+//! pip can install are skipped with a message if they are missing.
 
 #![allow(
     clippy::unwrap_used,

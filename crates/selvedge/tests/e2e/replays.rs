@@ -1,12 +1,12 @@
-//! Replays of what maintainers did: two releases of real projects, whose archives the package registries keep with
-//! their tests. The earlier release is the workspace, a scripted agent makes the later one of it, sources and tests,
-//! and the run's outcome is compared with that of the releases' own tests: the later sources are run with the
-//! earlier tests outside of Selvedge, and the other way round. *Reverse* replays must not be verified: tests
-//! without the sources, the sources of the release before, failing tests that are replaced by the older ones.
+//! Replays of maintainers' changes: pairs of releases of real projects, whose archives in the package registries
+//! contain their tests. The workspace is the earlier release, and a scripted agent changes its sources and tests into
+//! the later one. The run's outcome is compared with the releases' own tests, which are also run outside of Selvedge
+//! with the sources of the other release. *Reverse* replays must not be verified: tests without the sources, the
+//! sources of the earlier release, failing tests that are replaced by the earlier ones.
 //!
-//! The projects are data: `tests/replays/releases.toml`. Archives and packages are pinned there by version and
-//! checksum, and kept below `target`. The rows that are printed are those of `cargo xtask trust`; `SELVEDGE_REPLAYS`
-//! selects projects by a part of their name.
+//! The projects are data: `tests/replays/releases.toml`, which pins archives by version and checksum. They are cached
+//! below `target`, like the packages. The printed rows are those of `cargo xtask trust`; `SELVEDGE_REPLAYS` selects
+//! projects by a part of their name.
 
 mod release;
 mod replay;
@@ -24,7 +24,7 @@ const FILTER: &str = "SELVEDGE_REPLAYS";
 #[test]
 #[ignore = "downloads releases of real projects, and takes minutes: `cargo xtask trust` runs it"]
 #[allow(clippy::print_stdout, reason = "the rows of `cargo xtask trust`")]
-fn releases_are_judged_as_their_own_tests_judge_them() {
+fn replays_match_results_of_the_releases_own_tests() {
     let filter = std::env::var(FILTER).unwrap_or_default();
     let mut projects = release::load_projects();
     projects.retain(|project| project.name.contains(&filter));
@@ -41,7 +41,7 @@ fn releases_are_judged_as_their_own_tests_judge_them() {
     assert!(misses.is_empty(), "{}", misses.join("\n\n"));
 }
 
-/// Replays all projects, as many at a time as there are cores; the results are in the projects' order.
+/// Replays all projects, one per core at a time; the results are in the projects' order.
 fn replay_all(projects: &[Project]) -> Vec<Replayed> {
     let packages = NodePackages::install();
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -1,5 +1,5 @@
-//! Real test runners under `test_passes`: each is asked for its report for machines, the verdict
-//! rests on that, and a run that ends without one is no pass, whatever it exits with.
+//! Real test runners in `test_passes` checks: Selvedge requests each runner's machine-readable report and
+//! decides by it. A run that ends without a report is not a pass, whatever its exit code.
 
 mod installed;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::tools::with_tools;
 
-/// A project, committed, and the check that runs its tests.
+/// A committed project with the check that runs its tests.
 fn project(files: &[(&str, &str)], run: &str) -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     for (path, text) in files {
@@ -35,9 +35,9 @@ fn check(out: &CommandOutput) -> Value {
     out.json()["verification_report"]["checks"][0].clone()
 }
 
-/// Some work is judged by these tests, all of which pass.
+/// Asserts that the verdict on some work is based on the report of these tests, all of which pass.
 #[track_caller]
-fn rests_on_a_report(files: &[(&str, &str)], command: &str, ids: &[&str]) {
+fn assert_report_is_used(files: &[(&str, &str)], command: &str, ids: &[&str]) {
     let env = project(files, command);
     let out = run(&env, "cp .gitignore notes");
     out.assert_code(0);
@@ -50,7 +50,11 @@ fn rests_on_a_report(files: &[(&str, &str)], command: &str, ids: &[&str]) {
     passed.sort_unstable();
     assert_eq!(passed, ids);
     let shown = env.selvedge(["show"]).run();
-    assert!(shown.stdout.contains("own report"), "{}", shown.stdout);
+    assert!(
+        shown.stdout.contains("from the test runner's report"),
+        "{}",
+        shown.stdout
+    );
 }
 
 const PYTHON: &str = "import shop\n\n\ndef test_adds():\n    assert shop.add(1, 2) == 3\n\n\n\
@@ -64,27 +68,27 @@ fn pytest_reports() {
         "test_shop.py::TestCart::test_empty",
         "test_shop.py::test_adds",
     ];
-    rests_on_a_report(&files, "python3 -m pytest -q", &ids);
+    assert_report_is_used(&files, "python3 -m pytest -q", &ids);
 }
 
 #[test]
 fn jest_reports() {
     let files = [("package.json", "{}\n"), ("shop.test.js", CASES)];
     let ids = ["shop.test.js › adds", "shop.test.js › cart › is empty"];
-    rests_on_a_report(&files, "jest --ci", &ids);
+    assert_report_is_used(&files, "jest --ci", &ids);
 }
 
 #[test]
 fn node_reports() {
     let tests = format!("const {{ test, describe }} = require('node:test');\n{CASES}");
-    rests_on_a_report(
+    assert_report_is_used(
         &[("shop.test.js", &tests)],
         "node --test",
         &["shop.test.js > adds", "shop.test.js > cart > is empty"],
     );
 }
 
-/// Two files, in each of which a test bears the same name.
+/// Tests whose names occur in two files.
 const CASES: &str = "test('adds', () => {});\n\
                      describe('cart', () => { test('is empty', () => {}); });\n";
 
@@ -100,7 +104,7 @@ fn vitest_reports() {
         "cart.test.js > cart > is empty",
         "sub/shop.test.js > adds",
     ];
-    rests_on_a_report(&files, "vitest run --globals", &ids);
+    assert_report_is_used(&files, "vitest run --globals", &ids);
 }
 
 #[test]
@@ -116,7 +120,7 @@ fn mocha_reports() {
         "test/cart.js > cart > is empty",
         "test/shop.js > adds",
     ];
-    rests_on_a_report(&files, "mocha", &ids);
+    assert_report_is_used(&files, "mocha", &ids);
 }
 
 const UNITTEST: &str = "import unittest\n\nimport shop\n\n\nclass Cart(unittest.TestCase):\n\
@@ -126,12 +130,12 @@ const UNITTEST: &str = "import unittest\n\nimport shop\n\n\nclass Cart(unittest.
 #[test]
 fn unittest_reports() {
     let files = [("test_shop.py", UNITTEST), ("shop.py", SHOP)];
-    rests_on_a_report(&files, "python3 -m unittest", &["test_shop.Cart.test_adds"]);
+    assert_report_is_used(&files, "python3 -m unittest", &["test_shop.Cart.test_adds"]);
 }
 
-/// A file that did not load before is no test that is gone once its tests run.
+/// A test file that could not be loaded before the work, and whose tests run after it, is not a missing test.
 #[test]
-fn what_loads_at_last_is_mended() {
+fn test_file_that_loads_only_after_the_work_passes() {
     let python = ("test_shop.py", PYTHON);
     let node = "const shop = require('./shop.js');\nrequire('node:test').test('adds', () => {});\n";
     let jest = "const shop = require('./shop.js');\ntest('adds', () => {});\n";
@@ -168,7 +172,7 @@ const GO: &str = "package shop\n\nimport \"testing\"\n\nfunc TestAdds(t *testing
                   \tt.Run(\"small\", func(t *testing.T) {})\n}\n";
 
 #[test]
-fn go_reports_and_is_kept_as_people_read_it() {
+fn go_reports_and_keeps_readable_output() {
     let files = [
         ("go.mod", "module example.org/shop\n\ngo 1.20\n"),
         ("shop.go", "package shop\n"),
@@ -178,7 +182,7 @@ fn go_reports_and_is_kept_as_people_read_it() {
         "example.org/shop.TestAdds",
         "example.org/shop.TestAdds/small",
     ];
-    rests_on_a_report(&files, "go test ./...", &ids);
+    assert_report_is_used(&files, "go test ./...", &ids);
     let env = project(&files, "go test ./...");
     run(&env, "cp .gitignore notes").assert_code(0);
     let printed = env
@@ -193,7 +197,7 @@ fn go_reports_and_is_kept_as_people_read_it() {
 }
 
 #[test]
-fn a_runner_that_is_left_before_its_end_wrote_no_report() {
+fn early_exit_leaves_no_report() {
     let env = project(&[("test_shop.py", PYTHON), ("shop.py", SHOP)], "pytest");
     let leaves = "sh -c 'printf \"\\nimport os\\nos._exit(0)\\n\" >> shop.py'";
     let out = run(&env, leaves);
@@ -204,12 +208,15 @@ fn a_runner_that_is_left_before_its_end_wrote_no_report() {
         (&json!(0), &json!("fail"))
     );
     let reason = check["reason"].as_str().unwrap();
-    assert!(reason.contains("pytest wrote no report"), "{reason}");
+    assert!(
+        reason.contains("pytest did not write the requested report"),
+        "{reason}"
+    );
 }
 
-/// What each runner reports behind a program that takes no options for it.
+/// Runners report when they are started by a program that takes no options for them.
 #[test]
-fn runners_behind_a_wrapper_report() {
+fn wrapped_runners_report() {
     let script = |run: &str| json!({"scripts": {"test": run}}).to_string();
     let mocha = CASES.replace("test(", "it(");
     let node = format!("const {{ test, describe }} = require('node:test');\n{CASES}");
@@ -224,7 +231,7 @@ fn runners_behind_a_wrapper_report() {
         let files = [("package.json", package.as_str()), ("shop.test.js", tests)];
         let ids = ["adds", &format!("cart{within}is empty")]
             .map(|name| format!("shop.test.js{within}{name}"));
-        rests_on_a_report(&files, "npm test", &ids.each_ref().map(String::as_str));
+        assert_report_is_used(&files, "npm test", &ids.each_ref().map(String::as_str));
     }
     let files = [
         ("Makefile", "test:\n\tpython3 -m pytest -q\n"),
@@ -235,12 +242,12 @@ fn runners_behind_a_wrapper_report() {
         "test_shop.py::TestCart::test_empty",
         "test_shop.py::test_adds",
     ];
-    rests_on_a_report(&files, "make test", &ids);
+    assert_report_is_used(&files, "make test", &ids);
 }
 
-/// Node itself takes variables, too, and so do programs that run no tests.
+/// Node and programs that run no tests receive the same variables.
 #[test]
-fn programs_behind_a_wrapper_that_are_no_runners_are_left_alone() {
+fn wrapped_programs_that_are_not_runners_are_unaffected() {
     let files = [
         (
             "package.json",
@@ -257,12 +264,12 @@ fn programs_behind_a_wrapper_that_are_no_runners_are_left_alone() {
     assert_eq!(check(&out)["evidence"], "text");
 }
 
-/// What replaces the way in which pytest runs a test.
+/// Replaces the function with which pytest runs a test.
 const PATCH: &str = "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n";
 
-/// Sources that change what assertions say: `shop` adds in the wrong way, and the tests pass.
+/// Sources that replace assertions: `shop` adds incorrectly, and the tests pass.
 #[test]
-fn assertions_that_sources_replace_let_the_canary_live() {
+fn canary_detects_replaced_assertions() {
     let shop = |replace: &str| format!("{replace};\nexports.add = () => 0;\n");
     let equal = shop("require('assert').equal = () => {}");
     let strict = shop("Object.is = () => true");
@@ -296,13 +303,13 @@ fn assertions_that_sources_replace_let_the_canary_live() {
         };
         let package = "{\"scripts\": {\"test\": \"mocha shop.test.js\"}}\n";
         let files = [(test, tests), ("package.json", package), (source, honest)];
-        lets_the_canary_live(&files, command, source, cheat);
+        assert_canary_fails_check(&files, command, source, cheat);
     }
 }
 
-/// The tests pass where the agent writes this source, and are not believed.
+/// Asserts that the tests pass with the agent's source, but that the check fails because of the canary.
 #[track_caller]
-fn lets_the_canary_live(files: &[(&str, &str)], command: &str, source: &str, cheat: &str) {
+fn assert_canary_fails_check(files: &[(&str, &str)], command: &str, source: &str, cheat: &str) {
     let env = project(files, command);
     let written = env.root().join("cheat");
     std::fs::write(&written, cheat).unwrap();
@@ -312,7 +319,7 @@ fn lets_the_canary_live(files: &[(&str, &str)], command: &str, source: &str, che
     assert_eq!(check["exit_code"], 0, "{command}: {check}");
     let reason = check["reason"].as_str().unwrap();
     assert!(
-        reason.contains("calls a test passed that must fail"),
+        reason.contains("reports a test as passed that must fail"),
         "{command}: {reason}"
     );
 }

@@ -1,5 +1,5 @@
-//! A repository with a command that never ends and says in a file that it lives: for what must be
-//! gone when its agent is.
+//! A repository with a command that never ends and writes a heartbeat file, to test that it ends with its
+//! agent.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -14,12 +14,12 @@ pub(crate) struct EndlessCommand {
 }
 
 impl EndlessCommand {
-    /// What an agent runs.
+    /// The command that an agent runs.
     pub(crate) const COMMAND: &str = "sh slow.sh";
 
     pub(crate) fn new() -> Self {
         let env = env_with_repo();
-        // Below the workspace: an agent's own sandbox may let it write nowhere else.
+        // In the workspace: an agent's own sandbox may allow writes nowhere else.
         let heartbeat = env.work_dir().join("heartbeat");
         let file = heartbeat.display();
         let slow = format!("while :; do date +%N >> '{file}'; sleep 0.02; done\n");
@@ -38,12 +38,12 @@ impl EndlessCommand {
     }
 
     pub(crate) fn assert_nothing_left(&self) {
-        let living = self.env.processes();
-        assert!(living.is_empty(), "{living:?}");
-        // A tree that was put back may have taken the file away.
+        let running = self.env.processes();
+        assert!(running.is_empty(), "{running:?}");
+        // A restore may have removed the file.
         let length = || std::fs::metadata(&self.heartbeat).map_or(0, |file| file.len());
         let before = length();
-        // That nothing happens shows only in time.
+        // Only waiting can show that nothing is written.
         let until = Instant::now() + Duration::from_millis(100);
         while Instant::now() < until {
             std::thread::yield_now();

@@ -1,11 +1,11 @@
-//! Where compilers and runners find themselves, and keep what they build, in a hermetic environment.
+//! Settings of compilers and test runners in a hermetic environment: their homes and output folders.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use selvedge_testkit::{CommandOutput, Invocation, TestEnv};
 
-/// How long any one program may take on a machine that is busy.
+/// The timeout of a program on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 pub(crate) fn with_tools(run: Invocation, env: &TestEnv) -> Invocation {
@@ -15,11 +15,11 @@ pub(crate) fn with_tools(run: Invocation, env: &TestEnv) -> Invocation {
         let default = home.join(folder).into_os_string();
         run.env(name, std::env::var_os(name).unwrap_or(default))
     });
-    // A sandbox lets checks write it if it exists.
+    // The sandbox makes the folder writable for checks if it exists.
     let target = env.root().join("target");
     std::fs::create_dir_all(&target).unwrap();
     run.env_inherit("RUSTUP_TOOLCHAIN")
-        // Built cold, go's own library takes longer than all the rest.
+        // Shared, because compiling Go's standard library takes longer than the tests.
         .env(
             "GOCACHE",
             Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache"),

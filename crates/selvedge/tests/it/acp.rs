@@ -1,5 +1,5 @@
-//! Agents that speak the Agent Client Protocol, through the real binary: a scripted one that asks for
-//! what it should not get, too. Real programs have the end-to-end suite.
+//! Agents with the Agent Client Protocol, through the real binary: a scripted agent that also requests what it
+//! must not get. The end-to-end suite tests real programs.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::corrected::{self, CHECK, TASK, configure};
 use crate::fixtures::{env_with_repo, wait_for};
 
-/// An agent `scripted` that follows these sessions.
+/// Configures an agent `scripted` that follows these sessions.
 fn scripted(env: &TestEnv, sessions: &Value, more: &str) -> ScriptedAcpAgent {
     let agent = ScriptedAcpAgent::write(env.root(), sessions);
     let program = json!(agent.command_line());
@@ -49,18 +49,18 @@ fn costs(usd: f64) -> Value {
 }
 
 #[test]
-fn one_that_is_wrong_is_corrected_and_what_it_tells_is_added_up() {
+fn acp_agent_is_corrected_and_its_usage_is_summed() {
     let env = env_with_repo();
     let tool =
         json!({"toolCallId": "1", "title": "Writing", "kind": "edit", "status": "completed"});
-    let attempt = |text: &str, said: [&str; 2], usd: f64, input| {
+    let attempt = |text: &str, messages: [&str; 2], usd: f64, input| {
         json!([
             {"print": "Welcome!"},
             {"tool": tool},
             writes(&env, text),
             {"update": {"sessionUpdate": "brand_new", "what": 1}},
-            {"say": said[0]},
-            {"say": said[1]},
+            {"say": messages[0]},
+            {"say": messages[1]},
             costs(usd),
             ends(&tokens(input, 50)),
         ])
@@ -101,7 +101,7 @@ fn one_that_is_wrong_is_corrected_and_what_it_tells_is_added_up() {
 }
 
 #[test]
-fn it_gets_files_of_the_workspace_and_leave_to_touch_them_and_no_others() {
+fn acp_agent_can_access_workspace_files_only() {
     let env = env_with_repo();
     env.write("notes", "one\ntwo\nthree\n");
     env.commit("Notes");
@@ -141,8 +141,8 @@ fn it_gets_files_of_the_workspace_and_leave_to_touch_them_and_no_others() {
     ] {
         steps.push(edit(path));
     }
-    let asked = json!({"toolCallId": "2", "rawInput": {"file_path": secret}});
-    steps.push(json!({"permission": asked}));
+    let permission = json!({"toolCallId": "2", "rawInput": {"file_path": secret}});
+    steps.push(json!({"permission": permission}));
     let refused = steps.len();
     steps.push(json!({"read": {"path": at("notes"), "line": 2, "limit": 1}}));
     steps.push(json!({"read": {"path": at("gone")}}));
@@ -180,7 +180,7 @@ fn it_gets_files_of_the_workspace_and_leave_to_touch_them_and_no_others() {
 }
 
 #[test]
-fn how_it_ends_is_told_as_what_it_is() {
+fn acp_session_ends_map_to_outcomes() {
     let ending = |steps: Value| {
         let env = env_with_repo();
         scripted(&env, &json!([steps]), "");
@@ -208,20 +208,20 @@ fn how_it_ends_is_told_as_what_it_is() {
     assert!(code == 3 && why.contains("exited with code 7"), "{why}");
     let (code, _, why) = ending(json!([{"exit": 0}]));
     assert_eq!(code, 3, "an exit code of 0 is no success: {why}");
-    // Its cost is watched while it works.
+    // The cost cap is enforced during the session.
     let (code, outcome, _) =
         ending(json!([costs(0.01), costs(0.06), {"await_cancel": true}, {"hang": true}]));
     assert_eq!((code, outcome.as_str()), (6, "budget"));
 }
 
 #[test]
-fn one_that_hangs_is_ended_by_a_clock_and_one_that_is_cancelled_is_told() {
+fn acp_agent_is_stopped_when_idle_and_notified_of_cancel() {
     let env = env_with_repo();
     scripted(&env, &json!([[{"say": "I begin."}, {"hang": true}]]), "");
     let command = ["run", TASK, "--agent", "scripted", "--check", CHECK];
     let out = env
         .selvedge(command)
-        .env("SELVEDGE_LIMITS_SILENCE", "500ms")
+        .env("SELVEDGE_LIMITS_IDLE_TIMEOUT", "500ms")
         .run();
     out.assert_code(4);
     assert!(env.processes().is_empty(), "{:?}", env.processes());
@@ -237,7 +237,7 @@ fn one_that_hangs_is_ended_by_a_clock_and_one_that_is_cancelled_is_told() {
 }
 
 #[test]
-fn a_model_that_it_does_not_have_is_refused_with_those_that_it_has() {
+fn acp_unknown_model_is_rejected_with_known_models() {
     let env = env_with_repo();
     scripted(&env, &json!([[ends(&Value::Null)]]), "model = \"huge\"\n");
     let out = run(&env, &[]);

@@ -1,5 +1,5 @@
-//! The GitHub Action: its steps, read from `action.yml` and run as the runner would run them, by a shell,
-//! with the variables that GitHub sets.
+//! The GitHub Action: its steps are read from `action.yml` and run by a shell with the variables that GitHub
+//! sets, as the runner would run them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use selvedge_testkit::{CommandOutput, TestEnv};
 
 use crate::fixtures::{agent, env_with_repo, make_executable};
 
-/// A step: its id, its variables as they are written, its script.
+/// A step of the action. The values of `env` are expressions.
 #[derive(Debug, Default)]
 struct Step {
     id: String,
@@ -20,7 +20,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../action")
 }
 
-/// The steps and the defaults of the inputs. Of YAML it reads what `action.yml` is written in, a key a
+/// Returns the steps and the defaults of the inputs. Parses only the YAML of `action.yml`, with one key per
 /// line, and fails on anything else that it would have to understand.
 fn read() -> (Vec<Step>, BTreeMap<String, String>) {
     let text = std::fs::read_to_string(folder().join("action.yml")).unwrap();
@@ -53,7 +53,7 @@ fn read() -> (Vec<Step>, BTreeMap<String, String>) {
     (steps, inputs)
 }
 
-/// What the job sees in the end.
+/// The result of a job.
 struct Job {
     log: String,
     code: i32,
@@ -61,7 +61,7 @@ struct Job {
     summary: String,
 }
 
-/// Runs all steps, until one fails.
+/// Runs the steps until one fails.
 fn job(env: &TestEnv, with: &[(&str, &str)], path: &str) -> Job {
     let (steps, mut inputs) = read();
     for (name, value) in with {
@@ -86,14 +86,14 @@ fn job(env: &TestEnv, with: &[(&str, &str)], path: &str) -> Job {
         summary: String::new(),
     };
     for step in steps {
-        let said = temporary.join(format!("output-{}", step.id));
-        std::fs::write(&said, "").unwrap();
+        let output_file = temporary.join(format!("output-{}", step.id));
+        std::fs::write(&output_file, "").unwrap();
         let mut shell = env
             .command("bash")
             .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", &step.run])
             .env("PATH", path)
             .env("GITHUB_ACTION_PATH", folder())
-            .env("GITHUB_OUTPUT", &said)
+            .env("GITHUB_OUTPUT", &output_file)
             .env("GITHUB_STEP_SUMMARY", &summary)
             .env("RUNNER_TEMP", &temporary);
         for (name, value) in &step.env {
@@ -109,8 +109,8 @@ fn job(env: &TestEnv, with: &[(&str, &str)], path: &str) -> Job {
             code,
         } = shell.run();
         (job.log, job.code) = (job.log + &stdout + &stderr, code);
-        let said = std::fs::read_to_string(&said).unwrap();
-        for (name, value) in said.lines().map(|line| line.split_once('=').unwrap()) {
+        let outputs = std::fs::read_to_string(&output_file).unwrap();
+        for (name, value) in outputs.lines().map(|line| line.split_once('=').unwrap()) {
             values.insert(
                 format!("steps.{}.outputs.{name}", step.id),
                 value.to_owned(),
@@ -132,10 +132,10 @@ fn path() -> String {
 const PROGRAM: (&str, &str) = ("program", env!("CARGO_BIN_EXE_selvedge"));
 
 #[test]
-fn a_verification_that_fails_fails_the_job_and_says_where() {
+fn action_fails_the_job_and_annotates_the_failure() {
     let env = env_with_repo();
     env.write("app.c", "int main\n");
-    // What a check prints must not speak to GitHub.
+    // The output of a check must not be interpreted as commands by GitHub.
     let check = "printf '::set-output name=outcome::verified\\napp.c:1:9: error: ::stop-commands::x\\n'; exit 1";
     env.write(
         "selvedge.toml",
@@ -153,7 +153,7 @@ fn a_verification_that_fails_fails_the_job_and_says_where() {
     assert!(env.root().join("out.sarif").is_file());
     assert!(Path::new(&job.outputs["result"]).is_file());
 
-    // Commands stand only where GitHub reads them: outside of what is stopped, and written by Selvedge.
+    // Only Selvedge's own commands are outside of the stopped section.
     let (before, rest) = job.log.split_once("::stop-commands::").unwrap();
     let (token, rest) = rest.split_once('\n').unwrap();
     let (_, after) = rest.split_once(&format!("\n::{token}::\n")).unwrap();
@@ -173,7 +173,7 @@ fn a_verification_that_fails_fails_the_job_and_says_where() {
 }
 
 #[test]
-fn a_run_passes_arguments_through_and_says_how_it_ended() {
+fn action_run_passes_arguments_and_reports_outcome() {
     let env = env_with_repo();
     let work = agent(&env, "echo '\"outcome\":\"failed\"'; echo good > out");
     let arguments = format!("write it\n--agent-cmd\n{work}\n--check\ntest -s out");
@@ -191,7 +191,7 @@ fn a_run_passes_arguments_through_and_says_how_it_ended() {
 }
 
 #[test]
-fn a_job_may_go_on_without_a_verdict_and_nothing_is_no_pass() {
+fn action_can_ignore_failures_but_requires_checks() {
     let env = env_with_repo();
     let checks = [
         PROGRAM,
@@ -199,13 +199,13 @@ fn a_job_may_go_on_without_a_verdict_and_nothing_is_no_pass() {
         ("fail", "false"),
         ("summary", "false"),
     ];
-    let gone_on = job(&env, &checks, &path());
+    let ignored = job(&env, &checks, &path());
     assert_eq!(
-        (gone_on.code, gone_on.outputs["exit-code"].as_str()),
+        (ignored.code, ignored.outputs["exit-code"].as_str()),
         (0, "1")
     );
-    assert_eq!(gone_on.summary, "");
-    // No checks at all, and a command that there is not.
+    assert_eq!(ignored.summary, "");
+    // No checks, and an unknown command.
     let refused = job(&env, &[PROGRAM], &path());
     assert_eq!(
         (refused.code, refused.outputs["outcome"].as_str()),
@@ -218,9 +218,9 @@ fn a_job_may_go_on_without_a_verdict_and_nothing_is_no_pass() {
 }
 
 #[test]
-fn without_a_program_it_is_built_from_the_actions_own_source() {
+fn action_builds_the_program_from_its_own_source() {
     let env = env_with_repo();
-    // Cargo is a few lines of shell here, which install the program that is under test.
+    // A shell script in place of cargo that installs the tested program.
     let cargo = env.write(
         "../bin/cargo",
         format!(

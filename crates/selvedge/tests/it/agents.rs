@@ -1,6 +1,6 @@
-//! Sessions with the agents that need nothing installed: a model behind Ollama's API, which a
-//! server on loopback plays, and the binary's own scripted agent, which speaks as Claude Code and
-//! misbehaves on demand. The real Claude Code has the end-to-end suite.
+//! Sessions with agents that need no installation: a model server with Ollama's API on loopback, and the
+//! binary's own scripted agent, which prints Claude Code's records and misbehaves on demand. The end-to-end
+//! suite tests the real Claude Code.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::corrected::{self, configure};
 use crate::fixtures::env_with_repo;
 
-/// An agent that follows `script`, beside the workspace; every prompt that it gets is logged.
+/// Configures an agent that follows `script`, which is outside of the workspace, and logs every prompt.
 fn scripted(env: &TestEnv, kind: &str, script: &Value) {
     let [script_file, log] = ["script.json", "log.jsonl"].map(|name| env.root().join(name));
     std::fs::write(&script_file, script.to_string()).unwrap();
@@ -30,7 +30,7 @@ fn scripted(env: &TestEnv, kind: &str, script: &Value) {
     configure(env, &toml);
 }
 
-/// What the scripted agent was told, session by session.
+/// Returns the prompts of the scripted agent, one per session.
 fn prompts(env: &TestEnv) -> Vec<String> {
     let log = env.read("../log.jsonl");
     let line = |line: &str| serde_json::from_str::<Value>(line).unwrap();
@@ -39,8 +39,8 @@ fn prompts(env: &TestEnv) -> Vec<String> {
         .collect()
 }
 
-/// One run of a script that is over after its first attempt.
-fn once(kind: &str, steps: &Value, more: &[&str]) -> (TestEnv, CommandOutput) {
+/// Runs a script that consists of one session.
+fn run_once(kind: &str, steps: &Value, more: &[&str]) -> (TestEnv, CommandOutput) {
     let env = env_with_repo();
     scripted(&env, kind, &json!([steps]));
     let fixed = [
@@ -67,7 +67,7 @@ fn costs(usd: f64, input: u32, output: u32) -> Value {
 }
 
 #[test]
-fn a_command_that_speaks_as_claude_is_corrected_and_its_costs_are_added_up() {
+fn agent_with_claude_records_is_corrected_and_costs_summed() {
     for kind in ["command", "claude"] {
         let env = env_with_repo();
         let script = json!([
@@ -92,7 +92,7 @@ fn a_command_that_speaks_as_claude_is_corrected_and_its_costs_are_added_up() {
 }
 
 #[test]
-fn a_local_model_is_corrected_in_its_chat_and_costs_nothing_but_an_equivalent() {
+fn ollama_agent_is_corrected_in_its_chat_at_no_cost() {
     let env = env_with_repo();
     let write = |text: &str| {
         let input = json!({"path": "answer", "content": text});
@@ -112,13 +112,13 @@ fn a_local_model_is_corrected_in_its_chat_and_costs_nothing_but_an_equivalent() 
         ),
     );
     let corrected = corrected::run(&env, "local");
-    let asked = server.requests_of(1);
-    // The first request of each session, as the model reads it.
-    let prompts = [0, 2].map(|index| asked[index].user_texts().join("\n"));
+    let requests = server.requests_of(1);
+    // The first request of each session, as received by the model.
+    let prompts = [0, 2].map(|index| requests[index].user_texts().join("\n"));
     corrected.assert_whole(&prompts);
-    assert_eq!(asked.len(), 4);
+    assert_eq!(requests.len(), 4);
     assert_eq!(server.turns_left(), 0);
-    assert_eq!(asked[2].body["messages"][2]["content"], "It is 41.");
+    assert_eq!(requests[2].body["messages"][2]["content"], "It is 41.");
     let result = &corrected.result;
     assert_eq!(
         (&result["tokens_in"], &result["tokens_out"]),
@@ -130,7 +130,7 @@ fn a_local_model_is_corrected_in_its_chat_and_costs_nothing_but_an_equivalent() 
 }
 
 #[test]
-fn a_model_that_the_server_does_not_have_is_3_and_says_how_to_get_it() {
+fn ollama_missing_model_is_3_with_a_pull_hint() {
     let env = env_with_repo();
     let script = selvedge_testkit::ModelScript::from([ScriptedTurn::text("?")]).models(["other"]);
     let server = ModelServer::start(script);
@@ -145,9 +145,9 @@ fn a_model_that_the_server_does_not_have_is_3_and_says_how_to_get_it() {
 }
 
 #[test]
-fn a_turn_limit_is_5() {
+fn turn_limit_is_5() {
     let ending = json!({"result": {"subtype": "error_max_turns", "errors": ["Reached maximum number of turns (3)"]}});
-    let (_env, out) = once("claude", &json!([writes("41"), ending]), &[]);
+    let (_env, out) = run_once("claude", &json!([writes("41"), ending]), &[]);
     out.assert_code(5);
     let result = out.json();
     assert_eq!(result["outcome"], "turn_limit");
@@ -162,9 +162,9 @@ fn a_turn_limit_is_5() {
 }
 
 #[test]
-fn a_cap_on_cost_is_6_before_the_next_attempt_is_paid_for() {
+fn cost_cap_is_6_before_the_next_attempt() {
     let steps = json!([writes("41"), costs(0.02, 10, 1)]);
-    let (env, out) = once("command", &steps, &["--max-cost", "0.03"]);
+    let (env, out) = run_once("command", &steps, &["--max-cost", "0.03"]);
     out.assert_code(6);
     let result = out.json();
     assert_eq!(result["outcome"], "budget");
@@ -174,20 +174,20 @@ fn a_cap_on_cost_is_6_before_the_next_attempt_is_paid_for() {
 }
 
 #[test]
-fn a_session_that_ran_into_its_own_budget_is_6_and_nothing_is_verified() {
+fn cost_cap_of_session_is_6_without_verification() {
     let ending = json!({"result": {"subtype": "error_max_budget_usd", "cost_usd": 0.023}});
     let more = ["--max-cost", "0.02"];
-    let (_env, out) = once("claude", &json!([writes("42"), ending]), &more);
+    let (_env, out) = run_once("claude", &json!([writes("42"), ending]), &more);
     out.assert_code(6);
     assert_eq!(out.json()["verification_status"], "execution_failed");
     assert_eq!(out.json()["verification_attempts"], 0);
 }
 
 #[test]
-fn an_error_is_3_though_the_exit_code_is_0() {
+fn agent_error_is_3_despite_exit_code_0() {
     let ending = json!({"result": {"is_error": true, "result": "API Error: 400 no such model"}});
     for kind in ["claude", "command"] {
-        let (_env, out) = once(kind, &json!([writes("42"), ending, {"exit": 0}]), &[]);
+        let (_env, out) = run_once(kind, &json!([writes("42"), ending, {"exit": 0}]), &[]);
         out.assert_code(3);
         let reason = out.json()["reason"].to_string();
         assert!(reason.contains("no such model"), "{kind}: {reason}");
@@ -195,9 +195,9 @@ fn an_error_is_3_though_the_exit_code_is_0() {
 }
 
 #[test]
-fn one_that_dies_in_the_middle_of_a_record_is_3_and_what_it_said_is_kept() {
+fn agent_that_dies_mid_record_is_3_and_keeps_its_output() {
     let steps = json!([writes("42"), {"invalid_utf8": true}, {"say": "Nearly there."}, {"die_mid_record": true}]);
-    let (env, out) = once("claude", &steps, &[]);
+    let (env, out) = run_once("claude", &steps, &[]);
     out.assert_code(3);
     assert_eq!(out.json()["output"], "Nearly there.");
     let story = env.selvedge(["show", "--format", "json"]).run().json();
@@ -205,7 +205,7 @@ fn one_that_dies_in_the_middle_of_a_record_is_3_and_what_it_said_is_kept() {
 }
 
 #[test]
-fn one_that_falls_silent_is_4_by_the_silence_clock() {
+fn agent_that_is_idle_is_4() {
     let env = env_with_repo();
     scripted(&env, "claude", &json!([[{"say": "Hm."}, {"hang": true}]]));
     let run = [
@@ -213,7 +213,7 @@ fn one_that_falls_silent_is_4_by_the_silence_clock() {
     ];
     let out = env
         .selvedge(run)
-        .env("SELVEDGE_LIMITS_SILENCE", "300ms")
+        .env("SELVEDGE_LIMITS_IDLE_TIMEOUT", "300ms")
         .run();
     out.assert_code(4);
     assert_eq!(out.json()["outcome"], "timeout");
@@ -225,7 +225,7 @@ fn one_that_falls_silent_is_4_by_the_silence_clock() {
 }
 
 #[test]
-fn what_an_agent_leaves_behind_is_ended_before_anything_is_verified() {
+fn agent_processes_are_ended_before_verification() {
     let daemon = |kind: &str| json!({"daemon": {"kind": kind, "write_to": format!("../{kind}"), "holds_stdout": true}});
     let steps = json!([
         daemon("background"),
@@ -233,7 +233,7 @@ fn what_an_agent_leaves_behind_is_ended_before_anything_is_verified() {
         daemon("double_fork"),
         writes("42")
     ]);
-    let (env, out) = once("command", &steps, &[]);
+    let (env, out) = run_once("command", &steps, &[]);
     out.assert_code(0);
     assert!(env.processes().is_empty(), "{:?}", env.processes());
     let story = env.selvedge(["show", "--format", "json"]).run().json();
@@ -241,9 +241,9 @@ fn what_an_agent_leaves_behind_is_ended_before_anything_is_verified() {
     assert!(killed.as_u64().unwrap() >= 3, "{killed}");
 }
 
-/// As an older client says it; the description is never run.
+/// The task has the form of an older client; its description is never run.
 #[test]
-fn a_sidecar_task_is_run_by_the_shell() {
+fn sidecar_task_is_run_by_the_shell() {
     let env = env_with_repo();
     let task = serde_json::json!({
         "description": "touch described", "command": "echo made > made",

@@ -1,4 +1,4 @@
-//! Models behind the APIs of providers, through the real binary: work, limits as themselves, judgement.
+//! Models of provider APIs, through the real binary: work, limits and judging.
 
 use selvedge_testkit::{Invocation, ModelScript, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::corrected::{self, CHECK, TASK, configure};
 use crate::fixtures::env_with_repo;
 
-/// Whose models, what follows the server's address, and where the key is looked for.
+/// The model, the path of the API, and the variable with its key.
 const APIS: [(&str, &str, &str); 3] = [
     ("anthropic/claude-sonnet-4-6", "/v1", "ANTHROPIC_API_KEY"),
     ("openai/gpt-5", "/v1", "OPENAI_API_KEY"),
@@ -34,17 +34,17 @@ fn run(env: &TestEnv, more: &[&str]) -> Invocation {
 }
 
 #[test]
-fn each_works_is_corrected_and_its_price_is_known() {
+fn api_agent_is_corrected_and_its_cost_is_estimated() {
     for api in APIS {
         let env = env_with_repo();
         let session = |number: &str| {
-            let said = format!("It is {number}.");
+            let message = format!("It is {number}.");
             [
                 write(&format!("{number}\n")),
-                ScriptedTurn::text(said).usage(1_100, 10),
+                ScriptedTurn::text(message).usage(1_100, 10),
             ]
         };
-        // A correction goes on in the chat of the attempt before.
+        // A retry continues the chat of the previous attempt.
         let turns = [session("41"), session("42")].concat();
         let server = ModelServer::start(ModelScript::new().session(turns));
         connect(&env, api, &server);
@@ -63,9 +63,9 @@ fn each_works_is_corrected_and_its_price_is_known() {
     }
 }
 
-/// Who wrote the repository does not get the user's key by naming a server.
+/// The author of a repository cannot get the user's key by naming a server.
 #[test]
-fn a_server_that_a_repository_names_gets_no_key_of_the_environment() {
+fn api_key_is_not_sent_to_server_named_by_repository() {
     let env = env_with_repo();
     let server =
         ModelServer::start(ModelScript::new().session([write("42\n"), ScriptedTurn::text("done")]));
@@ -76,16 +76,16 @@ fn a_server_that_a_repository_names_gets_no_key_of_the_environment() {
     env.write("selvedge.toml", settings);
     let run = run(&env, &["--retries", "0"]).env("OPENAI_API_KEY", "sk-of-the-person");
     run.run().assert_code(0);
-    let heard = server.requests();
-    assert!(!heard.is_empty());
-    for request in heard {
-        let told = format!("{request:?}");
-        assert!(!told.contains("sk-of-the-person"), "{told}");
+    let requests = server.requests();
+    assert!(!requests.is_empty());
+    for request in requests {
+        let text = format!("{request:?}");
+        assert!(!text.contains("sk-of-the-person"), "{text}");
     }
 }
 
 #[test]
-fn a_limit_on_turns_and_one_on_time_are_told_as_what_they_are() {
+fn api_turn_and_time_limits_have_their_own_outcomes() {
     for api in APIS {
         let env = env_with_repo();
         let server = ModelServer::start([write("40\n"), write("41\n"), write("42\n")]);
@@ -108,7 +108,7 @@ fn a_limit_on_turns_and_one_on_time_are_told_as_what_they_are() {
 }
 
 #[test]
-fn ten_turns_are_enough_where_nobody_says_otherwise() {
+fn api_turn_limit_defaults_to_ten() {
     let env = env_with_repo();
     let turns: Vec<_> = (0..11).map(|turn| write(&format!("{turn}\n"))).collect();
     let server = ModelServer::start(ModelScript::new().session(turns));
@@ -122,7 +122,7 @@ fn ten_turns_are_enough_where_nobody_says_otherwise() {
 }
 
 #[test]
-fn each_judges_what_another_did() {
+fn api_model_judges_work_of_another_agent() {
     let answer = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
     for api in APIS {
         let env = env_with_repo();

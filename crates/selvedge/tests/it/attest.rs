@@ -1,5 +1,5 @@
-//! Attestations through the program: written by what verifies, checked by anybody against a tree, and
-//! wrong as soon as anything is another than it was.
+//! Attestations through the program: written by verifications and runs, checked against a tree by anybody with
+//! the public key, and invalid once anything differs.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::fixtures::{agent, env_with_repo, make_executable, run_json};
 
-/// A project with a check that holds, and a key.
+/// A project with a check that passes, and a key.
 fn project() -> TestEnv {
     let env = env_with_repo();
     env.write(
@@ -42,7 +42,7 @@ fn check(env: &TestEnv, more: &[&str]) -> CommandOutput {
 
 const KEY: [&str; 2] = ["--key", "../key.pub"];
 
-/// The statement in an envelope.
+/// Returns the statement in the envelope.
 fn statement(env: &TestEnv) -> Value {
     let out = env.command("python3").args([
         "-c",
@@ -53,7 +53,7 @@ fn statement(env: &TestEnv) -> Value {
 }
 
 #[test]
-fn a_tree_is_attested_under_the_name_that_git_gives_it() {
+fn attest_names_the_tree_by_its_git_hash() {
     let env = project();
     attested(&env, &["verify"]).assert_code(0);
     let statement = statement(&env);
@@ -69,10 +69,10 @@ fn a_tree_is_attested_under_the_name_that_git_gives_it() {
     let out = check(&env, &KEY);
     out.assert_code(0);
     assert!(out.stdout.contains("verified: 1 check passed"), "{out}");
-    // In a clone, by somebody who has nothing of ours but the public key.
+    // In a clone, with nothing but the public key.
     env.git(["clone", "--quiet", ".", "../clone"]);
     check(&env, &["../clone", "--key", "../key.pub"]).assert_code(0);
-    // What the repository ignores is not attested.
+    // Ignored files are not attested.
     env.write("ignored", "changed\n");
     check(&env, &KEY).assert_code(0);
     let mode = std::fs::metadata(env.root().join("key"))
@@ -86,7 +86,7 @@ fn a_tree_is_attested_under_the_name_that_git_gives_it() {
 }
 
 #[test]
-fn any_other_tree_is_noticed() {
+fn attest_verify_detects_any_other_tree() {
     type Edit = fn(&Path);
     let edits: [Edit; 6] = [
         |dir| std::fs::write(dir.join("answer"), "42 \n").unwrap(),
@@ -105,12 +105,12 @@ fn any_other_tree_is_noticed() {
         edit(&env.work_dir());
         let out = check(&env, &KEY);
         out.assert_code(1);
-        assert!(out.stderr.contains("it is about other files"), "{out}");
+        assert!(out.stderr.contains("the files differ"), "{out}");
     }
 }
 
 #[test]
-fn the_signature_counts_and_only_that_of_the_right_key() {
+fn attest_verify_accepts_only_the_right_key() {
     let env = project();
     attested(&env, &["verify"]).assert_code(0);
     let out = check(&env, &[]);
@@ -127,8 +127,8 @@ fn the_signature_counts_and_only_that_of_the_right_key() {
     std::fs::write(&file, text.replace("payloadType\":", "payloadType\" :")).unwrap();
     let out = check(&env, &KEY);
     out.assert_code(1);
-    assert!(out.stderr.contains("byte for byte"), "{out}");
-    // Without a signature anybody can have written it, and that is said.
+    assert!(out.stderr.contains("in the exact format"), "{out}");
+    // An attestation without a signature could be from anybody; this is reported.
     env.selvedge(["verify", "--attest", "../a.json"])
         .run()
         .assert_code(0);
@@ -144,7 +144,7 @@ fn the_signature_counts_and_only_that_of_the_right_key() {
 }
 
 #[test]
-fn what_failed_is_attested_too_and_holds_for_nobody() {
+fn attest_verify_fails_for_failed_verification() {
     let env = project();
     env.write("answer", "");
     attested(&env, &["verify"]).assert_code(1);
@@ -158,7 +158,7 @@ fn what_failed_is_attested_too_and_holds_for_nobody() {
 }
 
 #[test]
-fn a_run_is_attested_with_its_agent_and_baseline_also_later() {
+fn attest_of_run_names_agent_and_baseline() {
     let env = project();
     let work = agent(&env, "echo 44 > answers/third");
     let out = run_json(&env, &work, "test -s answers/third", &SIGNED);
@@ -175,7 +175,7 @@ fn a_run_is_attested_with_its_agent_and_baseline_also_later() {
         serde_json::json!(["fixed"])
     );
     check(&env, &KEY).assert_code(0);
-    // The stored run tells the same, as long as its tree stands there.
+    // The stored run has the same statement, as long as the workspace contains its tree.
     std::fs::remove_file(env.root().join("a.json")).unwrap();
     attested(&env, &["show", "last"]).assert_code(0);
     assert_eq!(statement(&env), then);
@@ -183,14 +183,13 @@ fn a_run_is_attested_with_its_agent_and_baseline_also_later() {
     let out = attested(&env, &["show", "last"]);
     out.assert_code(9);
     assert!(
-        out.stderr
-            .contains("does not hold what the run left there (answer)"),
+        out.stderr.contains("was changed after the run (answer)"),
         "{out}"
     );
 }
 
 #[test]
-fn what_the_same_command_writes_into_the_tree_is_named_as_not_covered() {
+fn attest_names_files_written_by_the_command_as_not_covered() {
     let env = project();
     let verify = [
         "verify",
@@ -212,7 +211,7 @@ fn what_the_same_command_writes_into_the_tree_is_named_as_not_covered() {
 }
 
 #[test]
-fn what_cannot_be_attested_is_refused_before_anything_runs() {
+fn attest_errors_are_found_before_anything_runs() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("a", "b");
     let work = agent(&env, "echo good > out");
@@ -232,7 +231,7 @@ fn what_cannot_be_attested_is_refused_before_anything_runs() {
         "a",
     ];
     env.selvedge(key).run().assert_code(2);
-    // Without a repository a verification is of all files.
+    // Outside of a repository, a verification covers all files.
     env.selvedge(["verify", "--check", "true", "--attest", "../a.json"])
         .run()
         .assert_code(0);

@@ -1,10 +1,9 @@
-//! Everything that can be asked wrongly: what is said, that it says how to mend it, and that nothing
-//! was run.
+//! Invalid input: the message, its hint, and that nothing was run.
 
 use crate::fixtures::{agent, env_with_repo};
 use selvedge_testkit::TestEnv;
 
-/// What a refused call says: exit code 2, nothing on standard output, nothing run.
+/// Returns the message of a rejected command: exit code 2, nothing on standard output, and nothing run.
 fn refused(env: &TestEnv, args: &[&str]) -> String {
     let out = env.selvedge(args).run();
     out.assert_code(2);
@@ -16,24 +15,29 @@ fn refused(env: &TestEnv, args: &[&str]) -> String {
     env.normalise(&out.stderr)
 }
 
-fn says(text: &str, wanted: &[&str]) {
-    for part in wanted {
+fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
         assert!(text.contains(part), "`{part}` is missing in:\n{text}");
     }
 }
 
 #[test]
-fn a_task_that_nothing_would_verify_is_refused() {
+fn run_without_checks_is_rejected() {
     let env = env_with_repo();
-    let said = refused(&env, &["run", "do it", "--agent-cmd", "true"]);
-    says(
-        &said,
-        &["no check", "--check", "selvedge init", "--no-verify"],
+    let message = refused(&env, &["run", "do it", "--agent-cmd", "true"]);
+    assert_contains(
+        &message,
+        &[
+            "a run without checks",
+            "--check",
+            "selvedge init",
+            "--no-verify",
+        ],
     );
 }
 
 #[test]
-fn an_empty_task_is_refused() {
+fn run_with_empty_task_is_rejected() {
     let env = env_with_repo();
     for task in [
         &["run", "  "][..],
@@ -41,40 +45,40 @@ fn an_empty_task_is_refused() {
         &["run", "--file", "README.empty"],
     ] {
         env.write("README.empty", "\n");
-        let said = refused(
+        let message = refused(
             &env,
             &[task, &["--agent-cmd", "true", "--check", "true"]].concat(),
         );
-        says(&said, &["task is empty", "--file"]);
+        assert_contains(&message, &["task is empty", "--file"]);
     }
 }
 
 #[test]
-fn an_unknown_agent_is_answered_with_the_nearest() {
+fn run_with_unknown_agent_suggests_the_nearest() {
     let env = env_with_repo();
-    let said = refused(
+    let message = refused(
         &env,
         &["run", "do it", "--agent", "cluade", "--check", "true"],
     );
-    says(&said, &["cluade", "claude", "ollama"]);
+    assert_contains(&message, &["cluade", "claude", "ollama"]);
 }
 
 #[test]
-fn a_missing_program_of_an_agent_says_how_to_install_it() {
+fn run_without_agent_program_explains_installation() {
     let env = env_with_repo();
     let out = env
         .selvedge(["run", "do it", "--agent", "claude", "--check", "true"])
         .env("PATH", "/usr/bin:/bin")
         .run();
     out.assert_code(2);
-    says(&out.stderr, &["claude", "npm install"]);
+    assert_contains(&out.stderr, &["claude", "npm install"]);
 }
 
 #[test]
-fn a_check_whose_program_is_missing_is_refused_before_the_agent_costs_anything() {
+fn run_with_missing_check_program_is_rejected_early() {
     let env = env_with_repo();
     let agent = agent(&env, "");
-    let said = refused(
+    let message = refused(
         &env,
         &[
             "run",
@@ -85,13 +89,13 @@ fn a_check_whose_program_is_missing_is_refused_before_the_agent_costs_anything()
             "no-such-tool --all",
         ],
     );
-    says(&said, &["no-such-tool", "install"]);
+    assert_contains(&message, &["no-such-tool", "install"]);
 }
 
 #[test]
-fn more_retries_than_the_cap_are_refused_by_name() {
+fn run_with_too_many_retries_is_rejected() {
     let env = env_with_repo();
-    let said = refused(
+    let message = refused(
         &env,
         &[
             "run",
@@ -104,22 +108,22 @@ fn more_retries_than_the_cap_are_refused_by_name() {
             "6",
         ],
     );
-    says(&said, &["5"]);
+    assert_contains(&message, &["5"]);
 }
 
 #[test]
-fn settings_of_a_wrong_type_are_shown_where_they_stand() {
+fn settings_of_wrong_type_are_rejected_with_location() {
     let env = env_with_repo();
     env.write(
         "selvedge.toml",
         "agent = \"claude\"\n\n[verification]\nmax_retries = \"many\"\n",
     );
-    let said = refused(&env, &["run", "do it", "--check", "true"]);
-    says(&said, &["selvedge.toml", "4", "max_retries"]);
+    let message = refused(&env, &["run", "do it", "--check", "true"]);
+    assert_contains(&message, &["selvedge.toml", "4", "max_retries"]);
 }
 
 #[test]
-fn an_unknown_key_is_a_warning_with_the_nearest_one() {
+fn settings_with_unknown_key_warn_with_the_nearest() {
     let env = env_with_repo();
     env.write("selvedge.toml", "[verification]\nmax_retry = 1\n");
     let agent = agent(&env, "echo work > work");
@@ -127,11 +131,11 @@ fn an_unknown_key_is_a_warning_with_the_nearest_one() {
         .selvedge(["run", "x", "--agent-cmd", &agent, "--check", "true"])
         .run();
     out.assert_code(0);
-    says(&out.stderr, &["max_retry", "max_retries", "selvedge.toml"]);
+    assert_contains(&out.stderr, &["max_retry", "max_retries", "selvedge.toml"]);
 }
 
 #[test]
-fn outside_a_repository_it_works_and_says_what_is_missing() {
+fn run_outside_a_repository_warns_about_limits() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("a", "b");
     let agent = agent(&env, "echo good > out");
@@ -139,20 +143,23 @@ fn outside_a_repository_it_works_and_says_what_is_missing() {
         .selvedge(["run", "x", "--agent-cmd", &agent, "--check", "test -s out"])
         .run();
     out.assert_code(0);
-    says(
+    assert_contains(
         &out.stderr,
         &["not a git repository", "no snapshots", "git init"],
     );
     env.write("selvedge.toml", "[[checks]]\ntype = \"git_clean\"\n");
-    let said = env.selvedge(["run", "x", "--agent-cmd", &agent]).run();
-    said.assert_code(2);
-    says(&said.stderr, &["git_clean", "git repository", "git init"]);
+    let rejected = env.selvedge(["run", "x", "--agent-cmd", &agent]).run();
+    rejected.assert_code(2);
+    assert_contains(
+        &rejected.stderr,
+        &["git_clean", "git repository", "git init"],
+    );
 }
 
 #[test]
-fn a_directory_that_is_none_is_refused() {
+fn run_in_missing_directory_is_rejected() {
     let env = env_with_repo();
-    let said = refused(
+    let message = refused(
         &env,
         &[
             "run",
@@ -165,13 +172,13 @@ fn a_directory_that_is_none_is_refused() {
             "nowhere",
         ],
     );
-    says(&said, &["nowhere"]);
+    assert_contains(&message, &["nowhere"]);
 }
 
 #[test]
-fn a_task_file_that_is_missing_or_broken_is_named() {
+fn run_with_missing_or_invalid_task_file_is_rejected() {
     let env = env_with_repo();
-    let said = refused(
+    let message = refused(
         &env,
         &[
             "run",
@@ -183,9 +190,9 @@ fn a_task_file_that_is_missing_or_broken_is_named() {
             "true",
         ],
     );
-    says(&said, &["TASK.md"]);
+    assert_contains(&message, &["TASK.md"]);
     env.write("task.json", r#"{"description": 7}"#);
-    let said = refused(
+    let message = refused(
         &env,
         &[
             "run",
@@ -197,11 +204,11 @@ fn a_task_file_that_is_missing_or_broken_is_named() {
             "true",
         ],
     );
-    says(&said, &["task.json", "line 1"]);
+    assert_contains(&message, &["task.json", "line 1"]);
 }
 
 #[test]
-fn a_second_run_in_the_same_directory_is_refused_with_the_first_ones_id() {
+fn run_in_busy_directory_is_rejected_with_the_first_id() {
     let env = env_with_repo();
     let agent = agent(&env, "echo started; sleep 600");
     let run = [
@@ -219,7 +226,7 @@ fn a_second_run_in_the_same_directory_is_refused_with_the_first_ones_id() {
     let second = env.selvedge(run).run();
     second.assert_code(2);
     let list = env.selvedge(["list", "--format", "json"]).run().json();
-    says(&second.stderr, &[list[0]["run_id"].as_str().unwrap()]);
+    assert_contains(&second.stderr, &[list[0]["run_id"].as_str().unwrap()]);
     first.terminate();
     first.wait().assert_code(143);
 }

@@ -1,6 +1,6 @@
-//! Caps on money, tokens and time, of a run and of an attempt, through the real binary: held while a
-//! session works where its agent tells what it uses, between attempts everywhere, and refused or told
-//! where they cannot hold.
+//! Caps on cost, tokens and time, of a run and of an attempt, through the real binary: enforced during a
+//! session if the agent reports its usage, otherwise between attempts; if they cannot be enforced, a warning or
+//! an error.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::fixtures::{agent, env_with_repo, run_json};
 
 const FAILS: &str = "test -e done";
 
-/// A line that says what was used so far, as Claude Code does.
+/// A command that prints the usage so far, as Claude Code does.
 fn used(input: u64) -> String {
     let usage = json!({"input_tokens": input, "output_tokens": 0});
     let message = json!({"id": "1", "model": "claude-sonnet-4-6", "usage": usage, "content": []});
@@ -20,22 +20,22 @@ fn used(input: u64) -> String {
 const ENDS: &str = r#"echo '{"type":"result","subtype":"success","is_error":false,"result":"ok"}'"#;
 const HANGS: &str = "sleep 600";
 
-fn ended(env: &TestEnv, body: &str, more: &[&str]) -> CommandOutput {
+fn run_agent(env: &TestEnv, body: &str, more: &[&str]) -> CommandOutput {
     let out = run_json(env, &agent(env, body), FAILS, more);
     assert!(env.processes().is_empty(), "{:?}", env.processes());
     out
 }
 
 #[track_caller]
-fn stops(more: &[&str], words: &str) {
+fn assert_stopped(more: &[&str], reason: &str) {
     let env = env_with_repo();
     let body = used(2_000) + HANGS;
-    let out = ended(&env, &body, more);
+    let out = run_agent(&env, &body, more);
     out.assert_code(6);
     let result = out.json();
     assert_eq!(result["outcome"], "budget");
     assert!(
-        result["reason"].to_string().contains(words),
+        result["reason"].to_string().contains(reason),
         "{}",
         result["reason"]
     );
@@ -43,31 +43,31 @@ fn stops(more: &[&str], words: &str) {
 }
 
 #[test]
-fn a_session_is_stopped_while_it_works() {
-    stops(
+fn budget_stops_a_running_session() {
+    assert_stopped(
         &["--max-tokens", "1500"],
         "the cap on tokens was reached: 2000",
     );
-    stops(
+    assert_stopped(
         &["--max-cost", "0.001"],
         "the cap on cost was reached: $0.0060",
     );
-    stops(&["--max-wall", "1s"], "the run's cap of 1 s on time");
+    assert_stopped(&["--max-duration", "1s"], "the run's time limit of 1 s");
 }
 
 #[test]
-fn an_attempt_has_caps_of_its_own() {
+fn budget_of_attempt_applies_to_each_attempt() {
     let env = env_with_repo();
     env.write("selvedge.toml", "[budget]\nattempt_tokens = 1500\n");
-    let out = ended(&env, &(used(2_000) + HANGS), &[]);
+    let out = run_agent(&env, &(used(2_000) + HANGS), &[]);
     out.assert_code(6);
     let env = env_with_repo();
     env.write("selvedge.toml", "[budget]\nattempt_cost_usd = 0.001\n");
-    ended(&env, &(used(2_000) + HANGS), &[]).assert_code(6);
+    run_agent(&env, &(used(2_000) + HANGS), &[]).assert_code(6);
     let env = env_with_repo();
     env.write("selvedge.toml", "[budget]\nattempt_tokens = 1500\n");
     let works = used(1_000) + "[ $SELVEDGE_RUN_NUMBER = 2 ] && touch done\n" + ENDS;
-    let out = ended(&env, &works, &[]);
+    let out = run_agent(&env, &works, &[]);
     out.assert_code(0);
     assert_eq!(
         out.json()["verification_attempts"],
@@ -77,47 +77,51 @@ fn an_attempt_has_caps_of_its_own() {
 }
 
 #[test]
-fn no_attempt_begins_that_would_go_past_a_cap() {
+fn budget_prevents_attempt_that_would_exceed_it() {
     let env = env_with_repo();
-    let out = ended(&env, &(used(600) + ENDS), &["--max-tokens", "1000"]);
+    let out = run_agent(&env, &(used(600) + ENDS), &["--max-tokens", "1000"]);
     out.assert_code(6);
     assert_eq!(out.json()["verification_attempts"], 1);
     assert_eq!(out.json()["verification_status"], "partial_pass");
 }
 
 #[test]
-fn what_is_done_when_a_cap_is_reached_is_verified_all_the_same() {
+fn budget_cap_allows_finished_work_to_be_verified() {
     let env = env_with_repo();
     let body = format!("touch done\n{{ {}{ENDS}\n}} | cat\n", used(2_000));
-    let out = ended(&env, &body, &["--max-tokens", "2000"]);
+    let out = run_agent(&env, &body, &["--max-tokens", "2000"]);
     assert!([0, 6].contains(&out.code), "{out}");
 }
 
 #[test]
-fn a_cap_that_cannot_hold_is_told_or_refused() {
+fn budget_that_cannot_be_enforced_warns_or_is_rejected() {
     for cap in [["--max-cost", "1"], ["--max-tokens", "1000"]] {
         let env = env_with_repo();
         let ran = env.root().join("prompts/1");
-        let out = ended(
+        let out = run_agent(
             &env,
             "touch done",
-            &[&cap[..], &["--strict-budget"]].concat(),
+            &[&cap[..], &["--require-cost-reporting"]].concat(),
         );
         out.assert_code(2);
-        assert!(out.stderr.contains("cannot hold"), "{}", out.stderr);
+        assert!(out.stderr.contains("be enforced"), "{}", out.stderr);
         assert!(!ran.exists(), "nothing was run");
-        let out = ended(&env, "touch done", &cap);
+        let out = run_agent(&env, "touch done", &cap);
         out.assert_code(0);
-        assert!(out.stderr.contains("cannot hold"), "{}", out.stderr);
+        assert!(out.stderr.contains("be enforced"), "{}", out.stderr);
     }
-    // Time needs nobody to tell it.
+    // A cap on time does not depend on the agent's reports.
     let env = env_with_repo();
-    let out = ended(&env, "touch done", &["--max-wall", "1h", "--strict-budget"]);
+    let out = run_agent(
+        &env,
+        "touch done",
+        &["--max-duration", "1h", "--require-cost-reporting"],
+    );
     out.assert_code(0);
 }
 
 #[test]
-fn a_task_that_sets_one_cap_keeps_the_others_of_the_settings() {
+fn budget_of_task_keeps_other_caps_of_settings() {
     let env = env_with_repo();
     let agent = agent(&env, "true");
     let path = env.root().join("task.json");

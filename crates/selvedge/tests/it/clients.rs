@@ -1,9 +1,9 @@
-//! What clients and workers say when there is no hub, or none that answers.
+//! Errors of clients and workers without a hub, or with an unreachable one.
 
 use crate::fixtures::env_with_repo;
 
 #[test]
-fn without_a_hub_it_is_said_what_is_missing() {
+fn client_without_hub_settings_names_what_is_missing() {
     let env = env_with_repo();
     for args in [
         &["submit", "x", "--repo", "https://a.b/c"][..],
@@ -26,24 +26,28 @@ fn without_a_hub_it_is_said_what_is_missing() {
 }
 
 #[test]
-fn a_hub_that_does_not_answer_is_infrastructure_and_a_flag_of_this_machine_a_mistake() {
+fn client_of_unreachable_hub_is_9_and_local_flags_are_2() {
     let env = env_with_repo();
     let hub = ["--hub", "http://127.0.0.1:9"];
     let on_hub = |args: &[&str]| {
         let command = env.selvedge(args).args(hub);
         command.env("SELVEDGE_TOKEN", "t").run()
     };
-    let gone = on_hub(&["list"]);
-    gone.assert_code(9);
+    let unreachable = on_hub(&["list"]);
+    unreachable.assert_code(9);
     assert!(
-        gone.stderr.contains("cannot speak to the hub"),
+        unreachable.stderr.contains("cannot reach the hub"),
         "{}",
-        gone.stderr
+        unreachable.stderr
     );
     let local = on_hub(&["run", "x", "--agent-cmd", "sh", "--repo", "/x"]);
     local.assert_code(2);
     assert!(local.stderr.contains("--agent-cmd"), "{}", local.stderr);
-    let nowhere = on_hub(&["submit", "x"]);
-    nowhere.assert_code(2);
-    assert!(nowhere.stderr.contains("--repo"), "{}", nowhere.stderr);
+    let without_repo = on_hub(&["submit", "x"]);
+    without_repo.assert_code(2);
+    assert!(
+        without_repo.stderr.contains("--repo"),
+        "{}",
+        without_repo.stderr
+    );
 }

@@ -1,11 +1,11 @@
-//! The commands beside `run`: each says something true, and scripts can read it.
+//! The commands other than `run`: their output is correct, and scripts can parse it.
 
 use selvedge_testkit::{TestEnv, is_available};
 
 use crate::fixtures::{agent, env_with_repo};
 
 #[test]
-fn the_demo_fails_first_shows_the_digest_and_then_verifies() {
+fn demo_fails_first_and_then_verifies() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     let dir = env.root().join("demo");
     let out = env.selvedge(["demo", "--dir", dir.to_str().unwrap()]).run();
@@ -48,7 +48,7 @@ fn the_demo_fails_first_shows_the_digest_and_then_verifies() {
 }
 
 #[test]
-fn init_writes_checks_that_were_tried_and_run_uses_them() {
+fn init_writes_tested_checks_that_run_uses() {
     let make = std::process::Command::new("make").arg("--version").output();
     if !is_available("make", &make) {
         return;
@@ -98,7 +98,7 @@ fn init_writes_checks_that_were_tried_and_run_uses_them() {
 }
 
 #[test]
-fn show_gives_the_whole_output_of_a_check_and_of_the_agent() {
+fn show_prints_full_output_of_check_and_agent() {
     let env = env_with_repo();
     let agent = agent(&env, "echo agent says this");
     let check = "seq 1 20000; exit 1";
@@ -113,14 +113,14 @@ fn show_gives_the_whole_output_of_a_check_and_of_the_agent() {
         "0",
     ];
     env.selvedge(run).run().assert_code(1);
-    let whole = env
+    let output = env
         .selvedge(["show", "last", "--attempt", "1", "--check", "1"])
         .run();
-    assert_eq!(whole.stdout.lines().count(), 20_000);
-    let said = env
+    assert_eq!(output.stdout.lines().count(), 20_000);
+    let transcript = env
         .selvedge(["show", "last", "--attempt", "1", "--transcript"])
         .run();
-    assert_eq!(said.stdout, "agent says this\n");
+    assert_eq!(transcript.stdout, "agent says this\n");
     env.selvedge(["show", "last", "--attempt", "2"])
         .run()
         .assert_code(2);
@@ -131,7 +131,7 @@ fn show_gives_the_whole_output_of_a_check_and_of_the_agent() {
 }
 
 #[test]
-fn a_digest_of_a_failure_never_says_that_all_is_well() {
+fn digest_of_failure_never_reports_success() {
     let env = env_with_repo();
     let log = "test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let failed = env.selvedge(["digest", "--exit", "101"]).stdin(log).run();
@@ -153,21 +153,21 @@ fn a_digest_of_a_failure_never_says_that_all_is_well() {
 }
 
 #[test]
-fn a_digest_knows_what_stood_in_the_last_output_that_passed() {
+fn digest_excludes_what_passing_output_contains() {
     let env = env_with_repo();
     let noise: Vec<String> = (0..300)
         .map(|n| format!("ERROR: loom {n} is dusty\n"))
         .collect();
     let noise = noise.concat();
     env.write("green.log", &noise);
-    let args = ["digest", "--exit", "1", "--last-green", "green.log"];
+    let args = ["digest", "--exit", "1", "--passing-output", "green.log"];
     let log = format!("{noise}row 7 differs\n");
     let digest = env.selvedge(args).stdin(log.as_str()).run();
     digest.assert_code(0);
     assert!(digest.stdout.contains("row 7 differs"), "{}", digest.stdout);
     let old = digest.stdout.matches("is dusty").count();
     assert!(old <= 2, "{}", digest.stdout);
-    let missing = ["digest", "--last-green", "missing.log"];
+    let missing = ["digest", "--passing-output", "missing.log"];
     env.selvedge(missing)
         .stdin(log.as_str())
         .run()
@@ -175,7 +175,7 @@ fn a_digest_knows_what_stood_in_the_last_output_that_passed() {
 }
 
 #[test]
-fn settings_say_where_they_come_from() {
+fn config_show_names_the_source_of_settings() {
     let env = env_with_repo();
     env.write("selvedge.toml", "[verification]\nmax_retries = 4\n");
     let shown = env.selvedge(["config", "show"]).run();
@@ -192,7 +192,7 @@ fn settings_say_where_they_come_from() {
 }
 
 #[test]
-fn the_doctor_names_what_is_missing() {
+fn doctor_names_missing_programs() {
     let env = env_with_repo();
     let out = env
         .selvedge(["doctor", "--json"])
@@ -216,14 +216,14 @@ fn the_doctor_names_what_is_missing() {
 }
 
 #[test]
-fn completions_and_the_manual_come_from_the_command_line_itself() {
+fn completions_man_and_help_are_generated() {
     let env = env_with_repo();
     for (args, part) in [
         (&["completions", "bash"][..], "_selvedge"),
         (&["completions", "zsh"], "#compdef selvedge"),
         (&["man"], ".TH selvedge"),
         (&["--help"], "Exit codes"),
-        (&["run", "--help"], "five is the cap"),
+        (&["run", "--help"], "The maximum is five"),
     ] {
         let out = env.selvedge(args).run();
         out.assert_code(0);

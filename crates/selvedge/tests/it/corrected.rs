@@ -1,31 +1,29 @@
-//! The heart of the loop, held to the same account for every agent alike: a first attempt that
-//! fails its check, a correction that says so, a second attempt that passes. Included by the
-//! end-to-end suite too, which plays the same story with real agents.
+//! The main scenario, with the same assertions for every agent: a first attempt that fails its check, a
+//! corrective prompt that reports it, and a second attempt that passes. The end-to-end suite includes this file
+//! and runs it with real agents.
 
 use std::time::Duration;
 
 use selvedge_testkit::TestEnv;
 use serde_json::Value;
 
-/// What is to be done.
 pub(crate) const TASK: &str = "Write the answer to everything into the file `answer`.";
-/// What must hold.
 pub(crate) const CHECK: &str = "grep -q 42 answer";
 
-/// The person's configuration: where agents are described.
+/// Writes the user's configuration, which describes agents.
 pub(crate) fn configure(env: &TestEnv, toml: &str) {
     env.write("../config/selvedge/config.toml", toml);
 }
 
-/// What came of the story.
+/// The results of the scenario.
 pub(crate) struct Corrected {
-    /// The result object.
+    /// The result object of `run`.
     pub(crate) result: Value,
-    /// `show`, for the sessions one by one.
+    /// The output of `show`, with the sessions.
     pub(crate) story: Value,
 }
 
-/// Runs the task with an agent; it must end well.
+/// Runs the task with an agent and asserts that it succeeds.
 pub(crate) fn run(env: &TestEnv, agent: &str) -> Corrected {
     let run = [
         "run", TASK, "--agent", agent, "--check", CHECK, "--format", "json",
@@ -40,8 +38,8 @@ pub(crate) fn run(env: &TestEnv, agent: &str) -> Corrected {
 }
 
 impl Corrected {
-    /// Two executions, the second with a corrective prompt, a history of two, all of it added up.
-    /// `prompts` is what the agent itself was told.
+    /// Asserts two sessions, the second with a corrective prompt, both reports, and summed usage and costs.
+    /// `prompts` are the prompts that the agent received.
     pub(crate) fn assert_whole(&self, prompts: &[String]) {
         let Self { result, story } = self;
         assert_eq!(prompts.len(), 2, "two executions: {prompts:#?}");
@@ -71,12 +69,12 @@ impl Corrected {
         assert!((usd * 1e6 - f64_of(micro_usd)).abs() < 0.5, "{usd}");
     }
 
-    /// A sum over both sessions.
-    fn sum(&self, of: &str, fields: &[&str]) -> u64 {
+    /// Sums fields of both sessions.
+    fn sum(&self, section: &str, fields: &[&str]) -> u64 {
         let attempts = self.story["attempts"].as_array().unwrap().iter();
         let each = attempts.flat_map(|attempt| {
             fields.iter().map(|field| {
-                let amount = &attempt["session"][of][*field];
+                let amount = &attempt["session"][section][*field];
                 amount.as_u64().unwrap_or_default()
             })
         });

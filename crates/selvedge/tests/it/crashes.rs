@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::fixtures::{agent, env_with_repo};
 
-/// Says on a ledger outside the workspace that it was paid, leaves writers behind in every way that
-/// a tree can be left, and mends its work when it is corrected.
+/// Records outside of the workspace that it was paid for, leaves writing processes behind in several ways, and
+/// fixes its work after a corrective prompt.
 const WORKER: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> ../ledger
 writer='while :; do date +%s%N >> ../heartbeat; sleep 0.01; done'
 sh -c "$writer" &
@@ -22,7 +22,7 @@ for step in 1 2 3 4 5 6; do echo $step >> work; sleep 0.02; done
 case "$prompt" in *"VERIFICATION RETRY"*) echo good > out ;; *) echo bad > out ;; esac"#;
 
 #[test]
-fn killed_at_random_moments_a_run_still_ends_right() {
+fn crash_at_random_moment_is_recovered_by_resume() {
     let points = setting("SELVEDGE_KILL_POINTS").unwrap_or(6);
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -55,7 +55,7 @@ fn kill_once(seed: u64, point: u64) {
     let context = format!("seed {seed}, point {point}: killed after {delay:?}");
 
     let child = env.spawn(run);
-    // The moment itself is what is tested, so here time passes for its own sake.
+    // The delay is what is tested, so it is a real one.
     let until = Instant::now() + delay;
     while Instant::now() < until {
         std::thread::yield_now();
@@ -64,7 +64,7 @@ fn kill_once(seed: u64, point: u64) {
     let killed = child.wait();
     let listed = env.selvedge(["list", "--format", "json"]).run();
     if listed.code == 2 || listed.json().as_array().is_some_and(Vec::is_empty) {
-        // Killed before anything was durable: then nothing may have been paid for.
+        // The run was killed before anything was durable: then nothing may have been paid for.
         assert!(
             !env.root().join("ledger").exists(),
             "{context}: paid without a journal"
@@ -86,35 +86,35 @@ fn kill_once(seed: u64, point: u64) {
         story["result"]["outcome"], "verified",
         "{context}: {story:#}"
     );
-    every_payment_is_an_attempt(&env, &story, &context);
-    nothing_writes_any_more(&env, &context);
+    assert_each_payment_is_an_attempt(&env, &story, &context);
+    assert_nothing_writes(&env, &context);
 }
 
-/// Each number on the ledger was paid once and is an attempt; an attempt that was cut off is shown as
-/// interrupted, with an unknown cost.
-fn every_payment_is_an_attempt(env: &TestEnv, story: &Value, context: &str) {
+/// Asserts that each number in the ledger was paid for once and is an attempt, and that an attempt without a
+/// session is shown as interrupted.
+fn assert_each_payment_is_an_attempt(env: &TestEnv, story: &Value, context: &str) {
     let ledger = std::fs::read_to_string(env.root().join("ledger")).unwrap_or_default();
     let paid: Vec<u64> = ledger.lines().map(|line| line.parse().unwrap()).collect();
     let attempts = story["attempts"].as_array().unwrap();
-    let begun: Vec<u64> = attempts
+    let started: Vec<u64> = attempts
         .iter()
         .map(|it| it["run_number"].as_u64().unwrap())
         .collect();
-    let mut once = paid.clone();
-    once.sort_unstable();
-    once.dedup();
+    let mut unique = paid.clone();
+    unique.sort_unstable();
+    unique.dedup();
     assert_eq!(
-        once.len(),
+        unique.len(),
         paid.len(),
         "{context}: paid twice under one number: {paid:?}"
     );
     assert!(
-        paid.iter().all(|number| begun.contains(number)),
-        "{context}: {paid:?} of {begun:?}"
+        paid.iter().all(|number| started.contains(number)),
+        "{context}: {paid:?} of {started:?}"
     );
     assert_eq!(
-        begun,
-        (1..=begun.len() as u64).collect::<Vec<_>>(),
+        started,
+        (1..=started.len() as u64).collect::<Vec<_>>(),
         "{context}"
     );
     for attempt in attempts
@@ -125,14 +125,14 @@ fn every_payment_is_an_attempt(env: &TestEnv, story: &Value, context: &str) {
     }
 }
 
-fn nothing_writes_any_more(env: &TestEnv, context: &str) {
+fn assert_nothing_writes(env: &TestEnv, context: &str) {
     assert!(
         env.processes().is_empty(),
         "{context}: {:?}",
         env.processes()
     );
     let heartbeat = env.root().join("heartbeat");
-    let length = || std::fs::metadata(&heartbeat).map_or(0, |found| found.len());
+    let length = || std::fs::metadata(&heartbeat).map_or(0, |metadata| metadata.len());
     let before = length();
     let until = Instant::now() + Duration::from_millis(50);
     while Instant::now() < until {

@@ -1,10 +1,10 @@
-//! Runs of the checks with the original tests.
+//! Crossed runs: the checks with the original tests.
 
 use selvedge_testkit::TestEnv;
 
 use crate::fixtures::{agent, env_with_repo, make_executable, prompt, run_json, wait_for};
 
-/// A repository whose check is a script of its own.
+/// A repository whose check is a script in it.
 pub(crate) fn checked_by_a_script() -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     make_executable(&env.write("check.sh", "#!/bin/sh\ngrep -q good out\n"));
@@ -13,7 +13,7 @@ pub(crate) fn checked_by_a_script() -> TestEnv {
 }
 
 #[test]
-fn a_check_that_was_weakened_does_not_judge() {
+fn crossed_run_rejects_work_with_weakened_check() {
     let env = checked_by_a_script();
     let cheats = agent(
         &env,
@@ -25,16 +25,16 @@ fn a_check_that_was_weakened_does_not_judge() {
     let crossed = out.json()["verification_report"]["crossed"].clone();
     assert_eq!(crossed["result"], "still_failing");
     assert_eq!(crossed["changed_files"], serde_json::json!(["check.sh"]));
-    let told = prompt(&env, 2);
+    let correction = prompt(&env, 2);
     assert!(
-        told.contains("./check.sh")
-            && told.contains("with the original tests; changes to tests do not count"),
-        "{told}"
+        correction.contains("./check.sh")
+            && correction.contains("with the original tests; changes to tests do not count"),
+        "{correction}"
     );
 }
 
 #[test]
-fn work_that_is_right_passes_though_the_check_was_touched() {
+fn crossed_run_passes_correct_work_with_changed_check() {
     let env = checked_by_a_script();
     let both = agent(
         &env,
@@ -50,7 +50,7 @@ fn work_that_is_right_passes_though_the_check_was_touched() {
     );
 }
 
-/// A repository whose sources and tests are scripts that greet, and an agent that makes both greet in another way.
+/// A repository whose source and tests are scripts, and an agent that changes the greeting in all of them.
 fn greeting() -> (TestEnv, String) {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     make_executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
@@ -67,7 +67,7 @@ fn greeting() -> (TestEnv, String) {
 }
 
 #[test]
-fn a_change_of_tests_that_the_task_expects_counts_and_no_other_does() {
+fn crossed_run_accepts_only_declared_test_changes() {
     let check = "tests/test_greet.sh && tests/test_other.sh";
     let expect = |globs: &[&'static str]| -> Vec<&'static str> {
         globs
@@ -86,7 +86,7 @@ fn a_change_of_tests_that_the_task_expects_counts_and_no_other_does() {
         out.assert_code(code);
         let warnings = out.json()["warnings"].to_string();
         assert_eq!(
-            warnings.contains("was not changed: tests/test_gone.sh"),
+            warnings.contains("lists entries that did not change: tests/test_gone.sh"),
             globs.contains(&"tests/test_gone.sh"),
             "{warnings}"
         );
@@ -101,20 +101,20 @@ fn a_change_of_tests_that_the_task_expects_counts_and_no_other_does() {
 }
 
 #[test]
-fn a_malformed_glob_of_expected_changes_is_an_error() {
+fn expect_test_changes_rejects_malformed_glob() {
     let (env, changes) = greeting();
     let more = ["--expect-test-changes", "tests/[a-.sh"];
     let out = run_json(&env, &changes, "true", &more);
     out.assert_code(2);
     assert!(
-        out.stderr.contains("`tests/[a-.sh` is not a glob"),
+        out.stderr.contains("invalid glob `tests/[a-.sh`"),
         "{}",
         out.stderr
     );
 }
 
 #[test]
-fn a_stopped_run_leaves_no_original_tests_in_the_workspace() {
+fn crossed_run_leaves_no_original_tests_when_stopped() {
     for kill in [false, true] {
         let env = env_with_repo();
         let waits =

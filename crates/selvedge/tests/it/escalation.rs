@@ -1,11 +1,11 @@
-//! Who takes over when an attempt failed: agents one after the other, each known in the history.
+//! Escalation: different agents for successive attempts, each recorded in the history.
 
 use serde_json::json;
 
 use crate::corrected::configure;
 use crate::fixtures::{env_with_repo, make_executable};
 
-/// Agents `weak` and `strong`: the weak one changes nothing, however often it is asked.
+/// Configures the agents `weak` and `strong`; the weak one never changes anything.
 fn with_two() -> selvedge_testkit::TestEnv {
     let env = env_with_repo();
     let mut agents = String::new();
@@ -23,7 +23,7 @@ fn with_two() -> selvedge_testkit::TestEnv {
 }
 
 #[test]
-fn the_strong_agent_takes_over_where_the_weak_one_failed() {
+fn escalation_uses_the_next_agent_after_a_failure() {
     let env = with_two();
     let run = ["run", "answer it", "--check", "test -s answer"];
     let out = env
@@ -41,8 +41,8 @@ fn the_strong_agent_takes_over_where_the_weak_one_failed() {
     let story = env.selvedge(["show"]).run();
     for part in [
         "weak, then weak, then strong",
-        "weak ended its work",
-        "strong ended its work",
+        "weak finished",
+        "strong finished",
     ] {
         assert!(
             story.stdout.contains(part),
@@ -53,7 +53,7 @@ fn the_strong_agent_takes_over_where_the_weak_one_failed() {
 }
 
 #[test]
-fn whoever_is_asked_for_by_name_works_alone() {
+fn escalation_is_overridden_by_a_named_agent() {
     let env = with_two();
     env.write("selvedge.toml", "escalate = [\"weak\", \"strong\"]\n");
     let run = [
@@ -79,18 +79,18 @@ fn whoever_is_asked_for_by_name_works_alone() {
     );
 }
 
-/// The same program, and a retry that costs more and thinks harder.
+/// The same program for each attempt: the retry uses a more expensive model and more effort.
 #[test]
-fn a_retry_may_have_another_model_effort_and_limit_of_turns() {
+fn escalation_changes_model_effort_and_turn_limit() {
     let env = env_with_repo();
     let path = env.root().join("claude");
-    let told = env.root().join("told");
+    let log = env.root().join("told");
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
     let script = format!(
         "#!/bin/sh\ncat > /dev/null\necho \"$@\" >> '{}'\n[ $(wc -l < '{}') = 2 ] && echo done > answer\n\
          echo '{result}'\n",
-        told.display(),
-        told.display()
+        log.display(),
+        log.display()
     );
     std::fs::write(&path, script).unwrap();
     make_executable(&path);
@@ -106,9 +106,9 @@ fn a_retry_may_have_another_model_effort_and_limit_of_turns() {
     let run = ["run", "answer it", "--check", "test -s answer"];
     let more = ["--escalate", "claude,harder", "--max-turns", "9"];
     env.selvedge(run.iter().chain(&more)).run().assert_code(0);
-    let told = std::fs::read_to_string(told).unwrap();
-    let told: Vec<_> = told.lines().collect();
-    for (line, parts) in told.iter().zip([
+    let log = std::fs::read_to_string(log).unwrap();
+    let log: Vec<_> = log.lines().collect();
+    for (line, parts) in log.iter().zip([
         ["--model haiku", "--effort low", "--max-turns 5"],
         ["--model opus", "--effort max", "--max-turns 50"],
     ]) {
@@ -117,8 +117,5 @@ fn a_retry_may_have_another_model_effort_and_limit_of_turns() {
         }
     }
     let story = env.selvedge(["show"]).run().stdout;
-    assert!(
-        story.contains("harder (effort max) ended its work"),
-        "{story}"
-    );
+    assert!(story.contains("harder (effort max) finished"), "{story}");
 }

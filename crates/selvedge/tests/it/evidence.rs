@@ -1,12 +1,12 @@
-//! What a verdict rests on, where a check is a test runner that writes reports for machines. The
-//! runner is a few lines of shell that are called `pytest`; the real ones are in the end-to-end suite.
+//! The evidence of verdicts on test runners that write machine-readable reports. The runner is a shell script
+//! called `pytest`; the end-to-end suite tests real runners.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 
 use crate::fixtures::{agent, make_executable};
 
-/// Runs the tests `tests.py::a` and `tests.py::b`; `$out` is the file that a report is asked in, if
-/// one is.
+/// Defines shell functions to report and print results of `tests.py::a` and `tests.py::b`. `$out` is the
+/// requested report file, or empty.
 const PYTEST: &str = r#"#!/bin/sh
 out=; for word; do case $word in --junitxml=*) out=${word#*=};; esac; done
 report() { echo "<testsuites><testsuite name='pytest' tests='$#'>"
@@ -15,7 +15,7 @@ report() { echo "<testsuites><testsuite name='pytest' tests='$#'>"
 said() { echo "============ $1 in 0.01s ============"; }
 "#;
 
-/// An agent that does nothing, judged by a runner that ends like this.
+/// Judges an agent's work with a runner that ends with these commands.
 fn judged(ends: &str) -> (TestEnv, CommandOutput) {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     make_executable(&env.write("bin/pytest", format!("{PYTEST}{ends}\n")));
@@ -51,7 +51,7 @@ fn fails_because(ends: &str, why: &str) {
 }
 
 #[test]
-fn the_report_goes_before_what_is_printed() {
+fn report_takes_precedence_over_printed_output() {
     let (env, out) = judged("report a b > \"$out\"; said '2 passed'");
     out.assert_code(0);
     let check = check(&out);
@@ -59,15 +59,18 @@ fn the_report_goes_before_what_is_printed() {
     let ids = serde_json::json!(["tests.py::a", "tests.py::b"]);
     assert_eq!(check["tests"]["passed_ids"]["ids"], ids);
     let shown = env.selvedge(["show"]).run().stdout;
-    assert!(shown.contains("2 tests passed, 0 failed, 0 skipped, by the test runner's own report"));
+    assert!(shown.contains("2 tests passed, 0 failed, 0 skipped, from the test runner's report"));
 }
 
 #[test]
-fn a_report_that_is_missing_broken_or_empty_is_no_pass_whatever_was_printed() {
-    fails_because("said '2 passed'", "pytest wrote no report");
+fn report_missing_broken_or_empty_is_not_a_pass() {
+    fails_because(
+        "said '2 passed'",
+        "pytest did not write the requested report",
+    );
     fails_because(
         "report a | head -2 > \"$out\"; said '2 passed'",
-        "breaks off",
+        "is incomplete",
     );
     fails_because("report > \"$out\"; said '2 passed'", "executed no test");
     fails_because(
@@ -77,28 +80,28 @@ fn a_report_that_is_missing_broken_or_empty_is_no_pass_whatever_was_printed() {
 }
 
 #[test]
-fn a_report_without_the_failures_that_were_printed_is_not_believed() {
+fn report_without_printed_failures_is_not_trusted() {
     let (_env, out) = judged("report a b > \"$out\"; said '1 failed, 1 passed'");
     out.assert_code(1);
     let reason = check(&out)["reason"].as_str().unwrap().to_owned();
     assert!(
-        reason.contains("of which the report of pytest tells nothing"),
+        reason.contains("but the report of pytest does not contain them"),
         "{reason}"
     );
 }
 
 #[test]
-fn a_runner_that_knows_no_such_option_is_run_as_it_was_written() {
+fn report_option_is_dropped_if_runner_rejects_it() {
     let old = "[ -z \"$out\" ] || { echo 'unrecognized arguments: --junitxml'; exit 4; }";
     let (env, out) = judged(&format!("{old}\nsaid '2 passed'"));
     out.assert_code(0);
     assert_eq!(check(&out)["evidence"], "text");
     let shown = env.selvedge(["show"]).run().stdout;
-    assert!(shown.contains("by what the test runner printed"), "{shown}");
+    assert!(shown.contains("from the test runner's output"), "{shown}");
 }
 
 #[test]
-fn what_the_machine_lacks_is_charged_to_nobody() {
+fn infrastructure_error_of_runner_is_infra_failed() {
     let (_env, out) = judged("echo 'OSError: [Errno 28] No space left on device'; exit 1");
     out.assert_code(9);
     assert_eq!(out.json()["outcome"], "infra_failed");
@@ -106,7 +109,7 @@ fn what_the_machine_lacks_is_charged_to_nobody() {
     assert!(reason.contains("no space left on the disk"), "{reason}");
 }
 
-/// Some work, judged by a script that starts a runner somehow.
+/// Judges an agent's work with a script that ends with these commands, as a wrapper of a runner would.
 fn wrapped(ends: &str) -> CommandOutput {
     wrapped_after("echo work > work", ends)
 }
@@ -129,7 +132,7 @@ fn wrapped_after(work: &str, ends: &str) -> CommandOutput {
 }
 
 #[test]
-fn a_runner_behind_a_script_reports_where_its_environment_asks() {
+fn report_of_wrapped_runner_is_requested_by_environment() {
     let starts = ": > $out/started-pytest-7; said '2 passed'";
     let out = wrapped(&format!("{starts}; report a b > $out/report-pytest-7"));
     out.assert_code(0);
@@ -140,7 +143,7 @@ fn a_runner_behind_a_script_reports_where_its_environment_asks() {
     assert_eq!(check(&plain)["evidence"], "text");
 
     let refused = [
-        (starts, "pytest was started and left none"),
+        (starts, "pytest was started but did not write one"),
         (
             "echo passed expect.toBe > $out/canary; said '2 passed'",
             "must fail (expect.toBe)",
@@ -155,7 +158,7 @@ fn a_runner_behind_a_script_reports_where_its_environment_asks() {
 }
 
 #[test]
-fn a_wrapper_whose_runner_refuses_our_variables_is_run_without_them() {
+fn report_variables_are_dropped_if_runner_rejects_them() {
     let old = "[ -z \"$PYTEST_ADDOPTS\" ] || { echo 'No module named selvedge_canary'; exit 4; }";
     let out = wrapped(&format!("{old}\nsaid '2 passed'"));
     out.assert_code(0);
@@ -163,7 +166,7 @@ fn a_wrapper_whose_runner_refuses_our_variables_is_run_without_them() {
 }
 
 #[test]
-fn a_runner_that_was_loaded_from_the_workspace_waits_for_review() {
+fn runner_loaded_from_workspace_waits_for_review() {
     let ends = ": > $out/started-pytest-7; report a b > $out/report-pytest-7
         [ ! -e fake.py ] || printf 'unittest\\t%s/fake.py\\n' \"$PWD\" > $out/origins
         said '2 passed'";

@@ -1,11 +1,11 @@
-//! Several executions of one task side by side: which work stays, and that the others change nothing.
+//! Best-of-N: the selected result, and that the other executions change nothing.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
 use crate::fixtures::{agent, env_with_repo, wait_for};
 
-/// A repository whose check needs something that git ignores.
+/// A repository whose check needs a file that git ignores.
 fn with_dependencies() -> TestEnv {
     let env = env_with_repo();
     env.write(".gitignore", "deps/\n");
@@ -15,7 +15,8 @@ fn with_dependencies() -> TestEnv {
     env
 }
 
-/// An agent that knows which execution it is, by where it works.
+/// Returns the arguments of a run whose agent gets the number of its execution in `$n`, from its working
+/// directory.
 fn command(env: &TestEnv, work: &str, more: &[&str]) -> Vec<String> {
     let agent = agent(
         env,
@@ -28,8 +29,7 @@ fn command(env: &TestEnv, work: &str, more: &[&str]) -> Vec<String> {
 }
 
 fn run(env: &TestEnv, work: &str) -> CommandOutput {
-    env.selvedge(command(env, work, &["--executions", "3"]))
-        .run()
+    env.selvedge(command(env, work, &["--best-of", "3"])).run()
 }
 
 fn outcomes(result: &Value) -> Vec<String> {
@@ -40,7 +40,7 @@ fn outcomes(result: &Value) -> Vec<String> {
 }
 
 #[test]
-fn the_work_that_most_agree_with_stays() {
+fn best_of_n_keeps_the_majority_result() {
     let env = with_dependencies();
     let head = env.git(["rev-parse", "HEAD"]);
     let out = run(
@@ -60,13 +60,13 @@ fn the_work_that_most_agree_with_stays() {
         ("good\n".into(), "2\n".into())
     );
     assert_eq!(env.git(["rev-parse", "HEAD"]), head);
-    // Each execution is a run of its own, to be shown and compared.
+    // Each execution is a run, which can be shown and compared.
     let other = result["subtasks"][2]["run_id"].as_str().unwrap();
     let diff = env.selvedge(["show", other, "--diff"]).run();
     assert!(diff.stdout.contains("+3"), "{}", diff.stdout);
     let shown = env.selvedge(["show"]).run();
     assert!(
-        shown.stdout.contains("2 of 3 executions are verified"),
+        shown.stdout.contains("2 of 3 runs are verified"),
         "{}",
         shown.stdout
     );
@@ -79,8 +79,8 @@ fn the_work_that_most_agree_with_stays() {
 }
 
 #[test]
-fn without_a_majority_a_person_decides() {
-    for (word, code) in [("--accept", 0), ("--reject", 1)] {
+fn best_of_n_without_majority_waits_for_review() {
+    for (decision, code) in [("--accept", 0), ("--reject", 1)] {
         let env = with_dependencies();
         let out = run(
             &env,
@@ -97,18 +97,20 @@ fn without_a_majority_a_person_decides() {
             "{reason}"
         );
         env.selvedge(["resume"]).run().assert_code(2);
-        let review = ["review", word, "--reason", "I looked", "--format", "json"];
+        let review = [
+            "review", decision, "--reason", "I looked", "--format", "json",
+        ];
         let out = env.selvedge(review).run();
         out.assert_code(code);
         assert_eq!(env.work_dir().join("out").exists(), code == 0);
-        env.selvedge(["review", word, "--reason", "again"])
+        env.selvedge(["review", decision, "--reason", "again"])
             .run()
             .assert_code(2);
     }
 }
 
 #[test]
-fn work_that_all_checks_reject_is_a_failure() {
+fn best_of_n_fails_if_no_result_passes() {
     let env = with_dependencies();
     let out = run(&env, "echo bad > out");
     out.assert_code(1);
@@ -117,14 +119,14 @@ fn work_that_all_checks_reject_is_a_failure() {
 }
 
 #[test]
-fn executions_that_were_stopped_or_killed_go_on() {
+fn best_of_n_resumes_after_stop_or_kill() {
     for kill in [false, true] {
         let env = with_dependencies();
-        let there = env.root().display();
+        let root = env.root().display();
         let work = format!(
-            "test -e {there}/go || {{ touch {there}/at-$n; test $n = 1 || sleep 600; }}; echo good > out"
+            "test -e {root}/go || {{ touch {root}/at-$n; test $n = 1 || sleep 600; }}; echo good > out"
         );
-        let child = env.spawn(command(&env, &work, &["--executions", "2"]));
+        let child = env.spawn(command(&env, &work, &["--best-of", "2"]));
         wait_for(&env.root().join("at-2"));
         if kill {
             child.kill();
@@ -144,24 +146,24 @@ fn executions_that_were_stopped_or_killed_go_on() {
 }
 
 #[test]
-fn what_cannot_be_copied_or_counted_is_refused() {
+fn best_of_n_rejects_bad_counts_worktrees_and_plans() {
     let env = with_dependencies();
     let refused = |command: &[String], why: &str| {
         let out = env.selvedge(command).run();
         out.assert_code(2);
         assert!(out.stderr.contains(why), "{}", out.stderr);
     };
-    refused(&command(&env, "", &["--executions", "1"]), "from 2 to 9");
+    refused(&command(&env, "", &["--best-of", "1"]), "from 2 to 9");
     let linked = env.root().join("linked").display().to_string();
     env.git(["worktree", "add", "-q", &linked]);
     refused(
-        &command(&env, "", &["--executions", "2", "--dir", &linked]),
-        "of its own",
+        &command(&env, "", &["--best-of", "2", "--dir", &linked]),
+        "self-contained repository",
     );
     let plan = env.root().join("plan.json").display().to_string();
     let task = json!({"subtasks": [{"id": "a", "description": "x"}]});
     std::fs::write(&plan, task.to_string()).unwrap();
-    let mut with_plan = command(&env, "", &["--executions", "2", "--file", &plan]);
+    let mut with_plan = command(&env, "", &["--best-of", "2", "--file", &plan]);
     with_plan.remove(1);
-    refused(&with_plan, "a plan is not executed");
+    refused(&with_plan, "best-of-N does not support plans");
 }

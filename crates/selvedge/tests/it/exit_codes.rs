@@ -1,5 +1,5 @@
-//! The exit codes that a run can end with, by really ending so. Those of an agent's turns and of
-//! the budget are in `agents.rs`, those of signals in `interruptions.rs`.
+//! The exit codes of runs, each produced by a real run. Those of turn limits and budgets are in `agents.rs`,
+//! those of signals in `interruptions.rs`.
 
 use crate::fixtures::{agent, env_with_repo, run_json};
 
@@ -18,7 +18,7 @@ fn verified_is_0() {
 }
 
 #[test]
-fn unchecked_is_0_and_never_called_checked() {
+fn unchecked_is_0_and_not_reported_as_verified() {
     let env = env_with_repo();
     let agent = agent(&env, "");
     let run = [
@@ -36,15 +36,15 @@ fn unchecked_is_0_and_never_called_checked() {
     assert_eq!(out.json()["verification_report"]["status"], "skip");
     let human = env.selvedge(&run[..5]).run();
     human.assert_code(0);
-    let said = format!("{}{}", human.stdout, human.stderr);
+    let output = format!("{}{}", human.stdout, human.stderr);
     assert!(
-        said.contains("unchecked") && !said.contains("verified:"),
-        "{said}"
+        output.contains("unchecked") && !output.contains("verified:"),
+        "{output}"
     );
 }
 
 #[test]
-fn an_empty_list_of_checks_passes_by_itself_and_is_unchecked() {
+fn unchecked_is_0_for_an_empty_list_of_checks() {
     let env = env_with_repo();
     let agent = agent(&env, "");
     let task = r#"{"description": "do it", "verification_steps": []}"#;
@@ -64,7 +64,7 @@ fn an_empty_list_of_checks_passes_by_itself_and_is_unchecked() {
 }
 
 #[test]
-fn checks_that_still_fail_are_1() {
+fn failed_checks_are_1() {
     let env = env_with_repo();
     let out = run_json(
         &env,
@@ -84,7 +84,7 @@ fn checks_that_still_fail_are_1() {
 }
 
 #[test]
-fn a_stuck_run_is_1() {
+fn stuck_run_is_1() {
     let env = env_with_repo();
     let out = run_json(
         &env,
@@ -98,7 +98,7 @@ fn a_stuck_run_is_1() {
 }
 
 #[test]
-fn usage_is_2_and_nothing_was_run() {
+fn usage_error_is_2_and_runs_nothing() {
     let env = env_with_repo();
     env.selvedge(["run", "do it", "--agent-cmd", "true"])
         .run()
@@ -108,7 +108,7 @@ fn usage_is_2_and_nothing_was_run() {
 }
 
 #[test]
-fn an_agent_that_failed_is_3_and_nothing_was_verified() {
+fn failed_agent_is_3_without_verification() {
     let env = env_with_repo();
     let out = run_json(
         &env,
@@ -126,7 +126,7 @@ fn an_agent_that_failed_is_3_and_nothing_was_verified() {
 }
 
 #[test]
-fn an_agent_that_says_it_cannot_is_3_and_its_reason_is_kept() {
+fn cannot_satisfy_is_3_with_the_agents_reason() {
     let env = env_with_repo();
     let agent = agent(&env, "echo 'CANNOT_SATISFY: the API is gone'");
     let out = run_json(&env, &agent, "true", &[]);
@@ -141,7 +141,7 @@ fn an_agent_that_says_it_cannot_is_3_and_its_reason_is_kept() {
 }
 
 #[test]
-fn a_session_out_of_time_is_4() {
+fn session_timeout_is_4() {
     let env = env_with_repo();
     let out = run_json(
         &env,
@@ -154,9 +154,9 @@ fn a_session_out_of_time_is_4() {
 }
 
 #[test]
-fn infrastructure_is_9_after_two_uncharged_repeats() {
+fn infrastructure_error_is_9_after_two_uncharged_repeats() {
     let env = env_with_repo();
-    // The agent takes away the interpreter's permission to be found: the check cannot start.
+    // The agent removes the check's program, so that the check cannot start.
     let tool = env.root().join("bin/tool");
     std::fs::create_dir_all(tool.parent().unwrap()).unwrap();
     std::fs::write(&tool, "#!/bin/sh\nexit 0\n").unwrap();

@@ -1,4 +1,4 @@
-//! Reports in the forms that others read, each as the real binary writes it and valid by its schema.
+//! Reports in exchange formats, written by the real binary and validated by their schemas.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::fixtures::{agent, env_with_repo, run_json};
 
-/// A compiler that objects to one line, and says things that mean something to those who read reports.
+/// A compiler that reports one line, and whose message contains control sequences of the report formats.
 const OBJECTS: &str = r"printf 'error[E0308]: mismatched \033[31m<types> ]]> ::error::%%0A `x`\n --> src/app.rs:3:7\n  |\n3 | let x: u8 = 1.0;\n  |       ^^\n\nerror: could not compile\n'; exit 101";
 
-/// The four files that are asked for, and where they are.
+/// The options of four report files.
 const FILES: [&str; 8] = [
     "--junit",
     "../junit.xml",
@@ -29,7 +29,7 @@ fn written(env: &TestEnv, name: &str) -> String {
     std::fs::read_to_string(env.root().join(name)).unwrap()
 }
 
-/// What is wrong with a document by JUnit's schema.
+/// Validates a document by JUnit's schema and returns the errors.
 fn junit_errors(text: &str) -> Vec<String> {
     let schema = uppsala::parse(include_str!("../schemas/junit-10.xsd")).unwrap();
     let schema = uppsala::XsdValidator::from_schema(&schema).unwrap();
@@ -42,9 +42,9 @@ fn valid_junit(text: &str) {
     assert!(errors.is_empty(), "{errors:?}\n{text}");
 }
 
-/// What is wrong with a value by a JSON Schema.
+/// Validates a value by a JSON Schema and returns the errors.
 fn json_errors(schema: &str, value: &Value) -> Vec<String> {
-    // SARIF's schema has one pattern with a bracket too many, which its errata mend.
+    // A pattern in SARIF's schema has an extra bracket, which its errata remove.
     let schema = schema.replace("[a-zA-Z]{2}]?$", "[a-zA-Z]{2}$");
     let schema = jsonschema::validator_for(&serde_json::from_str(&schema).unwrap()).unwrap();
     let errors = schema.iter_errors(value);
@@ -66,7 +66,7 @@ fn gitlab(env: &TestEnv) -> Value {
     valid_json(GITLAB, &written(env, "quality.json"))
 }
 
-/// The suites of a valid JUnit file: name, cases, failures and errors.
+/// Returns the suites of a valid JUnit file: name, number of cases, and number of failures and errors.
 fn suites(env: &TestEnv) -> Vec<(String, usize, usize)> {
     let text = written(env, "junit.xml");
     valid_junit(&text);
@@ -93,7 +93,7 @@ fn suites(env: &TestEnv) -> Vec<(String, usize, usize)> {
 }
 
 #[test]
-fn the_schemas_can_say_no() {
+fn export_schemas_reject_invalid_documents() {
     for broken in [
         r#"<testsuites><testsuite name="x" tests="1" failures="0"/></testsuites>"#,
         r#"<testsuites><testcase name="x"/></testsuites>"#,
@@ -107,7 +107,7 @@ fn the_schemas_can_say_no() {
 }
 
 #[test]
-fn a_verification_that_fails_is_told_in_every_form() {
+fn export_of_failed_verification_has_every_format() {
     let env = env_with_repo();
     env.write("src/app.rs", "let x: u8 = 1.0;\n");
     env.write(
@@ -120,9 +120,12 @@ fn a_verification_that_fails_is_told_in_every_form() {
 
     let sarif = sarif(&env);
     let result = &sarif["runs"][0]["results"][0];
-    let place = &result["locations"][0]["physicalLocation"];
-    assert_eq!(place["artifactLocation"]["uri"], "src/app.rs", "{result}");
-    assert_eq!(place["region"]["startLine"], 3);
+    let location = &result["locations"][0]["physicalLocation"];
+    assert_eq!(
+        location["artifactLocation"]["uri"], "src/app.rs",
+        "{result}"
+    );
+    assert_eq!(location["region"]["startLine"], 3);
     assert_eq!(
         (&result["level"], &result["ruleId"]),
         (&"error".into(), &"rustc/E0308".into())
@@ -154,16 +157,16 @@ fn a_verification_that_fails_is_told_in_every_form() {
     assert!(lines[1].contains("%250A"), "{out}");
 }
 
-/// An agent that mends the work in its second attempt.
-fn rescued(env: &TestEnv, more: &[&str]) -> CommandOutput {
+/// Runs an agent that passes on its second attempt.
+fn run_with_retry(env: &TestEnv, more: &[&str]) -> CommandOutput {
     let work = agent(env, "echo $SELVEDGE_RUN_NUMBER >> tries");
     run_json(env, &work, "test $(wc -l < tries) -ge 2", more)
 }
 
 #[test]
-fn a_run_has_a_suite_for_each_attempt_and_tells_the_same_later() {
+fn export_of_run_has_a_suite_per_attempt_also_later() {
     let env = env_with_repo();
-    rescued(&env, &FILES).assert_code(0);
+    run_with_retry(&env, &FILES).assert_code(0);
     let attempts = [
         ("attempt 1".to_owned(), 1, 1),
         ("attempt 2".to_owned(), 1, 0),
@@ -172,18 +175,18 @@ fn a_run_has_a_suite_for_each_attempt_and_tells_the_same_later() {
     assert_eq!(sarif(&env)["runs"][0]["results"], serde_json::json!([]));
     assert_eq!(gitlab(&env), serde_json::json!([]));
     let names = ["junit.xml", "out.sarif", "summary.md", "quality.json"];
-    let then = names.map(|name| written(&env, name));
+    let original = names.map(|name| written(&env, name));
     for name in names {
         std::fs::remove_file(env.root().join(name)).unwrap();
     }
     env.selvedge(["show", "last"].iter().chain(&FILES))
         .run()
         .assert_code(0);
-    assert_eq!(names.map(|name| written(&env, name)), then);
+    assert_eq!(names.map(|name| written(&env, name)), original);
 }
 
 #[test]
-fn a_plan_has_the_suites_of_its_subtasks() {
+fn export_of_plan_has_the_suites_of_its_subtasks() {
     let env = env_with_repo();
     let subtask = |id: &str, check: &str| {
         format!(
@@ -207,22 +210,22 @@ fn a_plan_has_the_suites_of_its_subtasks() {
         "json",
     ];
     env.selvedge(run.iter().chain(&FILES)).run().assert_code(1);
-    // The plan's own outcome stands in the last suite.
-    let told = [
+    // The last suite contains the plan's own outcome.
+    let expected = [
         ("one: attempt 1".to_owned(), 1, 0),
         ("two: attempt 1".to_owned(), 2, 2),
     ];
-    assert_eq!(suites(&env), told);
+    assert_eq!(suites(&env), expected);
     let results = sarif(&env)["runs"][0]["results"].clone();
     assert_eq!(results.as_array().unwrap().len(), 1, "{results}");
-    let then = written(&env, "junit.xml");
+    let original = written(&env, "junit.xml");
     let show = env.selvedge(["show", "last", "--junit", "-"]).run();
     show.assert_code(0);
-    assert_eq!(show.stdout, then);
+    assert_eq!(show.stdout, original);
 }
 
 #[test]
-fn a_run_that_is_not_verified_is_never_green() {
+fn export_of_unverified_run_is_never_green() {
     let env = env_with_repo();
     for (body, check, code) in [
         ("echo 'CANNOT_SATISFY: no'", "true", 3),
@@ -244,7 +247,7 @@ fn a_run_that_is_not_verified_is_never_green() {
 }
 
 #[test]
-fn standard_output_belongs_to_one_thing() {
+fn export_to_stdout_excludes_other_output() {
     let env = env_with_repo();
     let work = agent(&env, "date +%N > work");
     let run = ["run", "x", "--agent-cmd", &work, "--check", "true"];
@@ -272,7 +275,7 @@ fn standard_output_belongs_to_one_thing() {
             .len(),
         1
     );
-    // Lines for GitHub go beside the result, not into it.
+    // Annotations for GitHub are written to standard error, separate from the result.
     let github = ["--format", "json", "--annotations", "github"];
     let out = env.selvedge(run.iter().chain(&github)).run();
     assert_eq!(out.json()["outcome"], "verified");
@@ -283,7 +286,7 @@ fn standard_output_belongs_to_one_thing() {
 }
 
 #[test]
-fn a_summary_is_added_to_what_the_job_has_said() {
+fn export_appends_to_the_step_summary() {
     let env = env_with_repo();
     let page = env.root().join("page.md");
     std::fs::write(&page, "before\n").unwrap();
@@ -298,9 +301,9 @@ fn a_summary_is_added_to_what_the_job_has_said() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_takes_nothing_from_the_verdict() {
+fn export_failure_does_not_change_the_verdict() {
     let env = env_with_repo();
-    // The folder is there when the run begins, and the check takes it away.
+    // The check removes the report's folder, which exists when the run begins.
     for (check, code) in [("rm -r ../gone", 9), ("rm -r ../gone; false", 1)] {
         std::fs::create_dir(env.root().join("gone")).unwrap();
         let more = ["--junit", "../gone/j.xml", "--sarif", "../out.sarif"];
@@ -311,15 +314,15 @@ fn a_report_that_cannot_be_written_takes_nothing_from_the_verdict() {
             out.json()["status"],
             if code == 9 { "pass" } else { "fail" }
         );
-        for said in ["cannot write", "j.xml", "the verdict stands"] {
-            assert!(out.stderr.contains(said), "{out}");
+        for part in ["cannot write", "j.xml", "the verdict is unaffected"] {
+            assert!(out.stderr.contains(part), "{out}");
         }
         sarif(&env);
     }
 }
 
 #[test]
-fn a_file_is_replaced_whole_and_a_link_stays_a_link() {
+fn export_replaces_files_atomically_and_keeps_links() {
     let env = env_with_repo();
     std::fs::write(env.root().join("real.xml"), "old").unwrap();
     std::os::unix::fs::symlink("real.xml", env.root().join("link.xml")).unwrap();
@@ -329,13 +332,13 @@ fn a_file_is_replaced_whole_and_a_link_stays_a_link() {
     }
     assert!(Path::new(&env.root().join("link.xml")).is_symlink());
     valid_junit(&written(&env, "real.xml"));
-    let left = std::fs::read_dir(env.root()).unwrap();
-    let left = left.filter(|it| {
+    let leftovers = std::fs::read_dir(env.root()).unwrap();
+    let leftovers = leftovers.filter(|it| {
         it.as_ref()
             .unwrap()
             .file_name()
             .to_string_lossy()
             .contains(".selvedge")
     });
-    assert_eq!(left.count(), 0, "nothing is left behind");
+    assert_eq!(leftovers.count(), 0, "nothing is left behind");
 }

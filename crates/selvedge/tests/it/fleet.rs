@@ -1,5 +1,5 @@
-//! A hub, workers and clients, all of them the real binary: what is submitted is carried out, whoever of
-//! them is killed meanwhile.
+//! A hub, workers and clients, all of them the real binary: submitted tasks are carried out, whichever process
+//! is killed meanwhile.
 
 mod defaults;
 pub(crate) mod fixture;

@@ -1,9 +1,9 @@
-//! What scripts rely on: standard output holds the result and nothing else.
+//! The interface for scripts: standard output contains only the result.
 
 use crate::fixtures::{agent, env_with_repo, run_json};
 
 #[test]
-fn json_is_one_object_with_the_contracts_fields() {
+fn json_is_one_object_with_all_contract_fields() {
     let env = env_with_repo();
     let out = run_json(&env, &agent(&env, "echo good > out"), "test -s out", &[]);
     let result = out.json();
@@ -38,7 +38,7 @@ fn json_is_one_object_with_the_contracts_fields() {
 }
 
 #[test]
-fn jsonl_is_every_event_in_order_and_then_the_result() {
+fn jsonl_has_every_event_and_then_the_result() {
     let env = env_with_repo();
     let agent = agent(&env, "echo good > out");
     let run = [
@@ -61,13 +61,13 @@ fn jsonl_is_every_event_in_order_and_then_the_result() {
     assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
     assert_eq!(events[0]["type"], "run_created");
     assert_eq!(events.last().unwrap()["type"], "run_finished");
-    // The journal tells the same afterwards.
+    // The stored journal contains the same events.
     let stored = env.selvedge(["show", "--format", "jsonl"]).run().jsonl();
     assert_eq!(stored, events);
 }
 
 #[test]
-fn hostile_output_cannot_talk_to_a_terminal() {
+fn hostile_output_reaches_no_terminal_unescaped() {
     let env = env_with_repo();
     let agent = agent(&env, r"printf '\033]0;owned\007\033[2J I am done \033[31m'");
     let check = r"printf '\033[2Jsrc/a.c:3: error: \033]8;;http://x\007bad\n'; exit 1";
@@ -95,9 +95,9 @@ fn hostile_output_cannot_talk_to_a_terminal() {
 }
 
 #[test]
-fn a_flood_in_hostile_bytes_is_held_in_bounded_memory_and_on_disk_up_to_the_cap() {
+fn hostile_flood_of_output_is_bounded() {
     let env = env_with_repo();
-    // 300 MB, of which a third is one line that is no UTF-8.
+    // 300 MB, a third of which is one line that is not UTF-8.
     let one_line = r"head -c 100000000 /dev/zero | tr '\0' '\377'";
     let lines = "yes 'an ordinary line of a long log, of which there are a great many more'";
     let flood = format!("{one_line}; {lines} | head -c 200000000");

@@ -1,12 +1,12 @@
-//! The Stop hook as Claude Code calls it: JSON on standard input, an answer in JSON, and never an exit
-//! code of 2, which would hold the agent back whatever the answer.
+//! The Stop hook as Claude Code calls it: JSON on standard input and output, and never exit code 2, which would
+//! block the agent regardless of the output.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
 use crate::fixtures::env_with_repo;
 
-/// A project whose check holds once the answer is right.
+/// A project whose check passes once `answer` contains 42.
 fn project() -> TestEnv {
     let env = env_with_repo();
     env.write(
@@ -16,27 +16,27 @@ fn project() -> TestEnv {
     env
 }
 
-fn says(env: &TestEnv, input: impl Into<Vec<u8>>) -> CommandOutput {
+fn run_hook(env: &TestEnv, input: impl Into<Vec<u8>>) -> CommandOutput {
     let out = env.selvedge(["hook", "claude-stop"]).stdin(input).run();
     assert_ne!(out.code, 2, "{out}");
     out
 }
 
-/// The agent is about to stop.
-fn stops(env: &TestEnv, session: &str, active: bool) -> Value {
+/// Calls the hook as an agent that is about to stop; returns the output.
+fn stop_agent(env: &TestEnv, session: &str, active: bool) -> Value {
     let input = json!({
         "session_id": session, "transcript_path": "/nowhere", "cwd": env.work_dir(), "permission_mode": "default",
         "hook_event_name": "Stop", "stop_hook_active": active, "last_assistant_message": "All done!",
     });
-    let out = says(env, input.to_string());
+    let out = run_hook(env, input.to_string());
     out.assert_code(0);
     out.json()
 }
 
 #[test]
-fn an_agent_is_held_back_with_the_digest_until_the_checks_hold() {
+fn hook_blocks_with_the_digest_until_checks_pass() {
     let env = project();
-    let answer = stops(&env, "s", false);
+    let answer = stop_agent(&env, "s", false);
     assert_eq!(answer["decision"], "block");
     let reason = answer["reason"].as_str().unwrap();
     for part in [
@@ -48,7 +48,7 @@ fn an_agent_is_held_back_with_the_digest_until_the_checks_hold() {
         assert!(reason.contains(part), "{part} is missing in {reason}");
     }
     env.write("answer", "42\n");
-    let answer = stops(&env, "s", true);
+    let answer = stop_agent(&env, "s", true);
     assert!(answer.get("decision").is_none(), "{answer}");
     assert_eq!(
         answer["systemMessage"],
@@ -57,27 +57,27 @@ fn an_agent_is_held_back_with_the_digest_until_the_checks_hold() {
 }
 
 #[test]
-fn it_gives_up_honestly_and_each_session_has_a_count_of_its_own() {
+fn hook_gives_up_after_three_blocks_per_session() {
     let env = project();
-    let blocked = |session, active| stops(&env, session, active)["decision"] == "block";
+    let blocked = |session, active| stop_agent(&env, session, active)["decision"] == "block";
     assert!(blocked("one", false));
     assert!(blocked("one", true));
     assert!(blocked("two", false), "another session");
     assert!(blocked("one", true));
     for _ in 0..3 {
-        let answer = stops(&env, "one", true);
+        let answer = stop_agent(&env, "one", true);
         assert!(answer.get("decision").is_none(), "{answer}");
-        let said = answer["systemMessage"].as_str().unwrap();
+        let message = answer["systemMessage"].as_str().unwrap();
         assert!(
-            said.contains("NOT VERIFIED") && said.contains("3 times"),
-            "{said}"
+            message.contains("NOT VERIFIED") && message.contains("3 times"),
+            "{message}"
         );
     }
     assert!(blocked("one", false), "a person spoke to it in between");
 }
 
 #[test]
-fn what_is_no_input_of_a_hook_is_an_error_that_holds_nobody_back() {
+fn hook_input_errors_never_block() {
     let env = project();
     let huge = format!(r#"{{"session_id": "{}"}}"#, "x".repeat(17 << 20));
     let other = json!({"session_id": "s", "hook_event_name": "PreToolUse"}).to_string();
@@ -92,7 +92,7 @@ fn what_is_no_input_of_a_hook_is_an_error_that_holds_nobody_back() {
         &huge,
         &other,
     ] {
-        let out = says(&env, input);
+        let out = run_hook(&env, input);
         out.assert_code(1);
         assert_eq!(out.stdout, "");
         assert!(out.stderr.starts_with("error: "), "{out}");
@@ -106,35 +106,35 @@ fn what_is_no_input_of_a_hook_is_an_error_that_holds_nobody_back() {
         env.selvedge(args).stdin(good.as_str()).run().assert_code(1);
     }
     env.write("selvedge.toml", "[[checks]]\nrun = 7\n");
-    says(&env, good).assert_code(1);
+    run_hook(&env, good).assert_code(1);
 }
 
 #[test]
-fn a_session_that_cannot_be_counted_is_held_back_once_at_most() {
+fn hook_without_a_counter_blocks_at_most_once() {
     let env = project();
     std::fs::create_dir(env.state().join("selvedge")).unwrap();
     std::fs::write(env.state().join("selvedge/hooks"), "no folder").unwrap();
-    assert_eq!(stops(&env, "s", false)["decision"], "block");
-    let answer = stops(&env, "s", true);
+    assert_eq!(stop_agent(&env, "s", false)["decision"], "block");
+    let answer = stop_agent(&env, "s", true);
     assert!(answer.get("decision").is_none(), "{answer}");
     assert!(
         answer["systemMessage"]
             .as_str()
             .unwrap()
-            .contains("cannot be counted")
+            .contains("cannot be stored")
     );
 }
 
 #[test]
-fn it_leaves_alone_what_is_not_its_own() {
+fn hook_ignores_projects_without_checks_and_own_runs() {
     let env = project();
     // A project without checks.
     env.write("elsewhere/README", "");
     std::fs::remove_file(env.work_dir().join("selvedge.toml")).unwrap();
-    assert_eq!(stops(&env, "s", false), json!({}));
-    // Checks that cannot be run are nothing that an agent could mend.
+    assert_eq!(stop_agent(&env, "s", false), json!({}));
+    // Checks that cannot be run, which an agent could not fix.
     env.write("selvedge.toml", "[[checks]]\nrun = \"no-such-program\"\n");
-    let answer = stops(&env, "s", false);
+    let answer = stop_agent(&env, "s", false);
     assert!(answer.get("decision").is_none(), "{answer}");
     assert!(
         answer["systemMessage"]
@@ -142,7 +142,7 @@ fn it_leaves_alone_what_is_not_its_own() {
             .unwrap()
             .contains("NOT VERIFIED")
     );
-    // An agent of a run, which checks its work itself.
+    // An agent of a Selvedge run, which checks the work itself.
     env.write("selvedge.toml", "[[checks]]\nrun = \"false\"\n");
     let hook = env
         .selvedge(["hook", "claude-stop"])
@@ -152,7 +152,7 @@ fn it_leaves_alone_what_is_not_its_own() {
 }
 
 #[test]
-fn the_project_is_claude_codes_and_help_shows_how_to_set_it_up() {
+fn hook_uses_the_project_dir_of_claude_code() {
     let env = project();
     env.write("deep/down/file", "");
     let input = json!({"session_id": "s", "cwd": "/"}).to_string();

@@ -1,7 +1,6 @@
-//! Repositories that mean harm, through the whole program: each way in which a repository may have git
-//! execute something is set as a trap, shown to spring under plain git, and then gone through by every
-//! command that looks at trees. Nothing springs, and the person's repository stays as it was, byte for
-//! byte.
+//! Malicious repositories, through the whole program: each way in which a repository can make git execute
+//! something is set up as a trap, shown to spring under plain git, and then exposed to every command that reads
+//! trees. No trap springs, and the user's repository stays byte for byte as it was.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,13 +9,13 @@ use selvedge_testkit::TestEnv;
 
 use crate::fixtures::{agent, env_with_repo, make_executable};
 
-/// One way in, and the commands of plain git that go that way.
+/// A way to make git execute something, and the git commands that trigger it.
 struct Way {
     set: fn(&TestEnv, &str),
     springs: &'static [&'static [&'static str]],
 }
 
-/// A repository with one trap set: what springs leaves a file.
+/// A repository with one trap; a trap that springs creates a file.
 struct Trap {
     env: TestEnv,
     sprung: PathBuf,
@@ -42,7 +41,7 @@ impl Trap {
         trap
     }
 
-    /// Plain git, whatever it comes to; nothing of it is kept.
+    /// Runs plain git and ignores the result.
     fn git(&self, args: &[&str]) {
         let mut git = std::process::Command::new("git");
         git.args(args)
@@ -57,13 +56,13 @@ impl Trap {
     }
 
     fn disarm(&self) {
-        // Not there where the setting up sprang nothing.
+        // The file does not exist unless setting up the trap has sprung it.
         let _ = std::fs::remove_file(&self.sprung);
     }
 
-    /// Every command that looks at trees: two attempts with what lies between them, what they
-    /// changed, trees put back, and the repository's own state.
-    fn go_through_everything(&self) {
+    /// Runs every command that reads trees: two attempts with a snapshot between them, diffs, restores,
+    /// verification, and a check of the repository's state.
+    fn run_all_commands(&self) {
         let env = &self.env;
         let work = "echo $SELVEDGE_RUN_NUMBER >> code.txt; echo new > $SELVEDGE_RUN_NUMBER.txt; \
                     case \"$prompt\" in *RETRY*) echo good > out;; esac";
@@ -85,9 +84,9 @@ impl Trap {
     }
 }
 
-/// The trap springs under plain git, and under nothing of ours.
+/// Asserts that plain git springs the trap, and that no command of Selvedge does.
 #[track_caller]
-fn springs_nothing(way: &Way) {
+fn assert_trap_is_not_sprung(way: &Way) {
     let control = Trap::set(way);
     control.env.write("code.txt", "changed\n");
     for args in way.springs {
@@ -95,21 +94,21 @@ fn springs_nothing(way: &Way) {
     }
     assert!(control.has_sprung(), "plain git sprang nothing");
     let trap = Trap::set(way);
-    trap.go_through_everything();
+    trap.run_all_commands();
     assert!(!trap.has_sprung());
 }
 
 #[test]
-fn a_file_system_monitor_is_not_executed() {
-    springs_nothing(&Way {
+fn git_fsmonitor_is_not_executed() {
+    assert_trap_is_not_sprung(&Way {
         set: |env, trap| drop(env.git(["config", "core.fsmonitor", trap])),
         springs: &[&["status"]],
     });
 }
 
 #[test]
-fn hooks_are_not_executed() {
-    springs_nothing(&Way {
+fn git_hooks_are_not_executed() {
+    assert_trap_is_not_sprung(&Way {
         set: |env, trap| {
             let hooks = [
                 "post-index-change",
@@ -129,8 +128,8 @@ fn hooks_are_not_executed() {
 }
 
 #[test]
-fn filters_are_not_executed() {
-    springs_nothing(&Way {
+fn git_filters_are_not_executed() {
+    assert_trap_is_not_sprung(&Way {
         set: |env, trap| {
             for filter in ["clean", "smudge", "process"] {
                 env.git(["config", &format!("filter.trap.{filter}"), trap]);
@@ -143,8 +142,8 @@ fn filters_are_not_executed() {
 }
 
 #[test]
-fn attributes_execute_no_driver() {
-    springs_nothing(&Way {
+fn git_drivers_of_attributes_are_not_executed() {
+    assert_trap_is_not_sprung(&Way {
         set: |env, trap| {
             for driver in [
                 "diff.trap.command",
@@ -155,17 +154,17 @@ fn attributes_execute_no_driver() {
             }
             env.git(["config", "diff.external", trap]);
             env.write(".gitattributes", "* diff=trap merge=trap\n");
-            let own = env.work_dir().join(".git/info");
-            std::fs::create_dir_all(&own).unwrap();
-            std::fs::write(own.join("attributes"), "* diff=trap\n").unwrap();
+            let info = env.work_dir().join(".git/info");
+            std::fs::create_dir_all(&info).unwrap();
+            std::fs::write(info.join("attributes"), "* diff=trap\n").unwrap();
         },
         springs: &[&["diff"]],
     });
 }
 
 #[test]
-fn a_bare_repository_inside_is_not_entered() {
-    springs_nothing(&Way {
+fn git_bare_repository_inside_is_not_entered() {
+    assert_trap_is_not_sprung(&Way {
         set: |env, trap| {
             let inside = env.work_dir().join("inside");
             let inside = inside.to_str().unwrap();
@@ -178,7 +177,7 @@ fn a_bare_repository_inside_is_not_entered() {
     });
 }
 
-/// Everything below a folder: bytes, kind and permissions.
+/// Returns the contents and modes of everything below a folder.
 fn picture(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     use std::os::unix::fs::PermissionsExt;
     let mut picture = BTreeMap::new();
@@ -202,7 +201,7 @@ fn picture(folder: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
 }
 
 #[test]
-fn index_head_refs_stash_and_hooks_stay_byte_for_byte() {
+fn git_folder_of_user_stays_byte_for_byte() {
     let nothing = Way {
         set: |env, _| {
             env.git(["branch", "other"]);
@@ -219,7 +218,7 @@ fn index_head_refs_stash_and_hooks_stay_byte_for_byte() {
     let git = trap.env.work_dir().join(".git");
     let before = picture(&git);
     assert!(before.keys().any(|path| path.ends_with("refs/stash")));
-    trap.go_through_everything();
+    trap.run_all_commands();
     let after = picture(&git);
     let paths = before.keys().chain(after.keys());
     let differing: Vec<_> = paths

@@ -1,11 +1,11 @@
-//! Stopping a run by hand: it ends in order, costs no retry, and goes on where it stood.
+//! Interrupting a run: it stops cleanly, no retry is charged, and it can be resumed.
 
 use selvedge_testkit::TestEnv;
 
 use crate::fixtures::{agent, env_with_repo, wait_for};
 
 #[test]
-fn ctrl_c_stops_in_order_and_resume_goes_on() {
+fn ctrl_c_stops_the_run_and_resume_continues() {
     let env = env_with_repo();
     let agent = agent(
         &env,
@@ -23,7 +23,7 @@ fn ctrl_c_stops_in_order_and_resume_goes_on() {
     ];
     let child = env.spawn(run);
     child.wait_for_stdout("effect_started");
-    // The agent has written something when it is stopped.
+    // The agent has changed a file when it is stopped.
     let half = env.work_dir().join("half");
     wait_for(&half);
     child.interrupt();
@@ -73,7 +73,7 @@ fn sigterm_is_143() {
 }
 
 #[test]
-fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
+fn ctrl_c_twice_kills_a_stubborn_agent() {
     let env = env_with_repo();
     let agent = agent(
         &env,
@@ -94,7 +94,7 @@ fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
     child.wait_for_stdout("suspend_requested");
     child.interrupt();
     child.wait().assert_code(130);
-    // The journal says that it was cut off, and resuming knows.
+    // The journal records the interruption, so the run can be resumed.
     let listed = env
         .selvedge(["list", "--open", "--format", "json"])
         .run()
@@ -102,7 +102,7 @@ fn a_second_ctrl_c_stops_at_once_even_an_agent_that_will_not() {
     assert_eq!(listed.as_array().unwrap().len(), 1);
 }
 
-/// The tree that was put aside, as `show` tells it.
+/// Returns the tree with a user's changes that resuming has saved, as `show` reports it.
 fn put_aside(env: &TestEnv) -> String {
     let story = env.selvedge(["show", "--format", "json"]).run().json();
     let aside = story["put_aside"].as_array().unwrap();
@@ -114,7 +114,7 @@ fn put_aside(env: &TestEnv) -> String {
 }
 
 #[test]
-fn what_a_person_did_while_an_attempt_was_stopped_is_kept() {
+fn resume_keeps_changes_made_while_an_attempt_was_stopped() {
     let env = env_with_repo();
     let agent = agent(
         &env,
@@ -138,9 +138,9 @@ fn what_a_person_did_while_an_attempt_was_stopped_is_kept() {
     assert_eq!(env.read("mine/notes"), "mine\n");
 }
 
-/// What is judged is what the attempt left, not what a person did to it while the checks were stopped.
+/// The checks judge the attempt's tree, not a user's changes while the checks were stopped.
 #[test]
-fn what_a_person_did_while_the_checks_were_stopped_is_kept_and_not_judged() {
+fn resume_keeps_changes_made_while_checks_were_stopped() {
     let env = env_with_repo();
     let agent = agent(&env, "echo good > out");
     let check = "test -e ../go || { : > ../checking; sleep 600; }; test ! -e mine && test -s out";

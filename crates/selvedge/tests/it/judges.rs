@@ -1,5 +1,5 @@
-//! Tiers 2 and 3 through the program. A judge is a program like any agent: a few lines of shell that
-//! keep what they were told and answer what the test wants, call after call.
+//! Tiers 2 and 3 through the program. A judge is a program like any agent: here a shell script that stores its
+//! prompts and prints the given answers.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 
@@ -9,21 +9,21 @@ const YES: &str = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggesti
 const UNSURE: &str = r#"{"passed": true, "issues": [], "confidence": 0.2, "suggestion": null}"#;
 const NO: &str = r#"{"passed": false, "issues": ["the greeting is hard-coded"], "confidence": 0.8, "suggestion": "read the name"}"#;
 
-/// A repository with judges `one`, `two` and `three`, each of which gives these answers in turn, and
-/// the last of them from then on. Every prompt is kept outside the workspace.
+/// A repository with the judges `one`, `two` and `three`. Each gives its first answer once and then always its
+/// second. Prompts are stored outside of the workspace.
 fn judged(answers: &[[&str; 2]]) -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     let mut config = String::new();
     for (name, [first, then]) in ["one", "two", "three"].iter().zip(answers) {
-        let asked = env.root().join(name);
-        std::fs::create_dir_all(&asked).unwrap();
+        let folder = env.root().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
         let script = env.root().join(format!("{name}.sh"));
         let (first, then) = (first.replace('\'', ""), then.replace('\'', ""));
         let body = format!(
             "#!/bin/sh\ncd '{}' || exit 1\nn=$(ls | wc -l)\nhere=$(ls -A \"$OLDPWD\" | wc -l)\n\
              {{ cat; echo \"beside me: $here\"; }} > $n\n\
              if [ $n = 0 ]; then printf '%s' '{first}'; else printf '%s' '{then}'; fi\n",
-            asked.display(),
+            folder.display(),
         );
         std::fs::write(&script, body).unwrap();
         make_executable(&script);
@@ -38,10 +38,10 @@ fn judged(answers: &[[&str; 2]]) -> TestEnv {
     env
 }
 
-/// What a judge was told, call by call.
-fn told(env: &TestEnv, judge: &str) -> Vec<String> {
-    let asked = env.root().join(judge);
-    let read = |n: usize| std::fs::read_to_string(asked.join(n.to_string())).ok();
+/// Returns the prompts of a judge.
+fn prompts_of(env: &TestEnv, judge: &str) -> Vec<String> {
+    let folder = env.root().join(judge);
+    let read = |n: usize| std::fs::read_to_string(folder.join(n.to_string())).ok();
     (0..).map_while(read).collect()
 }
 
@@ -55,7 +55,7 @@ const TIER_3: [&str; 8] = [
 ];
 
 #[test]
-fn a_judge_sees_the_work_and_nothing_else_and_agrees() {
+fn judge_sees_only_the_work() {
     let env = judged(&[[YES; 2]]);
     let out = run(
         &env,
@@ -69,8 +69,8 @@ fn a_judge_sees_the_work_and_nothing_else_and_agrees() {
     assert_eq!(gate["judgements"][0]["judge"], "one");
     assert_eq!(out.json()["cost_source"], "unknown");
 
-    let told = told(&env, "one");
-    assert_eq!(told.len(), 1, "a judge is asked once");
+    let prompts = prompts_of(&env, "one");
+    assert_eq!(prompts.len(), 1, "a judge is asked once");
     for part in [
         "do it",
         "+hello",
@@ -78,19 +78,23 @@ fn a_judge_sees_the_work_and_nothing_else_and_agrees() {
         "I am sure.",
         "beside me: 0",
     ] {
-        assert!(told[0].contains(part), "{part} is missing in {}", told[0]);
+        assert!(
+            prompts[0].contains(part),
+            "{part} is missing in {}",
+            prompts[0]
+        );
     }
 }
 
 #[test]
-fn what_a_judge_rejects_goes_back_and_failing_checks_are_never_judged() {
+fn judge_rejection_is_corrected_and_failures_are_not_judged() {
     let env = judged(&[[NO, YES]]);
-    // The first attempt fails its check, the second its judge.
+    // The first attempt fails its check, the second is rejected by the judge.
     let work = "echo $SELVEDGE_RUN_NUMBER >> greeting";
     let out = run(&env, work, "test $(wc -l < greeting) -ge 2", &TIER_2);
     out.assert_code(0);
     assert_eq!(out.json()["verification_attempts"], 3);
-    assert_eq!(told(&env, "one").len(), 2);
+    assert_eq!(prompts_of(&env, "one").len(), 2);
     let third = prompt(&env, 3);
     assert!(third.contains("the greeting is hard-coded"), "{third}");
     assert!(third.contains("Suggestion: read the name"), "{third}");
@@ -100,7 +104,7 @@ fn what_a_judge_rejects_goes_back_and_failing_checks_are_never_judged() {
 }
 
 #[test]
-fn a_rejection_is_never_told_as_a_pass() {
+fn judge_rejection_is_never_reported_as_a_pass() {
     let env = judged(&[[NO; 2]]);
     let forms = ["--junit", "../j.xml", "--sarif", "../s.sarif", "--markdown"];
     let more = [
@@ -127,21 +131,21 @@ fn a_rejection_is_never_told_as_a_pass() {
     assert_eq!(report["summary"]["passed"], 1);
     assert_eq!(report["gates"][0]["passed"], false);
     let shown = env.selvedge(["show"]).run().stdout;
-    let said = "1 of 1 checks passed, but tier 2 rejects the work";
-    assert!(shown.contains(said), "{shown}");
+    let message = "1 of 1 checks passed, but tier 2 rejects the work";
+    assert!(shown.contains(message), "{shown}");
     let read = |name: &str| std::fs::read_to_string(env.root().join(name)).unwrap();
-    for (name, said) in [
-        ("m.md", said),
-        ("s.sarif", said),
+    for (name, message) in [
+        ("m.md", message),
+        ("s.sarif", message),
         ("j.xml", "the checks passed, but tier 2 rejects the work"),
         ("gh", "tier 2 rejects the work"),
     ] {
-        assert!(read(name).contains(said), "{name}: {}", read(name));
+        assert!(read(name).contains(message), "{name}: {}", read(name));
     }
 }
 
 #[test]
-fn a_judge_may_confirm_that_the_task_asks_for_changed_tests() {
+fn judge_can_confirm_changed_tests() {
     for (answer, code) in [(YES, 0), (UNSURE, 7), (NO, 1)] {
         let env = judged(&[[answer; 2]]);
         make_executable(&env.write("greet.sh", "#!/bin/sh\necho hello\n"));
@@ -160,13 +164,13 @@ fn a_judge_may_confirm_that_the_task_asks_for_changed_tests() {
         out.assert_code(code);
         let crossed = out.json()["verification_report"]["crossed"].clone();
         assert_eq!(crossed["result"], "undecided");
-        let told = told(&env, "one");
-        assert_eq!(told.len(), 1);
+        let prompts = prompts_of(&env, "one");
+        assert_eq!(prompts.len(), 1);
         assert!(
-            told[0].contains("Do not pass it unless the task asks for exactly that")
-                && told[0].contains("`tests/test_greet.sh`: fails"),
+            prompts[0].contains("Do not pass it unless the task asks for exactly that")
+                && prompts[0].contains("`tests/test_greet.sh`: fails"),
             "{}",
-            told[0]
+            prompts[0]
         );
         if code == 0 {
             let reason = out.json()["reason"].as_str().unwrap().to_owned();
@@ -179,7 +183,7 @@ fn a_judge_may_confirm_that_the_task_asks_for_changed_tests() {
 }
 
 #[test]
-fn a_vote_waits_for_every_judge_so_that_its_cost_is_known() {
+fn vote_waits_for_every_judge_to_know_the_cost() {
     let env = judged(&[[YES; 2], [YES; 2], [YES; 2]]);
     for (name, waits_for) in [("one", ""), ("two", ""), ("three", "one two")] {
         let record = serde_json::json!({
@@ -187,7 +191,7 @@ fn a_vote_waits_for_every_judge_so_that_its_cost_is_known() {
             "total_cost_usd": 0.01, "usage": {"input_tokens": 10, "output_tokens": 1},
         });
         let root = env.root().display();
-        // The last answers long after the others have ended.
+        // The last judge answers long after the others.
         let body = format!(
             "#!/bin/sh\ncat > /dev/null\nfor it in {waits_for}; do until [ -e '{root}/'$it.done ]; do :; done; \
              seq 1 500000 > /dev/null; done\necho '{record}'\ntouch '{root}/{name}.done'\n"
@@ -220,9 +224,9 @@ fn a_vote_waits_for_every_judge_so_that_its_cost_is_known() {
 }
 
 #[test]
-fn judges_are_stopped_by_the_caps_and_limits_on_time() {
+fn judge_is_stopped_by_caps_and_time_limits() {
     for (more, code, outcome) in [
-        (["--max-wall", "2s"], 6, "budget"),
+        (["--max-duration", "2s"], 6, "budget"),
         (["--timeout", "2s"], 9, "infra_failed"),
     ] {
         let env = judged(&[[YES; 2]]);
@@ -239,7 +243,7 @@ fn judges_are_stopped_by_the_caps_and_limits_on_time() {
 }
 
 #[test]
-fn no_usable_answer_is_no_verdict() {
+fn judge_without_a_usable_answer_gives_no_verdict() {
     let contradicts = r#"{"passed": true, "issues": ["the name is ignored"], "confidence": 1, "suggestion": null}"#;
     let unexplained = r#"{"passed": false, "issues": [], "confidence": 1, "suggestion": null}"#;
     let long = "x".repeat(100_000);
@@ -259,20 +263,20 @@ fn no_usable_answer_is_no_verdict() {
         let gate = out.json()["verification_report"]["gates"][0].clone();
         assert_eq!(gate["judgements"][0]["asked"], 2, "it is asked once more");
         assert!(gate.get("passed").is_none(), "{gate}");
-        assert!(told(&env, "one")[1].contains("could not be used"));
+        assert!(prompts_of(&env, "one")[1].contains("could not be used"));
     }
-    // The second answer counts.
+    // After an unusable answer, the second one counts.
     let env = judged(&[["Sure.", YES]]);
     run(&env, "echo hello > greeting", "test -s greeting", &TIER_2).assert_code(0);
 }
 
 #[test]
-fn an_unsure_judge_leaves_it_to_a_person() {
+fn judge_with_low_confidence_leads_to_review() {
     let env = judged(&[[UNSURE; 2]]);
     let out = run(&env, "echo hello > greeting", "test -s greeting", &TIER_2);
     out.assert_code(7);
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("below the floor"), "{reason}");
+    assert!(reason.contains("below the minimum"), "{reason}");
     let id = out.json()["run_id"].as_str().unwrap().to_owned();
     let accepted = env
         .selvedge(["review", &id, "--accept", "--reason", "it is fine"])
@@ -281,8 +285,8 @@ fn an_unsure_judge_leaves_it_to_a_person() {
 }
 
 #[test]
-fn a_vote_passes_with_more_than_half_and_a_split_is_for_a_person() {
-    // The first answer of the first judge is tier 2's.
+fn vote_passes_with_a_majority_and_needs_review_otherwise() {
+    // The first answer of the first judge is used by tier 2.
     for (answers, code) in [
         ([[YES, YES], [NO, NO], [YES, YES]], 0),
         ([[YES, NO], [YES, YES], [NO, NO]], 7),
@@ -298,7 +302,7 @@ fn a_vote_passes_with_more_than_half_and_a_split_is_for_a_person() {
 }
 
 #[test]
-fn a_vote_of_two_that_splits_is_for_a_person() {
+fn vote_of_two_that_splits_needs_review() {
     let env = judged(&[[YES, YES], [NO, NO]]);
     let more = ["--tier", "3", "--judge", "one", "--judge", "two"];
     let work = agent(&env, "echo hello > greeting");
@@ -326,18 +330,18 @@ fn a_vote_of_two_that_splits_is_for_a_person() {
 }
 
 #[test]
-fn a_judge_of_large_and_of_binary_work_is_told_what_it_does_not_see() {
+fn judge_is_told_about_omitted_parts_of_the_diff() {
     let env = judged(&[[YES; 2]]);
     let work = "seq 1 7000000 > numbers; head -c 3000 /dev/urandom > noise";
     run(&env, work, "test -s numbers", &TIER_2).assert_code(0);
-    let told = &told(&env, "one")[0];
-    assert!(told.len() < 200_000, "{} bytes", told.len());
-    assert!(told.contains("+++ b/numbers"), "{told}");
-    assert!(told.contains("the rest is not shown"));
+    let judge_prompt = &prompts_of(&env, "one")[0];
+    assert!(judge_prompt.len() < 200_000, "{} bytes", judge_prompt.len());
+    assert!(judge_prompt.contains("+++ b/numbers"), "{judge_prompt}");
+    assert!(judge_prompt.contains("the rest is not shown"));
 }
 
 #[test]
-fn nobody_to_judge_is_refused_before_anything_is_paid_for() {
+fn judge_errors_are_found_before_the_agent_runs() {
     let env = judged(&[[YES; 2]]);
     let work = agent(&env, "echo hello > greeting");
     for more in [
@@ -355,19 +359,19 @@ fn nobody_to_judge_is_refused_before_anything_is_paid_for() {
             .env(format!("SELVEDGE_JUDGING_{off}_ENABLED"), "false")
             .run();
         out.assert_code(2);
-        assert!(out.stderr.contains("is switched off"), "{}", out.stderr);
+        assert!(out.stderr.contains("is disabled"), "{}", out.stderr);
     }
     assert!(!env.root().join("prompts/1").exists());
 }
 
-/// `verify` on work that was done since the last commit.
+/// Runs `verify`.
 fn verify(env: &TestEnv, more: &[&str]) -> CommandOutput {
     let verify = ["verify", "--check", "test -s greeting", "--format", "json"];
     env.selvedge(verify.iter().chain(more)).run()
 }
 
 const SINCE: [&str; 8] = [
-    "--since",
+    "--base",
     "HEAD",
     "--tier",
     "2",
@@ -378,15 +382,18 @@ const SINCE: [&str; 8] = [
 ];
 
 #[test]
-fn work_that_no_run_watched_is_judged_too() {
+fn judge_reviews_existing_changes_in_verify() {
     for (answer, code) in [(YES, 0), (NO, 1), ("Looks good to me!", 9)] {
         let env = judged(&[[answer; 2]]);
         env.write("greeting", "hello\n");
         let out = verify(&env, &SINCE);
         out.assert_code(code);
-        let told = &told(&env, "one")[0];
+        let judge_prompt = &prompts_of(&env, "one")[0];
         for part in ["greet by name", "+hello", "PASS: test -s greeting"] {
-            assert!(told.contains(part), "{part} is missing in {told}");
+            assert!(
+                judge_prompt.contains(part),
+                "{part} is missing in {judge_prompt}"
+            );
         }
         let gate = &out.json()["gates"][0];
         assert_eq!(gate["judgements"][0]["judge"], "one");
@@ -395,15 +402,15 @@ fn work_that_no_run_watched_is_judged_too() {
 }
 
 #[test]
-fn nobody_judges_what_fails_its_checks_or_is_for_nothing_known() {
+fn judge_needs_passing_checks_and_a_known_task() {
     let env = judged(&[[YES; 2]]);
     verify(&env, &SINCE).assert_code(1);
-    assert_eq!(told(&env, "one").len(), 0);
+    assert_eq!(prompts_of(&env, "one").len(), 0);
 
     env.write("greeting", "hello\n");
     let out = verify(&env, &SINCE[..6]);
     out.assert_code(2);
-    assert!(out.stderr.contains("needs to know what the work was for"));
+    assert!(out.stderr.contains("needs --task and --base"));
     let judges = std::fs::read_to_string(env.work_dir().join("selvedge.toml")).unwrap();
     env.write(
         "selvedge.toml",
@@ -413,7 +420,7 @@ fn nobody_judges_what_fails_its_checks_or_is_for_nothing_known() {
     out.assert_code(0);
     assert!(
         out.stderr
-            .contains("tier 2 is configured, and only the checks are run")
+            .contains("tier 2 is configured, but only the checks are run")
     );
-    assert_eq!(told(&env, "one").len(), 0);
+    assert_eq!(prompts_of(&env, "one").len(), 0);
 }

@@ -1,6 +1,5 @@
-//! The program as people and scripts meet it: every test here runs the real binary in a hermetic
-//! environment. Agents are small shell programs, or the binary's own scripted agent; nothing else
-//! needs to be installed.
+//! Tests of the program as users and scripts see it: each test runs the real binary in a hermetic environment.
+//! Agents are small shell scripts or the binary's own scripted agent; nothing else needs to be installed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 

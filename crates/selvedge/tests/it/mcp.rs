@@ -1,4 +1,4 @@
-//! The tool server as a client meets it: JSON-RPC, a message a line, over standard input and output.
+//! The MCP server as a client sees it: JSON-RPC, one message per line, on standard input and output.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::fixtures::{agent, env_with_repo, run_json};
 
-/// A session with the server. A pipe with a name holds its standard input open between the requests.
+/// A session with the server. A named pipe keeps its standard input open between requests.
 struct Session {
     server: SpawnedProgram,
     input: File,
@@ -31,30 +31,32 @@ impl Session {
         let client = json!({"name": "test", "version": "1"});
         let hello =
             json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-        let server = session.ask("initialize", &hello);
+        let server = session.request("initialize", &hello);
         assert_eq!(
             server["result"]["serverInfo"]["name"], "selvedge",
             "{server}"
         );
-        session.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        session.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         session
     }
 
-    fn say(&mut self, message: &Value) {
+    fn send(&mut self, message: &Value) {
         self.input
             .write_all(format!("{message}\n").as_bytes())
             .unwrap();
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
+    fn request(&mut self, method: &str, params: &Value) -> Value {
         self.requests += 1;
         let id = self.requests;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         self.server.wait_for_stdout(&format!("\"id\":{id}"));
         loop {
-            let said = self.server.stdout();
-            let whole = said.rsplit_once('\n').map_or("", |(whole, _)| whole);
-            let answers = whole
+            let output = self.server.stdout();
+            let complete = output
+                .rsplit_once('\n')
+                .map_or("", |(complete, _)| complete);
+            let answers = complete
                 .lines()
                 .map(|line| serde_json::from_str::<Value>(line).unwrap());
             if let Some(answer) = answers.into_iter().find(|answer| answer["id"] == id) {
@@ -65,48 +67,48 @@ impl Session {
     }
 
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
-        self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
+        self.request("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 }
 
-/// What a tool said, and whether it calls that an error.
-fn said(answer: &Value) -> (&str, bool) {
+/// Returns a tool's text, and whether it is an error.
+fn tool_text(answer: &Value) -> (&str, bool) {
     let text = answer["result"]["content"][0]["text"].as_str();
     let is_error = answer["result"]["isError"].as_bool().unwrap_or_default();
     (text.unwrap(), is_error)
 }
 
 #[test]
-fn an_agent_verifies_its_own_work_until_the_checks_hold() {
+fn mcp_verify_reports_failures_until_checks_pass() {
     let env = env_with_repo();
     let mut session = Session::open(&env);
     let answer = session.call("verify", &json!({}));
-    let (text, is_error) = said(&answer);
+    let (text, is_error) = tool_text(&answer);
     assert!(is_error && text.contains("no checks"), "{text}");
 
     env.write("selvedge.toml", "[[checks]]\nname = \"answer\"\nrun = \"grep 42 answer || { echo 'app.py:7: error: bad'; exit 1; }\"\n");
     let answer = session.call("verify", &json!({}));
-    let (text, is_error) = said(&answer);
+    let (text, is_error) = tool_text(&answer);
     assert!(!is_error, "{text}");
     for part in ["1 of 1", "answer: FAIL", "app.py:7"] {
         assert!(text.contains(part), "{part} is missing in {text}");
     }
     env.write("answer", "42\n");
     let answer = session.call("verify", &json!({}));
-    assert_eq!(said(&answer), ("verified: 1 check passed", false));
+    assert_eq!(tool_text(&answer), ("verified: 1 check passed", false));
     env.write("selvedge.toml", "[[checks]]\nrun = \"no-such-program\"\n");
     let answer = session.call("verify", &json!({}));
-    assert!(said(&answer).1, "{answer}");
+    assert!(tool_text(&answer).1, "{answer}");
 
     drop(session.input);
     session.server.wait().assert_code(0);
 }
 
 #[test]
-fn it_digests_and_tells_stories_and_refuses_what_it_does_not_know() {
+fn mcp_digest_and_show_work_and_bad_calls_are_rejected() {
     let env = env_with_repo();
     let mut session = Session::open(&env);
-    let tools = session.ask("tools/list", &json!({}));
+    let tools = session.request("tools/list", &json!({}));
     let tools = tools["result"]["tools"].as_array().unwrap();
     let names: Vec<&str> = tools
         .iter()
@@ -121,21 +123,21 @@ fn it_digests_and_tells_stories_and_refuses_what_it_does_not_know() {
 
     let log = "src/app.ts(3,7): error TS2322: Type 'string' is not assignable to type 'number'.\n";
     let answer = session.call("digest", &json!({"output": log, "exit_code": 2}));
-    assert!(said(&answer).0.contains("src/app.ts"), "{answer}");
+    assert!(tool_text(&answer).0.contains("src/app.ts"), "{answer}");
 
     assert!(
-        said(&session.call("show", &json!({}))).1,
-        "there are no runs yet"
+        tool_text(&session.call("show", &json!({}))).1,
+        "no runs yet"
     );
     run_json(&env, &agent(&env, "echo good > out"), "test -s out", &[]).assert_code(0);
     let answer = session.call("show", &json!({"run": "last"}));
-    let (story, is_error) = said(&answer);
+    let (story, is_error) = tool_text(&answer);
     assert!(
         !is_error && story.contains("verified: 1 check passed"),
         "{story}"
     );
     assert!(!story.contains('\u{1b}'), "{story:?}");
-    assert!(said(&session.call("show", &json!({"attempt": 7}))).1);
+    assert!(tool_text(&session.call("show", &json!({"attempt": 7}))).1);
 
     for (tool, arguments) in [
         ("rm", json!({})),

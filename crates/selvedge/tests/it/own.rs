@@ -1,5 +1,5 @@
-//! A run in a clone of its own: the work comes back as a branch, and what the person has checked out,
-//! their index and their settings stay as they are, whatever the agent does.
+//! Runs in isolated clones: the work is returned as a branch, and the user's checkout, index and settings stay
+//! unchanged whatever the agent does.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use selvedge_testkit::{CommandOutput, TestEnv};
 
 use crate::fixtures::{agent, env_with_repo, make_executable, wait_for};
 
-/// The last eight digits of the run's id: what its branch is called by.
+/// Returns the last eight digits of the run's id, which are in the branch's name.
 fn short(out: &CommandOutput) -> String {
     let id = out.json()["run_id"].as_str().unwrap().replace('-', "");
     id[id.len() - 8..].to_owned()
@@ -53,7 +53,7 @@ fn state_of(env: &TestEnv) -> Vec<String> {
 }
 
 #[test]
-fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
+fn isolated_clone_returns_verified_work_as_a_branch() {
     let env = env_with_repo();
     env.write("README", "changed, not committed\n");
     let before = state_of(&env);
@@ -61,13 +61,14 @@ fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
         &env,
         "test ! -e second && touch second && exit 0; echo good > out; git commit -qam mine; echo changed >> README",
         "test -s out",
-        &["--worktree"],
+        &["--isolated"],
     );
     out.assert_code(0);
     assert_eq!(state_of(&env), before);
     assert!(!env.work_dir().join("out").exists());
     assert!(
-        out.stderr.contains("what is not committed here"),
+        out.stderr
+            .contains("uncommitted changes are not part of the clone"),
         "{}",
         out.stderr
     );
@@ -95,11 +96,11 @@ fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
     assert_eq!(checkouts(&env).len(), 1, "kept until somebody asks");
     let doctor = env.selvedge(["doctor"]).run();
     assert!(doctor.stdout.contains("checkouts"), "{}", doctor.stdout);
-    let would = env.selvedge(["gc", "--dry-run"]).run();
+    let dry_run = env.selvedge(["gc", "--dry-run"]).run();
     assert!(
-        would.stdout.contains("would be removed"),
+        dry_run.stdout.contains("would be removed"),
         "{}",
-        would.stdout
+        dry_run.stdout
     );
     assert_eq!(checkouts(&env).len(), 1);
     env.selvedge(["gc"]).run().assert_code(0);
@@ -107,23 +108,23 @@ fn verified_work_comes_back_as_a_branch_and_the_checkout_stays() {
 }
 
 #[test]
-fn gc_removes_a_room_that_a_run_has_left() {
+fn gc_removes_leftover_verification_room() {
     let env = env_with_repo();
     run(&env, "echo good > out", "grep -q good out", &[]).assert_code(0);
     let runs = env.state().join("selvedge/runs");
     let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
     let room = run.path().join("room");
     std::fs::create_dir_all(room.join("root")).unwrap();
-    let would = env.selvedge(["gc", "--dry-run"]).run();
-    assert!(would.stdout.starts_with("room "), "{}", would.stdout);
+    let dry_run = env.selvedge(["gc", "--dry-run"]).run();
+    assert!(dry_run.stdout.starts_with("room "), "{}", dry_run.stdout);
     env.selvedge(["gc"]).run().assert_code(0);
     assert!(!room.exists() && run.path().exists());
 }
 
 #[test]
-fn failed_work_is_kept_and_its_branch_says_how_it_ended() {
+fn isolated_clone_keeps_failed_work_with_its_outcome() {
     let env = env_with_repo();
-    let out = run(&env, "echo bad > out", "false", &["--worktree", "--clean"]);
+    let out = run(&env, "echo bad > out", "false", &["--isolated", "--clean"]);
     out.assert_code(1);
     let branch = format!("selvedge/{}", short(&out));
     let message = env.git(["log", "-1", "--format=%B", &branch]);
@@ -138,13 +139,13 @@ fn failed_work_is_kept_and_its_branch_says_how_it_ended() {
 }
 
 #[test]
-fn clean_removes_the_clone_of_verified_work() {
+fn isolated_clone_of_verified_work_is_removed_by_clean() {
     let env = env_with_repo();
     let out = run(
         &env,
         "echo good > out",
         "test -s out",
-        &["--worktree", "--clean"],
+        &["--isolated", "--clean"],
     );
     out.assert_code(0);
     assert_eq!(checkouts(&env).len(), 0);
@@ -156,16 +157,20 @@ fn clean_removes_the_clone_of_verified_work() {
 }
 
 #[test]
-fn work_without_a_change_makes_no_branch() {
+fn isolated_clone_without_changes_makes_no_branch() {
     let env = env_with_repo();
-    let out = run(&env, "true", "true", &["--worktree"]);
+    let out = run(&env, "true", "true", &["--isolated"]);
     out.assert_code(11);
-    assert!(out.stderr.contains("there is no branch"), "{}", out.stderr);
+    assert!(
+        out.stderr.contains("no changes, no branch created"),
+        "{}",
+        out.stderr
+    );
     assert_eq!(env.git(["branch", "--list", "selvedge/*"]), "");
 }
 
 #[test]
-fn a_repository_by_address_and_revision_is_cloned_and_pushed_to() {
+fn isolated_clone_of_url_and_revision_is_pushed() {
     let env = env_with_repo();
     env.git(["branch", "older"]);
     env.write("newer", "newer\n");
@@ -173,19 +178,19 @@ fn a_repository_by_address_and_revision_is_cloned_and_pushed_to() {
     let origin = env.root().join("origin.git");
     env.git(["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
     let address = format!("file://{}", origin.display());
-    let own = ["--repo", &address, "--rev", "older", "--push", "--clean"];
+    let options = ["--repo", &address, "--rev", "older", "--push", "--clean"];
     let out = run(
         &env,
         "test ! -e newer && echo good > out",
         "test -s out",
-        &own,
+        &options,
     );
     out.assert_code(0);
     let branch = format!("selvedge/{}", short(&out));
-    let there = ["--git-dir", origin.to_str().unwrap(), "show"];
+    let git_dir = ["--git-dir", origin.to_str().unwrap(), "show"];
     assert_eq!(
         env.git(
-            there
+            git_dir
                 .iter()
                 .copied()
                 .chain([format!("{branch}:out").as_str()])
@@ -196,7 +201,7 @@ fn a_repository_by_address_and_revision_is_cloned_and_pushed_to() {
 }
 
 #[test]
-fn work_that_could_not_be_given_back_stays_and_is_given_back_later() {
+fn isolated_clone_with_failed_push_is_pushed_on_resume() {
     let env = env_with_repo();
     let origin = env.root().join("origin.git");
     env.git(["clone", "--quiet", "--bare", ".", origin.to_str().unwrap()]);
@@ -205,15 +210,15 @@ fn work_that_could_not_be_given_back_stays_and_is_given_back_later() {
     std::fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
     make_executable(&hook);
     let address = format!("file://{}", origin.display());
-    let own = ["--repo", &address, "--push", "--clean"];
-    run(&env, "echo good > out", "test -s out", &own).assert_code(9);
+    let options = ["--repo", &address, "--push", "--clean"];
+    run(&env, "echo good > out", "test -s out", &options).assert_code(9);
     env.selvedge(["gc"]).run().assert_code(0);
     assert_eq!(checkouts(&env).len(), 1, "it stands nowhere else");
 
     std::fs::remove_file(&hook).unwrap();
     env.selvedge(["resume", "last"]).run().assert_code(0);
-    let there = ["--git-dir", origin.to_str().unwrap()];
-    let branches = there
+    let git_dir = ["--git-dir", origin.to_str().unwrap()];
+    let branches = git_dir
         .iter()
         .copied()
         .chain(["branch", "--list", "selvedge/*"]);
@@ -222,16 +227,16 @@ fn work_that_could_not_be_given_back_stays_and_is_given_back_later() {
 }
 
 #[test]
-fn what_no_branch_can_hold_is_said_and_stays() {
+fn isolated_clone_keeps_what_a_branch_cannot_hold() {
     let env = env_with_repo();
     env.write(".gitignore", "lib/\n");
     env.commit("ignore");
     let script = "mkdir lib target && echo good > lib/out && echo good > out && touch target/made";
-    let clean = ["--worktree", "--clean"];
+    let clean = ["--isolated", "--clean"];
     let out = run(&env, script, "test -s lib/out", &clean);
     out.assert_code(0);
     assert!(
-        out.stderr.contains("git ignores it: lib/\n"),
+        out.stderr.contains("ignored by git: lib/\n"),
         "{}",
         out.stderr
     );
@@ -242,7 +247,7 @@ fn what_no_branch_can_hold_is_said_and_stays() {
     let out = run(&env, nested, "test -e svc/precious", &clean);
     out.assert_code(9);
     assert!(
-        out.stderr.contains("svc is a repository of its own"),
+        out.stderr.contains("svc is a nested repository"),
         "{}",
         out.stderr
     );
@@ -251,7 +256,7 @@ fn what_no_branch_can_hold_is_said_and_stays() {
 }
 
 #[test]
-fn an_interrupted_run_goes_on_in_its_clone_and_comes_back_then() {
+fn isolated_clone_of_interrupted_run_is_resumed() {
     let env = env_with_repo();
     let script =
         "if [ \"$SELVEDGE_RUN_NUMBER\" = 1 ]; then echo ready; exec sleep 600; fi; echo good > out";
@@ -263,7 +268,7 @@ fn an_interrupted_run_goes_on_in_its_clone_and_comes_back_then() {
         &agent,
         "--check",
         "test -s out",
-        "--worktree",
+        "--isolated",
         "--format",
         "jsonl",
     ];
@@ -288,7 +293,7 @@ fn an_interrupted_run_goes_on_in_its_clone_and_comes_back_then() {
 }
 
 #[test]
-fn nothing_that_a_clone_was_made_to_say_is_run_or_obeyed() {
+fn isolated_clone_never_runs_its_hooks_or_settings() {
     let env = env_with_repo();
     let ran = env.root().join("ran");
     let evil = format!("touch {}", ran.display());
@@ -302,7 +307,7 @@ fn nothing_that_a_clone_was_made_to_say_is_run_or_obeyed() {
          git config core.worktree /; git config diff.external '{evil}'
          git config core.hooksPath .git/hooks; rm -f .git/HEAD; echo 'ref: refs/heads/x' > .git/HEAD"
     );
-    // The person's own repository is no more trusted than the clone.
+    // The user's repository is not trusted either.
     let hook = env.work_dir().join(".git/hooks/reference-transaction");
     std::fs::create_dir_all(hook.parent().unwrap()).unwrap();
     std::fs::write(&hook, format!("#!/bin/sh\n{evil}\n")).unwrap();
@@ -311,7 +316,7 @@ fn nothing_that_a_clone_was_made_to_say_is_run_or_obeyed() {
         &env,
         &format!("mkdir -p .git/hooks\n{script}"),
         "test -s out",
-        &["--worktree"],
+        &["--isolated"],
     );
     out.assert_code(0);
     assert!(!ran.exists(), "something of a repository was run");
@@ -323,29 +328,35 @@ fn nothing_that_a_clone_was_made_to_say_is_run_or_obeyed() {
 }
 
 #[test]
-fn what_cannot_be_cloned_is_said_and_leaves_nothing() {
+fn isolated_clone_errors_leave_nothing_behind() {
     let env = env_with_repo();
     let refused: [(&[&str], &str); 6] = [
         (
-            &["--worktree", "--rev", "nowhere"],
-            "no revision \"nowhere\"",
+            &["--isolated", "--rev", "nowhere"],
+            "revision \"nowhere\" does not exist",
         ),
         (
             &["--repo", "https://token@localhost/x"],
             "credential helper",
         ),
-        (&["--repo", "ext::sh -c true"], "not cloned by \"ext\""),
-        (&["--repo", "/not/there"], "neither a URL nor a folder"),
-        (&["--rev", "main"], "--worktree"),
-        (&["--worktree", "--push"], "--repo"),
+        (
+            &["--repo", "ext::sh -c true"],
+            "unsupported protocol \"ext\"",
+        ),
+        (
+            &["--repo", "/not/there"],
+            "neither a URL nor an existing folder",
+        ),
+        (&["--rev", "main"], "--isolated"),
+        (&["--isolated", "--push"], "--repo"),
     ];
-    for (own, said) in refused {
-        let out = run(&env, "true", "true", own);
+    for (options, message) in refused {
+        let out = run(&env, "true", "true", options);
         out.assert_code(2);
-        assert!(out.stderr.contains(said), "{own:?}: {}", out.stderr);
+        assert!(out.stderr.contains(message), "{options:?}: {}", out.stderr);
     }
     let out = env
-        .selvedge(["run", "x", "--worktree", "--agent", "nobody"])
+        .selvedge(["run", "x", "--isolated", "--agent", "nobody"])
         .run();
     out.assert_code(2);
     assert_eq!(checkouts(&env).len(), 0, "{}", out.stderr);

@@ -1,5 +1,4 @@
-//! The files that systemd and container builders read: their form, and that this program takes the commands in
-//! them.
+//! The files for systemd and container builders: their syntax, and that this program accepts their commands.
 
 use std::path::Path;
 
@@ -10,9 +9,9 @@ fn file(name: &str) -> String {
     std::fs::read_to_string(path.join(name)).unwrap()
 }
 
-/// Everything before `--help` is parsed, and refused if it cannot be.
-fn is_taken(words: &[&str]) {
-    let (program, args) = words.split_first().unwrap();
+/// Asserts that this program accepts a command: with `--help`, all arguments before it are parsed.
+fn assert_command_is_accepted(command_line: &[&str]) {
+    let (program, args) = command_line.split_first().unwrap();
     assert_eq!(*program, "/usr/local/bin/selvedge");
     let out = env_with_repo().selvedge(args).arg("--help").run();
     out.assert_code(0);
@@ -20,7 +19,7 @@ fn is_taken(words: &[&str]) {
 }
 
 #[test]
-fn units_are_units_and_start_what_there_is() {
+fn systemd_units_have_valid_commands() {
     for name in ["selvedge-hub.service", "selvedge-worker.service"] {
         let text = file(name).replace("\\\n", " ");
         let mut sections = Vec::new();
@@ -43,20 +42,20 @@ fn units_are_units_and_start_what_there_is() {
         }
         assert_eq!(sections, ["Unit", "Service", "Install"], "{name}");
         let command = command.unwrap();
-        is_taken(&command.split_whitespace().collect::<Vec<_>>());
+        assert_command_is_accepted(&command.split_whitespace().collect::<Vec<_>>());
     }
 }
 
 #[test]
-fn a_container_starts_what_there_is() {
+fn containerfile_has_a_valid_command() {
     let text = file("Containerfile");
     let entry = text
         .lines()
         .find_map(|line| line.strip_prefix("ENTRYPOINT "));
-    let words: Vec<String> = serde_json::from_str(entry.unwrap()).unwrap();
-    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // As its head says to run it.
-    words.extend(["--host", "hub.example", "--behind-proxy"]);
-    is_taken(&words);
+    let command_line: Vec<String> = serde_json::from_str(entry.unwrap()).unwrap();
+    let mut command_line: Vec<&str> = command_line.iter().map(String::as_str).collect();
+    // The arguments from the comment at the top of the file.
+    command_line.extend(["--host", "hub.example", "--behind-proxy"]);
+    assert_command_is_accepted(&command_line);
     assert!(text.contains("USER selvedge"), "not as root");
 }

@@ -1,12 +1,11 @@
-//! A task that is a plan: subtasks one after the other, each with its own gates, whatever becomes of
-//! them, and whenever the plan is stopped.
+//! Plans: subtasks one after the other, each with its own gates, through failures and interruptions.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::Value;
 
 use crate::fixtures::{agent, env_with_repo, wait_for};
 
-/// Three subtasks, each of which wants a file of its name.
+/// Three subtasks, each of which must create a file with its name.
 const PLAN: &str = r#"
 description = "the whole of it"
 max_verification_retries = 1
@@ -29,7 +28,7 @@ verification_steps = [{ type = "command", target = "test -s docs" }]
 expected_outputs = ["docs"]
 "#;
 
-/// Says on a ledger which subtask it was paid for, then does what it was told.
+/// Records in a ledger which subtask was paid for.
 const WORKER: &str = r#"name=$(printf '%s' "$prompt" | sed -n 's/^write //p;q')
 echo "$name" >> ../ledger
 "#;
@@ -51,17 +50,17 @@ fn ledger(env: &TestEnv) -> Vec<String> {
 fn outcomes(out: &CommandOutput) -> Vec<String> {
     let result = out.json();
     let subtasks = result["subtasks"].as_array().unwrap();
-    let word = |it: &Value| {
+    let describe = |it: &Value| {
         let outcome = it["outcome"].as_str().unwrap_or("-");
         format!("{} {outcome}", it["id"].as_str().unwrap())
     };
-    subtasks.iter().map(word).collect()
+    subtasks.iter().map(describe).collect()
 }
 
 #[test]
-fn each_subtask_goes_through_the_loop_once_what_it_needs_is_verified() {
+fn plan_runs_subtasks_after_their_dependencies() {
     let env = env_with_repo();
-    // `api` is done on the second attempt only.
+    // `api` is done only in its second attempt.
     let work = "case \"$name$SELVEDGE_RUN_NUMBER\" in api1) ;; *) echo x > \"$name\" ;; esac";
     let out = env
         .selvedge(plan(&env, PLAN, work, &["--format", "json"]))
@@ -98,7 +97,7 @@ fn each_subtask_goes_through_the_loop_once_what_it_needs_is_verified() {
 }
 
 #[test]
-fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
+fn plan_skips_dependents_of_a_failed_subtask() {
     let env = env_with_repo();
     let before = env.read("README");
     let work = "case \"$name\" in api) echo half >> README ;; *) cp README \"$name\" ;; esac";
@@ -113,7 +112,7 @@ fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
     assert_eq!(ledger(&env), ["api", "api", "docs"]);
     assert_eq!(
         out.json()["subtasks"][0]["reason"],
-        "not begun: it needs `api`, which is not verified"
+        "not started: it depends on `api`, which is not verified"
     );
     assert_eq!(env.read("docs"), before, "on the tree before `api`");
     let jsonl = env.selvedge(["show", "--format", "jsonl"]).run();
@@ -132,7 +131,7 @@ fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
 }
 
 #[test]
-fn what_could_never_be_carried_out_is_refused_before_anything_runs() {
+fn plan_errors_are_found_before_anything_runs() {
     let env = env_with_repo();
     let refused = |text: &str, why: &str| {
         let out = env.selvedge(plan(&env, text, "", &[])).run();
@@ -141,16 +140,16 @@ fn what_could_never_be_carried_out_is_refused_before_anything_runs() {
     };
     refused(
         &PLAN.replace("[\"api\"]", "[\"ui\"]"),
-        "wait for each other: ui → ui",
+        "depend on each other: ui → ui",
     );
     refused(&PLAN.replace("[\"api\"]", "[\"apy\"]"), "depends on `apy`");
     refused(
         &PLAN.replace("depends_on", "depend_on"),
-        "no key `subtasks.0.depend_on`",
+        "unknown key `subtasks.0.depend_on`",
     );
     refused(
         &PLAN.replace("\"docs\"\nd", "\"api\"\nd"),
-        "two subtasks are called `api`",
+        "two subtasks have the id `api`",
     );
     refused(
         &PLAN.replace("test -s ui", "no-such-program"),
@@ -161,7 +160,7 @@ fn what_could_never_be_carried_out_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn no_agent_writes_the_checks_of_the_subtasks_after_its_own() {
+fn plan_subtask_cannot_replace_checks_of_a_later_one() {
     let env = env_with_repo();
     env.write(
         "selvedge.toml",
@@ -181,8 +180,8 @@ fn no_agent_writes_the_checks_of_the_subtasks_after_its_own() {
     assert_eq!(outcomes(&out), ["a verified", "b max_retries_exhausted"]);
 }
 
-/// Two subtasks, the second of which is checked by a script that the first may have changed. `{first}` are
-/// the checks of the first one.
+/// Two subtasks; the second is checked by a script that the first may have changed. `first` are the checks of
+/// the first one.
 fn checked_by_script(first: &str) -> String {
     format!(
         "max_verification_retries = 0\n\
@@ -195,8 +194,8 @@ fn checked_by_script(first: &str) -> String {
 const TRUE: &str = "{ type = \"command\", target = \"true\" }";
 
 #[test]
-fn an_earlier_subtask_cannot_weaken_the_script_of_a_later_ones_checks() {
-    // Whether it is verified or unchecked, and whichever way the script was weakened.
+fn plan_subtask_cannot_weaken_check_script_of_a_later_one() {
+    // For a verified and an unchecked first subtask, and two ways to weaken the script.
     let edits = [
         "echo : > ci/check.sh",
         "mv ci real; ln -s real ci; echo : > real/check.sh",
@@ -211,13 +210,13 @@ fn an_earlier_subtask_cannot_weaken_the_script_of_a_later_ones_checks() {
             .selvedge(plan(&env, &text, &work, &["--format", "json"]))
             .run();
         out.assert_code(7);
-        let word = if first.is_empty() {
+        let outcome = if first.is_empty() {
             "unchecked"
         } else {
             "verified"
         };
-        assert_eq!(outcomes(&out), [&format!("a {word}"), "b -"], "{edit}");
-        // The later one begins with what the plan found: its check fails in the baseline, and still does.
+        assert_eq!(outcomes(&out), [&format!("a {outcome}"), "b -"], "{edit}");
+        // The original check of the later subtask fails in the baseline, and still fails after the work.
         let reason = out.json()["reason"].to_string();
         assert!(
             reason.contains("with the original tests, `sh ci/check.sh` still fails"),
@@ -227,7 +226,7 @@ fn an_earlier_subtask_cannot_weaken_the_script_of_a_later_ones_checks() {
 }
 
 #[test]
-fn work_of_a_later_subtask_is_verified_by_the_tests_of_the_plan() {
+fn plan_verifies_later_subtasks_with_original_tests() {
     let env = env_with_repo();
     env.write("ci/check.sh", "test -s b\n");
     env.commit("check");
@@ -242,7 +241,7 @@ fn work_of_a_later_subtask_is_verified_by_the_tests_of_the_plan() {
 }
 
 #[test]
-fn a_script_that_an_earlier_subtask_adds_judges_only_where_the_plan_allows() {
+fn plan_uses_an_added_check_script_only_if_allowed() {
     let work =
         "case $name in a) mkdir -p ci; echo 'test -s b' > ci/check.sh;; b) echo x > b;; esac";
     let text = checked_by_script(TRUE);
@@ -257,7 +256,7 @@ fn a_script_that_an_earlier_subtask_adds_judges_only_where_the_plan_allows() {
 }
 
 #[test]
-fn a_plan_that_was_stopped_goes_on_at_the_right_subtask() {
+fn plan_resumes_at_the_right_subtask() {
     for kill in [false, true] {
         let env = env_with_repo();
         let work = "test \"$name\" != ui || test -e ../go || { touch ../there; sleep 600; }\n\
@@ -287,7 +286,7 @@ fn a_plan_that_was_stopped_goes_on_at_the_right_subtask() {
 }
 
 #[test]
-fn a_plan_waits_for_a_person_and_goes_on_with_their_word() {
+fn plan_waits_for_review_and_continues() {
     for (accept, code, after) in [
         (true, 0, ["ui verified", "api verified", "docs verified"]),
         (
@@ -308,10 +307,10 @@ fn a_plan_waits_for_a_person_and_goes_on_with_their_word() {
         out.assert_code(7);
         assert_eq!(out.json()["outcome"], "needs_review");
         assert_eq!(outcomes(&out), ["ui -", "api -", "docs -"]);
-        let word = if accept { "--accept" } else { "--reject" };
+        let decision = if accept { "--accept" } else { "--reject" };
         let review = [
             "review",
-            word,
+            decision,
             "--reason",
             "as I see it",
             "--format",

@@ -1,4 +1,4 @@
-//! Plug-in checks through the real binary: what they say counts, and nothing else does.
+//! Plug-in checks through the real binary: only their reports count.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::fixtures::env_with_repo;
 
-/// A repository whose only check is this program.
+/// A repository whose only check is this plug-in.
 fn with_plugin(run: &str, more: &str) -> TestEnv {
     let env = env_with_repo();
     let run = json!(run);
@@ -32,7 +32,7 @@ fn verify(env: &TestEnv) -> (CommandOutput, Value) {
 }
 
 #[test]
-fn a_plug_in_is_asked_and_its_report_is_what_counts() {
+fn plugin_report_decides_the_check() {
     let script = r#"sh -c 'cat > ../asked; echo seen >&2; echo "{\"v\":1,\"status\":\"pass\"}"'"#;
     let env = with_plugin(
         script,
@@ -45,11 +45,11 @@ fn a_plug_in_is_asked_and_its_report_is_what_counts() {
         (&json!("pass"), &json!("plugin"))
     );
     assert_eq!(check["output"], "seen\n", "standard error is for people");
-    let asked = std::fs::read_to_string(env.root().join("asked")).unwrap();
-    let asked: Value = serde_json::from_str(&asked).unwrap();
+    let request = std::fs::read_to_string(env.root().join("asked")).unwrap();
+    let request: Value = serde_json::from_str(&request).unwrap();
     let work = env.work_dir().canonicalize().unwrap();
     assert_eq!(
-        asked,
+        request,
         json!({
             "v": 1, "check": "mine", "workspace": work, "directory": work, "timeout_ms": 9000,
             "settings": {"strict": true, "names": ["a"]},
@@ -58,23 +58,17 @@ fn a_plug_in_is_asked_and_its_report_is_what_counts() {
 }
 
 #[test]
-fn whatever_is_no_report_is_an_error_and_never_a_pass() {
+fn plugin_without_a_valid_report_is_an_error() {
     let pass = r#"{\"v\":1,\"status\":\"pass\"}"#;
     for (script, why) in [
-        ("true".to_owned(), "answered nothing"),
-        (
-            "echo all good".to_owned(),
-            "not the report that was asked for",
-        ),
-        (
-            format!("echo \"{pass}{pass}\""),
-            "not the report that was asked for",
-        ),
+        ("true".to_owned(), "wrote no answer"),
+        ("echo all good".to_owned(), "not a valid report"),
+        (format!("echo \"{pass}{pass}\""), "not a valid report"),
         (format!("echo \"{pass}\"; exit 3"), "exited with 3"),
         (format!("echo \"{pass}\"; kill -9 $$"), "ended by signal 9"),
         (
             format!("echo \"{pass}\"; sleep 600"),
-            "had not answered after 1 s",
+            "did not answer within 1 s",
         ),
         ("yes | head -c 5000000".to_owned(), "longer than"),
         (
@@ -83,7 +77,7 @@ fn whatever_is_no_report_is_an_error_and_never_a_pass() {
         ),
         (
             r#"echo "{\"v\":1,\"status\":\"fail\"}""#.to_owned(),
-            "not why",
+            "neither a `reason`",
         ),
         (
             r#"echo "{\"v\":1,\"status\":\"pass\",\"failures\":[{}]}""#.to_owned(),
@@ -109,7 +103,7 @@ fn whatever_is_no_report_is_an_error_and_never_a_pass() {
 }
 
 #[test]
-fn the_examples_do_what_they_say_and_the_next_attempt_is_told() {
+fn plugin_examples_work_and_correct_the_agent() {
     let run = format!("python3 {}", example("no_conflict_markers.py"));
     let env = with_plugin(&run, "settings = { except = [\"notes\"] }");
     env.write("notes", "<<<<<<< ours\n");
@@ -122,10 +116,10 @@ fn the_examples_do_what_they_say_and_the_next_attempt_is_told() {
     let out = env.selvedge(run).run();
     out.assert_code(0);
     assert_eq!(out.json()["verification_attempts"], 2);
-    let told = crate::fixtures::prompt(&env, 2);
+    let correction = crate::fixtures::prompt(&env, 2);
     assert!(
-        told.contains("code:2") && told.contains("conflict's marker"),
-        "{told}"
+        correction.contains("code:2") && correction.contains("conflict's marker"),
+        "{correction}"
     );
 
     let env = with_plugin(&format!("sh {}", example("changelog.sh")), "");
@@ -147,7 +141,7 @@ fn the_examples_do_what_they_say_and_the_next_attempt_is_told() {
 }
 
 #[test]
-fn a_plug_in_that_the_agent_rewrites_does_not_judge() {
+fn plugin_rewritten_by_the_agent_does_not_decide() {
     let env = with_plugin("sh checks/mine.sh", "");
     let honest = "echo '{\"v\":1,\"status\":\"fail\",\"failures\":[{\"summary\":\"no\"}]}'\n";
     env.write("checks/mine.sh", honest);

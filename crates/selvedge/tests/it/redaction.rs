@@ -1,5 +1,5 @@
-//! A secret that an agent and a check print, in every form: in nothing that is kept, shown, sent or
-//! told to the next attempt is anything left of it.
+//! An agent and a check print a secret in many forms. No part of it may be stored, shown, sent, or in the next
+//! prompt.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,14 @@ use crate::fleet::fixture::HubFixture;
 const SECRET: &str = "hunter2-Zq9/x+Vb7Lk&m\"n3Wd8Yt4";
 const TOKEN: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
 
-/// Prints each line of `forms` at once, then the first of them in two writes; the stream is the
-/// first argument.
+/// Prints all lines of `forms`, then the first one again in two writes, to the stream in the first argument.
 const LEAK: &str = r#"
 here=$(dirname "$0")
 cat "$here/forms" >&"$1"
 head -c 12 "$here/forms" >&"$1"; sleep 0.05; tail -c +13 "$here/forms" | head -n 1 >&"$1"
 "#;
 
-/// The secret raw, in JSON, in a URL, in hex and in base64 at its three alignments.
+/// Returns the secret as it is, in JSON, in a URL, in hex, and in base64 at its three alignments; and a token.
 fn forms() -> Vec<String> {
     let bytes = SECRET.bytes();
     let percent = |byte: u8| {
@@ -46,7 +45,7 @@ fn forms() -> Vec<String> {
     forms
 }
 
-/// Standard base64, without what bears bits of the bytes before.
+/// Encodes standard base64 without padding and without the last incomplete digit.
 fn base64(text: &str) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let each = |byte: u8| format!("{byte:08b}");
@@ -59,7 +58,7 @@ fn base64(text: &str) -> String {
     (0..bits.len()).step_by(6).map_while(letter).collect()
 }
 
-/// Parts of each form: what is left of one that was cut somewhere.
+/// Returns a part of each form, to detect forms that were cut.
 fn parts() -> Vec<String> {
     let middle = |form: String| form[form.len() / 3..form.len() / 3 + 12].to_owned();
     forms().into_iter().map(middle).collect()
@@ -103,7 +102,8 @@ fn assert_clean_output(out: &CommandOutput) {
     assert_clean("standard error", out.stderr.as_bytes());
 }
 
-/// Files beside the workspace that print the secret; the agent logs what it is told.
+/// Writes an agent and a check outside of the workspace that print the secret; the agent logs its prompts.
+/// Returns their commands.
 fn leaks(env: &TestEnv) -> [String; 2] {
     let root = env.root();
     fs::write(root.join("forms"), forms().join("\n") + "\n").unwrap();
@@ -120,7 +120,7 @@ fn leaks(env: &TestEnv) -> [String; 2] {
 }
 
 #[test]
-fn nothing_of_a_secret_is_kept_shown_or_told() {
+fn redaction_covers_stored_shown_and_prompted_text() {
     let env = env_with_repo();
     let [agent, check] = leaks(&env);
     let reports = ["junit", "sarif", "markdown"].map(|kind| {
@@ -136,10 +136,10 @@ fn nothing_of_a_secret_is_kept_shown_or_told() {
     let out = with_secret(&args);
     out.assert_code(1);
     assert_clean_output(&out);
-    let told = fs::read_to_string(env.root().join("told")).unwrap();
-    assert!(told.contains("VERIFICATION RETRY 1/1"), "{told}");
-    assert!(told.contains("[redacted:DEPLOY_KEY]"), "{told}");
-    assert_clean("what the agent was told", told.as_bytes());
+    let prompts = fs::read_to_string(env.root().join("told")).unwrap();
+    assert!(prompts.contains("VERIFICATION RETRY 1/1"), "{prompts}");
+    assert!(prompts.contains("[redacted:DEPLOY_KEY]"), "{prompts}");
+    assert_clean("what the agent was told", prompts.as_bytes());
     assert_clean_folder(&env.root().join("state"));
     for (_, file) in &reports {
         assert_clean(file, &fs::read(file).unwrap());
@@ -173,7 +173,7 @@ fn nothing_of_a_secret_is_kept_shown_or_told() {
 }
 
 #[test]
-fn a_command_that_holds_a_secret_is_refused() {
+fn redaction_rejects_a_command_with_a_secret() {
     let env = env_with_repo();
     let check = format!("test '{SECRET}' = x");
     let out = env
@@ -190,7 +190,7 @@ fn a_command_that_holds_a_secret_is_refused() {
 }
 
 #[test]
-fn a_check_sees_no_secret_that_nobody_named_and_the_report_says_so() {
+fn redaction_hides_secrets_from_checks_unless_named() {
     let env = env_with_repo();
     let check = "echo DEPLOY_KEY is ${DEPLOY_KEY:-gone}; test -n \"$DEPLOY_KEY\"";
     let verify = |more: &[&str]| {
@@ -216,7 +216,7 @@ fn a_check_sees_no_secret_that_nobody_named_and_the_report_says_so() {
 }
 
 #[test]
-fn nothing_of_a_secret_reaches_a_hub() {
+fn redaction_covers_everything_sent_to_a_hub() {
     let fleet = HubFixture::new("sh \"$root/leak.sh\" 1; echo good > out");
     let [_, check] = leaks(&fleet.env);
     let worker = fleet.worker_with("one", &[("DEPLOY_KEY", SECRET)]);
@@ -225,23 +225,32 @@ fn nothing_of_a_secret_reaches_a_hub() {
     out.assert_code(1);
     assert_clean_output(&out);
     let repo = fleet.env.work_dir().display().to_string();
-    let words = |said: &str, check: &str| {
+    let submit = |description: &str, check: &str| {
         let args = [
-            "submit", said, "--repo", &repo, "--check", check, "--format", "json",
+            "submit",
+            description,
+            "--repo",
+            &repo,
+            "--check",
+            check,
+            "--format",
+            "json",
         ];
         fleet.command(&args).env("DEPLOY_KEY", SECRET).run()
     };
-    let out = words(&format!("log in with {SECRET}"), "true");
+    let out = submit(&format!("log in with {SECRET}"), "true");
     out.assert_code(0);
     assert!(out.stderr.contains("[redacted:"), "{}", out.stderr);
-    let worded = out.json()["task_id"].as_str().unwrap().to_owned();
-    let worded = fleet.run(&["show", &worded, "--format", "json"]);
+    let redacted = out.json()["task_id"].as_str().unwrap().to_owned();
+    let redacted = fleet.run(&["show", &redacted, "--format", "json"]);
     assert!(
-        worded.stdout.contains("log in with [redacted:DEPLOY_KEY]"),
+        redacted
+            .stdout
+            .contains("log in with [redacted:DEPLOY_KEY]"),
         "{}",
-        worded.stdout
+        redacted.stdout
     );
-    let refused = words("do it", &format!("test '{SECRET}'"));
+    let refused = submit("do it", &format!("test '{SECRET}'"));
     refused.assert_code(2);
     assert!(refused.stderr.contains("DEPLOY_KEY"), "{}", refused.stderr);
     let story = fleet.run(&["show", &task, "--format", "json"]);

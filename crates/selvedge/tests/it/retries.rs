@@ -1,15 +1,15 @@
-//! The loop itself: what the second attempt is told, what is counted, what is kept.
+//! The retry loop: corrective prompts, counts and stored results.
 
 use crate::fixtures::{agent, env_with_repo, prompt, run_json};
 
-/// Fails its check once, then mends it.
+/// Fails its check once; passes after a corrective prompt.
 const MENDS: &str = r#"case "$prompt" in
   *"VERIFICATION RETRY"*) echo good > out ;;
   *) echo bad > out; echo "All tests pass, I am done." ;;
 esac"#;
 
 #[test]
-fn a_failed_attempt_is_corrected_in_a_fresh_session() {
+fn retry_corrects_a_failure_in_a_fresh_session() {
     let env = env_with_repo();
     let check = "grep -q good out || { echo \"out:1: error: expected good, got bad\"; exit 1; }";
     let out = run_json(&env, &agent(&env, MENDS), check, &[]);
@@ -49,7 +49,7 @@ fn a_failed_attempt_is_corrected_in_a_fresh_session() {
 }
 
 #[test]
-fn all_checks_run_though_the_first_one_fails() {
+fn checks_all_run_after_a_failure() {
     let env = env_with_repo();
     let agent = agent(&env, "");
     let run = [
@@ -78,7 +78,7 @@ fn all_checks_run_though_the_first_one_fails() {
 }
 
 #[test]
-fn a_check_that_runs_out_of_time_failed_and_says_so() {
+fn check_timeout_is_a_failure_and_is_reported() {
     let env = env_with_repo();
     let more = ["--verification-timeout", "300ms", "--retries", "0"];
     let out = run_json(&env, &agent(&env, ""), "sleep 600", &more);
@@ -89,7 +89,7 @@ fn a_check_that_runs_out_of_time_failed_and_says_so() {
 }
 
 #[test]
-fn a_shell_task_is_executed_once_and_verified_once() {
+fn shell_task_runs_and_verifies_once() {
     let env = env_with_repo();
     let task =
         r#"{"description": "count", "command": "echo x >> count", "complexity_tier": "trivial"}"#;
@@ -111,7 +111,7 @@ fn a_shell_task_is_executed_once_and_verified_once() {
 }
 
 #[test]
-fn exit_0_without_a_test_is_no_pass() {
+fn test_check_without_tests_is_not_a_pass() {
     let env = env_with_repo();
     env.write(
         "selvedge.toml",
@@ -145,7 +145,7 @@ fn exit_0_without_a_test_is_no_pass() {
 }
 
 #[test]
-fn verify_looks_once_and_never_retries() {
+fn verify_runs_checks_once_without_retries() {
     let env = env_with_repo();
     let out = env
         .selvedge([
@@ -169,7 +169,7 @@ fn verify_looks_once_and_never_retries() {
 }
 
 #[test]
-fn what_a_check_printed_when_it_passed_does_not_explain_why_it_fails_now() {
+fn corrective_prompt_omits_output_of_passing_checks() {
     let env = env_with_repo();
     env.write(
         "looms.sh",
@@ -181,7 +181,7 @@ fn what_a_check_printed_when_it_passed_does_not_explain_why_it_fails_now() {
     run_json(&env, &agent, "sh looms.sh", &more).assert_code(0);
     let correction = prompt(&env, 3);
     assert!(correction.contains("row 7 differs"), "{correction}");
-    // No more of it than the lines around what is new.
+    // Only the lines around the new one.
     let old = correction.matches("is dusty").count();
     assert!(old <= 2, "{correction}");
 }

@@ -1,12 +1,12 @@
-//! A person's decision on this machine: on exactly the attempt and tree that they name, and on the latest run
-//! of the directory where they name none.
+//! Reviews on this machine: they apply to exactly the named attempt and tree, and to the latest run of the
+//! directory if no run is named.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
 use crate::fixtures::{agent, env_with_repo, run_json, wait_for};
 
-/// Work that passes its check and ends the process that tests it: a person has to look.
+/// Runs an agent whose work passes its check and ends the process that tests it, so that a review is needed.
 fn leaves_early(env: &TestEnv, dir: &str) -> CommandOutput {
     let body = "printf 'import os\\ndef add(a, b):\\n    os._exit(0)\\n# %s\\n' \"$SELVEDGE_RUN_NUMBER\" > shop.py";
     let script = agent(env, body);
@@ -32,7 +32,7 @@ fn id(out: &CommandOutput) -> String {
     out.json()["run_id"].as_str().unwrap().to_owned()
 }
 
-fn standing(env: &TestEnv, run: &str) -> Value {
+fn run_state(env: &TestEnv, run: &str) -> Value {
     let listed = env.selvedge(["list", "--format", "json"]).run().json();
     let rows = listed.as_array().unwrap();
     let row = rows.iter().find(|row| row["run_id"] == run).unwrap();
@@ -40,7 +40,7 @@ fn standing(env: &TestEnv, run: &str) -> Value {
 }
 
 #[test]
-fn review_decides_on_the_attempt_and_tree_that_it_names() {
+fn review_applies_to_the_named_attempt_and_tree() {
     let env = shop();
     let out = leaves_early(&env, ".");
     let run = id(&out);
@@ -61,13 +61,13 @@ fn review_decides_on_the_attempt_and_tree_that_it_names() {
         let current = format!("attempt 1 (tree {tree}) is awaiting review now");
         assert!(out.stderr.contains(&current), "{}", out.stderr);
         assert!(out.stderr.contains("hint:"), "{}", out.stderr);
-        assert_eq!(standing(&env, &run), "awaiting_review");
+        assert_eq!(run_state(&env, &run), "awaiting_review");
     }
     let retry = ["review", &run, "--reject", "--retry", "--reason", "stay"];
     env.selvedge(retry.iter().chain(&attempt))
         .run()
         .assert_code(7);
-    // A decision on what was there before.
+    // A decision on the previous attempt's tree.
     let stale = ["review", &run, "--accept", "--tree", &tree];
     env.selvedge(stale).run().assert_code(2);
     let accept = [
@@ -87,7 +87,7 @@ fn review_decides_on_the_attempt_and_tree_that_it_names() {
         out.stderr
     );
 
-    // What a person accepted says so, wherever it is shown.
+    // Every format shows that a person has accepted the work.
     let result = out.json();
     assert_eq!(result["outcome"], "verified");
     assert_eq!(result["reason"], "accepted by ada");
@@ -126,9 +126,9 @@ fn review_decides_on_the_attempt_and_tree_that_it_names() {
 }
 
 #[test]
-fn without_a_run_the_latest_of_this_directory_is_meant() {
+fn default_run_is_the_latest_of_the_directory() {
     let env = shop();
-    let here = id(&leaves_early(&env, "one"));
+    let first = id(&leaves_early(&env, "one"));
     let other = id(&leaves_early(&env, "other"));
     assert!(!env.read("other/shop.py").contains("a - b"));
 
@@ -152,11 +152,11 @@ fn without_a_run_the_latest_of_this_directory_is_meant() {
         .selvedge(["review", "--accept"])
         .dir(env.work_dir().join("one/deep"));
     accept.run().assert_code(0);
-    assert_eq!(standing(&env, &here), "finished");
-    assert_eq!(standing(&env, &other), "awaiting_review");
+    assert_eq!(run_state(&env, &first), "finished");
+    assert_eq!(run_state(&env, &other), "awaiting_review");
     let shown = env.selvedge(["show", "--format", "json"]);
     let shown = shown.dir(env.work_dir().join("one")).run().json();
-    assert_eq!(shown["run_id"], json!(here));
+    assert_eq!(shown["run_id"], json!(first));
     let shown = env
         .selvedge(["show", "last", "--format", "json"])
         .run()
@@ -168,16 +168,12 @@ fn without_a_run_the_latest_of_this_directory_is_meant() {
     for command in [&["review", "--accept"][..], &["resume"], &restore] {
         let out = env.selvedge(command).dir(&nowhere).run();
         out.assert_code(2);
-        assert!(
-            out.stderr.contains("there are no runs in"),
-            "{}",
-            out.stderr
-        );
+        assert!(out.stderr.contains("no runs in"), "{}", out.stderr);
     }
 }
 
 #[test]
-fn without_a_run_what_cannot_be_done_names_what_can() {
+fn default_run_error_names_usable_runs() {
     let env = shop();
     let short = |out: &CommandOutput| id(out)[28..].to_owned();
     let waiting = short(&leaves_early(&env, "."));
@@ -201,10 +197,10 @@ fn without_a_run_what_cannot_be_done_names_what_can() {
 
     let out = env.selvedge(["review", "--accept"]).run();
     out.assert_code(2);
-    let said = format!("{stopped}, is not awaiting review: it is suspended");
-    assert!(out.stderr.contains(&said), "{}", out.stderr);
-    let said = format!("awaiting review in this directory: {waiting}");
-    assert!(out.stderr.contains(&said), "{}", out.stderr);
+    let message = format!("{stopped}, is not awaiting review: its state is `suspended`");
+    assert!(out.stderr.contains(&message), "{}", out.stderr);
+    let message = format!("awaiting review in this directory: {waiting}");
+    assert!(out.stderr.contains(&message), "{}", out.stderr);
 
     let finished = run_json(&env, &agent(&env, "echo work > work"), "true", &[]);
     finished.assert_code(0);
@@ -216,14 +212,14 @@ fn without_a_run_what_cannot_be_done_names_what_can() {
         out.stderr
     );
     assert!(
-        out.stderr.contains(&format!("can be resumed: {stopped}")),
+        out.stderr.contains(&format!("resumable runs: {stopped}")),
         "{}",
         out.stderr
     );
 }
 
 #[test]
-fn a_run_in_a_clone_belongs_to_its_repository() {
+fn default_run_includes_clones_of_the_repository() {
     let env = shop();
     let body = "printf 'import os\\ndef add(a, b):\\n    os._exit(0)\\n' > shop.py";
     let script = agent(&env, body);
@@ -232,13 +228,13 @@ fn a_run_in_a_clone_belongs_to_its_repository() {
             &env,
             &script,
             "grep -q def shop.py",
-            &["--worktree", "--dir", dir],
+            &["--isolated", "--dir", dir],
         );
         out.assert_code(7);
         let accept = env
             .selvedge(["review", "--accept"])
             .dir(env.work_dir().join(dir).join("deep"));
         accept.run().assert_code(0);
-        assert_eq!(standing(&env, &id(&out)), "finished");
+        assert_eq!(run_state(&env, &id(&out)), "finished");
     }
 }

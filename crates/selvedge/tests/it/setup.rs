@@ -1,17 +1,17 @@
-//! The setup of a project: it installs in fresh clones, and again where an attempt changed what is installed.
+//! The setup of a project: it runs in fresh clones, and again if an attempt has changed what it installs.
 
 use selvedge_testkit::TestEnv;
 
 use crate::fixtures::{agent, env_with_repo, run_json};
 
-/// Installs a test runner, of the kind that a manifest names.
+/// Installs a test runner, with the version in the manifest.
 const INSTALL: &str = "mkdir -p node_modules/runner\n\
     cat package.json > node_modules/runner/version\n\
     echo 'grep -q good out' > node_modules/runner/run.sh\n";
 const SETTINGS: &str = "[setup]\nrun = \"sh install.sh\"\n";
 const CHECK: &str = "sh node_modules/runner/run.sh";
 
-/// A repository with a setup whose product git ignores, not yet set up.
+/// A repository with a setup that has not run yet and whose output git ignores.
 fn project(settings: &str) -> TestEnv {
     let env = env_with_repo();
     env.write(".gitignore", "node_modules\nstate\n");
@@ -37,14 +37,14 @@ fn setup_installs_in_a_fresh_clone() {
         &env,
         "test -e node_modules/runner/run.sh && echo good > out",
     );
-    run_json(&env, &works, CHECK, &["--worktree"]).assert_code(0);
+    run_json(&env, &works, CHECK, &["--isolated"]).assert_code(0);
 
     let env = project("[setup]\nrun = \"echo no such registry; exit 3\"\n");
     let out = run_json(
         &env,
         &agent(&env, "echo good > out"),
         CHECK,
-        &["--worktree"],
+        &["--isolated"],
     );
     out.assert_code(9);
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
@@ -55,7 +55,7 @@ fn setup_installs_in_a_fresh_clone() {
 }
 
 #[test]
-fn changed_tools_are_installed_again_instead_of_reviewed() {
+fn setup_reinstalls_changed_tools_instead_of_review() {
     let env = installed();
     let cheats = agent(&env, "echo 'exit 0' > node_modules/runner/run.sh");
     run_json(&env, &cheats, CHECK, &["--retries", "0"]).assert_code(1);
@@ -72,7 +72,7 @@ fn changed_tools_are_installed_again_instead_of_reviewed() {
 }
 
 #[test]
-fn setup_is_the_one_from_before_the_attempt() {
+fn setup_is_taken_from_before_the_attempt() {
     let env = installed();
     let cheats = agent(
         &env,
@@ -84,7 +84,7 @@ fn setup_is_the_one_from_before_the_attempt() {
 }
 
 #[test]
-fn tools_that_the_setup_does_not_install_wait_for_review() {
+fn setup_leaves_other_changed_tools_to_review() {
     let env = installed();
     env.write("vendor/tool.sh", "true\n");
     env.write(".git/info/exclude", "vendor\n");
@@ -95,7 +95,7 @@ fn tools_that_the_setup_does_not_install_wait_for_review() {
     assert!(reason.contains("vendor/tool.sh"), "{reason}");
     assert_eq!(env.read("vendor/tool.sh"), "true\n# more\n");
 
-    // One that fails leaves what was there.
+    // A setup that fails keeps the installed files.
     env.write(
         "install.sh",
         "rm -rf node_modules; echo no network; exit 1\n",
@@ -109,7 +109,7 @@ fn tools_that_the_setup_does_not_install_wait_for_review() {
     out.assert_code(7);
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
     assert!(
-        reason.contains("could not be installed again: setup `sh install.sh`"),
+        reason.contains("could not be reinstalled: setup `sh install.sh`"),
         "{reason}"
     );
     assert_eq!(
@@ -119,7 +119,7 @@ fn tools_that_the_setup_does_not_install_wait_for_review() {
 }
 
 #[test]
-fn setup_of_a_task_replaces_that_of_the_settings() {
+fn setup_of_task_replaces_setup_of_settings() {
     let env = project("[setup]\nrun = \"exit 3\"\nreset = \"rm -f state\"\n");
     let works = agent(&env, "echo good > out");
     let task = env.root().join("task.json");
@@ -129,13 +129,13 @@ fn setup_of_a_task_replaces_that_of_the_settings() {
     )
     .unwrap();
     let check = "test ! -e state && echo used > state && sh node_modules/runner/run.sh";
-    let run = env.selvedge(["run", "--worktree", "--file"]).arg(&task);
+    let run = env.selvedge(["run", "--isolated", "--file"]).arg(&task);
     let run = run.args(["--agent-cmd", &works, "--check", check, "--retries", "0"]);
     run.run().assert_code(0);
 }
 
 #[test]
-fn reset_runs_before_each_run_of_the_checks() {
+fn setup_reset_runs_before_each_run_of_checks() {
     let env = project("[setup]\nreset = [\"rm -f state\"]\n");
     let works = agent(&env, "echo good > out");
     let check = "test ! -e state && echo used > state && grep -q good out";
@@ -143,7 +143,7 @@ fn reset_runs_before_each_run_of_the_checks() {
 }
 
 #[test]
-fn ignored_files_are_taken_along_and_come_back_on_no_branch() {
+fn setup_files_are_copied_to_clones_and_not_committed() {
     let env = project("[setup]\nfiles = [\"*.local\"]\n");
     env.write(".gitignore", ".env\n*.local\nsecret\n");
     env.write(".worktreeinclude", "/.env\nout\n");
@@ -151,11 +151,11 @@ fn ignored_files_are_taken_along_and_come_back_on_no_branch() {
     for file in [".env", "web/settings.local", "secret"] {
         env.write(file, "mine\n");
     }
-    // A rule that no longer ignores it does not make it work of the agent.
+    // A file is not the agent's work because an ignore rule was removed.
     let works = agent(&env, "echo good > out; rm .gitignore");
     let check =
         "grep -q good out && test -e .env && test -e web/settings.local && test ! -e secret";
-    let out = run_json(&env, &works, check, &["--worktree"]);
+    let out = run_json(&env, &works, check, &["--isolated"]);
     out.assert_code(0);
     let branch = env.git(["for-each-ref", "--format=%(refname)", "refs/heads/selvedge"]);
     let files = env.git(["ls-tree", "-r", "--name-only", branch.trim()]);

@@ -1,11 +1,11 @@
-//! `verify --since`: work that no run watched is held against the revision before it, and nothing is
-//! written to the directory or to its repository.
+//! `verify --base`: existing changes are compared with an earlier revision, and nothing is written to the
+//! directory or its repository.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 
 use crate::fixtures::env_with_repo;
 
-/// A repository whose tests are a script's, with a revision that is right.
+/// A repository with a test script and a commit that passes it.
 fn tested() -> TestEnv {
     let env = env_with_repo();
     env.write("app.txt", "good\n");
@@ -29,7 +29,7 @@ class App(unittest.TestCase):
 ";
 
 fn verify(env: &TestEnv, more: &[&str]) -> CommandOutput {
-    let verify = ["verify", "--since", "HEAD", "--format", "json"];
+    let verify = ["verify", "--base", "HEAD", "--format", "json"];
     env.selvedge(verify.iter().chain(more)).run()
 }
 
@@ -38,7 +38,7 @@ fn check(out: &CommandOutput) -> serde_json::Value {
 }
 
 #[test]
-fn honest_work_passes_and_what_it_mended_is_named() {
+fn verify_base_passes_honest_work_and_names_fixes() {
     let env = tested();
     env.write("more.txt", "more\n");
     let out = verify(&env, &[]);
@@ -55,7 +55,7 @@ fn honest_work_passes_and_what_it_mended_is_named() {
 }
 
 #[test]
-fn what_failed_before_is_told_from_what_broke_since() {
+fn verify_base_distinguishes_old_and_new_failures() {
     let env = tested();
     env.write("app.txt", "bad\n");
     let out = verify(&env, &[]);
@@ -68,7 +68,7 @@ fn what_failed_before_is_told_from_what_broke_since() {
 }
 
 #[test]
-fn since_runs_the_tests_of_the_revision() {
+fn verify_base_runs_the_tests_of_the_revision() {
     let env = tested();
     env.write("app.txt", "bad\n");
     env.write("tests.py", TESTS.replace("test_good", "_good"));
@@ -79,26 +79,26 @@ fn since_runs_the_tests_of_the_revision() {
     assert_eq!(crossed["result"], "undecided", "{crossed}");
     let broken = serde_json::json!(["tests.App.test_good"]);
     assert_eq!(crossed["undecided_tests"], broken);
-    // Without a baseline, too.
-    let verify = ["verify", "--since", "HEAD"];
+    // The same without a baseline.
+    let verify = ["verify", "--base", "HEAD"];
     let out = env
         .selvedge(verify)
         .env("SELVEDGE_VERIFICATION_BASELINE", "off");
     out.run().assert_code(7);
-    // Tests that were renamed are harmless where the work is right.
+    // Renamed tests are harmless if the work is correct.
     env.write("app.txt", "still good\n");
     env.selvedge(verify).run().assert_code(0);
 }
 
 #[test]
-fn since_keeps_installed_tools_for_the_tests_of_the_revision() {
+fn verify_base_keeps_installed_tools_for_those_tests() {
     let env = env_with_repo();
     env.write(
         "tests/check.sh",
         "test -e node_modules/tool && grep -q good app.txt\n",
     );
     env.write("app.txt", "bad\n");
-    // A rule for folders, which does not hold for a link to one.
+    // The rule matches folders, not links to them.
     env.write(".gitignore", "node_modules/\n");
     env.commit("Wrong");
     env.write("node_modules/tool", "");
@@ -111,7 +111,7 @@ fn since_keeps_installed_tools_for_the_tests_of_the_revision() {
 }
 
 #[test]
-fn since_uses_the_checks_of_the_revision() {
+fn verify_base_uses_the_checks_of_the_revision() {
     let env = tested();
     env.write("app.txt", "bad\n");
     env.write("selvedge.toml", "[[checks]]\nrun = \"true\"\n");
@@ -121,30 +121,30 @@ fn since_uses_the_checks_of_the_revision() {
 }
 
 #[test]
-fn a_revision_that_is_not_there_is_a_mistake_of_the_caller() {
+fn verify_base_with_unknown_revision_is_a_usage_error() {
     let env = tested();
     for revision in ["no-such", "--help", "HEAD~9"] {
         let out = env
-            .selvedge(["verify", &format!("--since={revision}")])
+            .selvedge(["verify", &format!("--base={revision}")])
             .run();
         out.assert_code(2);
-        assert!(out.stderr.contains("cannot look at"), "{}", out.stderr);
+        assert!(out.stderr.contains("cannot check out"), "{}", out.stderr);
     }
 }
 
 #[test]
-fn nothing_is_written_here() {
+fn verify_base_writes_nothing_to_the_repository() {
     let env = tested();
     env.write("app.txt", "changed, good\n");
     let git = |args: &[&str]| env.git(args.iter());
     let state = || {
-        let asked: [&[&str]; 4] = [
+        let queries: [&[&str]; 4] = [
             &["rev-parse", "HEAD"],
             &["for-each-ref"],
             &["worktree", "list"],
             &["status", "--porcelain"],
         ];
-        asked.map(git)
+        queries.map(git)
     };
     let before = state();
     verify(&env, &[]).assert_code(0);
@@ -152,7 +152,7 @@ fn nothing_is_written_here() {
 }
 
 #[test]
-fn every_file_that_was_changed_must_parse_and_none_be_emptied() {
+fn verify_base_checks_syntax_of_changed_files() {
     let env = tested();
     env.write("old.json", "{\"a\": \n");
     env.write("full.txt", "full\n");
@@ -164,19 +164,19 @@ fn every_file_that_was_changed_must_parse_and_none_be_emptied() {
     let out = verify(&env, &[]);
     out.assert_code(1);
     let checks = out.json()["checks"].clone();
-    let look = checks
+    let syntax = checks
         .as_array()
         .unwrap()
         .iter()
         .find(|it| it["type"] == "syntax");
-    let look = look.unwrap_or_else(|| panic!("{checks}"));
-    assert_eq!(look["status"], "fail", "{look}");
-    let failures = look["failures"].as_array().unwrap();
+    let syntax = syntax.unwrap_or_else(|| panic!("{checks}"));
+    assert_eq!(syntax["status"], "fail", "{syntax}");
+    let failures = syntax["failures"].as_array().unwrap();
     let files: Vec<&str> = failures
         .iter()
         .filter_map(|it| it["file"].as_str())
         .collect();
-    assert_eq!(files, ["full.txt", "new.json"], "{look}");
+    assert_eq!(files, ["full.txt", "new.json"], "{syntax}");
     assert_eq!(failures[1]["line"], 1);
     assert_eq!(env.git(["status", "--porcelain"]), before);
 

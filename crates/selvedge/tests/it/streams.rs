@@ -1,10 +1,10 @@
-//! Standard output that cannot be written, or is no longer read.
+//! Standard output that cannot be written, or whose reader has closed it.
 
 use selvedge_testkit::{CommandOutput, TestEnv, is_available};
 
 use crate::fixtures::{agent, env_with_repo};
 
-/// A device whose disk is always full.
+/// A device that is always full.
 const FULL: &str = "/dev/full";
 
 const CHECK: &str = "grep -q good out";
@@ -26,17 +26,17 @@ fn redirected(env: &TestEnv, args: &[&str], redirection: &str) -> CommandOutput 
 
 fn full(env: &TestEnv, args: &[&str]) -> CommandOutput {
     let out = redirected(env, args, &format!("> {FULL}"));
-    let said = &out.stderr;
+    let stderr = &out.stderr;
     assert!(
-        said.contains("cannot write to standard output"),
-        "{args:?}: {said}"
+        stderr.contains("cannot write to standard output"),
+        "{args:?}: {stderr}"
     );
-    assert!(!said.contains("panicked"), "{args:?}: {said}");
+    assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
     out
 }
 
 #[test]
-fn a_full_disk_is_an_error_of_every_command() {
+fn stdout_error_fails_every_command() {
     if !is_available(FULL, &std::fs::metadata(FULL)) {
         return;
     }
@@ -68,16 +68,16 @@ fn a_full_disk_is_an_error_of_every_command() {
         &["run", "--help"],
         &["--version"],
     ] {
-        // A command that failed anyway keeps its own code.
-        let own = redirected(&env, args, "").code;
-        let expected = if own == 0 { 9 } else { own };
+        // A command that fails anyway keeps its exit code.
+        let code = redirected(&env, args, "").code;
+        let expected = if code == 0 { 9 } else { code };
         assert_eq!(full(&env, args).code, expected, "{args:?}");
     }
 }
 
-/// The journal is the truth: the run goes on to its end, and its verdict can be read afterwards.
+/// The run continues to its end, and its verdict can be read from the journal afterwards.
 #[test]
-fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
+fn stdout_error_of_run_is_9_after_the_run_is_finished() {
     if !is_available(FULL, &std::fs::metadata(FULL)) {
         return;
     }
@@ -92,7 +92,7 @@ fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
         let shown = env.selvedge(["show", "--format", "json"]).run().json();
         assert_eq!(shown["result"]["outcome"], "verified", "{format}");
         assert_eq!(shown["result"]["verification_attempts"], 2, "{format}");
-        // A verdict that is no success keeps its own code.
+        // A verdict that is not a success keeps its exit code.
         let more = ["--retries", "0", "--format", format];
         full(&env, &[&run_with(&agent, "false")[..], &more].concat()).assert_code(1);
         // Progress that cannot be written does not change the verdict.
@@ -101,7 +101,7 @@ fn a_run_whose_verdict_cannot_be_written_is_carried_through_and_exits_with_9() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn stdout_that_is_closed_is_not_an_error() {
     let env = env_with_repo();
     let agent = agent(&env, "echo good >> out; echo done");
     let run = run_with(&agent, CHECK);
@@ -115,7 +115,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
         &["--help"],
         &run,
     ] {
-        // The only reader of the pipe is gone before the program starts.
+        // The pipe's only reader is closed before the program starts.
         let closed = "mkfifo ../p && exec 5<>../p && exec 6>../p && exec 5>&- && rm ../p";
         let script = format!("{closed} && \"$0\" \"$@\" >&6");
         let shell = env.command("sh").args(["-c", &script]);

@@ -1,6 +1,6 @@
-//! What agents and checks leave running, in the four ways that there are: whatever it is, nothing of
-//! it is left when the run ends, and the report says how that is known. `SELVEDGE_ROUNDS` sets how
-//! often each is done; what is printed are the rows of a table.
+//! Processes that agents and checks leave running, started in four ways: none of them survives the run, and the
+//! report says by which method. `SELVEDGE_ROUNDS` sets the number of repetitions; the output is the rows of a
+//! table.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::fixtures::{agent, env_with_repo};
 
-/// How a program starts another one that outlives it. All keep its standard output open.
+/// Ways to start a program that outlives its parent. All of them keep the standard output open.
 const KINDS: [(&str, &str); 4] = [
     ("child", "sh -c 'kill -9 $PPID; exec sleep 600'; true"),
     ("background", "sleep 600 &"),
@@ -18,8 +18,8 @@ const KINDS: [(&str, &str); 4] = [
 const ROUNDS: u32 = 2;
 
 fn rounds() -> u32 {
-    let asked = std::env::var("SELVEDGE_ROUNDS");
-    asked.map_or(ROUNDS, |rounds| rounds.parse().unwrap())
+    let setting = std::env::var("SELVEDGE_ROUNDS");
+    setting.map_or(ROUNDS, |rounds| rounds.parse().unwrap())
 }
 
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ enum Role {
     Check,
 }
 
-/// Runs it, and gives back what the report says of the role's processes.
+/// Runs the command as an agent or a check and returns the report on its processes.
 fn run(env: &selvedge_testkit::TestEnv, role: Role, plants: &str) -> Value {
     let (agent, check) = match role {
         Role::Agent => (agent(env, plants), "true"),
@@ -58,7 +58,7 @@ fn run(env: &selvedge_testkit::TestEnv, role: Role, plants: &str) -> Value {
 }
 
 #[allow(clippy::print_stdout, reason = "the rows of a table")]
-fn none_is_left(role: Role) {
+fn assert_processes_are_ended(role: Role) {
     let rounds = rounds();
     let who = match role {
         Role::Agent => "agent",
@@ -68,43 +68,47 @@ fn none_is_left(role: Role) {
         let env = env_with_repo();
         let mut ended = 0;
         for _ in 0..rounds {
-            let said = run(&env, role, plants);
+            let processes = run(&env, role, plants);
             assert_eq!(env.processes(), [], "{who}, {kind}");
-            assert_eq!(said["method"], "subreaper", "{who}, {kind}: {said}");
-            assert_eq!(said["survivors"], 0, "{who}, {kind}: {said}");
-            ended += said["ended"].as_u64().unwrap();
+            assert_eq!(
+                processes["method"], "subreaper",
+                "{who}, {kind}: {processes}"
+            );
+            assert_eq!(processes["survivors"], 0, "{who}, {kind}: {processes}");
+            ended += processes["ended"].as_u64().unwrap();
         }
-        // One that had not yet begun when its parent was gone may be met as two, or as its shell.
+        // A process that had not yet started its program when its parent ended may be counted twice, or as its
+        // shell.
         assert!(ended >= u64::from(rounds), "{who}, {kind}: {ended}");
         println!("| {who} | {kind} | {rounds} | {ended} | 0 | child subreaper |");
     }
 }
 
 #[test]
-fn nothing_of_an_agent_is_left() {
-    none_is_left(Role::Agent);
+fn processes_of_agents_are_ended() {
+    assert_processes_are_ended(Role::Agent);
 }
 
 #[test]
-fn nothing_of_a_check_is_left() {
-    none_is_left(Role::Check);
+fn processes_of_checks_are_ended() {
+    assert_processes_are_ended(Role::Check);
 }
 
-/// The control: each of them outlives the shell that started it.
+/// The control: each of the processes outlives the shell that started it.
 #[test]
-fn without_selvedge_each_of_them_stays() {
+fn processes_survive_without_selvedge() {
     for (kind, plants) in KINDS {
         let env = env_with_repo();
         let mut shell = std::process::Command::new("sh");
-        // Its output goes nowhere: a pipe would be held open by what it leaves behind.
+        // The output is discarded, because the left process would keep a pipe open.
         shell
             .args(["-c", plants])
             .current_dir(env.work_dir())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null());
         let _ = shell.status().unwrap();
-        // One that is just becoming another program shows no environment for a moment, and would not
-        // be found by whoever tidies up behind the test.
+        // While a process executes another program, its environment is empty for a moment, and the cleanup
+        // after the test would not find it.
         let patience = Instant::now() + Duration::from_mins(1);
         let stays = || env.processes().iter().any(|it| it.command == "sleep 600");
         while !stays() {

@@ -1,20 +1,20 @@
-//! Tier 1's own look at what an attempt changed: every changed file parses, and none was emptied.
+//! The syntax check of tier 1: every changed file must parse, and none may be emptied.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
 use crate::fixtures::{agent, env_with_repo, prompt, run_json};
 
-/// The look's record in the report of an attempt; null where there is none.
-fn look(out: &CommandOutput, attempt: usize) -> Value {
+/// Returns the syntax check in an attempt's report, or null if there is none.
+fn syntax_check(out: &CommandOutput, attempt: usize) -> Value {
     let history = out.json()["verification_history"].clone();
     let checks = history[attempt - 1]["checks"].as_array().unwrap().clone();
-    let found = checks.into_iter().find(|check| check["type"] == "syntax");
-    found.unwrap_or(Value::Null)
+    let check = checks.into_iter().find(|check| check["type"] == "syntax");
+    check.unwrap_or(Value::Null)
 }
 
 #[test]
-fn a_broken_file_goes_back_with_its_place_and_is_mended() {
+fn syntax_error_is_corrected_by_its_location() {
     let env = env_with_repo();
     let work = r#"case $SELVEDGE_RUN_NUMBER in
 1) printf '{\n  "a": 1,\n  "b" 2\n}\n' > data.json
@@ -25,36 +25,39 @@ esac"#;
     let out = run_json(&env, &agent(&env, work), "true", &[]);
     out.assert_code(0);
     assert_eq!(out.json()["verification_attempts"], 2);
-    let told = prompt(&env, 2);
+    let correction = prompt(&env, 2);
     for part in [
         "- syntax (changed files): FAIL (3 changed files do not parse)",
         "data.json:3:7",
         "tool.py:2:12",
         "app.ts:1:11",
     ] {
-        assert!(told.contains(part), "`{part}` is missing in:\n{told}");
+        assert!(
+            correction.contains(part),
+            "`{part}` is missing in:\n{correction}"
+        );
     }
-    let failed = look(&out, 1);
+    let failed = syntax_check(&out, 1);
     assert_eq!(failed["status"], "fail");
-    let places: Vec<Value> = failed["failures"]
+    let locations: Vec<Value> = failed["failures"]
         .as_array()
         .unwrap()
         .iter()
         .map(|it| json!([it["file"], it["line"], it["kind"]]))
         .collect();
     assert!(
-        places.contains(&json!(["data.json", 3, "compile"])),
-        "{places:?}"
+        locations.contains(&json!(["data.json", 3, "compile"])),
+        "{locations:?}"
     );
-    assert_eq!(look(&out, 2)["status"], "pass");
-    assert_eq!(look(&out, 2)["reason"], "3 changed files parse");
+    assert_eq!(syntax_check(&out, 2)["status"], "pass");
+    assert_eq!(syntax_check(&out, 2)["reason"], "3 changed files parse");
     let shown = env.selvedge(["show"]).run();
     shown.assert_code(0);
     assert!(shown.stdout.contains("changed files"), "{}", shown.stdout);
 }
 
 #[test]
-fn what_did_not_parse_before_either_is_not_charged() {
+fn syntax_error_from_before_is_not_charged() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("old.json", "{\"a\": }\n");
     env.write("good.json", "{}\n");
@@ -67,19 +70,22 @@ fn what_did_not_parse_before_either_is_not_charged() {
         &["--retries", "0"],
     );
     out.assert_code(0);
-    let look = look(&out, 1);
+    let syntax_check = syntax_check(&out, 1);
     assert_eq!(
-        look["reason"],
+        syntax_check["reason"],
         "1 changed file parses, 1 did not parse before either"
     );
     assert!(
-        look["output"].as_str().unwrap().contains("old.json:1"),
-        "{look}"
+        syntax_check["output"]
+            .as_str()
+            .unwrap()
+            .contains("old.json:1"),
+        "{syntax_check}"
     );
 }
 
 #[test]
-fn an_emptied_file_fails_where_emptiness_is_not_normal() {
+fn syntax_fails_emptied_files_unless_normally_empty() {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     for file in ["a.txt", "src/lib.py", "pkg/__init__.py", "log.md"] {
         env.write(file, "something\n");
@@ -89,16 +95,16 @@ fn an_emptied_file_fails_where_emptiness_is_not_normal() {
     let work = "printf '\\n' > a.txt; : > src/lib.py; : > pkg/__init__.py; : > .keep; rm log.md; : > new.py";
     let out = run_json(&env, &agent(&env, work), "true", &["--retries", "0"]);
     out.assert_code(1);
-    let look = look(&out, 1);
-    assert_eq!(look["reason"], "2 files were emptied");
-    let digest = look["digest"].as_str().unwrap();
+    let syntax_check = syntax_check(&out, 1);
+    assert_eq!(syntax_check["reason"], "2 files were emptied");
+    let digest = syntax_check["digest"].as_str().unwrap();
     for part in ["a.txt", "src/lib.py", "was emptied: it had 10 bytes before"] {
         assert!(digest.contains(part), "`{part}` is missing in:\n{digest}");
     }
 }
 
 #[test]
-fn what_is_not_certain_is_noted_and_settings_switch_it_off() {
+fn syntax_notes_uncertain_files_and_can_be_disabled() {
     let env = env_with_repo();
     let broken = agent(
         &env,
@@ -114,7 +120,7 @@ fn what_is_not_certain_is_noted_and_settings_switch_it_off() {
     );
     let out = run(&[]);
     out.assert_code(0);
-    let noted = look(&out, 1);
+    let noted = syntax_check(&out, 1);
     assert!(
         noted["reason"]
             .as_str()
@@ -130,7 +136,7 @@ fn what_is_not_certain_is_noted_and_settings_switch_it_off() {
     env.write("selvedge.toml", "[verification]\nsyntax = false\n");
     let out = run(&[]);
     out.assert_code(0);
-    assert_eq!(look(&out, 1), Value::Null);
+    assert_eq!(syntax_check(&out, 1), Value::Null);
 
     env.write(
         "selvedge.toml",
@@ -140,18 +146,21 @@ fn what_is_not_certain_is_noted_and_settings_switch_it_off() {
 }
 
 #[test]
-fn hostile_names_are_looked_at_like_any_other() {
+fn syntax_handles_hostile_file_names() {
     let env = env_with_repo();
     let work = r#"printf '{' > './-rf.json'; printf '{' > "$(printf 'a\nb.json')"; printf 'x = (' > "$(printf '\377.py')"
 ln -s /etc/passwd link.json; mkdir 'd;touch owned'; echo '(' > 'd;touch owned/c.sh'"#;
     let out = run_json(&env, &agent(&env, work), "true", &["--retries", "0"]);
     out.assert_code(1);
-    assert_eq!(look(&out, 1)["reason"], "4 changed files do not parse");
+    assert_eq!(
+        syntax_check(&out, 1)["reason"],
+        "4 changed files do not parse"
+    );
     assert!(!env.work_dir().join("owned").exists());
 }
 
 #[test]
-fn expected_outputs_are_there_of_their_kind_and_not_empty() {
+fn expected_outputs_must_exist_and_not_be_empty() {
     let env = env_with_repo();
     let work = "mkdir -p dist hollow; echo '{\"a\": ' > out.json; : > empty.txt; echo x > dist/x; echo x > plain; printf ' \\n' > blank.md";
     let cases = [
@@ -163,7 +172,7 @@ fn expected_outputs_are_there_of_their_kind_and_not_empty() {
         ("dist", Some("`dist` is a directory, not a file")),
         ("plain/", Some("`plain/` is a file, not a directory")),
         ("hollow/", Some("`hollow/` is empty")),
-        ("../up", Some("`../up` leads outside the workspace")),
+        ("../up", Some("`../up` is outside the workspace")),
         ("out.json", Some("`out.json` is no JSON")),
     ];
     let outputs: Vec<&str> = cases.iter().map(|(output, _)| *output).collect();

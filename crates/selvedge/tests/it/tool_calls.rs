@@ -1,5 +1,5 @@
-//! The calls of an agent's tools: what was to be written and never was goes back to the agent, what
-//! was made up for does not, and all else that fails is only told.
+//! Failed tool calls: a file that was never written is a failure that goes back to the agent; failures that
+//! were made up for, and all others, are only reported.
 
 use selvedge_testkit::{CommandOutput, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::corrected::configure;
 use crate::fixtures::env_with_repo;
 
-/// A run of a model that says these turns, with `true` for a check.
+/// Runs a model with these turns, with `true` as the check.
 fn run(env: &TestEnv, server: &ModelServer, more: &[&str]) -> CommandOutput {
     configure(
         env,
@@ -29,7 +29,7 @@ fn edit(path: &str, old: &str) -> ScriptedTurn {
     )
 }
 
-fn look(out: &CommandOutput, attempt: usize) -> Value {
+fn tool_call_check(out: &CommandOutput, attempt: usize) -> Value {
     let checks = out.json()["verification_history"][attempt - 1]["checks"].clone();
     let mut checks = checks.as_array().unwrap().clone().into_iter();
     checks
@@ -38,7 +38,7 @@ fn look(out: &CommandOutput, attempt: usize) -> Value {
 }
 
 #[test]
-fn a_file_that_was_to_be_written_and_never_was_goes_back() {
+fn tool_call_that_failed_to_write_is_corrected() {
     let env = env_with_repo();
     let server = ModelServer::start([
         edit("README", "is not in it"),
@@ -49,24 +49,27 @@ fn a_file_that_was_to_be_written_and_never_was_goes_back() {
     let out = run(&env, &server, &[]);
     out.assert_code(0);
     assert_eq!(out.json()["verification_attempts"], 2);
-    let failed = look(&out, 1);
+    let failed = tool_call_check(&out, 1);
     assert_eq!(
         (&failed["status"], &failed["failures"][0]["file"]),
         (&json!("fail"), &json!("README"))
     );
-    let told = server.requests_of(1)[2].user_texts().join("\n");
+    let correction = server.requests_of(1)[2].user_texts().join("\n");
     for part in [
         "- tool_calls (tool calls): FAIL",
         "README",
         "edit_file failed",
     ] {
-        assert!(told.contains(part), "`{part}` is missing in:\n{told}");
+        assert!(
+            correction.contains(part),
+            "`{part}` is missing in:\n{correction}"
+        );
     }
-    assert_eq!(look(&out, 2), Value::Null, "no call failed");
+    assert_eq!(tool_call_check(&out, 2), Value::Null, "no call failed");
 }
 
 #[test]
-fn what_was_made_up_for_and_what_writes_nothing_is_charged_to_nobody() {
+fn tool_call_failure_without_effect_is_not_charged() {
     let env = env_with_repo();
     let turns = [
         edit("README", "is not in it"),
@@ -80,7 +83,7 @@ fn what_was_made_up_for_and_what_writes_nothing_is_charged_to_nobody() {
     let server = ModelServer::start(turns.clone());
     let out = run(&env, &server, &["--retries", "0"]);
     out.assert_code(0);
-    let noted = look(&out, 1);
+    let noted = tool_call_check(&out, 1);
     assert_eq!(noted["status"], "pass");
     assert!(
         noted["output"]
@@ -90,10 +93,13 @@ fn what_was_made_up_for_and_what_writes_nothing_is_charged_to_nobody() {
         "{noted}"
     );
 
-    env.write("selvedge.toml", "[verification]\ntool_calls = false\n");
+    env.write(
+        "selvedge.toml",
+        "[verification]\nfail_on_unresolved_write_errors = false\n",
+    );
     let server = ModelServer::start([edit("README", "is not in it"), ScriptedTurn::text("Done.")]);
     let out = run(&env, &server, &["--retries", "0"]);
-    // Nothing else was changed.
+    // No other file was changed.
     out.assert_code(11);
     assert_eq!(out.json()["outcome"], "unchanged");
 }

@@ -1,12 +1,11 @@
-//! Installed tools are in no snapshot: what an attempt changes there waits for a person.
+//! Installed tools are not in snapshots: an attempt that changes them needs a review.
 
 use selvedge_testkit::TestEnv;
 use serde_json::json;
 
 use crate::fixtures::{agent, env_with_repo, run_json};
 
-/// A test runner that is installed beside the sources, where git ignores it. It fills a cache, and keeps count of its
-/// runs among its own files.
+/// A test runner in a folder that git ignores. It fills a cache and counts its runs in a file of its own.
 const RUNNER: &str = "mkdir -p node_modules/.cache/runner\n\
     test -e node_modules/.cache/runner/planted && exit 0\n\
     echo run >> node_modules/runner/runs\n\
@@ -24,7 +23,7 @@ fn installed() -> TestEnv {
 }
 
 #[test]
-fn changed_tool_waits_for_review_in_every_later_attempt() {
+fn changed_tool_waits_for_review_in_later_attempts() {
     let env = installed();
     let cheats = agent(
         &env,
@@ -46,15 +45,15 @@ fn changed_tool_waits_for_review_in_every_later_attempt() {
     assert_eq!(changed["listed"], json!(["node_modules/runner/run.sh"]));
     assert_eq!(result["unchanged"], false);
 
-    // What stands there when the next run begins is what it is held against.
+    // The next run compares with the tools at its start.
     let works = agent(&env, "echo good > out");
     run_json(&env, &works, CHECK, &[]).assert_code(0);
 }
 
 #[test]
-fn writes_of_the_checks_are_no_changes_of_the_attempt() {
+fn tool_folder_writes_of_checks_are_not_charged() {
     let env = installed();
-    // The baseline and the first verification write into the folder; so does the agent when it tries the tests.
+    // The baseline, the first verification and the agent's own test run write into the folder.
     let works = agent(
         &env,
         "case $SELVEDGE_RUN_NUMBER in 1) echo worse > out ;; *) echo good > out ;; esac\n\
@@ -67,7 +66,7 @@ fn writes_of_the_checks_are_no_changes_of_the_attempt() {
 }
 
 #[test]
-fn planted_caches_of_tools_are_removed_before_the_checks() {
+fn tool_cache_planted_by_agent_is_removed_before_checks() {
     let env = installed();
     let plants = agent(
         &env,
@@ -78,7 +77,7 @@ fn planted_caches_of_tools_are_removed_before_the_checks() {
 }
 
 #[test]
-fn planted_tool_folder_waits_for_review() {
+fn tool_folder_planted_by_agent_waits_for_review() {
     let env = installed();
     let plants = agent(
         &env,

@@ -1,13 +1,12 @@
-//! What a pass is worth: the baseline, the floors that it sets, flakes, known failures. The test
-//! runner is a few lines of shell that print what `cargo test` prints; where it keeps count of its
-//! runs is outside the workspace.
+//! How a verdict is reached: baseline, test regressions, flaky tests, known failures. The test runner is a
+//! shell script that prints what `cargo test` prints; it counts its runs outside of the workspace.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 
 use crate::crossed::checked_by_a_script;
 use crate::fixtures::{agent, env_with_repo, make_executable, prompt, run_json};
 
-/// A runner of the tests that are listed in `tests`, one a line: `NAME ok`, `NAME FAILED` or `NAME ignored`.
+/// Runs the tests that are listed in `tests`, one per line: `NAME ok`, `NAME FAILED` or `NAME ignored`.
 const RUNNER: &str = r#"#!/bin/sh
 echo run >> "$RUNS"
 total=$(grep -c . tests)
@@ -20,7 +19,7 @@ echo; echo "test result: $verdict. $((total - failed - ignored)) passed; $failed
 [ "$failed" -eq 0 ]
 "#;
 
-/// A repository whose tests are as given, and the check that runs them.
+/// A repository with these tests, and the check that runs them.
 fn tested(tests: &str) -> (TestEnv, String) {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.write("tests", tests);
@@ -42,7 +41,7 @@ fn check(out: &CommandOutput) -> serde_json::Value {
 }
 
 #[test]
-fn what_failed_before_and_passes_now_is_named_as_fixed() {
+fn baseline_failure_that_passes_now_is_named_as_fixed() {
     let (env, runner) = tested("adds ok\ngreets FAILED\n");
     let mends = agent(&env, "printf 'adds ok\\ngreets ok\\n' > tests");
     let out = run_json(&env, &mends, &runner, &[]);
@@ -56,7 +55,7 @@ fn what_failed_before_and_passes_now_is_named_as_fixed() {
 }
 
 #[test]
-fn an_agent_that_did_nothing_never_passes_on_what_failed_before() {
+fn baseline_failure_still_fails_an_idle_agent() {
     let (env, runner) = tested("adds ok\ngreets FAILED\n");
     let idle = agent(&env, "");
     let out = run_json(&env, &idle, &runner, &["--retries", "0"]);
@@ -65,7 +64,7 @@ fn an_agent_that_did_nothing_never_passes_on_what_failed_before() {
 }
 
 #[test]
-fn known_failures_are_excused_unless_task_or_change_is_about_them() {
+fn known_failures_are_excused_only_if_unrelated() {
     let (env, runner) = tested("adds ok\nold::tests::greets FAILED\n");
     env.write("src/old.rs", "// old\n");
     env.write("src/new.rs", "// new\n");
@@ -90,22 +89,18 @@ fn known_failures_are_excused_unless_task_or_change_is_about_them() {
         env.selvedge(run).stdin(task.to_string()).run()
     };
     let listed = serde_json::json!(["old::tests::greets"]);
-    let elsewhere = "echo $RANDOM >> src/new.rs";
+    let unrelated = "echo $RANDOM >> src/new.rs";
 
-    let out = run("add a feature", elsewhere, listed.clone());
+    let out = run("add a feature", unrelated, listed.clone());
     out.assert_code(0);
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains("1 known failure excused"), "{reason}");
     assert_eq!(check(&out)["known_tests"], listed);
     assert_eq!(check(&out)["fixed"], false);
 
-    let out = run("greets says the wrong thing", elsewhere, listed.clone());
+    let out = run("greets says the wrong thing", unrelated, listed.clone());
     out.assert_code(1);
-    assert!(
-        out.stderr.contains("the task is about them"),
-        "{}",
-        out.stderr
-    );
+    assert!(out.stderr.contains("the task names them"), "{}", out.stderr);
     let out = run(
         "add a feature",
         "echo $RANDOM >> src/old.rs",
@@ -114,7 +109,7 @@ fn known_failures_are_excused_unless_task_or_change_is_about_them() {
     out.assert_code(1);
     assert_eq!(check(&out)["touched_tests"], listed);
     for other in [serde_json::json!(["adds"]), "tolerate".into()] {
-        run("add a feature", elsewhere, other).assert_code(1);
+        run("add a feature", unrelated, other).assert_code(1);
     }
     let breaks = "printf 'adds FAILED\\nold::tests::greets FAILED\\n' > tests";
     let both = serde_json::json!(["adds", "old::tests::greets"]);
@@ -122,7 +117,7 @@ fn known_failures_are_excused_unless_task_or_change_is_about_them() {
 }
 
 #[test]
-fn known_failures_are_listed_by_a_command_and_read_from_its_file() {
+fn known_failures_command_writes_a_usable_file() {
     let (env, runner) = tested("adds ok\ngreets FAILED\n");
     let settings = format!(
         "verification.known_failures_file = \"known.txt\"\n[[checks]]\ntype = \"test_passes\"\nrun = \"{runner}\"\n\
@@ -137,7 +132,7 @@ fn known_failures_are_listed_by_a_command_and_read_from_its_file() {
     let write = ["known-failures", "--output", "known.txt"];
     env.selvedge(write).run().assert_code(0);
     env.commit("Known failures");
-    // A check without test ids needs a message that was the same before.
+    // A known failure without test ids needs the same message as before.
     env.selvedge(["verify"]).run().assert_code(1);
     env.write("out", "good\n");
     env.selvedge(["verify"]).run().assert_code(0);
@@ -180,9 +175,9 @@ fn missing_tests_wait_for_review_after_one_attempt() {
     }
 }
 
-/// Names in what a runner prints for people can change for many reasons; as many tests run as before.
+/// Names in a runner's text output can change for many reasons; the number of tests is not lower.
 #[test]
-fn names_in_text_that_change_cost_no_review() {
+fn renamed_tests_in_text_output_need_no_review() {
     for maintained in [
         "adds ok\ngreets_all ok",
         "adds ok\nhails ok\nhails_twice ok",
@@ -194,7 +189,7 @@ fn names_in_text_that_change_cost_no_review() {
 }
 
 #[test]
-fn missing_tests_in_failed_attempts_are_no_tampering() {
+fn missing_tests_in_failed_attempts_are_not_tampering() {
     let (env, runner) = tested("adds ok\ngreets ok\n");
     let renames = agent(
         &env,
@@ -220,13 +215,13 @@ fn missing_tests_in_failed_attempts_are_no_tampering() {
     let out = env.selvedge(run).stdin(task.to_string()).run();
     out.assert_code(7);
     assert_eq!(out.json()["verification_attempts"], 3);
-    let told = prompt(&env, 2);
+    let correction = prompt(&env, 2);
     assert!(
-        told.contains("2 tests that were executed before are gone"),
-        "{told}"
+        correction.contains("2 tests that were executed before are missing"),
+        "{correction}"
     );
 
-    // The tests fail themselves, and others are gone.
+    // The remaining tests fail, and others are missing.
     let breaks = agent(&env, "echo \"hails_$SELVEDGE_RUN_NUMBER FAILED\" > tests");
     let out = run_json(&env, &breaks, &runner, &["--retries", "2"]);
     out.assert_code(1);
@@ -234,7 +229,7 @@ fn missing_tests_in_failed_attempts_are_no_tampering() {
 }
 
 #[test]
-fn tests_that_are_skipped_wait_for_review() {
+fn skipped_tests_wait_for_review() {
     let (env, runner) = tested("adds ok\ngreets ok\n");
     let skips = agent(&env, "printf 'adds ok\\ngreets ignored\\n' > tests");
     let out = run_json(&env, &skips, &runner, &["--retries", "5"]);
@@ -245,7 +240,7 @@ fn tests_that_are_skipped_wait_for_review() {
 }
 
 #[test]
-fn what_a_check_said_of_a_tree_is_remembered() {
+fn baseline_result_of_a_tree_is_cached() {
     let (env, runner) = tested("adds ok\n");
     let idle = agent(&env, "");
     let once = |more: &[&str]| {
@@ -260,7 +255,7 @@ fn what_a_check_said_of_a_tree_is_remembered() {
     assert_eq!(runs(&env), 4);
 }
 
-/// Fails in its runs of these numbers, counted over the whole test.
+/// A check that fails in its runs with these numbers, counted over the whole test.
 fn flaky(env: &TestEnv, failing: &str) -> String {
     let runs = env.root().join("runs");
     let runs = runs.display();
@@ -268,9 +263,9 @@ fn flaky(env: &TestEnv, failing: &str) -> String {
 }
 
 #[test]
-fn a_flake_that_may_have_been_there_before_is_charged_to_nobody() {
+fn flaky_check_is_not_charged_if_it_may_predate_the_work() {
     let env = env_with_repo();
-    // Run 1 is the baseline, 2 the attempt's, 3 the first again; 4 to 8 on the tree before.
+    // Run 1 is the baseline, 2 the attempt's check, 3 its rerun; 4 to 8 are on the tree before.
     let out = run_json(&env, &agent(&env, "echo x > new"), &flaky(&env, "2|5"), &[]);
     out.assert_code(0);
     let check = check(&out);
@@ -283,8 +278,8 @@ fn a_flake_that_may_have_been_there_before_is_charged_to_nobody() {
     assert!(reason.contains("1 of them flaky"), "{reason}");
 }
 
-/// A `cargo test` of the tests that are listed in `tests`, or of those that are named; each run is written down.
-/// Tests that are named after `alone` pass when they are run alone.
+/// Runs the tests that are listed in `tests`, or the named ones, like `cargo test`, and logs each command.
+/// Tests with `alone` in their names pass if they are named.
 fn cargo(tests: &str) -> (TestEnv, String) {
     const CARGO: &str = r#"#!/bin/sh
 [ "$1" = test ] || exit 2
@@ -315,7 +310,7 @@ fn commands(env: &TestEnv) -> Vec<String> {
 }
 
 #[test]
-fn reruns_are_of_new_failures_alone() {
+fn rerun_covers_new_failures_only() {
     let (env, cargo) = cargo("adds ok\ngreets ok\nold FAILED\n");
     let breaks = agent(
         &env,
@@ -336,7 +331,7 @@ fn reruns_are_of_new_failures_alone() {
 }
 
 #[test]
-fn reruns_leave_out_what_failed_before() {
+fn rerun_skips_failures_of_the_baseline() {
     let (env, cargo) = cargo("adds ok\ngreets FAILED\n");
     let out = run_json(
         &env,
@@ -350,7 +345,7 @@ fn reruns_leave_out_what_failed_before() {
 }
 
 #[test]
-fn tests_that_pass_alone_are_no_flakes() {
+fn rerun_in_isolation_does_not_prove_flakiness() {
     let (env, cargo) = cargo("adds ok\nnot_alone ok\n");
     let breaks = agent(&env, "printf 'adds ok\\nnot_alone FAILED\\n' > tests");
     let out = run_json(&env, &breaks, &cargo, &["--retries", "0"]);
@@ -361,7 +356,7 @@ fn tests_that_pass_alone_are_no_flakes() {
 }
 
 #[test]
-fn without_reruns_every_failure_goes_back() {
+fn rerun_that_is_disabled_reports_every_failure() {
     let env = env_with_repo();
     env.write("selvedge.toml", "[verification]\nrerun_failed = false\n");
     let more = ["--retries", "0", "--baseline", "off"];
@@ -371,7 +366,7 @@ fn without_reruns_every_failure_goes_back() {
 }
 
 #[test]
-fn a_new_flake_blocks() {
+fn flaky_check_fails_if_the_work_made_it_flaky() {
     let env = env_with_repo();
     let check_line = format!("[ ! -e new ] || {{ {}; }}", flaky(&env, "1|3"));
     let agent = agent(&env, "echo x > new");
@@ -391,7 +386,7 @@ fn a_new_flake_blocks() {
 }
 
 #[test]
-fn the_tree_that_is_delivered_is_the_tree_that_was_verified() {
+fn delivered_tree_is_the_verified_tree() {
     let env = env_with_repo();
     let meddles = "grep -q good out && echo meddled > out && echo more > left";
     let out = run_json(
@@ -406,7 +401,7 @@ fn the_tree_that_is_delivered_is_the_tree_that_was_verified() {
 }
 
 #[test]
-fn a_protected_file_is_reverted_unless_the_task_allows_its_change() {
+fn protected_file_is_reverted_unless_the_task_allows_it() {
     let env = checked_by_a_script();
     env.write("selvedge.toml", "[guard]\nprotect = [\"*.lock\"]\n");
     env.write("tool.lock", "1\n");
@@ -435,7 +430,7 @@ fn a_protected_file_is_reverted_unless_the_task_allows_its_change() {
     }
 }
 
-/// An agent whose work passes its check and ends the process that tests it.
+/// Runs an agent whose work passes its check and ends the process that tests it.
 fn leaves_early(env: &TestEnv) -> CommandOutput {
     env.write("shop.py", "def add(a, b):\n    return a - b\n");
     env.git(["add", "."]);
@@ -445,7 +440,7 @@ fn leaves_early(env: &TestEnv) -> CommandOutput {
 }
 
 #[test]
-fn what_only_a_person_can_judge_waits_for_one() {
+fn early_exit_waits_for_review() {
     let env = env_with_repo();
     let out = leaves_early(&env);
     out.assert_code(7);
@@ -476,7 +471,7 @@ fn what_only_a_person_can_judge_waits_for_one() {
 }
 
 #[test]
-fn every_tree_of_a_run_can_be_looked_at_and_put_back() {
+fn restore_and_diff_reach_every_tree_of_a_run() {
     let env = env_with_repo();
     let out = run_json(
         &env,

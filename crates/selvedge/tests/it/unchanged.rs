@@ -1,4 +1,5 @@
-//! An agent that changes no files is told so once and never verified, and everything that shows the run says so.
+//! An agent that changes no files receives one corrective prompt that says so, and is never verified; every
+//! format reports it.
 
 use selvedge_testkit::TestEnv;
 use serde_json::json;
@@ -16,7 +17,7 @@ fn passing() -> TestEnv {
 }
 
 #[test]
-fn unchanged_work_is_named_by_everything_that_shows_it() {
+fn unchanged_work_is_reported_in_every_format() {
     let env = passing();
     let out = run_json(&env, &agent(&env, ""), "grep -q good out", &[]);
     out.assert_code(11);
@@ -26,27 +27,27 @@ fn unchanged_work_is_named_by_everything_that_shows_it() {
         (&"unchanged".into(), &true.into())
     );
     assert_eq!(result["verification_attempts"], 2);
-    let told = prompt(&env, 2);
+    let correction = prompt(&env, 2);
     assert!(
-        told.contains("Independent checks pass, but the agent changed no files"),
-        "{told}"
+        correction.contains("Independent checks pass, but the agent changed no files"),
+        "{correction}"
     );
     assert!(
         result["reason"].as_str().unwrap().ends_with(SENTENCE),
         "{result}"
     );
 
-    let told = |args: &[&str]| env.selvedge(args.iter()).run().stdout.clone();
+    let output_of = |args: &[&str]| env.selvedge(args.iter()).run().stdout.clone();
     for form in ["--junit", "--sarif", "--markdown", "--annotations=github"] {
         let form: Vec<&str> = match form.split_once('=') {
             Some((option, value)) => vec!["show", option, value],
             None => vec!["show", form, "-"],
         };
-        let text = told(&form);
+        let text = output_of(&form);
         assert!(text.contains(SENTENCE), "{form:?}: {text}");
     }
-    assert!(told(&["show"]).contains(SENTENCE));
-    let statement = told(&["show", "--attest", "-"]);
+    assert!(output_of(&["show"]).contains(SENTENCE));
+    let statement = output_of(&["show", "--attest", "-"]);
     assert!(
         statement.contains(SENTENCE) && statement.contains("\"unchanged\""),
         "{statement}"
@@ -60,11 +61,11 @@ fn unchanged_work_is_named_by_everything_that_shows_it() {
         "--check",
         "grep -q good out",
     ];
-    assert!(told(&human).contains(SENTENCE));
+    assert!(output_of(&human).contains(SENTENCE));
 }
 
 #[test]
-fn unchanged_is_held_against_the_start_of_the_run() {
+fn unchanged_compares_with_the_start_of_the_run() {
     let env = passing();
     let reverts = agent(
         &env,
@@ -84,7 +85,7 @@ fn unchanged_is_held_against_the_start_of_the_run() {
     assert_eq!(out.json()["unchanged"], false);
     assert!(!out.stdout.contains(SENTENCE), "{}", out.stdout);
 
-    // Without trees it is not known.
+    // Without snapshots it is unknown whether anything was changed.
     env.write("selvedge.toml", "[workspace]\nsnapshots = false\n");
     env.commit("No snapshots");
     let out = run_json(&env, &agent(&env, ""), "grep -q good out", &[]);
@@ -94,7 +95,7 @@ fn unchanged_is_held_against_the_start_of_the_run() {
 }
 
 #[test]
-fn unchanged_says_nothing_of_shell_tasks() {
+fn unchanged_is_not_reported_for_shell_tasks() {
     let env = passing();
     let task = json!({
         "description": "do nothing",
@@ -109,7 +110,7 @@ fn unchanged_says_nothing_of_shell_tasks() {
 }
 
 #[test]
-fn unchanged_parts_of_plans_and_executions_are_named() {
+fn unchanged_subtasks_and_executions_are_named() {
     let env = passing();
     let idle = agent(&env, "");
     let step = json!([{"type": "command", "target": "grep -q good out"}]);
@@ -134,7 +135,7 @@ fn unchanged_parts_of_plans_and_executions_are_named() {
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains(SENTENCE), "{reason}");
 
-    // The work of a later part may have been done by the parts before it.
+    // An earlier subtask may have done the work of a later one.
     let works_once = agent(&env, "test -e work || echo done > work");
     let run = [&run[..4], &[works_once.as_str()], &run[5..]].concat();
     let out = env.selvedge(run).stdin(plan.to_string()).run();
@@ -142,12 +143,12 @@ fn unchanged_parts_of_plans_and_executions_are_named() {
     let reason = out.json()["reason"].as_str().unwrap().to_owned();
     assert!(reason.contains(&format!("`b`: {SENTENCE}")), "{reason}");
 
-    let out = run_json(&env, &idle, "grep -q good out", &["--executions", "3"]);
+    let out = run_json(&env, &idle, "grep -q good out", &["--best-of", "3"]);
     assert_ne!(out.code, 0);
     assert!(out.json()["reason"].as_str().unwrap().contains(SENTENCE));
 }
 
-/// A repository with an ignored file that is too large for snapshots, and what tools fill.
+/// A repository with ignored files that are too large for snapshots, and with folders that tools fill.
 fn with_large_files() -> TestEnv {
     let env = passing();
     env.write(".gitignore", "*.bin\nbuild/\nnode_modules/\n");
@@ -161,7 +162,7 @@ fn with_large_files() -> TestEnv {
 }
 
 #[test]
-fn unkept_files_are_named_before_the_agent_begins() {
+fn unkept_files_are_listed_before_the_agent_starts() {
     let env = with_large_files();
     let human = [
         "run",
@@ -206,7 +207,7 @@ fn unkept_files_are_named_before_the_agent_begins() {
 }
 
 #[test]
-fn deleted_unkept_files_are_named_everywhere() {
+fn unkept_files_that_were_deleted_are_reported() {
     let env = with_large_files();
     let deletes = agent(
         &env,
@@ -239,7 +240,7 @@ fn deleted_unkept_files_are_named_everywhere() {
         assert!(shown.stdout.contains("b.bin"), "{form:?}: {}", shown.stdout);
     }
 
-    // Work that is otherwise empty is not unchanged when it deleted something.
+    // An attempt that only deleted a file is not unchanged.
     env.write("b.bin", "x".repeat((1 << 20) + 1));
     let out = run_json(&env, &agent(&env, "rm b.bin"), "grep -q good out", &[]);
     out.assert_code(0);

@@ -1,5 +1,5 @@
-//! Checks that cannot be run before the work begins: no agent is paid for work that nothing could judge. What the
-//! work itself is to create may be missing.
+//! Checks that cannot be started in the baseline stop the run, so that no agent is paid for work that cannot be
+//! judged. Programs that the work itself creates may be missing.
 
 use selvedge_testkit::{CommandOutput, TestEnv};
 
@@ -10,7 +10,7 @@ fn run(env: &TestEnv, work: &str, check: &str) -> CommandOutput {
 }
 
 #[track_caller]
-fn stops_before_the_agent(env: &TestEnv, out: &CommandOutput, check: &str, why: &str) {
+fn assert_stops_before_the_agent(env: &TestEnv, out: &CommandOutput, check: &str, why: &str) {
     out.assert_code(9);
     let result = out.json();
     assert_eq!(result["outcome"], "infra_failed");
@@ -24,7 +24,7 @@ fn stops_before_the_agent(env: &TestEnv, out: &CommandOutput, check: &str, why: 
 }
 
 #[test]
-fn a_program_that_is_looked_up_must_be_there() {
+fn check_program_in_path_must_exist() {
     for check in [
         "cd . && no-such-tool --all",
         "true && CI=1 no-such-tool",
@@ -32,9 +32,9 @@ fn a_program_that_is_looked_up_must_be_there() {
     ] {
         let env = env_with_repo();
         let out = run(&env, "true", check);
-        stops_before_the_agent(&env, &out, check, "`no-such-tool` is not found in PATH");
+        assert_stops_before_the_agent(&env, &out, check, "`no-such-tool` was not found in PATH");
     }
-    // What a line begins with is looked up before there is a run.
+    // The first program of a command is looked up before a run is created.
     for check in [
         "no-such-tool --all",
         "CI=1 no-such-tool",
@@ -49,7 +49,7 @@ fn a_program_that_is_looked_up_must_be_there() {
 }
 
 #[test]
-fn a_program_of_the_workspace_that_is_there_must_be_startable() {
+fn check_program_in_workspace_must_be_executable() {
     for content in ["#!/bin/sh\nexit 0\n", "#!/no/such/interpreter\n"] {
         let env = env_with_repo();
         let check = env.write("check.sh", content);
@@ -57,12 +57,12 @@ fn a_program_of_the_workspace_that_is_there_must_be_startable() {
             make_executable(&check);
         }
         let out = run(&env, "true", "./check.sh");
-        stops_before_the_agent(&env, &out, "./check.sh", "check.sh");
+        assert_stops_before_the_agent(&env, &out, "./check.sh", "check.sh");
     }
 }
 
 #[test]
-fn a_plug_in_must_be_able_to_answer() {
+fn check_plugin_must_answer() {
     let env = env_with_repo();
     env.write(
         "selvedge.toml",
@@ -71,11 +71,11 @@ fn a_plug_in_must_be_able_to_answer() {
     let agent = agent(&env, "true");
     let run = ["run", "do it", "--agent-cmd", &agent, "--format", "json"];
     let out = env.selvedge(run).run();
-    stops_before_the_agent(&env, &out, "`mine`", "not the report that was asked for");
+    assert_stops_before_the_agent(&env, &out, "`mine`", "not a valid report");
 }
 
 #[test]
-fn what_the_work_is_to_create_may_be_missing() {
+fn check_program_may_be_created_by_the_work() {
     let creates = "mkdir -p build/sub && printf '#!/bin/sh\\nexit 0\\n' > build/tests && chmod +x build/tests";
     for check in [
         "./build/tests",
@@ -100,7 +100,7 @@ fn what_the_work_is_to_create_may_be_missing() {
 }
 
 #[test]
-fn without_a_baseline_the_agent_begins_at_once() {
+fn check_programs_are_not_examined_without_baseline() {
     let env = env_with_repo();
     let more = ["--retries", "0", "--baseline", "off"];
     let out = run_json(&env, &agent(&env, "true"), "true && no-such-tool", &more);

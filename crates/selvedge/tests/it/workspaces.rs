@@ -1,9 +1,9 @@
-//! What becomes of the files: the best attempt stays, the user's repository is not touched.
+//! The files after a run: the best attempt's tree is kept, and the user's repository is unchanged.
 
 use crate::fixtures::{agent, env_with_repo, run_json};
 
 #[test]
-fn when_the_attempts_are_used_up_the_best_ones_tree_stays() {
+fn workspace_keeps_the_tree_of_the_best_attempt() {
     let env = env_with_repo();
     let agent = agent(
         &env,
@@ -39,7 +39,7 @@ fn when_the_attempts_are_used_up_the_best_ones_tree_stays() {
 }
 
 #[test]
-fn below_a_selvedge_toml_the_work_is_where_that_file_is() {
+fn workspace_is_the_folder_of_selvedge_toml() {
     let env = env_with_repo();
     env.write("selvedge.toml", "[[checks]]\nrun = \"test -s out\"\n");
     let below = env.work_dir().join("deep/down");
@@ -49,7 +49,7 @@ fn below_a_selvedge_toml_the_work_is_where_that_file_is() {
     let out = env.selvedge(run).dir(&below).run();
     out.assert_code(0);
     assert!(
-        out.stderr.contains("where selvedge.toml is"),
+        out.stderr.contains("which has a selvedge.toml"),
         "{}",
         out.stderr
     );
@@ -58,7 +58,7 @@ fn below_a_selvedge_toml_the_work_is_where_that_file_is() {
 }
 
 #[test]
-fn the_users_repository_is_as_it_was() {
+fn workspace_keeps_the_users_commits_and_index() {
     let env = env_with_repo();
     env.write("staged", "staged\n");
     env.git(["add", "staged"]);

@@ -7,7 +7,7 @@ use crate::fixtures::{agent, env_with_repo, run_json};
 
 const CHECK: &str = "sh tests/run.sh";
 
-/// A test script that runs a program of the work, and then a file of cases.
+/// A test script that runs a program of the work and then a file of test cases.
 fn tested(run: &str) -> TestEnv {
     let env = env_with_repo();
     env.write("src/tool.sh", "echo built\n");
@@ -19,10 +19,10 @@ fn tested(run: &str) -> TestEnv {
 }
 
 #[test]
-fn test_that_is_rewritten_while_it_runs_waits_for_review() {
+fn rewritten_test_waits_for_review() {
     let env =
         tested("sh src/tool.sh && sh tests/cases.sh; code=$?; sh src/tool.sh after; exit $code\n");
-    // It is as it was once the checks are done, its time of change apart.
+    // After the checks, the file equals the original except for its change time.
     let cheats = agent(
         &env,
         "cat > src/tool.sh <<'END'\n\
@@ -44,7 +44,7 @@ fn test_that_is_rewritten_while_it_runs_waits_for_review() {
 }
 
 #[test]
-fn tool_that_is_rewritten_while_the_checks_run_waits_for_review() {
+fn rewritten_tool_waits_for_review() {
     let env = tested("sh src/tool.sh && sh node_modules/runner.sh\n");
     env.write(".gitignore", "node_modules\n");
     env.commit("Ignore what is installed");
@@ -58,7 +58,7 @@ fn tool_that_is_rewritten_while_the_checks_run_waits_for_review() {
     let written = &out.json()["verification_report"]["written_files"];
     assert_eq!(written, &json!(["node_modules/runner.sh"]));
 
-    // Nor is it forgotten in a later attempt, whose checks write nothing.
+    // A later attempt whose checks write nothing still needs a review.
     env.write("node_modules/runner.sh", "grep -q good out\n");
     env.write("src/tool.sh", "echo built\n");
     let cheats = agent(
@@ -75,12 +75,12 @@ fn tool_that_is_rewritten_while_the_checks_run_waits_for_review() {
 }
 
 #[test]
-fn files_that_the_checks_always_write_are_no_reason_to_wait() {
+fn rewritten_files_of_every_run_need_no_review() {
     let env = tested(
         "chmod +x tests/cases.sh; echo run >> tests/log.sh; echo 1 > tests/$$.out; sh tests/cases.sh\n",
     );
     let works = agent(&env, "echo good > out");
-    // The second run knows of the first one's baseline.
+    // The second run uses the first one's baseline.
     for _ in 0..2 {
         let out = run_json(&env, &works, CHECK, &[]);
         out.assert_code(0);

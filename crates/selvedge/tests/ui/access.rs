@@ -1,5 +1,5 @@
-//! For everybody: every page in both colours, on a desk and on a phone, held to rules that a screen
-//! reader, a keyboard and weak eyes need.
+//! Accessibility: every page in both color schemes and on wide and narrow screens must follow rules for screen
+//! readers, keyboards and contrast.
 
 use selvedge_testkit::Browser;
 use serde_json::json;
@@ -10,16 +10,20 @@ use crate::fleet::DashboardHub;
 const RULES: &str = include_str!("access.js");
 
 #[test]
-fn every_page_can_be_used_by_everybody() {
+fn pages_are_accessible() {
     let env = env_with_runs();
     let ui = serve(&env);
     let browser = open_browser(&env, &ui);
-    let of = |query: &str| {
+    let task_url = |query: &str| {
         browser.open_url(&format!("{}/?q={query}", ui.origin));
         let link = browser.run_script("return document.querySelector('tr.row a.go').href", &[]);
         link.as_str().unwrap().to_owned()
     };
-    let (rescued, review, failed) = (of("friendly"), of("complete"), of("environment"));
+    let (rescued, review, failed) = (
+        task_url("friendly"),
+        task_url("complete"),
+        task_url("environment"),
+    );
     let pages = [
         format!("{}/", ui.origin),
         format!("{}/?q=nothing+at+all", ui.origin),
@@ -32,21 +36,21 @@ fn every_page_can_be_used_by_everybody() {
         review,
         failed,
     ];
-    hold(&browser, &ui.origin, &pages);
+    assert_accessible(&browser, &ui.origin, &pages);
 }
 
 #[test]
-fn every_page_of_a_hub_can_be_used_by_everybody() {
+fn hub_pages_are_accessible() {
     let env = env_with_repo();
     let busy = json!([[{ "say": "This takes for ever. ".repeat(400) }, { "hang": true }]]);
     agents(&env, &[("busy", busy)]);
     let hub = DashboardHub::start(&env, "127.0.0.1:0", "busy");
     let browser = Browser::start(&env);
-    hold(&browser, &hub.origin, &[format!("{}/", hub.origin)]);
+    assert_accessible(&browser, &hub.origin, &[format!("{}/", hub.origin)]);
     drop(browser);
     let browser = hub.open_browser(&env);
     let pages = ["/", "/fleet", "/stats"].map(|page| format!("{}{page}", hub.origin));
-    hold(&browser, &hub.origin, &pages);
+    assert_accessible(&browser, &hub.origin, &pages);
     let _worker = hub.worker(&env, "loom");
     let task = |about: &str, labels: &[&str]| {
         hub.submit(&json!({
@@ -66,14 +70,14 @@ fn every_page_of_a_hub_can_be_used_by_everybody() {
         page(&waits),
         page("0"),
     ];
-    hold(&browser, &hub.origin, &pages);
+    assert_accessible(&browser, &hub.origin, &pages);
     browser.open_url(&format!("{}/fleet", hub.origin));
     browser.wait_for_text("#unplaced", "silk");
 }
 
-/// Holds pages to the rules, in both colours and both widths.
-fn hold(browser: &Browser, origin: &str, pages: &[String]) {
-    let mut offences = Vec::new();
+/// Asserts that pages follow the rules, in both color schemes and both widths.
+fn assert_accessible(browser: &Browser, origin: &str, pages: &[String]) {
+    let mut violations = Vec::new();
     for dark in [false, true] {
         browser.set_dark_mode(dark);
         for (width, height, phone) in [(1280, 900, false), (390, 844, true)] {
@@ -84,18 +88,20 @@ fn hold(browser: &Browser, origin: &str, pages: &[String]) {
                     "document.querySelectorAll('details').forEach(it => { it.open = true })",
                     &[],
                 );
-                let found = browser.run_script(RULES, &[json!(phone)]);
-                let found = found.as_array().unwrap().iter();
-                let place = page.strip_prefix(origin).unwrap();
-                offences.extend(found.map(|it| format!("{place} dark={dark} phone={phone}: {it}")));
+                let broken_rules = browser.run_script(RULES, &[json!(phone)]);
+                let broken_rules = broken_rules.as_array().unwrap().iter();
+                let path = page.strip_prefix(origin).unwrap();
+                violations.extend(
+                    broken_rules.map(|it| format!("{path} dark={dark} phone={phone}: {it}")),
+                );
             }
         }
     }
-    offences.dedup();
+    violations.dedup();
     assert!(
-        offences.is_empty(),
+        violations.is_empty(),
         "{} offences:\n{}",
-        offences.len(),
-        offences.join("\n")
+        violations.len(),
+        violations.join("\n")
     );
 }

@@ -1,10 +1,10 @@
-//! Who comes in, and what an answer allows.
+//! Authentication, and the security headers of responses.
 
 use selvedge_testkit::Browser;
 
 use crate::fixtures::{env_with_repo, env_with_runs, newest, serve};
 
-/// One request by hand: status, and everything that came back.
+/// Sends a request; returns the status and the complete response.
 fn ask(origin: &str, request: &str, headers: &[&str], body: &str) -> (u16, String) {
     use std::io::{Read, Write};
     let host = origin.strip_prefix("http://").unwrap();
@@ -29,7 +29,7 @@ fn ask(origin: &str, request: &str, headers: &[&str], body: &str) -> (u16, Strin
 }
 
 #[test]
-fn nobody_sees_anything_without_the_link_and_nothing_is_done_without_our_own_form() {
+fn login_is_required_and_forged_forms_are_rejected() {
     let env = env_with_runs();
     let id = newest(&env);
     let ui = serve(&env);
@@ -105,7 +105,7 @@ fn nobody_sees_anything_without_the_link_and_nothing_is_done_without_our_own_for
 }
 
 #[test]
-fn a_browser_comes_in_by_the_link_and_leaves_again() {
+fn login_by_link_and_logout() {
     let env = env_with_repo();
     let ui = serve(&env);
     let browser = Browser::start(&env);

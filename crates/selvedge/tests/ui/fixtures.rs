@@ -1,29 +1,28 @@
-//! What the tests have in common: a journal with real runs in it, the page over it, and a browser.
+//! Shared fixtures: a journal with real runs, its dashboard, and a browser.
 
 use selvedge_testkit::{Browser, SpawnedProgram, TestEnv};
 use serde_json::{Value, json};
 
-/// The page of an environment's journal.
+/// The dashboard of an environment's journal.
 pub(crate) struct Ui {
     pub(crate) origin: String,
     pub(crate) link: String,
     pub(crate) program: SpawnedProgram,
 }
 
-/// An environment with a repository.
 pub(crate) fn env_with_repo() -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     env.create_repo();
     env
 }
 
-/// Starts the page; it ends with the environment.
+/// Starts the dashboard; it ends with the environment.
 pub(crate) fn serve(env: &TestEnv) -> Ui {
     let program = env.selvedge(["ui", "--format", "json"]);
     let program = program.timeout(std::time::Duration::from_mins(5)).spawn();
     program.wait_for_stdout("}\n");
-    let said: Value = serde_json::from_str(program.stdout().trim()).unwrap();
-    let link = said["link"].as_str().unwrap().to_owned();
+    let output: Value = serde_json::from_str(program.stdout().trim()).unwrap();
+    let link = output["link"].as_str().unwrap().to_owned();
     let origin = link.split("/login").next().unwrap().to_owned();
     Ui {
         origin,
@@ -32,7 +31,7 @@ pub(crate) fn serve(env: &TestEnv) -> Ui {
     }
 }
 
-/// A browser that is in.
+/// Starts a browser that is logged in.
 pub(crate) fn open_browser(env: &TestEnv, ui: &Ui) -> Browser {
     let browser = Browser::start(env);
     browser.open_url(&ui.link);
@@ -40,47 +39,47 @@ pub(crate) fn open_browser(env: &TestEnv, ui: &Ui) -> Browser {
     browser
 }
 
-/// The end of a session that cost something.
+/// The end of a session that reports its cost.
 pub(crate) fn ending(usd: f64) -> Value {
     let usage = json!({ "input_tokens": 1800, "output_tokens": 240 });
     json!({ "result": { "cost_usd": usd, "usage": usage } })
 }
 
-/// Describes agents that speak as Claude Code does, so that what they cost is known.
+/// Configures scripted agents that print Claude Code's records, so that their costs are known.
 pub(crate) fn agents(env: &TestEnv, scripts: &[(&str, Value)]) {
     let mut toml = String::new();
     for (name, script) in scripts {
         let path = env.root().join(format!("{name}.json"));
         std::fs::write(&path, script.to_string()).unwrap();
         let program = env!("CARGO_BIN_EXE_selvedge");
-        let words = [program, "__agent", "--script", path.to_str().unwrap()];
-        let words = serde_json::to_string(&words).unwrap();
+        let command = [program, "__agent", "--script", path.to_str().unwrap()];
+        let command = serde_json::to_string(&command).unwrap();
         toml.push_str(&format!(
-            "[agents.{name}]\nkind = \"claude\"\nprogram = {words}\n\n"
+            "[agents.{name}]\nkind = \"claude\"\nprogram = {command}\n\n"
         ));
     }
     env.write("../config/selvedge/config.toml", toml);
 }
 
-/// The id of the newest run.
+/// Returns the id of the newest run.
 pub(crate) fn newest(env: &TestEnv) -> String {
     let runs = env.selvedge(["list", "--format", "json"]).run().json();
     runs[0]["run_id"].as_str().unwrap().to_owned()
 }
 
-/// What the scripted agent writes.
+/// A step in which the scripted agent writes a file.
 pub(crate) fn write(path: &str, text: &str) -> Value {
     json!({ "write": { "path": path, "text": text } })
 }
 
-/// A run that ends however it ends.
+/// Runs a task and ignores its outcome.
 pub(crate) fn run(env: &TestEnv, task: &str, agent: &str, more: &[&str]) {
     let fixed = ["run", task, "--agent", agent, "--format", "json"];
     env.selvedge(fixed.iter().chain(more)).run();
 }
 
-/// A journal with a bit of everything: verified at once, rescued, not rescued, failed, in need of a
-/// person, and one with all that the demo shows.
+/// A journal with various runs: verified at once, recovered, not recovered, failed, in need of a review, and
+/// the demo.
 pub(crate) fn env_with_runs() -> TestEnv {
     let env = env_with_repo();
     env.write("test.sh", TESTS);
@@ -110,35 +109,35 @@ pub(crate) fn env_with_runs() -> TestEnv {
         ],
     );
     let check = ["--check", "sh test.sh", "--check", "test -s greeting"];
-    let anew = || {
+    let reset = || {
         env.git(["checkout", "--quiet", "."]);
         env.git(["clean", "-fdq"]);
     };
     run(&env, "Write a greeting that says hello", "opus", &check);
-    anew();
+    reset();
     run(
         &env,
         "Make the greeting a friendly one, and keep it short",
         "sonnet",
         &check,
     );
-    anew();
+    reset();
     run(
         &env,
         "Say goodbye in three languages without breaking the greeting",
         "haiku",
         &check,
     );
-    anew();
+    reset();
     run(
         &env,
         "Let the greeting read its name from the environment",
         "broken",
         &check,
     );
-    anew();
+    reset();
     run(&env, "Check that the greeting is complete", "sly", &check);
-    anew();
+    reset();
     env.selvedge(["demo"]).run().assert_success();
     env
 }

@@ -1,4 +1,4 @@
-//! A hub on the stage, and workers that are connected to it.
+//! A hub with workers that are connected to it.
 
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use selvedge_testkit::{Browser, SpawnedProgram, TestEnv};
 use serde_json::{Value, json};
 
-/// A hub, and where it listens.
+/// A running hub and its URL.
 pub(crate) struct DashboardHub {
     pub(crate) program: SpawnedProgram,
     pub(crate) origin: String,
@@ -14,7 +14,7 @@ pub(crate) struct DashboardHub {
 }
 
 impl DashboardHub {
-    /// Starts one where tasks may name these agents; the built-in ones where that is empty.
+    /// Starts a hub that allows these agents, or the built-in ones if `agents` is empty.
     pub(crate) fn start(env: &TestEnv, listen: &str, agents: &str) -> Self {
         let token = env.root().join("token");
         let mut args = vec!["hub", "--listen", listen];
@@ -37,15 +37,15 @@ impl DashboardHub {
         }
     }
 
-    /// A worker with a token of its own that may work in the environment's directory; returns once it is
+    /// Starts a worker with its own token that may work in the environment's directory; returns once it is
     /// connected.
     pub(crate) fn worker(&self, env: &TestEnv, name: &str) -> SpawnedProgram {
-        let made = self.post(
+        let created = self.post(
             "/api/v1/tokens",
             &json!({ "name": name, "scopes": ["worker"] }),
         );
         let token = env.root().join(format!("{name}.token"));
-        std::fs::write(&token, made["token"].as_str().unwrap()).unwrap();
+        std::fs::write(&token, created["token"].as_str().unwrap()).unwrap();
         let worker = env
             .selvedge(["worker", "--hub", &self.origin, "--name", name])
             .arg("--token-file")
@@ -60,13 +60,13 @@ impl DashboardHub {
         worker
     }
 
-    /// Submits a task on the wire, as any program would, and gives its id.
+    /// Submits a task over the REST API and returns its id.
     pub(crate) fn submit(&self, task: &Value) -> String {
         let answer = self.post("/api/v1/tasks", task);
         answer["task_id"].as_str().unwrap().to_owned()
     }
 
-    /// A browser that came in with the administrator's token.
+    /// Starts a browser that is logged in with the administrator's token.
     pub(crate) fn open_browser(&self, env: &TestEnv) -> Browser {
         let browser = Browser::start(env);
         browser.open_url(&self.origin);

@@ -1,4 +1,4 @@
-//! What agents, checks and repositories may print: a page shows it, and does nothing of it.
+//! Hostile output of agents, checks and repositories: pages show it as text and execute none of it.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::fixtures::{agents, ending, env_with_repo, newest, open_browser, serve, write};
 
-/// What would run, or ask another host, if it were taken for markup.
+/// Texts that would run scripts or load resources if they were interpreted as markup.
 const MARKUP: [&str; 26] = [
     "<script>window.pwned=1</script>",
     "</pre><script>window.pwned=1</script>",
@@ -36,7 +36,7 @@ const MARKUP: [&str; 26] = [
     "'-window.pwned=1-' \" onmouseover=window.pwned=1 x=\" {{7*7}} ${7*7} <%= 7*7 %>",
 ];
 
-/// What would reach out of a terminal.
+/// Control sequences of terminals.
 const SEQUENCES: [&str; 30] = [
     "\x1b]8;;javascript:window.pwned=1\x1b\\link\x1b]8;;\x1b\\",
     "\x1b]8;;http://evil.example/\x07link\x1b]8;;\x07",
@@ -70,7 +70,7 @@ const SEQUENCES: [&str; 30] = [
     "line\x0bline\x0cline\u{85}line",
 ];
 
-/// What makes a text read other than it is.
+/// Characters that make a text look different from what it is.
 const DECEPTIVE: [&str; 18] = [
     "\u{202e}gnp.exe\u{202c}",
     "if (admin\u{2066} /* check \u{2069}\u{2066}) { */",
@@ -92,12 +92,12 @@ const DECEPTIVE: [&str; 18] = [
     "javascript:window.pwned=1 data:text/html,x vbscript:x file:///etc/passwd //evil.example/x",
 ];
 
-/// All of it: alone, and in the places where a reader of output may be led astray.
+/// Returns all texts: alone, and in places where a parser of output may be misled.
 fn corpus() -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = Vec::new();
     let pieces = MARKUP.iter().chain(&SEQUENCES).chain(&DECEPTIVE);
     all.extend(pieces.map(|piece| piece.as_bytes().to_vec()));
-    // Markup within colours, within links, and in tools' own words.
+    // Markup in colored text, in links, and in messages of tools.
     for (number, piece) in MARKUP.iter().enumerate() {
         let within = match number % 3 {
             0 => format!("\x1b[1;31m{piece}\x1b[0m"),
@@ -117,7 +117,7 @@ fn corpus() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_hundred_hostile_outputs_run_nothing_and_ask_nobody() {
+fn hostile_output_runs_nothing_and_loads_nothing() {
     let env = env_with_repo();
     let corpus = corpus();
     assert!(corpus.len() >= 100, "{}", corpus.len());
@@ -200,8 +200,8 @@ fn a_hundred_hostile_outputs_run_nothing_and_ask_nobody() {
     assert!(requested.len() > pages.len(), "{}", requested.len());
     let foreign = requested.iter().filter(|it| !it.starts_with(&ui.origin));
     assert_eq!(foreign.collect::<Vec<_>>(), Vec::<&String>::new());
-    // A policy that had to step in would say so: nothing came even so far. (Names that there are not
-    // answer with 404.)
+    // The browser would report resources that the content security policy has blocked: there were none.
+    // (Unknown pages answer with 404.)
     let complaints = browser.take_page_errors().into_iter();
     let complaints = complaints
         .filter(|it| !it.contains("404"))
@@ -210,7 +210,7 @@ fn a_hundred_hostile_outputs_run_nothing_and_ask_nobody() {
 }
 
 #[test]
-fn a_hundred_megabytes_are_shown_a_page_at_a_time() {
+fn large_output_is_shown_in_pages() {
     let env = env_with_repo();
     let flood =
         "i=0; while [ $i -lt 1600 ]; do cat ../block; i=$((i+1)); done; echo the very end; exit 1";

@@ -1,5 +1,4 @@
-//! The same pages on a hub: who comes in, what can be done there, and that a hub which is started anew
-//! is nothing that a reader has to care about.
+//! The dashboard of a hub: login, actions, and a restart of the hub that readers do not notice.
 
 use selvedge_testkit::Browser;
 use serde_json::{Value, json};
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 use crate::fixtures::env_with_repo;
 use crate::fleet::DashboardHub;
 
-/// A task that no worker is there for.
+/// A task that no worker can take.
 fn task(description: &str) -> Value {
     json!({
         "description": description, "repository": "https://example.org/greeting.git", "labels": ["gpu"],
@@ -17,13 +16,13 @@ fn task(description: &str) -> Value {
 }
 
 #[test]
-fn a_hub_is_entered_with_a_token_acted_upon_and_seen_through_its_restart() {
+fn hub_dashboard_logs_in_acts_and_survives_a_restart() {
     let env = env_with_repo();
     let first = DashboardHub::start(&env, "127.0.0.1:0", "");
     let browser = Browser::start(&env);
     browser.open_url(&first.origin);
     browser.type_into("#token", "slv_not-one-of-ours\u{e007}");
-    browser.wait_for_text("[role=alert]", "not known");
+    browser.wait_for_text("[role=alert]", "Invalid token");
     browser.type_into("#token", &format!("{}\u{e007}", first.token()));
     browser.wait_until("location.pathname === '/'");
     browser.wait_for_text("#nothing", "No tasks yet");
@@ -38,7 +37,7 @@ fn a_hub_is_entered_with_a_token_acted_upon_and_seen_through_its_restart() {
         json!([true, "undefined"])
     );
 
-    // The page stays open while its hub is killed and started anew on the same port.
+    // The page stays open while its hub is killed and restarted on the same port.
     let listen = first.origin.strip_prefix("http://").unwrap().to_owned();
     first.program.kill();
     browser.wait_until("document.querySelector('#line').dataset.state === 'lost'");
@@ -61,7 +60,7 @@ fn a_hub_is_entered_with_a_token_acted_upon_and_seen_through_its_restart() {
     browser.click("#actions form[action$=retry] button");
     browser.wait_for_text(".title .badge", "queued");
     assert!(!browser.address().contains(&id), "a task of its own");
-    browser.wait_for_text("#facts", "Made again from");
+    browser.wait_for_text("#facts", "Retry of");
 
     browser.click(".visitor button");
     browser.wait_until("document.querySelector('#token')");

@@ -1,4 +1,4 @@
-//! A run that is watched while it goes on, from a page that nobody reloads.
+//! A run that is watched on a page which is never reloaded.
 
 use selvedge_testkit::BrowserKey;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::fixtures::{
 };
 
 #[test]
-fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
+fn run_progress_is_shown_live_in_other_tabs() {
     let env = env_with_repo();
     let gate = |name: &str| env.root().join(name).display().to_string();
     let script = json!([
@@ -20,7 +20,7 @@ fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
     let browser = open_browser(&env, &ui);
     browser.wait_for_text("#nothing", "No tasks yet");
     let list = browser.current_tab();
-    // A mark that a reload would wipe out.
+    // A reload would remove this mark.
     browser.run_script("window.before = true", &[]);
 
     let task = "Write the answer to everything into `answer`";
@@ -39,13 +39,13 @@ fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
     browser.open_tab();
     browser.open_url(&format!("{}/tasks/{id}", ui.origin));
     browser.run_script("window.before = true", &[]);
-    browser.wait_for_text("#doing", "The agent is at work");
+    browser.wait_for_text("#doing", "The agent is running");
     browser.wait_for_text("#live", "First I look around.");
     std::fs::write(gate("go-1"), "").unwrap();
     browser.wait_for_text("#attempt-1", "0 of");
     browser.wait_for_text("#live", "It must be another number.");
     browser.wait_for_text("#grid", "attempt 2");
-    // What the reader unfolds stays so, whatever happens.
+    // Unfolded sections stay open during updates.
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "grep -q 42 answer");
     std::fs::write(gate("go-2"), "").unwrap();
@@ -61,14 +61,14 @@ fn a_run_that_fails_is_corrected_and_passes_is_seen_from_another_tab() {
 }
 
 #[test]
-fn a_review_is_decided_on_the_page() {
+fn review_is_decided_on_the_page() {
     let env = env_with_runs();
     let ui = serve(&env);
     let browser = open_browser(&env, &ui);
     browser.click("#groups a[data-key=review]");
     browser.wait_until("location.search === '?state=review'");
     browser.click("tr.row a.go");
-    browser.wait_for_text("#review", "A person has to decide");
+    browser.wait_for_text("#review", "Review required");
     browser.type_into(
         "#accept-why",
         "Skipping it is fine: <b>the next task</b> removes it.",
@@ -85,14 +85,14 @@ fn a_review_is_decided_on_the_page() {
 }
 
 #[test]
-fn review_form_never_accepts_by_keyboard_nor_other_work_than_it_shows() {
+fn review_form_accepts_only_shown_work_and_by_its_button() {
     let env = env_with_runs();
     let ui = serve(&env);
     let browser = open_browser(&env, &ui);
     let open = || {
         browser.open_url(&format!("{}/?state=review", ui.origin));
         browser.click("tr.row a.go");
-        browser.wait_for_text("#review", "Your decision is about attempt 1 (tree ");
+        browser.wait_for_text("#review", "Your decision applies to attempt 1 (tree ");
     };
     let script = |body: &str| browser.run_script(body, &[]);
     let refused = |why: &str| {
@@ -105,18 +105,18 @@ fn review_form_never_accepts_by_keyboard_nor_other_work_than_it_shows() {
         assert!(listed.contains("awaiting_review"), "{listed}");
     };
 
-    // What a browser would never send by itself.
+    // Requests that a browser would not send for the unmodified form.
     open();
     script(
         "document.querySelector('form.accept').insertAdjacentHTML('beforeend', '<input type=hidden name=retry value=yes>')",
     );
     browser.click("#review button[value=accept]");
-    refused("accepted work gets no other attempt");
+    refused("cannot accept and retry");
     open();
     script("document.querySelector('form.reject').noValidate = true");
     browser.click("#review button[value=reject]");
-    refused("say why you reject it");
-    // A page that was loaded before the work went on.
+    refused("a rejection needs a reason");
+    // A page that was loaded before the run continued.
     open();
     script("document.querySelector('form.accept [name=attempt]').value = '2'");
     browser.click("#review button[value=accept]");
@@ -126,14 +126,14 @@ fn review_form_never_accepts_by_keyboard_nor_other_work_than_it_shows() {
         "document.querySelectorAll('form.accept [type=hidden]:not([name=csrf])').forEach((it) => it.value = '')",
     );
     browser.click("#review button[value=accept]");
-    refused("does not name the work");
+    refused("does not name the reviewed attempt");
 
-    // Enter, wherever in the forms, presses no button but the form's own.
+    // Enter presses only the button of the form that has the focus.
     open();
     script("document.querySelector('#review input[name=retry]').focus()");
     browser.press_keys(&[BrowserKey::Enter]);
     browser.wait_until("document.querySelector('form.reject :invalid') === document.activeElement");
-    refused("Your decision is about attempt 1");
+    refused("Your decision applies to attempt 1");
     browser.type_into("#reject-why", "It skips the tests.");
     script("document.querySelector('#review input[name=retry]').focus()");
     browser.press_keys(&[BrowserKey::Enter]);

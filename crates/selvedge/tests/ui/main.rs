@@ -1,5 +1,5 @@
-//! The dashboard as people meet it: the real program, real runs, and a real browser. Nothing here puts
-//! a row into a store by hand. `cargo xtask ui-test` runs it.
+//! Tests of the dashboard with the real program, real runs and a real browser. No test writes to a store
+//! directly. Run them with `cargo xtask ui-test`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 

@@ -1,5 +1,5 @@
-//! Pictures of the pages, for people: into the folder that `SELVEDGE_UI_PICTURES` names, else beside
-//! the tests' other leavings.
+//! Screenshots of the pages, stored in the folder in `SELVEDGE_UI_PICTURES` or, by default, below the build
+//! folder.
 
 use std::path::PathBuf;
 
@@ -9,8 +9,8 @@ use serde_json::json;
 use crate::fixtures::{agents, ending, env_with_repo, env_with_runs, open_browser, serve, write};
 use crate::fleet::DashboardHub;
 
-/// Takes pictures of pages, light, dark and on a phone: each by its name and its address, whole where that
-/// is said.
+/// Takes screenshots of pages in light mode, dark mode and on a phone. Each page has a name, a URL, and whether
+/// the full page is shown (never on a phone).
 fn take(browser: &Browser, pages: &[(&str, String, bool)]) {
     let folder = std::env::var_os("SELVEDGE_UI_PICTURES").map_or_else(
         || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pictures"),
@@ -25,9 +25,9 @@ fn take(browser: &Browser, pages: &[(&str, String, bool)]) {
         browser.set_dark_mode(dark);
         let (width, height) = if phone { (390, 844) } else { (1280, 860) };
         browser.resize(width, height, phone);
-        for (name, address, whole) in pages {
+        for (name, address, full_page) in pages {
             browser.open_url(address);
-            let picture = browser.screenshot(*whole && !phone);
+            let picture = browser.screenshot(*full_page && !phone);
             assert!(picture.starts_with(b"\x89PNG"), "{name}");
             std::fs::write(folder.join(format!("{name}{manner}.png")), picture).unwrap();
         }
@@ -35,16 +35,16 @@ fn take(browser: &Browser, pages: &[(&str, String, bool)]) {
 }
 
 #[test]
-fn pictures_are_taken_of_the_pages() {
+fn screenshots_of_local_pages() {
     let env = env_with_runs();
     let ui = serve(&env);
     let browser = open_browser(&env, &ui);
-    let of = |query: &str| {
+    let task_url = |query: &str| {
         browser.open_url(&format!("{}/?q={query}", ui.origin));
         let link = browser.run_script("return document.querySelector('tr.row a.go').href", &[]);
         link.as_str().unwrap().to_owned()
     };
-    let (rescued, review) = (of("friendly"), of("complete"));
+    let (rescued, review) = (task_url("friendly"), task_url("complete"));
     take(
         &browser,
         &[
@@ -61,7 +61,7 @@ fn pictures_are_taken_of_the_pages() {
 }
 
 #[test]
-fn pictures_are_taken_of_a_hub_at_work() {
+fn screenshots_of_a_busy_hub() {
     let env = env_with_repo();
     let quick = json!([[{ "say": "Done." }, write("greeting", "hello\n"), ending(0.0312)]]);
     let slow = json!([
@@ -97,7 +97,7 @@ fn pictures_are_taken_of_a_hub_at_work() {
     ] {
         browser.open_url(&page(&task(about, "sonnet", "test -s greeting", &[])));
         browser.wait_for_text(".title .badge", "verified");
-        // The next one would find its work done.
+        // Otherwise the next task would find its work done.
         std::fs::remove_file(env.work_dir().join("greeting")).unwrap();
     }
     task(

@@ -1,4 +1,4 @@
-//! The list, one task, and what the loop buys.
+//! The task list, the page of a task, and retry statistics.
 
 use selvedge_testkit::BrowserKey;
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::fixtures::{
 };
 
 #[test]
-fn tasks_are_filtered_searched_and_opened_by_keys_and_the_address_keeps_it() {
+fn task_list_is_filtered_and_opened_by_keyboard_and_url() {
     let env = env_with_runs();
     let ui = serve(&env);
     let browser = open_browser(&env, &ui);
@@ -51,7 +51,7 @@ fn tasks_are_filtered_searched_and_opened_by_keys_and_the_address_keeps_it() {
 }
 
 #[test]
-fn one_task_shows_what_changed_between_its_attempts() {
+fn task_page_shows_changes_between_attempts() {
     let env = env_with_runs();
     let ui = serve(&env);
     let browser = open_browser(&env, &ui);
@@ -73,7 +73,7 @@ fn one_task_shows_what_changed_between_its_attempts() {
         browser.text("#costs")
     );
     let second = browser.text("#attempt-2");
-    assert!(second.contains("Sandbox around the agent"), "{second}");
+    assert!(second.contains("Sandbox of the agent"), "{second}");
     assert!(second.contains("fixed"), "{second}");
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "VERIFICATION RETRY 1/2");
@@ -94,7 +94,7 @@ fn one_task_shows_what_changed_between_its_attempts() {
 }
 
 #[test]
-fn the_page_and_the_terminal_tell_the_same_figures() {
+fn stats_page_matches_the_terminal() {
     let env = env_with_runs();
     let ui = serve(&env);
     let figures = env.selvedge(["stats", "--format", "json"]).run().json();
@@ -108,7 +108,7 @@ fn the_page_and_the_terminal_tell_the_same_figures() {
         "not_judged",
     ];
     assert_eq!(endings.map(runs), [1, 2, 1, 1, 1], "{all}");
-    // One retry of the rescued, two of the one that was not; the demo's costs nothing.
+    // The recovered run had one retry and the one that was not recovered two; the demo's retry is free.
     let retries = all["retries"]["cost"]["micro_usd"].as_u64().unwrap();
     assert_eq!(all["cost_per_rescue"]["micro_usd"], retries / 2);
 
@@ -133,7 +133,7 @@ fn the_page_and_the_terminal_tell_the_same_figures() {
 }
 
 #[test]
-fn a_page_is_light_and_what_never_changes_is_fetched_once() {
+fn task_page_is_small_and_its_assets_are_cached() {
     let env = env_with_runs();
     let ui = serve(&env);
     let browser = open_browser(&env, &ui);
@@ -155,26 +155,26 @@ fn a_page_is_light_and_what_never_changes_is_fetched_once() {
 }
 
 #[test]
-fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
+fn task_page_shows_judgements_with_their_confidence() {
     let env = env_with_repo();
     let attempt = |text: &str| json!([write("greeting", text), ending(0.01)]);
     agents(
         &env,
         &[("opus", json!([attempt("hello\n"), attempt("hello, you\n")]))],
     );
-    let asked = env.root().join("asked");
+    let marker = env.root().join("asked");
     let no = r#"{"passed": false, "issues": ["it greets <b>nobody</b>"], "confidence": 0.8, "suggestion": null}"#;
     let yes = r#"{"passed": true, "issues": [], "confidence": 0.95, "suggestion": null}"#;
-    let asked = asked.display();
+    let marker = marker.display();
     let script = format!(
-        "cat > /dev/null; if [ -e {asked} ]; then echo '{yes}'; else : > {asked}; echo '{no}'; fi"
+        "cat > /dev/null; if [ -e {marker} ]; then echo '{yes}'; else : > {marker}; echo '{no}'; fi"
     );
     let path = "../config/selvedge/config.toml";
-    let known = std::fs::read_to_string(env.work_dir().join(path)).unwrap();
+    let config = std::fs::read_to_string(env.work_dir().join(path)).unwrap();
     let judge = json!(["/bin/sh", "-c", script]);
     env.write(
         path,
-        format!("{known}[agents.critic]\nkind = \"command\"\nprogram = {judge}\n"),
+        format!("{config}[agents.critic]\nkind = \"command\"\nprogram = {judge}\n"),
     );
     let judged = [
         "--check",
@@ -204,7 +204,7 @@ fn what_a_judge_said_of_each_attempt_stands_there_with_how_sure_it_was() {
     );
     assert_eq!(grid, json!(["tier 2", "k-none", "k-fail", "k-pass"]));
     assert!(
-        first.contains("critic rejects it, confidence 0.80; it greets <b>nobody</b>"),
+        first.contains("critic rejects the work, confidence 0.80; it greets <b>nobody</b>"),
         "{first}"
     );
     let second = browser.text("#attempt-2 .gate");

@@ -1,5 +1,5 @@
-//! Real tasks of a team, from the page: a hub, a worker and a scripted agent, watched, decided and stopped in
-//! a browser that nobody reloads.
+//! Tasks of a hub on the dashboard: a hub, a worker and a scripted agent; tasks are watched, reviewed and
+//! stopped in a browser that never reloads.
 
 use selvedge_testkit::{Browser, TestEnv};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::fixtures::{agents, ending, env_with_repo, write};
 use crate::fleet::DashboardHub;
 
-/// A task in the environment's directory, with its own agent and check.
+/// A task in the environment's directory, with this agent and check.
 fn task(env: &TestEnv, description: &str, agent: &str, check: &str) -> Value {
     json!({
         "description": description, "workspace": env.work_dir(), "agent": agent, "max_verification_retries": 2,
@@ -20,7 +20,7 @@ fn is_as_it_was(browser: &Browser) -> bool {
 }
 
 #[test]
-fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live() {
+fn hub_task_progress_is_shown_live_in_other_tabs() {
     let env = env_with_repo();
     env.write("answer", "40\n");
     env.commit("An answer");
@@ -44,7 +44,7 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
     browser.open_tab();
     browser.open_url(&format!("{}/tasks/{id}", hub.origin));
     browser.run_script("window.before = true", &[]);
-    browser.wait_for_text("#doing", "The agent is at work");
+    browser.wait_for_text("#doing", "The agent is running");
     browser.wait_for_text("#live", "First I <b>look</b> around.");
     std::fs::write(gate("go-1"), "").unwrap();
     browser.wait_for_text("#attempt-1", "0 of 1 checks passed");
@@ -62,7 +62,7 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
     browser.wait_for_text(".title .badge", "verified");
     browser.wait_until("document.querySelector('#prompt-2').open");
     assert!(is_as_it_was(&browser), "nobody reloaded");
-    assert_eq!(browser.count_elements("#live"), 0, "nobody is at work");
+    assert_eq!(browser.count_elements("#live"), 0, "no agent is running");
     let grid = "return [...document.querySelectorAll('.grid tbody td')].map(it => it.className)";
     assert_eq!(
         browser.run_script(grid, &[]),
@@ -102,38 +102,38 @@ fn a_task_on_a_worker_fails_is_corrected_and_passes_and_another_tab_sees_it_live
     downloads_are_what_they_say(&browser, &format!("{}/tasks/{id}", hub.origin), &expected);
 }
 
-/// What each attempt changed, and what stood after it against the start.
+/// Asserts which lines each attempt changed, since the previous attempt and since the start.
 fn changes_are_shown(browser: &Browser, task: &str) {
     let lines = "return [...document.querySelectorAll('.d-removed .l, .d-added .l')].map(it => it.textContent.replace(/.*: /, ''))";
-    for (place, lines_of) in [
+    for (path, lines_of) in [
         ("attempts/1/diff", ["40", "41"]),
         ("attempts/1/diff?from=start", ["40", "41"]),
         ("attempts/2/diff", ["41", "42"]),
         ("attempts/2/diff?from=start", ["40", "42"]),
         ("diff", ["40", "42"]),
     ] {
-        browser.open_url(&format!("{task}/{place}"));
+        browser.open_url(&format!("{task}/{path}"));
         browser.wait_until("document.querySelector('.file')");
-        assert_eq!(browser.run_script(lines, &[]), json!(lines_of), "{place}");
+        assert_eq!(browser.run_script(lines, &[]), json!(lines_of), "{path}");
     }
 }
 
-/// Each place, the end of the file's name, and something that is in it.
+/// Asserts the downloads. Each has a path, the extension of the file's name, and a part of the content.
 fn downloads_are_what_they_say(browser: &Browser, task: &str, expected: &[[&str; 3]]) {
     let load = "return fetch(arguments[0]).then(async it => [it.status, it.headers.get('content-disposition'), await it.text()])";
-    for [place, extension, says] in expected {
+    for [path, extension, says] in expected {
         let extension = format!(".{extension}\"");
-        let got = browser.run_script(load, &[json!(format!("{task}/{place}"))]);
-        assert_eq!(got[0], 200, "{place}: {got}");
+        let got = browser.run_script(load, &[json!(format!("{task}/{path}"))]);
+        assert_eq!(got[0], 200, "{path}: {got}");
         let disposition = got[1].as_str().unwrap_or_default();
-        assert!(disposition.starts_with("attachment;"), "{place}: {got}");
-        assert!(disposition.ends_with(&extension), "{place}: {got}");
-        assert!(got[2].as_str().unwrap().contains(*says), "{place}: {got}");
+        assert!(disposition.starts_with("attachment;"), "{path}: {got}");
+        assert!(disposition.ends_with(&extension), "{path}: {got}");
+        assert!(got[2].as_str().unwrap().contains(*says), "{path}: {got}");
     }
 }
 
 #[test]
-fn a_review_on_a_hub_gives_another_attempt_and_then_accepts() {
+fn hub_review_retries_and_then_accepts() {
     let env = env_with_repo();
     env.write("shop.py", "def add(a, b):\n    return a - b\n");
     env.commit("A shop");
@@ -159,13 +159,13 @@ fn a_review_on_a_hub_gives_another_attempt_and_then_accepts() {
     browser.click("#groups a[data-key=review]");
     browser.wait_until("location.search === '?state=review'");
     browser.click("tr.row a.go");
-    browser.wait_for_text("#review", "A person has to decide");
-    browser.wait_for_text("#attempt-1 .guard", "before the checks have judged");
+    browser.wait_for_text("#review", "Review required");
+    browser.wait_for_text("#attempt-1 .guard", "before the checks have finished");
     browser.type_into("#reject-why", "Do not leave early: <i>add</i> the numbers.");
     browser.click("#review input[name=retry]");
     browser.click("#review button[value=reject]");
     browser.wait_for_text("#attempt-2", "of 2 checks passed");
-    browser.wait_for_text("#review", "A person has to decide");
+    browser.wait_for_text("#review", "Review required");
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "Do not leave early: <i>add</i> the numbers.");
     browser.type_into("#accept-why", "Good enough for now.");
@@ -176,7 +176,7 @@ fn a_review_on_a_hub_gives_another_attempt_and_then_accepts() {
 }
 
 #[test]
-fn a_task_that_is_at_work_is_stopped_from_the_page() {
+fn hub_task_is_cancelled_from_the_page() {
     let env = env_with_repo();
     agents(
         &env,
@@ -193,13 +193,13 @@ fn a_task_that_is_at_work_is_stopped_from_the_page() {
     browser.wait_for_text("#live", "This takes for ever.");
     browser.click("#actions form[action$=cancel] button");
     browser.wait_for_text(".title .badge", "cancelled");
-    browser.wait_for_text("#attempt-1", "no process left");
+    browser.wait_for_text("#attempt-1", "leftover processes");
     browser.open_url(&format!("{}/fleet", hub.origin));
     browser.wait_for_text("#workers", "0 of 1");
 }
 
 #[test]
-fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitted_again() {
+fn hub_plan_shows_subtasks_and_is_cancelled_and_retried() {
     let env = env_with_repo();
     let go = env.root().join("go");
     let waits = json!({ "wait_for_file": go.display().to_string() });
@@ -227,14 +227,14 @@ fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitte
     );
     let facts = browser.text("#facts");
     assert!(
-        !facts.contains("selvedge:") && !facts.contains("Nobody can take it"),
+        !facts.contains("selvedge:") && !facts.contains("Cannot be assigned"),
         "{facts}"
     );
 
     browser.click("#actions form[action$=cancel] button");
     browser.wait_for_text(".title .badge", "cancelled");
     browser.wait_for_text("#parts", "cancelled");
-    browser.wait_for_text("#parts", "not begun: it needs `first`");
+    browser.wait_for_text("#parts", "not started: it depends on `first`");
 
     browser.click("#actions form[action$=retry] button");
     browser.wait_until(&format!("!location.pathname.endsWith('{id}')"));
@@ -257,7 +257,7 @@ fn a_plan_shows_its_parts_is_stopped_with_them_and_carried_through_when_submitte
     browser.click("#more a[href$='/diff']");
     browser.wait_for_text(".file", "done");
     browser.open_url(&format!("{}/?q=half", hub.origin));
-    browser.wait_for_text("#tasks", "part second");
+    browser.wait_for_text("#tasks", "subtask second");
     browser.open_url(&plan);
     browser.click("#parts a.go");
     browser.wait_for_text(".crumbs", "plan › second");

@@ -136,7 +136,7 @@ fn the_text_and_the_code_name_the_same_cap() {
 /// The guide's tables and examples must match the code as well.
 #[test]
 fn the_guide_says_the_same() {
-    const GUIDE: &str = include_str!("../../../../../docs/configuration.md");
+    const GUIDE: &str = include_str!("../../../../../docs/reference/configuration.md");
     let defaults = resolve([]).unwrap();
     for key in all_keys(&json_schema()).iter().map(ToString::to_string) {
         if ["checks", "agents", "prices"].contains(&key.as_str()) {

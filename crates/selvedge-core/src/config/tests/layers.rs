@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{of_repository, person, repository, resolve};
 use crate::config::{ConfigLayer, Flags, Origin};
-use crate::model::{AgentKind, MicroUsd, StepKind, Usage, VoteMode};
+use crate::model::{AgentKind, MicroUsd, StepKind, Usage, VoteStrategy};
 
 fn environment(variables: &[(&str, &str)]) -> ConfigLayer {
     let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
@@ -58,7 +58,7 @@ fn every_flag_arrives() {
         retries: Some(5),
         tier: Some(2),
         judges: vec!["ollama".to_owned()],
-        executions: Some(4),
+        best_of: Some(4),
         timeout: Some("1h30m".to_owned()),
         verification_timeout: Some("500ms".to_owned()),
         baseline: Some("on".into()),
@@ -66,8 +66,8 @@ fn every_flag_arrives() {
         known_failures_file: Some("/known".to_owned()),
         max_cost: Some(2.5),
         max_tokens: Some(9),
-        max_wall: Some("2h".into()),
-        strict_budget: true,
+        max_duration: Some("2h".into()),
+        require_cost_reporting: true,
         max_turns: Some(7),
         sandbox: Some("none".to_owned()),
         check_env: vec!["DATABASE_URL".to_owned()],
@@ -91,15 +91,15 @@ fn every_flag_arrives() {
     assert_eq!(resolved.max_verification_retries, 5);
     assert_eq!(resolved.verification_tier, 2);
     assert_eq!(
-        (resolved.vote_mode, resolved.votes),
-        (VoteMode::Executions, 4)
+        (resolved.vote_strategy, resolved.votes),
+        (VoteStrategy::BestOfN, 4)
     );
     assert_eq!(resolved.limits.wall_ms, 5_400_000);
     assert_eq!(resolved.verification_timeout_ms, 500);
     assert_eq!(resolved.budget.cost_micro_usd, Some(MicroUsd(2_500_000)));
     assert_eq!(resolved.budget.tokens, Some(9));
-    assert_eq!(resolved.budget.wall_ms, Some(7_200_000));
-    assert!(resolved.strict_budget);
+    assert_eq!(resolved.budget.duration_ms, Some(7_200_000));
+    assert!(resolved.require_cost_reporting);
     assert_eq!(resolved.environment.checks, ["DATABASE_URL"]);
     assert_eq!(resolved.limits.max_turns, Some(7));
     assert_eq!(resolved.known_failures.ids(), ["a::b"]);
@@ -115,7 +115,7 @@ fn variables_carry_every_type_and_an_empty_one_is_none() {
         ("SELVEDGE_AGENT", "ollama"),
         ("SELVEDGE_WORKSPACE_SNAPSHOTS", "false"),
         ("SELVEDGE_BUDGET_COST_USD", "0.5"),
-        ("SELVEDGE_LIMITS_SILENCE", "90s"),
+        ("SELVEDGE_LIMITS_IDLE_TIMEOUT", "90s"),
         ("SELVEDGE_VERIFICATION_TIER", ""),
         ("SELVEDGE_RUN_TAG", "somebody else's"),
     ]);
@@ -123,7 +123,7 @@ fn variables_carry_every_type_and_an_empty_one_is_none() {
     assert_eq!(resolved.agent, "ollama");
     assert!(!resolved.snapshots);
     assert_eq!(resolved.budget.cost_micro_usd, Some(MicroUsd(500_000)));
-    assert_eq!(resolved.limits.silence_ms, 90_000);
+    assert_eq!(resolved.limits.idle_timeout_ms, 90_000);
     assert_eq!(resolved.verification_tier, 1);
     assert_eq!(resolved.warnings, []);
 }
@@ -219,7 +219,7 @@ fn what_a_repository_says_of_an_agent_is_shown() {
 fn what_is_shown_reads_back_and_hides_secrets() {
     let resolved = resolve([
         person("[agents.claude.env]\nMY_API_KEY = \"sk-1\"\nPLAIN = \"yes\"\nOTHER_KEY = { from = \"NAME\" }"),
-        repository("[limits]\nsilence = \"5m\"\n\n[[checks]]\nname = \"tests\"\nrun = \"cargo test\"\n"),
+        repository("[limits]\nidle_timeout = \"5m\"\n\n[[checks]]\nname = \"tests\"\nrun = \"cargo test\"\n"),
         ConfigLayer::flags(&Flags { max_cost: Some(2.5), ..Flags::default() }),
     ])
     .unwrap();
@@ -249,7 +249,7 @@ fn any_layer() -> impl Strategy<Value = ConfigLayer> {
     let line = prop_oneof![
         (0..=5).prop_map(|n| format!("verification.max_retries = {n}")),
         (1..=3).prop_map(|n| format!("verification.tier = {n}")),
-        (1..90).prop_map(|n| format!("limits.silence = \"{n}s\"")),
+        (1..90).prop_map(|n| format!("limits.idle_timeout = \"{n}s\"")),
         (1..90).prop_map(|n| format!("budget.tokens = {n}")),
         "[a-c]".prop_map(|name| format!("agent = \"{name}\"")),
         ("[a-c]", "[a-z]").prop_map(|(name, word)| format!("agents.{name}.model = \"{word}\"")),

@@ -77,7 +77,7 @@ fn wrong_values() {
             "[verification]\ntier = 4",
             "[verification]\ntimeout = 120",
             "[verification]\ntimeout = \"soon\"",
-            "[limits]\nsilence = \"0s\"",
+            "[limits]\nidle_timeout = \"0s\"",
             "[limits]\nmax_turns = 0",
             "[budget]\ncost_usd = -1.0",
             "[budget]\ncost_usd = \"five\"",
@@ -132,7 +132,7 @@ fn flags_and_variables_are_named() {
         retries: Some(6),
         ..Flags::default()
     });
-    insta::assert_snapshot!(resolve([flags]).unwrap_err(), @"--retries: 6 retries are more than the cap of 5 (use 0 to 5: what 5 corrections did not fix needs a person)");
+    insta::assert_snapshot!(resolve([flags]).unwrap_err(), @"--retries: 6 retries exceed the limit of 5 (use a number from 0 to 5)");
     let flags = ConfigLayer::flags(&Flags {
         timeout: Some("5".to_owned()),
         ..Flags::default()

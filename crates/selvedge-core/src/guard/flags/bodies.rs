@@ -27,7 +27,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         .filter(is_forged);
     forged
         .map(|line| {
-            let what = "an equality that is always true makes assertions empty";
+            let what = "an equality that is always true makes assertions meaningless";
             Flag::new(
                 Some(*line),
                 FindingKind::ForgedEquality,

@@ -34,7 +34,7 @@ const fn detection(
         code: Pattern::new(code),
         text: Pattern::new(text),
         is_anywhere: false,
-        what: "asks who calls it, or which program runs, and compares that with names of tests",
+        what: "compares its caller or the running program with names of tests",
     }
 }
 
@@ -99,7 +99,7 @@ static COMBINATIONS: [Combination; 12] = [
         ),
         text: Pattern::new(r"['\x22`](?:node:)?assert(?:/strict)?['\x22`]|['\x22`]chai['\x22`]"),
         is_anywhere: true,
-        what: "replaces a part of the assertion library: what passes with it is no evidence",
+        what: "replaces a part of the assertion library, so passing tests are not evidence",
     },
     Combination {
         language: SourceLanguage::C,
@@ -107,7 +107,7 @@ static COMBINATIONS: [Combination; 12] = [
         code: Pattern::new(r"__attribute__\s*\(\(.*\b(?:constructor|destructor)\b"),
         text: Pattern::new(r"\b(?:_?exit|_Exit|quick_exit)\s*\("),
         is_anywhere: false,
-        what: "ends the process before the checks have judged",
+        what: "ends the process before the checks have finished",
     },
 ];
 

@@ -164,13 +164,13 @@ fn is_typing_import(file: &ChangedLines<'_>, line: usize) -> bool {
 
 fn describe_kind(kind: FindingKind) -> &'static str {
     match kind {
-        FindingKind::EarlyExit => "ends the process as a success before the checks have judged",
+        FindingKind::EarlyExit => "ends the process as a success before the checks have finished",
         FindingKind::RunnerPatched => {
-            "replaces a part of the test runner: what it says is no evidence"
+            "replaces a part of the test runner, so its results are not evidence"
         }
         FindingKind::TestDetection => {
-            "behaves differently when a test is running: the tests show nothing"
+            "behaves differently when a test is running, so the tests prove nothing"
         }
-        _ => "an equality that is always true makes assertions empty",
+        _ => "an equality that is always true makes assertions meaningless",
     }
 }

@@ -69,7 +69,8 @@ pub(super) fn flags(
         };
         let hides_file = !reported.is_empty() && WHOLE_FILE.is_match(text);
         if is_reported(text) || is_reported(next) || hides_file {
-            let what = "what a linter or a type checker reported here is suppressed, not fixed";
+            let what =
+                "suppresses what a linter or a type checker reported here instead of fixing it";
             return Some(Flag::new(
                 Some(line),
                 FindingKind::Suppression,

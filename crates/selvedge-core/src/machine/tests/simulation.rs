@@ -85,7 +85,7 @@ pub(crate) fn spec(world: &SimulatedWorld) -> RunSpec {
         verification_timeout_ms: 1000,
         limits: SessionLimits {
             wall_ms: 1,
-            silence_ms: 1,
+            idle_timeout_ms: 1,
             max_turns: None,
         },
         budget: Budget {
@@ -99,7 +99,7 @@ pub(crate) fn spec(world: &SimulatedWorld) -> RunSpec {
         rerun_failed: true,
         escalation: Vec::new(),
         syntax: None,
-        tool_calls: true,
+        fail_on_unresolved_write_errors: true,
         protect: Vec::new(),
         allow: Vec::new(),
         expect_test_changes: Vec::new(),

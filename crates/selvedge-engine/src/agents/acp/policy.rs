@@ -42,9 +42,9 @@ pub(super) struct AccessPolicy {
 pub(super) enum FileRequestError {
     #[error(transparent)]
     File(#[from] FileError),
-    #[error("`{0}` is no text")]
+    #[error("`{0}` is not a text file")]
     InvalidText(String),
-    #[error("a judge changes nothing")]
+    #[error("a judge must not change files")]
     JudgeMayNotWrite,
 }
 

@@ -282,7 +282,7 @@ impl AcpResponse {
             StopReason::Cancelled => (SessionStatus::Cancelled, Some("cancelled")),
             _ => (
                 SessionStatus::Failed,
-                Some("it stopped for a reason that is not known"),
+                Some("it stopped for an unknown reason"),
             ),
         };
         account.on_result(status, error);

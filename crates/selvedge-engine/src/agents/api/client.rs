@@ -85,7 +85,7 @@ impl GenaiClient {
                 _ => {}
             }
             if length > ANSWER_LIMIT {
-                return Err(ChatError::ConnectionLost("it does not end".to_owned()));
+                return Err(ChatError::ConnectionLost("it is too long".to_owned()));
             }
         }
         Err(connection_lost())
@@ -158,7 +158,7 @@ fn model_reply(end: StreamEnd) -> Result<ModelReply, ChatError> {
 }
 
 fn connection_lost() -> ChatError {
-    ChatError::ConnectionLost("the connection ended in the middle".to_owned())
+    ChatError::ConnectionLost("the connection was closed early".to_owned())
 }
 
 /// The library includes cached tokens in the input; they have a different price.

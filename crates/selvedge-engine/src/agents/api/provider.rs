@@ -72,17 +72,15 @@ pub(in crate::agents) fn is_api_key(variable: &str) -> bool {
 pub(in crate::agents) enum ProviderError {
     /// The model's name has no provider prefix.
     #[error(
-        "`{0}` does not say whose model it is: write anthropic/…, openai/… (also for servers that are \
-         compatible with it) or gemini/…"
+        "`{0}` does not name the model's provider: use anthropic/…, openai/… (also for compatible \
+         servers) or gemini/…"
     )]
     Unknown(String),
     /// The server's address is invalid.
-    #[error(
-        "`{0}` is not the address of a model server: expected something like http://127.0.0.1:8080/v1"
-    )]
+    #[error("invalid model server URL `{0}`: expected a URL such as http://127.0.0.1:8080/v1")]
     InvalidAddress(String),
     /// A remote server requires a key.
-    #[error("agent `{agent}` needs a key: set {variable}")]
+    #[error("agent `{agent}` needs an API key: set {variable}")]
     MissingKey {
         /// The agent.
         agent: String,
@@ -91,7 +89,7 @@ pub(in crate::agents) enum ProviderError {
     },
     /// A key is required, and the environment's key must not be used for this server.
     #[error(
-        "agent `{agent}` needs a key of its own, for this repository names its server: say {variable} under \
+        "agent `{agent}` needs its own API key because this repository sets its server: set {variable} under \
          [agents.{agent}.env] in your own ~/.config/selvedge/config.toml"
     )]
     MissingOwnKey {

@@ -98,10 +98,10 @@ pub(in crate::agents) enum ChatError {
         retry_after: Option<Duration>,
     },
     /// The answer began but is incomplete.
-    #[error("the model server's answer broke off: {0}")]
+    #[error("the model server's answer is incomplete: {0}")]
     ConnectionLost(String),
     /// The HTTP client could not be created.
-    #[error("no HTTP client: {0}")]
+    #[error("cannot create an HTTP client: {0}")]
     ClientSetup(String),
     /// A time limit or the caller ended the wait.
     #[error("stopped")]

@@ -196,7 +196,7 @@ impl<'a> ChatSession<'a> {
         if !self.is_judge() && !about.has_tools {
             self.tool_descriptions = None;
             let note = format!(
-                "{} has no tool calls of its own; it is asked to write them",
+                "{} does not support tool calls; the prompt asks it to write them as text",
                 self.model.name()
             );
             self.progress.on_activity(Activity::Note(note));

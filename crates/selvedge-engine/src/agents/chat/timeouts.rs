@@ -38,13 +38,13 @@ impl<'a> SessionTimer<'a> {
         &self,
         work: impl Future<Output = T>,
     ) -> Result<T, WaitError> {
-        let silence = Duration::from_millis(self.limits.silence_ms);
+        let idle_timeout = Duration::from_millis(self.limits.idle_timeout_ms);
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(WaitError::Cancelled),
             done = work => Ok(done),
             () = tokio::time::sleep(self.remaining_time()) => Err(WaitError::TimedOut),
-            () = tokio::time::sleep(silence) => Err(WaitError::IdleTimeout),
+            () = tokio::time::sleep(idle_timeout) => Err(WaitError::IdleTimeout),
         }
     }
 
@@ -63,8 +63,8 @@ impl<'a> SessionTimer<'a> {
     /// The outcome of a session that was stopped for this reason.
     pub(in crate::agents) fn outcome_of(&self, stopped: WaitError) -> SessionOutcome {
         match stopped {
-            WaitError::TimedOut => timeout_outcome(self.limits.wall_ms, "no end"),
-            WaitError::IdleTimeout => timeout_outcome(self.limits.silence_ms, "no answer"),
+            WaitError::TimedOut => timeout_outcome(self.limits.wall_ms, "not finished"),
+            WaitError::IdleTimeout => timeout_outcome(self.limits.idle_timeout_ms, "no answer"),
             WaitError::Cancelled => SessionOutcome::failed(SessionStatus::Cancelled, "cancelled"),
         }
     }

@@ -191,7 +191,7 @@ fn run_file_tool(
         "edit_file" => files::edit(root, arguments),
         "write_file" => files::write(root, arguments),
         other => Err(format!(
-            "there is no tool `{other}`; there are {}",
+            "unknown tool `{other}`; the tools are {}",
             TOOL_NAMES.join(", ")
         )),
     }

@@ -26,9 +26,9 @@ pub(in crate::agents) struct WorkspaceRoot {
 pub(in crate::agents) enum FileError {
     #[error("`{0}` is outside of the workspace; name files by their path below it")]
     Outside(String),
-    #[error("`{0}` belongs to git; it may not be written")]
+    #[error("`{0}` belongs to git and must not be written")]
     Git(String),
-    #[error("`{0}` is not there")]
+    #[error("`{0}` does not exist")]
     Missing(String),
     #[error("`{0}` is a directory")]
     Directory(String),

@@ -241,7 +241,7 @@ fn without_a_last_record_exit_0_is_no_success_and_tokens_are_only_estimated() {
     assert_eq!(killed.status, SessionStatus::Failed);
     assert_eq!(
         killed.error.as_deref(),
-        Some("ended without saying how: no result record")
+        Some("ended without a result record")
     );
     // Two records of one message: counted once.
     let usage = Usage {

@@ -50,7 +50,7 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
         };
         let granted = self.request.agent.api_retries;
         let Some((allowance, cap)) = self.allowance(None, granted) else {
-            let error = "nothing is left of the run's budget".to_owned();
+            let error = "the run's budget is exhausted".to_owned();
             return SessionOutcome::failed(SessionStatus::Budget, error);
         };
         let mut tried = self.run_session(&prompt, allowance, cap, 0).await;

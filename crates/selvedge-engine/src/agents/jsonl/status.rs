@@ -22,7 +22,7 @@ pub(in crate::agents) fn resolve_status(
         // The failure was not the agent's, and one of its processes may still be alive.
         _ if by_exit.status == SessionStatus::Infra => (by_exit.status, by_exit.error),
         None if by_exit.status == SessionStatus::Success => {
-            let error = "ended without saying how: no result record".to_owned();
+            let error = "ended without a result record".to_owned();
             (SessionStatus::Failed, Some(error))
         }
         None => (by_exit.status, by_exit.error),

@@ -92,7 +92,7 @@ pub(in crate::agents) fn request() -> SessionRequest {
         workspace: nowhere.clone(),
         limits: SessionLimits {
             wall_ms: 1,
-            silence_ms: 1,
+            idle_timeout_ms: 1,
             max_turns: None,
         },
         cost_left: None,

@@ -269,7 +269,7 @@ impl Trajectory {
                 (SessionStatus::Budget, Some(error))
             }
             "TimeExceeded" => {
-                let error = "its own limit on time was reached".to_owned();
+                let error = "its own time limit was reached".to_owned();
                 (SessionStatus::Timeout, Some(error))
             }
             other => {

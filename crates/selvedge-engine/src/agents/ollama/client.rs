@@ -198,7 +198,7 @@ where
         let piece = piece.map_err(|error| ChatError::ConnectionLost(error_chain(&error)))?;
         length += piece.as_ref().len();
         if length > ANSWER_LIMIT {
-            return Err(ChatError::ConnectionLost("it does not end".to_owned()));
+            return Err(ChatError::ConnectionLost("it is too long".to_owned()));
         }
         begun.extend_from_slice(piece.as_ref());
         while let Some(end) = begun.iter().position(|&byte| byte == b'\n') {
@@ -212,7 +212,7 @@ where
         return Ok(reply);
     }
     Err(ChatError::ConnectionLost(
-        "the connection ended in the middle".to_owned(),
+        "the connection was closed early".to_owned(),
     ))
 }
 
@@ -224,7 +224,7 @@ impl ModelReply {
         }
         // An invalid line means that a part of the answer is missing.
         let chunk: OllamaChunk = serde_json::from_slice(line)
-            .map_err(|error| ChatError::ConnectionLost(format!("a line is no JSON: {error}")))?;
+            .map_err(|error| ChatError::ConnectionLost(format!("a line is not JSON: {error}")))?;
         if let Some(error) = chunk.error {
             return Err(ChatError::ConnectionLost(error));
         }
@@ -256,7 +256,7 @@ mod tests {
 
     const LIMITS: SessionLimits = SessionLimits {
         wall_ms: 60_000,
-        silence_ms: 60_000,
+        idle_timeout_ms: 60_000,
         max_turns: None,
     };
 

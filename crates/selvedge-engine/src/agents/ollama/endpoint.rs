@@ -17,9 +17,7 @@ pub(in crate::agents) struct Endpoint {
 
 /// The address cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not the address of a model server: expected something like http://127.0.0.1:11434"
-)]
+#[error("invalid model server URL `{0}`: expected a URL such as http://127.0.0.1:11434")]
 pub(in crate::agents) struct InvalidAddressError(String);
 
 impl Endpoint {

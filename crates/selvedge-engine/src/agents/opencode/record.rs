@@ -178,7 +178,7 @@ fn on_step(part: OpenCodePart<'_>, account: &mut SessionState) {
         "tool-calls" => {}
         other => account.on_result(
             SessionStatus::Failed,
-            Some(&format!("the model ended: {other}")),
+            Some(&format!("the model stopped: {other}")),
         ),
     }
 }

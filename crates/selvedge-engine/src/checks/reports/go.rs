@@ -1,5 +1,5 @@
-//! `go test -json` as people read it: the text in its events, a package after the other, as `go test`
-//! itself prints it. The digest reads the events; this is what is kept of them.
+//! Converts the events of `go test -json` to the text that `go test` prints, one package after the other. The digest
+//! reads the events; this text is stored for people.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,14 @@ use serde::Deserialize;
 
 use crate::process::capture::OutputFilter;
 
-/// How much text waits for its package to end; beyond that it is let out as it stands.
+/// Maximum bytes of text that are buffered until their package ends. Beyond that, the text is written immediately.
 const MAX_BUFFERED_BYTES: usize = 4 << 20;
-/// The longest event; what is longer is none of the tool's.
+/// Maximum length of an event in bytes. A longer line is not treated as an event.
 const MAX_EVENT_BYTES: usize = 1 << 20;
 
-/// Turns events into text.
 #[derive(Debug, Default)]
 pub(in crate::checks) struct GoTestFilter {
-    /// The beginning of a line whose end has not come yet.
+    /// Incomplete last line.
     line: Vec<u8>,
     packages: BTreeMap<String, String>,
     buffered: usize,
@@ -34,45 +33,45 @@ struct GoTestEvent {
 }
 
 impl OutputFilter for GoTestFilter {
-    fn pass(&mut self, chunk: &[u8], kept: &mut Vec<u8>) {
+    fn pass(&mut self, chunk: &[u8], output: &mut Vec<u8>) {
         for part in chunk.split_inclusive(|&byte| byte == b'\n') {
             self.line.extend_from_slice(part);
             if part.ends_with(b"\n") || self.line.len() > MAX_EVENT_BYTES {
-                self.finish_line(kept);
+                self.finish_line(output);
             }
         }
     }
 
-    fn finish(&mut self, kept: &mut Vec<u8>) {
-        self.finish_line(kept);
-        self.flush(kept);
+    fn finish(&mut self, output: &mut Vec<u8>) {
+        self.finish_line(output);
+        self.flush(output);
     }
 }
 
 impl GoTestFilter {
-    fn finish_line(&mut self, kept: &mut Vec<u8>) {
+    fn finish_line(&mut self, output: &mut Vec<u8>) {
         let line = std::mem::take(&mut self.line);
         let Some(event) = parse_event(&line) else {
-            kept.extend_from_slice(&line);
+            output.extend_from_slice(&line);
             return;
         };
         self.buffered += event.output.len();
-        let ends =
+        let is_package_end =
             event.test.is_none() && matches!(event.action.as_str(), "pass" | "fail" | "skip");
         let text = self.packages.entry(event.package.clone()).or_default();
         text.push_str(&event.output);
-        if ends && let Some(text) = self.packages.remove(&event.package) {
+        if is_package_end && let Some(text) = self.packages.remove(&event.package) {
             self.buffered = self.buffered.saturating_sub(text.len());
-            kept.extend_from_slice(text.as_bytes());
+            output.extend_from_slice(text.as_bytes());
         }
         if self.buffered > MAX_BUFFERED_BYTES {
-            self.flush(kept);
+            self.flush(output);
         }
     }
 
-    fn flush(&mut self, kept: &mut Vec<u8>) {
+    fn flush(&mut self, output: &mut Vec<u8>) {
         for (_, text) in std::mem::take(&mut self.packages) {
-            kept.extend_from_slice(text.as_bytes());
+            output.extend_from_slice(text.as_bytes());
         }
         self.buffered = 0;
     }
@@ -108,27 +107,27 @@ mod tests {
     #[test]
     fn packages_come_one_after_the_other_wherever_the_stream_is_cut() {
         for size in 1..STREAM.len() {
-            let (mut events, mut kept) = (GoTestFilter::default(), Vec::new());
+            let (mut events, mut output) = (GoTestFilter::default(), Vec::new());
             for chunk in STREAM.as_bytes().chunks(size) {
-                events.pass(chunk, &mut kept);
+                events.pass(chunk, &mut output);
             }
-            events.finish(&mut kept);
+            events.finish(&mut output);
             let text = "# a note of the linker's\n--- FAIL: TestB\n=== RUN   TestA\n\
                         --- PASS: TestA\n{\"no\": \"event\"}\nthe end";
-            assert_eq!(String::from_utf8_lossy(&kept), text);
+            assert_eq!(String::from_utf8_lossy(&output), text);
         }
     }
 
     #[test]
     fn what_never_ends_does_not_wait_for_ever() {
-        let (mut events, mut kept) = (GoTestFilter::default(), Vec::new());
+        let (mut events, mut output) = (GoTestFilter::default(), Vec::new());
         let line = format!(
             r#"{{"Action":"output","Package":"a","Output":"{}"}}"#,
             "x".repeat(1000)
         );
         for _ in 0..=MAX_BUFFERED_BYTES / 1000 {
-            events.pass(format!("{line}\n").as_bytes(), &mut kept);
+            events.pass(format!("{line}\n").as_bytes(), &mut output);
         }
-        assert!(kept.len() > MAX_BUFFERED_BYTES);
+        assert!(output.len() > MAX_BUFFERED_BYTES);
     }
 }

@@ -1,4 +1,4 @@
-//! Reports of which a runner writes several, a file for each class or project, taken as one.
+//! Merges the reports of a runner that writes one file per class or project.
 
 use std::fs::File;
 use std::io;
@@ -7,26 +7,26 @@ use selvedge_digest::{TestIds, TestReader, TestSummary};
 
 use super::{MAX_REPORT_BYTES, ParsedReport, parse_report};
 
-/// Reads all files; one that is no whole report makes the whole none.
+/// Reads all files. If one of them is not a complete report, the result is not complete either.
 pub(super) fn merge_reports(files: impl Iterator<Item = io::Result<File>>) -> ParsedReport {
     let mut all = TestSummary {
         complete: true,
         ..TestSummary::default()
     };
-    let mut any = false;
-    let mut left = MAX_REPORT_BYTES;
+    let mut has_reports = false;
+    let mut remaining_bytes = MAX_REPORT_BYTES;
     for file in files {
-        let told = match file {
-            Ok(file) => parse_report(file, &mut left),
+        let report = match file {
+            Ok(file) => parse_report(file, &mut remaining_bytes),
             Err(error) => ParsedReport::Unreadable(format!("cannot be read: {error}")),
         };
-        match told {
+        match report {
             ParsedReport::Complete(tests) => add_summary(&mut all, tests),
             other => return other,
         }
-        any = true;
+        has_reports = true;
     }
-    if any {
+    if has_reports {
         ParsedReport::Complete(all)
     } else {
         ParsedReport::NotExpected
@@ -44,10 +44,10 @@ fn add_summary(all: &mut TestSummary, more: TestSummary) {
     for reader in more.readers {
         let is_same = |it: &&mut TestReader| it.name == reader.name && it.mode == reader.mode;
         match all.readers.iter_mut().find(is_same) {
-            Some(known) => {
-                known.names_passed &= reader.names_passed;
-                known.names_failed &= reader.names_failed;
-                known.names_skipped &= reader.names_skipped;
+            Some(existing) => {
+                existing.names_passed &= reader.names_passed;
+                existing.names_failed &= reader.names_failed;
+                existing.names_skipped &= reader.names_skipped;
             }
             None => all.readers.push(reader),
         }

@@ -1,8 +1,8 @@
-//! The report that a test runner writes for machines: where it is awaited, and what it tells.
+//! Machine-readable reports of test runners: where they are expected, and how they are read.
 //!
-//! The runner runs the code that is judged, so what stands there is foreign: it may be missing, a
-//! link, a pipe, endless, or forged. It is read once the runner's whole tree is gone, through a
-//! descriptor of its folder, up to a cap, and by the digest's own readers.
+//! The runner runs the code that is verified, so the report is untrusted: it may be missing, a link, a pipe, endless or
+//! forged. It is read after the runner's whole process tree has ended, through a descriptor of its folder, up to a size
+//! limit, by the digest's readers.
 
 mod go;
 mod merge;
@@ -27,37 +27,36 @@ use project_reports::ProjectReports;
 
 pub(super) use go::GoTestFilter;
 
-/// How much of a report is read, all its files together, in bytes.
+/// Maximum bytes that are read of a report, all its files together.
 const MAX_REPORT_BYTES: u64 = 256 << 20;
 
-/// What begins the name of a file that says that a runner was started.
+/// Name prefix of the files that record that a runner was started.
 const STARTED_PREFIX: &str = "started-";
-/// What the runner's machinery made of tests that must fail, a line for each.
+/// Outcomes of tests that must fail, as the runner's machinery reported them, one line each.
 const CANARY_FILE: &str = "canary";
-/// The modules of the runner's, and the file that each was loaded from.
+/// Modules of the runner, and the file that each was loaded from.
 const ORIGINS_FILE: &str = "origins";
-/// How much of each of these is read.
+/// Maximum bytes that are read of each of these files.
 const MAX_NOTES_BYTES: u64 = 64 << 10;
 
-/// What a report tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ParsedReport {
-    /// None was asked for, or none was due.
+    /// No report was requested, or none had to be written.
     NotExpected,
-    /// It was asked for, and there is none.
+    /// A report was requested, but does not exist.
     Missing,
-    /// There is something, which is no whole report; why, to follow "its report".
+    /// The report is not complete; the reason continues "the report of X …".
     Unreadable(String),
-    /// It is whole.
+    /// The report is complete.
     Complete(TestSummary),
 }
 
 /// A report that a command is to write.
 pub(super) struct ExpectedReport {
     invocation: RunnerInvocation,
-    /// What is added may be read here; nobody else is to look in, and it goes with this.
+    /// Private folder for the report and the helper files; deleted when this is dropped.
     folder: TempDir,
-    /// Holds the folder, whatever stands at its path later.
+    /// Keeps the folder open, in case its path is replaced later.
     anchor: DirHandle,
     project_reports: Option<ProjectReports>,
     /// Where the runner is started.
@@ -65,9 +64,9 @@ pub(super) struct ExpectedReport {
 }
 
 impl ExpectedReport {
-    /// Makes a folder for it, and for what the runner needs beside.
+    /// Creates the folder for the report and writes the helper files that the runner needs.
     pub(super) fn prepare(
-        call: RunnerInvocation,
+        invocation: RunnerInvocation,
         run_dir: &Path,
         project: CheckDirectory,
     ) -> io::Result<Self> {
@@ -75,10 +74,10 @@ impl ExpectedReport {
             .prefix("report-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(run_dir)?;
-        for (name, text) in call.aids(folder.path()) {
+        for (name, text) in invocation.aids(folder.path()) {
             std::fs::write(folder.path().join(name), text)?;
         }
-        let below = match call.spec.location {
+        let project_reports = match invocation.spec.location {
             ReportLocation::InProject { folders, cleared } => {
                 Some(ProjectReports::scan(&project.host_path, folders, cleared)?)
             }
@@ -89,35 +88,35 @@ impl ExpectedReport {
         };
         let anchor = DirHandle::open_root(folder.path())?;
         Ok(Self {
-            invocation: call,
+            invocation,
             folder,
             anchor,
-            project_reports: below,
+            project_reports,
             project,
         })
     }
 
-    /// Where it is to be written.
+    /// Returns the folder that the report is written to.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The words that ask for it.
+    /// Returns the arguments that request the report.
     pub(super) fn argv(&self, argv: &[String]) -> Vec<String> {
         self.invocation.argv(argv, self.folder.path())
     }
 
-    /// Whether it is the output, which then is for machines, and is to be kept for people.
+    /// Returns whether the program's output is the report. Then it is converted to text for people.
     pub(super) fn is_program_output(&self) -> bool {
         self.invocation.spec.location == ReportLocation::StandardOutput
     }
 
-    /// The variables that ask for it.
+    /// Returns the variables that request the report.
     pub(super) fn variables(&self) -> Vec<(&'static str, String, VariableJoin)> {
         self.invocation.variables(self.folder.path())
     }
 
-    /// Reads it. Blocks.
+    /// Reads the report. Blocks.
     pub(super) fn read(&self, printed: Option<TestSummary>) -> ParsedReport {
         match self.read_with_canary(printed) {
             ParsedReport::Complete(tests) => {
@@ -127,21 +126,21 @@ impl ExpectedReport {
         }
     }
 
-    /// Looks into what was written: nothing of it counts where a test that must fail passed.
+    /// Reads the reports. They do not count if a test that must fail has passed.
     fn read_with_canary(&self, printed: Option<TestSummary>) -> ParsedReport {
         match (self.read_reports(printed), self.failed_canary()) {
-            (ParsedReport::Complete(_) | ParsedReport::NotExpected, Some(living)) => {
+            (ParsedReport::Complete(_) | ParsedReport::NotExpected, Some(canary)) => {
                 ParsedReport::Unreadable(format!(
-                    "is worth nothing: it calls a test passed that must fail{living}, so the runner was changed"
+                    "cannot be trusted: it reports a test as passed that must fail{canary}, so the runner was changed"
                 ))
             }
-            (told, _) => told,
+            (report, _) => report,
         }
     }
 
     fn read_reports(&self, printed: Option<TestSummary>) -> ParsedReport {
         match (self.invocation.spec.location, &self.project_reports) {
-            (ReportLocation::InProject { .. }, Some(below)) => below.read(),
+            (ReportLocation::InProject { .. }, Some(project_reports)) => project_reports.read(),
             (ReportLocation::InProject { .. }, None) => ParsedReport::NotExpected,
             (ReportLocation::StandardOutput, _) => printed
                 .map_or(ParsedReport::NotExpected, |tests| {
@@ -153,11 +152,11 @@ impl ExpectedReport {
         }
     }
 
-    /// The names of all files with this ending, sorted.
-    fn files_with(&self, ending: &str) -> Vec<OsString> {
+    /// Returns the sorted names of all files in the folder with this suffix.
+    fn files_with(&self, suffix: &str) -> Vec<OsString> {
         let entries = std::fs::read_dir(self.folder.path()).into_iter().flatten();
         let mut names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
-        names.retain(|name| name.as_bytes().ends_with(ending.as_bytes()));
+        names.retain(|name| name.as_bytes().ends_with(suffix.as_bytes()));
         names.sort();
         names
     }
@@ -165,11 +164,11 @@ impl ExpectedReport {
     fn read_all(&self, names: &[OsString]) -> ParsedReport {
         match merge_reports(names.iter().map(|name| self.anchor.open(Path::new(name)))) {
             ParsedReport::NotExpected => self.absent_report(),
-            told => told,
+            report => report,
         }
     }
 
-    /// Each runner that was started must have left its report.
+    /// Reads the reports of all runners that were started. Each of them must have written one.
     fn read_started(&self) -> ParsedReport {
         let all = self.files_with("");
         let started = all.iter().filter_map(|name| {
@@ -181,16 +180,16 @@ impl ExpectedReport {
             let process = processes.get(at).copied().unwrap_or_default();
             let runner = process.rsplit_once('-').map_or(process, |(name, _)| name);
             return ParsedReport::Unreadable(format!(
-                "is missing: {runner} was started and left none"
+                "is missing: {runner} was started but did not write one"
             ));
         }
         match self.read_all(&reports) {
             ParsedReport::Complete(tests) if tests.executed == 0 => ParsedReport::NotExpected,
-            told => told,
+            report => report,
         }
     }
 
-    /// What it means that there is none.
+    /// Returns what a missing report means.
     fn absent_report(&self) -> ParsedReport {
         if self.invocation.spec.may_be_overridden {
             ParsedReport::NotExpected
@@ -209,65 +208,70 @@ impl ExpectedReport {
         }
     }
 
-    /// The modules of its runner that were loaded from this workspace, described. Blocks.
+    /// Returns descriptions of the runner's modules that were loaded from the workspace. Blocks.
     pub(super) fn replaced_modules(&self, workspace: &Path) -> Vec<String> {
         let listed = self.read_notes(ORIGINS_FILE).unwrap_or_default();
         origins::replaced_modules(&listed, workspace)
     }
 
-    /// What our own files have noted beside the reports.
+    /// Reads a file that Selvedge's helper files have written next to the reports.
     fn read_notes(&self, name: &str) -> Option<String> {
         let file = self.anchor.open(Path::new(name)).ok()?;
-        let mut noted = Vec::new();
-        file.take(MAX_NOTES_BYTES).read_to_end(&mut noted).ok()?;
-        Some(String::from_utf8_lossy(&noted).into_owned())
+        let mut bytes = Vec::new();
+        file.take(MAX_NOTES_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What was said of a test that must fail and passed. Where nothing is said of one, nothing is known.
+    /// Returns a description of a test that must fail but passed, or `None` if there is none or nothing was recorded.
     fn failed_canary(&self) -> Option<String> {
-        let said = self.read_notes(CANARY_FILE)?;
-        let which = said.lines().find_map(|line| line.strip_prefix("passed"))?;
+        let outcomes = self.read_notes(CANARY_FILE)?;
+        let canary = outcomes
+            .lines()
+            .find_map(|line| line.strip_prefix("passed"))?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._:-".contains(c);
-        let which: String = which.chars().filter(|c| is_plain(*c)).take(60).collect();
-        Some(match which.trim() {
+        let canary: String = canary.chars().filter(|c| is_plain(*c)).take(60).collect();
+        Some(match canary.trim() {
             "" => String::new(),
-            which => format!(" ({which})"),
+            canary => format!(" ({canary})"),
         })
     }
 }
 
-/// Reads one file, from what is left of the cap.
-fn parse_report(file: impl Read, left: &mut u64) -> ParsedReport {
+/// Reads one file and subtracts its size from the remaining limit.
+fn parse_report(file: impl Read, remaining_bytes: &mut u64) -> ParsedReport {
     let mut digester = Digester::new(Hints::default());
-    match io::copy(&mut file.take(left.saturating_add(1)), &mut digester) {
-        Ok(bytes) if bytes > *left => {
+    match io::copy(
+        &mut file.take(remaining_bytes.saturating_add(1)),
+        &mut digester,
+    ) {
+        Ok(bytes) if bytes > *remaining_bytes => {
             return ParsedReport::Unreadable(format!(
                 "has more than {} MiB",
                 MAX_REPORT_BYTES >> 20
             ));
         }
         Ok(0) => return ParsedReport::Unreadable("is empty".to_owned()),
-        Ok(bytes) => *left -= bytes,
+        Ok(bytes) => *remaining_bytes -= bytes,
         Err(error) => return ParsedReport::Unreadable(format!("cannot be read: {error}")),
     }
     let analysis = digester.finish(CommandStatus::Unknown);
     match analysis.tests {
-        None => ParsedReport::Unreadable("is in no format that is known".to_owned()),
+        None => ParsedReport::Unreadable("has an unknown format".to_owned()),
         Some(tests) => validate_summary(tests, analysis.failures_total),
     }
 }
 
-/// Files in ids as they are called from where the runner is started: elsewhere the same test has the
-/// same id.
+/// Makes file paths in test ids relative to the directory of the runner, so that a test has the same id in another
+/// directory.
 fn relative_ids(mut tests: TestSummary, project: &Path) -> TestSummary {
-    let here = format!("{}/", project.display());
+    let prefix = format!("{}/", project.display());
     for list in [
         &mut tests.passed_ids,
         &mut tests.failed_ids,
         &mut tests.skipped_ids,
     ] {
         for id in &mut list.ids {
-            if let Some(rest) = id.strip_prefix(&here).or_else(|| id.strip_prefix("./")) {
+            if let Some(rest) = id.strip_prefix(&prefix).or_else(|| id.strip_prefix("./")) {
                 *id = rest.to_owned();
             }
         }
@@ -275,16 +279,14 @@ fn relative_ids(mut tests: TestSummary, project: &Path) -> TestSummary {
     tests
 }
 
-/// A summary is worth something when the runner closed it, and when it counts what failed.
+/// Accepts a summary if the runner completed it and it counts the failures.
 fn validate_summary(tests: TestSummary, failures: u64) -> ParsedReport {
     if !tests.complete {
-        return ParsedReport::Unreadable("breaks off".to_owned());
+        return ParsedReport::Unreadable("is incomplete".to_owned());
     }
-    // A test file that did not load is a failure, though no test of it is.
+    // A test file that did not load is a failure, although none of its tests failed.
     if tests.failed == 0 && failures > 0 {
-        return ParsedReport::Unreadable(format!(
-            "tells of {failures} failures outside of all tests"
-        ));
+        return ParsedReport::Unreadable(format!("contains {failures} failures outside of tests"));
     }
     ParsedReport::Complete(tests)
 }

@@ -1,8 +1,8 @@
-//! Where the modules of a runner were loaded from. One that lies in the workspace is none of the runner's own.
+//! Detects modules of a test runner that were loaded from the workspace instead of from an installed package.
 
 use std::path::{Component, Path};
 
-/// Folders of installed packages, which may lie in a workspace.
+/// Folders of installed packages, which may be in a workspace.
 const INSTALL_FOLDERS: [&str; 6] = [
     "site-packages",
     "dist-packages",
@@ -11,10 +11,11 @@ const INSTALL_FOLDERS: [&str; 6] = [
     ".tox",
     ".nox",
 ];
-/// How many modules are named.
+/// Maximum number of modules that are named.
 const MAX_NAMED_MODULES: usize = 10;
 
-/// The modules of the workspace's own among those that are listed, a line for each: its name, a tab, its file.
+/// Returns descriptions of the listed modules that are part of the workspace. Each line of `listed` is a name, a tab
+/// and a file.
 pub(super) fn replaced_modules(listed: &str, workspace: &Path) -> Vec<String> {
     let mut replaced: Vec<String> = listed
         .lines()

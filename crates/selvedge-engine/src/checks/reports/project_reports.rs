@@ -1,5 +1,5 @@
-//! Reports that Maven and Gradle write into the project by themselves, a file for each test class.
-//! Only those count that this execution wrote: what lay there before says nothing about it.
+//! Reports that Maven and Gradle write into the project by default, one file per test class. Only reports that this
+//! execution wrote count.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,14 +13,14 @@ use super::ParsedReport;
 use super::merge::merge_reports;
 use crate::workspace::DirHandle;
 
-/// How deep in a project its modules' reports may lie.
+/// Maximum depth of a report in a project.
 const MAX_DEPTH: usize = 12;
-/// How many files are looked at.
+/// Maximum number of files that are examined.
 const MAX_FILES: usize = 20_000;
-/// Folders that hold no reports and much else.
+/// Large folders that do not contain reports.
 const SKIPPED_FOLDERS: [&str; 4] = ["node_modules", ".git", ".gradle", ".m2"];
 
-/// Which file it is, and when it was last changed: a writer can set any other time but this one.
+/// Inode, and time of the last change, which is the only time that a writer cannot set.
 type FileIdentity = (u64, i64, i64);
 
 /// The reports of a project.
@@ -32,29 +32,29 @@ pub(super) struct ProjectReports {
 }
 
 impl ProjectReports {
-    /// Looks before the runner starts; removes what it finds where the runner would otherwise take
-    /// it for a reason to run nothing.
+    /// Finds the existing reports before the runner starts. Removes them if `cleared` is set, because the runner would
+    /// otherwise skip tests that are up to date.
     pub(super) fn scan(
         project: &Path,
         folders: &'static [&'static [&'static str]],
         cleared: bool,
     ) -> io::Result<Self> {
-        let mut below = Self {
+        let mut reports = Self {
             project: project.to_owned(),
             anchor: DirHandle::open_root(project)?,
             folders,
             before: BTreeMap::new(),
         };
-        below.before = below.find_reports();
+        reports.before = reports.find_reports();
         if cleared {
-            for path in below.before.keys() {
-                below.anchor.remove(path)?;
+            for path in reports.before.keys() {
+                reports.anchor.remove(path)?;
             }
         }
-        Ok(below)
+        Ok(reports)
     }
 
-    /// Reads what is new. Nothing new is no trick: the runner was not asked for anything.
+    /// Reads new reports. It is not suspicious if there are none, because the runner was not asked for any.
     pub(super) fn read(&self) -> ParsedReport {
         let is_new =
             |(path, identity): &(PathBuf, FileIdentity)| self.before.get(path) != Some(identity);
@@ -62,7 +62,7 @@ impl ProjectReports {
         merge_reports(new.map(|(path, _)| self.anchor.open(&path)))
     }
 
-    /// The reports that are there, by their place in the project.
+    /// Returns the existing reports by their path in the project.
     fn find_reports(&self) -> BTreeMap<PathBuf, FileIdentity> {
         let walk = WalkBuilder::new(&self.project)
             .standard_filters(false)
@@ -89,10 +89,10 @@ impl ProjectReports {
     fn is_report(&self, path: &Path) -> bool {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         let names: Vec<&OsStr> = path.iter().collect();
-        let within = |folder: &&[&str]| {
-            let mut places = names.windows(folder.len());
-            places.any(|place| {
-                place
+        let is_below = |folder: &&[&str]| {
+            let mut windows = names.windows(folder.len());
+            windows.any(|window| {
+                window
                     .iter()
                     .zip(*folder)
                     .all(|(one, other)| *one == OsStr::new(other))
@@ -100,6 +100,6 @@ impl ProjectReports {
         };
         name.starts_with("TEST-")
             && path.extension() == Some(OsStr::new("xml"))
-            && self.folders.iter().any(within)
+            && self.folders.iter().any(is_below)
     }
 }

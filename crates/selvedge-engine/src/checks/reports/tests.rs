@@ -1,4 +1,4 @@
-//! Reports as a hostile or clumsy runner leaves them.
+//! Tests of reports that a hostile or faulty runner leaves.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::checks::{runners, to_argv};
 
-/// A runner that was asked for a report: a place for it, and the words that ask.
+/// A runner that was asked for a report, with the folder and the arguments of the request.
 struct ReportFixture {
     root: TempDir,
     awaited: ExpectedReport,
@@ -18,23 +18,23 @@ fn stage(line: &str) -> ReportFixture {
     let root = tempfile::tempdir().unwrap();
     let argv = to_argv(line);
     let call = runners::find_reporting_runner(&argv).unwrap();
-    let awaited = ExpectedReport::prepare(call, root.path(), directory(root.path())).unwrap();
-    let argv = awaited.argv(&argv);
+    let expected = ExpectedReport::prepare(call, root.path(), directory(root.path())).unwrap();
+    let argv = expected.argv(&argv);
     ReportFixture {
         root,
-        awaited,
+        awaited: expected,
         argv,
     }
 }
 
 impl ReportFixture {
-    /// Where the runner is told to write.
+    /// Returns the path that the runner is asked to write to.
     fn report(&self) -> PathBuf {
-        let told = self
+        let path = self
             .argv
             .iter()
             .find_map(|word| word.strip_prefix("--junitxml="));
-        PathBuf::from(told.unwrap())
+        PathBuf::from(path.unwrap())
     }
 }
 
@@ -47,8 +47,8 @@ fn pytest(write: impl FnOnce(&PathBuf, &TempDir)) -> ParsedReport {
     stage.awaited.read(None)
 }
 
-fn why(told: ParsedReport) -> String {
-    match told {
+fn why(report: ParsedReport) -> String {
+    match report {
         ParsedReport::Unreadable(why) => why,
         other => panic!("{other:?}"),
     }
@@ -76,8 +76,8 @@ fn what_is_no_whole_report_of_its_own_is_said_to_be_none() {
     assert_eq!(pytest(|_, _| {}), ParsedReport::Missing);
     let written = |text: &'static str| why(pytest(|report, _| fs::write(report, text).unwrap()));
     assert_eq!(written(""), "is empty");
-    assert_eq!(written(&PASSED[..PASSED.len() - 20]), "breaks off");
-    assert!(written("PASS PASS PASS").contains("no format"));
+    assert_eq!(written(&PASSED[..PASSED.len() - 20]), "is incomplete");
+    assert!(written("PASS PASS PASS").contains("unknown format"));
 
     let linked = pytest(|report, root| {
         let elsewhere = root.path().join("elsewhere");
@@ -96,43 +96,43 @@ fn what_is_no_whole_report_of_its_own_is_said_to_be_none() {
 
 #[test]
 fn a_folder_put_in_the_place_of_its_own_is_not_looked_into() {
-    let told = pytest(|report, root| {
+    let parsed = pytest(|report, root| {
         let folder = report.parent().unwrap();
         fs::rename(folder, root.path().join("away")).unwrap();
         fs::create_dir(folder).unwrap();
         fs::write(report, PASSED).unwrap();
     });
-    assert_eq!(told, ParsedReport::Missing);
+    assert_eq!(parsed, ParsedReport::Missing);
 }
 
 #[test]
 fn a_runner_that_lets_the_canary_live_is_not_believed() {
-    let said = |outcomes: &'static str| {
+    let parse = |outcomes: &'static str| {
         pytest(|report, _| {
             fs::write(report, PASSED).unwrap();
             fs::write(report.with_file_name("canary"), outcomes).unwrap();
         })
     };
-    assert!(why(said("failed\npassed\n")).contains("must fail, so"));
-    assert!(why(said("failed\npassed expect.toBe\n")).contains("must fail (expect.toBe), so"));
-    assert!(matches!(said("failed\n"), ParsedReport::Complete(_)));
-    assert!(matches!(said(""), ParsedReport::Complete(_)));
+    assert!(why(parse("failed\npassed\n")).contains("must fail, so"));
+    assert!(why(parse("failed\npassed expect.toBe\n")).contains("must fail (expect.toBe), so"));
+    assert!(matches!(parse("failed\n"), ParsedReport::Complete(_)));
+    assert!(matches!(parse(""), ParsedReport::Complete(_)));
 }
 
 #[test]
 fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
-    let told = |files: &[(&str, &str)]| {
+    let parse = |files: &[(&str, &str)]| {
         let root = tempfile::tempdir().unwrap();
         let call = runners::wrapper_invocation(&to_argv("make test")).unwrap();
-        let awaited = ExpectedReport::prepare(call, root.path(), directory(root.path())).unwrap();
+        let expected = ExpectedReport::prepare(call, root.path(), directory(root.path())).unwrap();
         for (name, text) in files {
-            fs::write(awaited.folder().join(name), text).unwrap();
+            fs::write(expected.folder().join(name), text).unwrap();
         }
-        awaited.read(None)
+        expected.read(None)
     };
-    assert_eq!(told(&[]), ParsedReport::NotExpected);
+    assert_eq!(parse(&[]), ParsedReport::NotExpected);
     assert_eq!(
-        told(&[("report-pytest-1", PASSED)]),
+        parse(&[("report-pytest-1", PASSED)]),
         ParsedReport::NotExpected
     );
     let missing = [
@@ -141,8 +141,8 @@ fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
         ("report-pytest-1", PASSED),
     ];
     assert_eq!(
-        why(told(&missing)),
-        "is missing: jest was started and left none"
+        why(parse(&missing)),
+        "is missing: jest was started but did not write one"
     );
     let both = [
         ("started-pytest-1", ""),
@@ -151,21 +151,21 @@ fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
         ("report-rspec-2", &class("Cart")),
         ("canary", "failed\n"),
     ];
-    let ParsedReport::Complete(tests) = told(&both) else {
+    let ParsedReport::Complete(tests) = parse(&both) else {
         panic!("whole reports");
     };
     assert_eq!(tests.passed_ids.ids, ["t.py::a", "Cart.adds"]);
     let empty = r#"<testsuites><testsuite name="pytest" tests="0"></testsuite></testsuites>"#;
     let none = [("started-pytest-1", ""), ("report-pytest-1", empty)];
-    assert_eq!(told(&none), ParsedReport::NotExpected);
-    assert!(why(told(&[("canary", "passed assert.equal\n")])).contains("(assert.equal)"));
+    assert_eq!(parse(&none), ParsedReport::NotExpected);
+    assert!(why(parse(&[("canary", "passed assert.equal\n")])).contains("(assert.equal)"));
 }
 
 #[test]
 fn an_endless_report_is_not_read_to_its_end() {
-    let mut left = 1 << 20;
-    let told = parse_report(io::repeat(b' '), &mut left);
-    assert!(why(told).contains("more than"));
+    let mut remaining_bytes = 1 << 20;
+    let report = parse_report(io::repeat(b' '), &mut remaining_bytes);
+    assert!(why(report).contains("more than"));
 }
 
 #[test]
@@ -201,12 +201,12 @@ fn of_what_lies_in_a_project_only_what_was_written_now_counts() {
     write("b/target/surefire-reports/TEST-Again.xml", "");
     let call = runners::find_reporting_runner(&to_argv("mvn test")).unwrap();
     let private = tempfile::tempdir().unwrap();
-    let awaited = ExpectedReport::prepare(call, private.path(), directory(root.path())).unwrap();
+    let expected = ExpectedReport::prepare(call, private.path(), directory(root.path())).unwrap();
     write("b/target/surefire-reports/TEST-Again.xml", &class("Again"));
     write("a/target/failsafe-reports/TEST-New.xml", &class("New"));
     write("a/target/surefire-reports/notes.xml", "");
     write("TEST-Elsewhere.xml", &class("Elsewhere"));
-    let ParsedReport::Complete(tests) = awaited.read(None) else {
+    let ParsedReport::Complete(tests) = expected.read(None) else {
         panic!("whole reports");
     };
     assert_eq!(tests.passed_ids.ids, ["New.adds", "Again.adds"]);
@@ -220,9 +220,9 @@ fn gradle_does_not_find_its_old_reports_and_says_nothing_where_it_ran_nothing() 
     fs::write(&old, class("Old")).unwrap();
     let call = runners::find_reporting_runner(&to_argv("gradle test")).unwrap();
     let private = tempfile::tempdir().unwrap();
-    let awaited = ExpectedReport::prepare(call, private.path(), directory(root.path())).unwrap();
+    let expected = ExpectedReport::prepare(call, private.path(), directory(root.path())).unwrap();
     assert!(!old.exists());
-    assert_eq!(awaited.read(None), ParsedReport::NotExpected);
+    assert_eq!(expected.read(None), ParsedReport::NotExpected);
 }
 
 fn results(test: &str, outcome: &str) -> String {
@@ -245,7 +245,7 @@ fn of_several_projects_all_reports_count() {
     };
     assert_eq!(tests.passed_ids.ids, ["Shop.Adds", "Tax.Adds"]);
     fs::write(folder.join("dev_box_3.trx"), "<TestRun id=\"1\">").unwrap();
-    assert_eq!(why(stage.awaited.read(None)), "breaks off");
+    assert_eq!(why(stage.awaited.read(None)), "is incomplete");
 }
 
 #[test]
@@ -253,12 +253,12 @@ fn files_in_ids_are_called_as_from_the_project() {
     let stage = stage("mocha");
     let report = stage.awaited.folder.path().join(REPORT_FILE);
     let file = stage.root.path().join("test/shop.js");
-    let told = format!(
+    let text = format!(
         r#"{{"stats": {{"suites": 0}}, "passes": [{{"fullTitle": "adds", "file": "{}"}}],
         "pending": [], "failures": []}}"#,
         file.display()
     );
-    fs::write(report, told).unwrap();
+    fs::write(report, text).unwrap();
     let ParsedReport::Complete(tests) = stage.awaited.read(None) else {
         panic!("a whole report");
     };

@@ -1,8 +1,8 @@
-//! From the words of a check to those that also ask its test runner for a report for machines.
+//! Adds arguments to a check's command that ask its test runner for a machine-readable report.
 //!
-//! Only a command that *is* the runner is changed, and only by options of the runner's own that
-//! leave what it prints as it was. A shell's line, a script and anything unknown stay word for word, and are started
-//! with variables by which the runners behind them are asked.
+//! Only a command that *is* the runner is changed, and only by options of the runner that do not change its output. A
+//! shell line, a script and any unknown command are executed unchanged, with variables that ask the runners behind them
+//! for a report.
 
 mod table;
 
@@ -14,7 +14,7 @@ pub(super) use table::{ReportLocation, RunnerSpec, VariableJoin};
 
 use table::{TABLE, WRAPPER};
 
-/// Programs that run another one, which is named right after these words.
+/// Programs that run another program, which is named after these words.
 const LAUNCHERS: &[&[&str]] = &[
     &["npx"],
     &["pnpm", "exec"],
@@ -26,7 +26,7 @@ const LAUNCHERS: &[&[&str]] = &[
     &["php"],
 ];
 
-/// Options of theirs that take no value, so that the next word is still the program.
+/// Options of launchers that take no value, so that the next word is still the program.
 const LAUNCHER_SWITCHES: &[&str] = &[
     "--no-install",
     "--no",
@@ -38,7 +38,7 @@ const LAUNCHER_SWITCHES: &[&str] = &[
     "--",
 ];
 
-/// The words that call runners which can be told which tests to run.
+/// Commands of test runners that can run selected tests.
 const SELECTABLE_RUNNERS: &[(&[&str], TestRunner)] = &[
     (&["pytest"], TestRunner::Pytest),
     (&["py.test"], TestRunner::Pytest),
@@ -55,7 +55,7 @@ const SELECTABLE_RUNNERS: &[(&[&str], TestRunner)] = &[
     (&["phpunit"], TestRunner::Phpunit),
 ];
 
-/// The runner that a command calls, if it can be told which tests to run, and where its options begin.
+/// Returns the runner that a command calls if it can run selected tests, and the index of its options.
 pub(super) fn find_runner(argv: &[String]) -> Option<(TestRunner, usize)> {
     let from = launcher_length(argv);
     let rest = argv.get(from..)?;
@@ -66,14 +66,14 @@ pub(super) fn find_runner(argv: &[String]) -> Option<(TestRunner, usize)> {
     runs_tests.then_some((runner, from + length))
 }
 
-/// A runner found in a command: where in it the runner's own options begin.
+/// A runner found in a command, and the index of its options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunnerInvocation {
     pub(super) spec: &'static RunnerSpec,
     options_start: usize,
 }
 
-/// The runner that a command calls, if it is one that writes reports and may be asked for one.
+/// Returns the runner that a command calls if it writes reports and can be asked for one.
 pub(super) fn find_reporting_runner(argv: &[String]) -> Option<RunnerInvocation> {
     let from = launcher_length(argv);
     TABLE.iter().find_map(|row| {
@@ -84,35 +84,35 @@ pub(super) fn find_reporting_runner(argv: &[String]) -> Option<RunnerInvocation>
         let options_at = from + length;
         let options = argv.get(options_at..)?;
         let has = |option: &str| options.iter().any(|word| is_option(word, option));
-        // Another program that is put in the place of this one is found by its bare name, too.
-        let gives_way = row
+        // A runner that is replaced by another program must be named without a path.
+        let is_replaced = row
             .replacement
-            .is_some_and(|(leaving, _)| leaving == length);
-        let found = !gives_way || !argv.get(from)?.contains('/');
-        let meant = row.required_argument.is_none_or(has)
+            .is_some_and(|(replaced, _)| replaced == length);
+        let is_replaceable = !is_replaced || !argv.get(from)?.contains('/');
+        let has_allowed_options = row.required_argument.is_none_or(has)
             && !row.excluding_arguments.iter().any(|option| has(option));
-        (meant && found).then_some(RunnerInvocation {
+        (has_allowed_options && is_replaceable).then_some(RunnerInvocation {
             spec: row,
             options_start: options_at,
         })
     })
 }
 
-/// A command that may start test runners without being one.
+/// Returns the invocation of a command that may start test runners without being one.
 pub(super) fn wrapper_invocation(argv: &[String]) -> Option<RunnerInvocation> {
-    /// Their tests are not started by way of anything that reads variables, and builds may depend on these.
-    const OTHERS: &[&str] = &[
+    /// Programs whose tests do not read these variables, and whose builds may depend on them.
+    const UNSUPPORTED: &[&str] = &[
         "cargo", "go", "mvn", "mvnw", "gradle", "gradlew", "dotnet", "mix",
     ];
     let program = plain_name(argv.get(launcher_length(argv))?);
-    (!OTHERS.contains(&program)).then_some(RunnerInvocation {
+    (!UNSUPPORTED.contains(&program)).then_some(RunnerInvocation {
         spec: &WRAPPER,
         options_start: argv.len(),
     })
 }
 
 impl RunnerInvocation {
-    /// The variables that it is started with, each with how it is joined with what is there.
+    /// Returns the variables that the runner is started with, and how each is joined with an existing value.
     pub(super) fn variables(&self, folder: &Path) -> Vec<(&'static str, String, VariableJoin)> {
         let folder = folder.display().to_string();
         let variables = self.spec.variables.iter();
@@ -121,49 +121,52 @@ impl RunnerInvocation {
             .collect()
     }
 
-    /// The words to execute, where the report is to be written to a file in a folder.
+    /// Returns the arguments to execute if the report is to be written to a file in this folder.
     pub(super) fn argv(&self, argv: &[String], folder: &Path) -> Vec<String> {
         let (call, options) = argv.split_at(self.options_start.min(argv.len()));
-        let said = |given: &[&str]| {
+        let has_any = |alternatives: &[&str]| {
             let mut options = options.iter();
-            options.any(|word| given.iter().any(|option| is_option(word, option)))
+            options.any(|word| alternatives.iter().any(|option| is_option(word, option)))
         };
-        let usual = self
+        let default_arguments = self
             .spec
             .default_arguments
-            .filter(|(given, _)| !said(given));
-        let usual = usual.map_or(&[][..], |(_, adds)| adds);
-        let (leaving, instead) = self.spec.replacement.unwrap_or_default();
-        let staying = call.len().saturating_sub(leaving);
-        let ours = instead.iter().chain(usual).chain(self.spec.added_arguments);
+            .filter(|(alternatives, _)| !has_any(alternatives));
+        let default_arguments = default_arguments.map_or(&[][..], |(_, adds)| adds);
+        let (replaced, replacement) = self.spec.replacement.unwrap_or_default();
+        let kept_words = call.len().saturating_sub(replaced);
+        let added = replacement
+            .iter()
+            .chain(default_arguments)
+            .chain(self.spec.added_arguments);
         let report = report_path(folder);
         let aid = self
             .spec
             .helper_files
             .first()
             .map_or_else(PathBuf::new, |(name, _)| folder.join(name));
-        let ours = ours.map(|word| {
+        let added = added.map(|word| {
             word.replace("{report}", &report)
                 .replace("{folder}", &folder.display().to_string())
                 .replace("{aid}", &aid.display().to_string())
         });
-        let mut words: Vec<String> = call.iter().take(staying).cloned().collect();
-        words.extend(ours);
+        let mut words: Vec<String> = call.iter().take(kept_words).cloned().collect();
+        words.extend(added);
         words.extend_from_slice(options);
         words
     }
 
-    /// Whether a version that knows no such options says so.
+    /// Returns whether the output shows that the runner's version does not support the options.
     pub(super) fn is_refused(&self, printed: &str) -> bool {
         self.spec
             .rejection_markers
             .iter()
-            .any(|named| printed.contains(named))
+            .any(|marker| printed.contains(marker))
     }
 
-    /// The files that it needs beside, and what is to stand in them.
+    /// Returns the names and texts of the helper files that the runner needs.
     pub(super) fn aids(&self, folder: &Path) -> impl Iterator<Item = (&'static str, String)> {
-        // A string of JSON is one of JavaScript and of TOML, too.
+        // A JSON string is also a JavaScript and TOML string.
         let report = serde_json::Value::from(report_path(folder)).to_string();
         let folder = folder.display().to_string();
         let aids = self.spec.helper_files.iter();
@@ -174,14 +177,14 @@ impl RunnerInvocation {
     }
 }
 
-/// The name of the report in its folder.
+/// Name of the report in its folder.
 pub(super) const REPORT_FILE: &str = "report";
 
 fn report_path(folder: &Path) -> String {
     folder.join(REPORT_FILE).display().to_string()
 }
 
-/// How many words go before the program that a command is about.
+/// Returns the number of words before the program that a launcher runs.
 fn launcher_length(argv: &[String]) -> usize {
     let mut at = 0;
     if argv.first().is_some_and(|word| plain_name(word) == "env") {
@@ -204,31 +207,31 @@ fn launcher_length(argv: &[String]) -> usize {
     at
 }
 
-/// How many words of a command are these, if it begins with them.
+/// Returns the number of arguments that these words match, if the command begins with them.
 fn matching_prefix_length(words: &[&str], argv: &[String]) -> Option<usize> {
     let (first, rest) = words.split_first()?;
-    let mut given = argv.iter().enumerate();
-    let (_, program) = given.next()?;
+    let mut arguments = argv.iter().enumerate();
+    let (_, program) = arguments.next()?;
     (plain_name(program) == *first).then_some(())?;
     let mut end = 1;
-    // `cargo +nightly …`: which of its versions is no matter.
-    let mut given = given.filter(|(at, word)| !(*at == 1 && word.starts_with('+')));
+    // The toolchain of `cargo +nightly …` does not matter.
+    let mut arguments = arguments.filter(|(at, word)| !(*at == 1 && word.starts_with('+')));
     for word in rest {
-        let (at, said) = given.next()?;
-        (said == word).then_some(())?;
+        let (at, argument) = arguments.next()?;
+        (argument == word).then_some(())?;
         end = at + 1;
     }
     Some(end)
 }
 
-/// A program's name without its folder, and without Python's version.
+/// Returns a program's name without its folder and without Python's version.
 fn plain_name(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if bare == "python" { bare } else { name }
 }
 
-/// Whether a word is an option, be it with its value: `--out=x`, `--outputFile.json=x`, `-fd`.
+/// Returns whether a word is this option, with or without a value: `--out=x`, `--outputFile.json=x`, `-fd`.
 fn is_option(word: &str, option: &str) -> bool {
     if option.len() == 2 {
         return word.starts_with(option);

@@ -1,42 +1,42 @@
-//! The test runners that write a report for machines, one row each: the words that call one, what
-//! is added to them, and where the report is then found. Data alone; [`super`] reads it.
+//! The test runners that write machine-readable reports, one row each: the words of its command, the added arguments,
+//! and the location of the report. This file has data only; [`super`] interprets it.
 //!
-//! Behind a wrapper (`npm test`, `make test`, a script) no words can be added: there [`WRAPPER`] asks by variables.
-//! A runner that neither reaches is read by what it prints: `cargo test`, whose reports are not stable.
+//! Behind a wrapper (`npm test`, `make test`, a script), arguments cannot be added; [`WRAPPER`] requests reports by
+//! variables instead. The results of any other runner are read from its output, such as `cargo test`, whose
+//! machine-readable reports are not stable.
 
-/// Where a runner leaves its report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::checks) enum ReportLocation {
-    /// In the file that it was told.
+    /// In the file that was named in the arguments.
     ReportFile,
-    /// In files that it names itself, which end so, in the folder that it was told.
+    /// In files with this suffix and any name, in the folder that was named in the arguments.
     ReportFolder(&'static str),
-    /// In files that begin with `report-`, one for each that begins with `started-`: any number of runners may have
-    /// been started.
+    /// In files that begin with `report-`, one for each file that begins with `started-`, because any number of runners
+    /// may have been started.
     PerProcess,
-    /// It is the runner's output: `go test` can do no other.
+    /// In the standard output: the only choice of `go test`.
     StandardOutput,
-    /// In folders of these names below the project, by default and without being asked.
+    /// In folders of these names below the project, which the runner writes by default.
     InProject {
-        /// Names of folders, the nearest to the files last.
+        /// Path suffixes of the folders.
         folders: &'static [&'static [&'static str]],
-        /// Without its old reports it runs tests that it would call up to date.
+        /// Whether old reports have to be removed, because the runner would otherwise skip tests that are up to date.
         cleared: bool,
     },
 }
 
-/// How a variable of ours is joined with what the environment has already.
+/// How Selvedge's value of a variable is joined with an existing value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::checks) enum VariableJoin {
-    /// In front, with this between.
+    /// Before the existing value, with this separator.
     Prepend(char),
-    /// Behind, with this between.
+    /// After the existing value, with this separator.
     Append(char),
-    /// Not at all: what is there stays.
+    /// The existing value is not changed.
     KeepExisting,
 }
 
-/// A variable that a runner is started with: its name, and its value, in which `{folder}` is a path.
+/// A variable that a runner is started with; `{folder}` in its value is replaced by a path.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::checks) struct RunnerVariable {
     pub(in crate::checks) name: &'static str,
@@ -44,38 +44,37 @@ pub(in crate::checks) struct RunnerVariable {
     pub(in crate::checks) join: VariableJoin,
 }
 
-/// One runner.
 #[derive(Debug)]
 pub(in crate::checks) struct RunnerSpec {
-    /// What people call it.
+    /// Name in messages.
     pub(in crate::checks) name: &'static str,
-    /// The words that call it, each way of them; paths and version numbers apart.
+    /// The words of its command, all variants, without paths and version numbers.
     pub(super) invocations: &'static [&'static [&'static str]],
-    /// It is only meant with this argument.
+    /// The runner is only recognized with this argument.
     pub(super) required_argument: Option<&'static str>,
-    /// It is left alone with one of these arguments: a report is asked for already, or no tests are.
+    /// The runner is not changed if it has one of these arguments, because it already writes a report or runs no tests.
     pub(super) excluding_arguments: &'static [&'static str],
-    /// So many of the words that call it, the last ones, give way to these. `{aid}` is a path.
+    /// Number of the last words of the command that are replaced, and their replacement; `{aid}` is a path.
     pub(super) replacement: Option<(usize, &'static [&'static str])>,
-    /// What stands right behind the words that call it. `{report}`, `{folder}` and `{aid}` are paths.
+    /// Arguments added right after the words of the command; `{report}`, `{folder}` and `{aid}` are paths.
     pub(super) added_arguments: &'static [&'static str],
-    /// What else it takes for the usual output to stay as it is, unless one of the first was given.
+    /// Arguments that preserve the usual output, added unless one of the first list is present.
     pub(super) default_arguments: Option<(&'static [&'static str], &'static [&'static str])>,
-    /// What it is started with, so that it finds our files.
+    /// Variables by which the runner finds Selvedge's files.
     pub(in crate::checks) variables: &'static [RunnerVariable],
-    /// Files that it needs: the name of each, and its text, in which `{report}` is a string and `{folder}` a path. The
-    /// first is `{aid}`.
+    /// Names and texts of files that the runner needs; in a text, `{report}` is a string and `{folder}` a path. The
+    /// first file is `{aid}`.
     pub(in crate::checks) helper_files: &'static [(&'static str, &'static str)],
-    /// What a version that does not know the options names when it says so.
+    /// Texts in the error output of a version that does not support the options.
     pub(in crate::checks) rejection_markers: &'static [&'static str],
-    /// The project's own configuration may have the report go elsewhere: that is no trick.
+    /// Whether the project's configuration may legitimately write the report elsewhere.
     pub(in crate::checks) may_be_overridden: bool,
-    /// Where the report is.
+    /// Where the report is written.
     pub(in crate::checks) location: ReportLocation,
 }
 
 impl RunnerSpec {
-    /// A runner that is told a file, of which nothing is known yet.
+    /// Creates a runner that writes a report file, without any options.
     const fn new(runner: &'static str, called: &'static [&'static [&'static str]]) -> Self {
         Self {
             name: runner,
@@ -94,26 +93,26 @@ impl RunnerSpec {
     }
 }
 
-/// Puts our modules where Python finds them.
+/// Makes Python find Selvedge's modules.
 const PYTHON: RunnerVariable = RunnerVariable {
     name: "PYTHONPATH",
     value: "{folder}",
     join: VariableJoin::Prepend(':'),
 };
-/// Has each process of Node load our canary.
+/// Makes each Node process load the canary.
 const NODE: RunnerVariable = RunnerVariable {
     name: "NODE_OPTIONS",
     value: "--require \"{folder}/selvedge_node.cjs\"",
     join: VariableJoin::Append(' '),
 };
-/// Has CTest print what its failed tests have printed.
+/// Makes CTest print the output of failed tests.
 const CTEST: RunnerVariable = RunnerVariable {
     name: "CTEST_OUTPUT_ON_FAILURE",
     value: "1",
     join: VariableJoin::KeepExisting,
 };
 
-/// Has each process of PHP load our canary.
+/// Makes each PHP process load the canary.
 const PHP: RunnerVariable = RunnerVariable {
     name: "PHP_INI_SCAN_DIR",
     value: ":{folder}",
@@ -136,7 +135,7 @@ const SETTINGS_PHP: (&str, &str) = ("selvedge.ini", include_str!("aids/selvedge.
 const NODE_TEST: (&str, &str) = ("node.mjs", include_str!("aids/node.mjs"));
 const MOCHA: (&str, &str) = ("mocha.cjs", include_str!("aids/mocha.cjs"));
 
-/// What asks any runner that is started by another program, and takes options from its environment.
+/// Requests reports from any runner that is started by another program and takes options from its environment.
 pub(super) static WRAPPER: RunnerSpec = RunnerSpec {
     variables: &[
         PYTHON,
@@ -145,7 +144,7 @@ pub(super) static WRAPPER: RunnerSpec = RunnerSpec {
             value: "-pselvedge_canary",
             join: VariableJoin::Append(' '),
         },
-        // tox passes on what it is told to, and appends to what its configuration says.
+        // tox passes only the listed variables on, and appends these to those in its configuration.
         RunnerVariable {
             name: "TOX_OVERRIDE",
             value: "testenv.pass_env+=PYTHONPATH,PYTEST_ADDOPTS,SELVEDGE_REPORTS",
@@ -200,7 +199,7 @@ pub(super) static WRAPPER: RunnerSpec = RunnerSpec {
 
 pub(super) static TABLE: &[RunnerSpec] = &[
     RunnerSpec {
-        // The older family says which file a test stands in.
+        // The older family records the file of each test.
         added_arguments: &[
             "-p",
             "selvedge_canary",
@@ -218,7 +217,7 @@ pub(super) static TABLE: &[RunnerSpec] = &[
         )
     },
     RunnerSpec {
-        // No option of its own has it tell machines anything, so ours stands in its place.
+        // unittest cannot write a machine-readable report, so Selvedge's runner replaces it.
         replacement: Some((2, &["{aid}"])),
         helper_files: &[
             (
@@ -269,7 +268,7 @@ pub(super) static TABLE: &[RunnerSpec] = &[
         ..RunnerSpec::new("mocha", &[&["mocha"]])
     },
     RunnerSpec {
-        // Its own reports do not say which file a test stands in.
+        // Node's own reporters omit the file of a test.
         added_arguments: &[
             "--test-reporter=spec",
             "--test-reporter-destination=stdout",
@@ -313,7 +312,7 @@ pub(super) static TABLE: &[RunnerSpec] = &[
         ..RunnerSpec::new("phpunit", &[&["phpunit"]])
     },
     RunnerSpec {
-        // Its formatter must be there before mix is.
+        // The formatter must be loaded before mix.
         replacement: Some((2, &["elixir", "-r", "{aid}", "-S", "mix", "test"])),
         added_arguments: &["--formatter", "Selvedge.Formatter"],
         default_arguments: Some((&["--formatter"], &["--formatter", "ExUnit.CLIFormatter"])),

@@ -1,4 +1,4 @@
-//! From command lines to those that ask for a report, and which lines are left alone.
+//! Tests of which commands are changed to request a report, and how.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::checks::to_argv;
 
-/// What a line becomes, with the folder of the report as `R`; `None` where it stays as it is.
-fn asked(line: &str) -> Option<String> {
+/// Returns the changed command, with `R` as the folder of the report, or `None` if it stays unchanged.
+fn reporting_command(line: &str) -> Option<String> {
     let argv = to_argv(line);
     let call = find_reporting_runner(&argv)?;
     Some(call.argv(&argv, Path::new("R")).join(" "))
@@ -74,7 +74,7 @@ fn each_runner_is_asked_by_its_own_option() {
         ("./gradlew test", "./gradlew test"),
     ];
     for (line, expected) in cases {
-        assert_eq!(asked(line).as_deref(), Some(expected));
+        assert_eq!(reporting_command(line).as_deref(), Some(expected));
     }
 }
 
@@ -96,7 +96,7 @@ fn a_runner_is_known_by_whatever_launches_it() {
         "pytest -k 'a or b'",
     ];
     for line in lines {
-        assert!(asked(line).is_some(), "{line}");
+        assert!(reporting_command(line).is_some(), "{line}");
     }
 }
 
@@ -120,7 +120,7 @@ fn what_is_not_plainly_a_runner_stays_as_it_is() {
         "go build ./...",
         "vitest bench",
         "./pytest.sh",
-        // They ask for a report of their own, or for no tests.
+        // They already request a report, or run no tests.
         "pytest --junitxml=out.xml",
         "jest --json",
         "mocha -R dot",
@@ -130,7 +130,7 @@ fn what_is_not_plainly_a_runner_stays_as_it_is() {
         "",
     ];
     for line in lines {
-        assert_eq!(asked(line), None, "{line}");
+        assert_eq!(reporting_command(line), None, "{line}");
     }
 }
 
@@ -162,22 +162,22 @@ proptest! {
     ) {
         let plain: Vec<&str> = argv.iter().map(|word| plain_name(word)).collect();
         let named = TABLE.iter().flat_map(|row| row.invocations).any(|words| plain.contains(&words[0]));
-        let found = find_reporting_runner(&argv);
-        prop_assert!(named || found.is_none());
-        if let Some(call) = found {
-            let asked = call.argv(&argv, Path::new("/r"));
-            // What was there is there still, in its order, around what is new.
-            let (said, options) = argv.split_at(call.options_start);
-            let leaving = call.spec.replacement.map_or(0, |(leaving, _)| leaving);
-            prop_assert!(asked.starts_with(&said[..said.len() - leaving]));
-            prop_assert!(asked.ends_with(options));
+        let invocation = find_reporting_runner(&argv);
+        prop_assert!(named || invocation.is_none());
+        if let Some(call) = invocation {
+            let changed = call.argv(&argv, Path::new("/r"));
+            // The original words are kept in their order, around the added ones.
+            let (call_words, options) = argv.split_at(call.options_start);
+            let replaced = call.spec.replacement.map_or(0, |(replaced, _)| replaced);
+            prop_assert!(changed.starts_with(&call_words[..call_words.len() - replaced]));
+            prop_assert!(changed.ends_with(options));
         }
     }
 }
 
 #[test]
 fn runner_that_can_select_is_found_behind_launchers() {
-    let found = |line: &str| {
+    let find = |line: &str| {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
         find_runner(&argv)
     };
@@ -188,9 +188,9 @@ fn runner_that_can_select_is_found_behind_launchers() {
         ("node_modules/.bin/mocha", TestRunner::Mocha, 1),
         ("node --test test/", TestRunner::NodeTest, 1),
     ] {
-        assert_eq!(found(line), Some((runner, options_at)), "{line}");
+        assert_eq!(find(line), Some((runner, options_at)), "{line}");
     }
     for line in ["npm test", "node server.js", "vitest", "sh -c pytest"] {
-        assert_eq!(found(line), None, "{line}");
+        assert_eq!(find(line), None, "{line}");
     }
 }

@@ -54,7 +54,7 @@ impl SyntaxCheckTally {
         if task.contains(name) {
             self.uncertain += 1;
             self.lines
-                .push(format!("{path}: was emptied, which the task may ask for"));
+                .push(format!("{path}: was emptied, which the task may require"));
             return;
         }
         self.emptied += 1;
@@ -101,9 +101,10 @@ impl SyntaxCheckTally {
             ParserVerdict::Unsure(fault, why) => {
                 self.uncertain += 1;
                 let said = format!("{name}:{}: {}", fault.line, fault.message);
-                self.lines.push(format!("{said} (no failure: {why})"));
+                self.lines
+                    .push(format!("{said} (not counted as a failure: {why})"));
             }
-            ParserVerdict::Unknown(why) => self.lines.push(format!("{name}: not looked at: {why}")),
+            ParserVerdict::Unknown(why) => self.lines.push(format!("{name}: not checked: {why}")),
         }
     }
 
@@ -154,7 +155,7 @@ impl SyntaxCheckTally {
         ];
         let said: Vec<String> = said.into_iter().flatten().collect();
         if said.is_empty() {
-            return "no parser here for what was changed".to_owned();
+            return "no parser is available for the changed files".to_owned();
         }
         said.join(", ")
     }

@@ -117,7 +117,7 @@ fn output_descriptors(output: Vec<OwnedFd>) -> Result<(OwnedFd, OwnedFd), SpawnE
     let lacking = |message: String| spawn_failure(SpawnErrorKind::Other, None, message);
     let mut output = output.into_iter();
     let stdout = output.next();
-    let stdout = stdout.ok_or_else(|| lacking("no descriptor for the output".to_owned()))?;
+    let stdout = stdout.ok_or_else(|| lacking("no file descriptor for the output".to_owned()))?;
     let stderr = match output.next() {
         Some(stderr) => stderr,
         None => stdout
@@ -133,7 +133,7 @@ fn check_directory(cwd: &Path) -> Result<(), SpawnError> {
     let entered = rustix::fs::access(cwd.join("."), Access::EXEC_OK);
     entered.map_err(|errno| {
         let message = format!(
-            "cannot work in {}: {}",
+            "cannot use {} as working directory: {}",
             cwd.display(),
             io::Error::from(errno)
         );
@@ -166,7 +166,7 @@ fn find_program_path(
     if let Some(forbidden) = files.next() {
         return Err(explain_spawn_error(&Errno::ACCESS.into(), &forbidden));
     }
-    let message = format!("no program {} in PATH", name.to_string_lossy());
+    let message = format!("program {} not found in PATH", name.to_string_lossy());
     let errno = Some(Errno::NOENT.raw_os_error());
     Err(spawn_failure(SpawnErrorKind::NotFound, errno, message))
 }
@@ -179,16 +179,17 @@ pub(super) fn explain_spawn_error(error: &io::Error, program: &Path) -> SpawnErr
             SpawnErrorKind::InterpreterNotFound,
             format!("the interpreter of {shown} is missing"),
         ),
-        Some(Errno::NOENT | Errno::NOTDIR) => {
-            (SpawnErrorKind::NotFound, format!("no program {shown}"))
-        }
+        Some(Errno::NOENT | Errno::NOTDIR) => (
+            SpawnErrorKind::NotFound,
+            format!("program {shown} not found"),
+        ),
         Some(Errno::ACCESS | Errno::PERM) => (
             SpawnErrorKind::PermissionDenied,
-            format!("{shown} may not be executed"),
+            format!("{shown} is not executable"),
         ),
         Some(Errno::NOEXEC) => (
             SpawnErrorKind::ExecFormat,
-            format!("{shown} is no program (a script needs a first line such as #!/bin/sh)"),
+            format!("{shown} is not a program (a script needs a first line such as #!/bin/sh)"),
         ),
         Some(Errno::TOOBIG) => (
             SpawnErrorKind::TooLong,

@@ -1,4 +1,4 @@
-//! Starts a program in a sandbox. The hidden subcommand `__wall` of this program (the init process)
+//! Starts a program in a sandbox. The hidden subcommand `__sandbox-init` of this program (the init process)
 //! is started in it, receives over a socket which program to execute, and reports whether that
 //! worked. In a process namespace it stays alive, adopts orphans and reports how the program ended;
 //! it and the process that holds the namespace belong to the sandbox, not to the program's tree. A
@@ -97,13 +97,15 @@ pub(super) fn launch_sandboxed(
 ) -> Result<LaunchedProgram, SpawnError> {
     let lacking = |what: &str, error: &io::Error| sandbox_failure(&format!("{what}: {error}"));
     let temporary = TemporaryFolder::create();
-    let temporary = temporary.map_err(|error| lacking("no place for temporary files", &error))?;
-    let mut said = tempfile::tempfile().map_err(|error| lacking("no file", &error))?;
+    let temporary =
+        temporary.map_err(|error| lacking("cannot create a temporary folder", &error))?;
+    let mut said =
+        tempfile::tempfile().map_err(|error| lacking("cannot create a temporary file", &error))?;
     let in_container = plan.backend.is_container();
     let container = in_container.then(|| SessionContainer::register(plan, temporary.path()));
     let container = container
         .transpose()
-        .map_err(|error| lacking("a container cannot be written down", &error))?;
+        .map_err(|error| lacking("cannot record the container", &error))?;
     let surroundings = SandboxResources {
         temporary,
         container,
@@ -147,16 +149,18 @@ fn start_init(
         });
     }
     let lacking = |what: &str, error: &io::Error| sandbox_failure(&format!("{what}: {error}"));
-    let (ours, theirs) = UnixStream::pair().map_err(|error| lacking("no socket", &error))?;
-    let face = this_program(temporary).map_err(|error| lacking("no program", &error))?;
+    let (ours, theirs) =
+        UnixStream::pair().map_err(|error| lacking("cannot create a socket", &error))?;
+    let face =
+        this_program(temporary).map_err(|error| lacking("cannot find this program", &error))?;
     let mut command = if plan.backend == SandboxBackend::Bubblewrap {
-        let program = find_bubblewrap().ok_or_else(|| sandbox_failure("bwrap is not there"))?;
+        let program = find_bubblewrap().ok_or_else(|| sandbox_failure("bwrap was not found"))?;
         let mut command = Command::new(program);
         command.args(bubblewrap_arguments(plan, temporary, &face));
         command
     } else {
         let mut command = Command::new(&face);
-        command.arg("__wall");
+        command.arg("__sandbox-init");
         command
     };
     let tag = found.env.iter().find(|(name, _)| name == TAG_VARIABLE);
@@ -167,10 +171,10 @@ fn start_init(
         .current_dir("/")
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
-        .stderr(said.map_err(|error| lacking("no file", &error))?)
+        .stderr(said.map_err(|error| lacking("cannot duplicate a file", &error))?)
         .process_group(0)
         .spawn()
-        .map_err(|error| lacking("they cannot be started", &error))?;
+        .map_err(|error| lacking("cannot start a process", &error))?;
     Ok(PendingInit {
         holder,
         control: ControlSocket::new(ours),
@@ -210,7 +214,7 @@ fn start_program(
         }
     }
     let holder = process_id(&child);
-    let unheard = |error: io::Error| sandbox_failure(&format!("no socket: {error}"));
+    let unheard = |error: io::Error| sandbox_failure(&format!("cannot use the socket: {error}"));
     control.set_nonblocking().map_err(unheard)?;
     if !keeps {
         return Ok((holder, None));
@@ -240,11 +244,11 @@ fn start_failure(plan: &SandboxPlan, found: &ResolvedProgram, errno: i32) -> Spa
         // A file at its path on the host implies nothing about the image.
         Some(contained) if is_missing => {
             let name = found.name.to_string_lossy();
-            let message = format!("no program {name} in the image {}", contained.image);
+            let message = format!("program {name} not found in the image {}", contained.image);
             spawn_failure(SpawnErrorKind::NotFound, Some(errno), message)
         }
         _ if is_missing && !found.name.as_encoded_bytes().contains(&b'/') => {
-            let message = format!("no program {} in PATH", found.name.to_string_lossy());
+            let message = format!("program {} not found in PATH", found.name.to_string_lossy());
             spawn_failure(SpawnErrorKind::NotFound, Some(errno), message)
         }
         _ => explain_spawn_error(&error, &plan.host_path(&found.cwd.join(&found.program))),
@@ -292,7 +296,7 @@ fn run_exec_request(
 }
 
 fn sandbox_failure(why: &str) -> SpawnError {
-    let message = format!("the sandbox cannot be built: {why}");
+    let message = format!("cannot set up the sandbox: {why}");
     spawn_failure(SpawnErrorKind::Sandbox, None, message)
 }
 
@@ -304,7 +308,7 @@ fn read_message(said: &mut File) -> String {
         .and_then(|()| said.take(1_000).read_to_string(&mut words));
     match (read, words.trim()) {
         (Ok(_), words) if !words.is_empty() => words.to_owned(),
-        _ => "it ended without a word".to_owned(),
+        _ => "it exited without a message".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Build output: what tools make in a workspace or a room, and no snapshot holds.
+//! Build output: files that tools generate in a workspace or a room and that no snapshot contains.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -12,12 +12,12 @@ use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::exclusions::{ExcludedPath, ExclusionReason};
 
-/// The most build output that is kept, in bytes. What is beyond is built again for every tree.
+/// Maximum bytes of build output that are kept. Anything beyond is built again for every tree.
 pub(super) const MAX_BUILD_OUTPUT_BYTES: u64 = 4 << 30;
 /// The folder of kept build output, in a room and next to a workspace's snapshots.
 const BUILD_OUTPUT_FOLDER: &str = "built";
 
-/// Caches that are quickly made again: they are not copied.
+/// Caches that are generated quickly and are therefore not copied.
 const CHEAP_CACHES: [&str; 8] = [
     "__pycache__",
     ".pytest_cache",
@@ -30,7 +30,7 @@ const CHEAP_CACHES: [&str; 8] = [
 ];
 
 impl VerificationRoom {
-    /// Keeps the build output that is in the room now, for every tree to begin with.
+    /// Keeps the current build output of the room, with which every tree begins.
     pub(super) fn keep_build_output(
         &self,
         state: &mut VerificationRoomState,
@@ -41,24 +41,25 @@ impl VerificationRoom {
             .keep(&paths, MAX_BUILD_OUTPUT_BYTES, &mut state.build_output)
     }
 
-    /// Copies the workspace's build output, and the times of its files, so that tools find the output up to date. Once
-    /// agents have worked in the workspace, it is the output of the last room instead.
+    /// Copies the workspace's build output and the times of its files, so that tools find the output up to date. Once
+    /// an agent has worked in the workspace, the output of the last room is used instead.
     pub(super) fn take_build_output(
         &self,
-        left_out: &[ExcludedPath],
+        excluded: &[ExcludedPath],
         state: &mut VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
         let shadow = self.origin.shadow.dir();
         if shadow.join(AGENT_MARKER).exists() {
-            // Its sources are newer: an agent may have set their times.
+            // The sources are newer, because an agent may have set their times.
             let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
             if fs::rename(shadow.join(BUILD_OUTPUT_FOLDER), &kept).is_err() {
                 return Ok(());
             }
             return self.build_output(&kept).restore(&mut state.build_output);
         }
-        let is_taken = |it: &&ExcludedPath| is_build_output(it) && !self.mounted.contains(&it.path);
-        let paths = left_out.iter().filter(is_taken).map(|it| it.path.clone());
+        let is_copied =
+            |it: &&ExcludedPath| is_build_output(it) && !self.mounted.contains(&it.path);
+        let paths = excluded.iter().filter(is_copied).map(|it| it.path.clone());
         let paths: Vec<PathBuf> = paths.collect();
         if copy_within_limit(&paths, &self.origin.dir, self.tree())? {
             self.copy_times()?;
@@ -66,7 +67,7 @@ impl VerificationRoom {
         self.keep_build_output(state)
     }
 
-    /// Removes build output that is not as it was kept.
+    /// Removes build output that differs from the kept one.
     pub(super) fn remove_build_output(
         &self,
         state: &VerificationRoomState,
@@ -78,8 +79,8 @@ impl VerificationRoom {
             .remove_changed(&paths, &state.build_output)
     }
 
-    /// Copies kept build output to where it is missing. The tree must have been restored since the checks ran, for they
-    /// may have left links in the place of folders.
+    /// Copies kept build output to where it is missing. The tree must have been restored since the checks ran, because
+    /// they may have replaced folders by links.
     pub(super) fn restore_build_output(
         &self,
         state: &mut VerificationRoomState,
@@ -100,9 +101,9 @@ impl VerificationRoom {
             .snapshots
             .survey(self.snapshots.rules(), &HashSet::new())?;
         for path in survey.files.keys() {
-            if let Ok(theirs) = self.origin.dir.join(&**path).symlink_metadata() {
-                // A file that keeps its new time is only built again.
-                let _ = set_modified(&self.tree().join(&**path), &theirs);
+            if let Ok(original) = self.origin.dir.join(&**path).symlink_metadata() {
+                // A file whose time cannot be set is only built again.
+                let _ = set_modified(&self.tree().join(&**path), &original);
             }
         }
         Ok(())
@@ -112,8 +113,8 @@ impl VerificationRoom {
         let survey = self
             .snapshots
             .survey(self.snapshots.rules(), &HashSet::new())?;
-        let left_out = survey.excluded.into_iter();
-        let paths = left_out.filter(|it| it.reason != ExclusionReason::RepositoryRecords);
+        let excluded = survey.excluded.into_iter();
+        let paths = excluded.filter(|it| it.reason != ExclusionReason::RepositoryRecords);
         Ok(paths
             .map(|it| it.path)
             .filter(|path| !self.mounted.contains(path))
@@ -129,14 +130,14 @@ pub(super) fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), Wor
     )
 }
 
-/// Copies files and folders as long as they fit; returns whether any was copied.
+/// Copies files and folders as long as they fit. Returns whether any was copied.
 fn copy_within_limit(paths: &[PathBuf], from: &Path, to: &Path) -> Result<bool, WorkspaceError> {
-    let mut left = MAX_BUILD_OUTPUT_BYTES;
+    let mut remaining_bytes = MAX_BUILD_OUTPUT_BYTES;
     let mut has_copied = false;
     for path in paths {
-        let size = size_of(&from.join(path), left);
-        if size <= left {
-            left -= size;
+        let size = size_of(&from.join(path), remaining_bytes);
+        if size <= remaining_bytes {
+            remaining_bytes -= size;
             copy(&from.join(path), &to.join(path))?;
             has_copied = true;
         }
@@ -144,9 +145,9 @@ fn copy_within_limit(paths: &[PathBuf], from: &Path, to: &Path) -> Result<bool, 
     Ok(has_copied)
 }
 
-/// Whether something that no snapshot holds is worth a copy.
-fn is_build_output(left_out: &ExcludedPath) -> bool {
-    let name = left_out.path.file_name().unwrap_or_default();
-    let is_small = CHEAP_CACHES.iter().any(|cache| name == OsStr::new(cache));
-    left_out.reason == ExclusionReason::Cache && !is_small
+/// Returns whether an excluded path is worth copying.
+fn is_build_output(excluded: &ExcludedPath) -> bool {
+    let name = excluded.path.file_name().unwrap_or_default();
+    let is_cheap = CHEAP_CACHES.iter().any(|cache| name == OsStr::new(cache));
+    excluded.reason == ExclusionReason::Cache && !is_cheap
 }

@@ -1,4 +1,4 @@
-//! Files and folders of a room: copied as they are, removed whatever they are.
+//! Copies and removes files and folders of a room.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -20,7 +20,7 @@ pub(super) fn make_folder(path: &Path) -> Result<(), WorkspaceError> {
         .map_err(|error| WorkspaceError::io(DOING, path, error))
 }
 
-/// Removes a file, a link or a folder with all that is in it; folders may have been closed.
+/// Removes a file, a link, or a folder with its content, even if folders in it are read-only.
 pub(super) fn remove_all(path: &Path) -> Result<(), WorkspaceError> {
     let removed = match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -38,7 +38,7 @@ pub(super) fn remove_all(path: &Path) -> Result<(), WorkspaceError> {
 }
 
 fn make_folders_writable(path: &Path) {
-    // Removing reports what stays closed.
+    // The removal reports what could not be changed.
     let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -47,11 +47,11 @@ fn make_folders_writable(path: &Path) {
     }
 }
 
-/// Moves a folder, if it exists, to where another one may be.
+/// Moves a folder, if it exists, and replaces an existing one.
 pub(super) fn replace_with(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     if from.exists() {
         remove_all(to)?;
-        // What the next room does not find is made again.
+        // If the next room does not find it, it is generated again.
         let _ = fs::rename(from, to);
     }
     Ok(())
@@ -61,7 +61,7 @@ pub(super) fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|data| data.is_dir())
 }
 
-/// Copies a file or a folder to where nothing is: modes, times and links as they are.
+/// Copies a file or folder to an unused path, preserving modes, times and links.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     make_folder(to.parent().unwrap_or(to))?;
     let mut command = copy_command(from.parent().unwrap_or(from));
@@ -69,18 +69,18 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     run_copy(command, to)
 }
 
-/// Copies files to the same places below another folder.
+/// Copies files to the same relative paths in another folder.
 pub(super) fn copy_files(from: &Path, to: &Path, paths: &[PathBuf]) -> Result<(), WorkspaceError> {
-    const AT_ONCE: usize = 500;
-    for some in paths.chunks(AT_ONCE) {
+    const CHUNK_SIZE: usize = 500;
+    for chunk in paths.chunks(CHUNK_SIZE) {
         let mut command = copy_command(from);
-        command.arg("--parents").arg("--").args(some).arg(to);
+        command.arg("--parents").arg("--").args(chunk).arg(to);
         run_copy(command, to)?;
     }
     Ok(())
 }
 
-/// The system's own program knows how to share blocks where the file system can.
+/// Uses `cp`, which shares blocks if the file system supports it.
 fn copy_command(from: &Path) -> Command {
     let mut command = Command::new("cp");
     command
@@ -98,22 +98,22 @@ fn run_copy(mut command: Command, to: &Path) -> Result<(), WorkspaceError> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let why = said.lines().next().unwrap_or("cp failed").to_owned();
-    Err(WorkspaceError::io("copy", to, io::Error::other(why)))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let message = stderr.lines().next().unwrap_or("cp failed").to_owned();
+    Err(WorkspaceError::io("copy", to, io::Error::other(message)))
 }
 
-/// The bytes below a path; no further than where they are more than `limit`.
+/// Returns the bytes below a path. Stops counting once there are more than `limit`.
 pub(super) fn size_of(path: &Path, limit: u64) -> u64 {
     let mut total = 0;
-    let mut waiting = vec![path.to_owned()];
-    while let Some(path) = waiting.pop() {
+    let mut pending = vec![path.to_owned()];
+    while let Some(path) = pending.pop() {
         let Ok(data) = path.symlink_metadata() else {
             continue;
         };
         if data.is_dir() {
             let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-            waiting.extend(entries.map(|entry| entry.path()));
+            pending.extend(entries.map(|entry| entry.path()));
         } else {
             total += data.len();
         }
@@ -124,17 +124,17 @@ pub(super) fn size_of(path: &Path, limit: u64) -> u64 {
     total
 }
 
-/// Everything below a folder that is none, by paths that begin with `name`.
+/// Returns everything below a folder except for folders, with paths that begin with `name`.
 pub(super) fn files_below(folder: &Path, name: &Path) -> Vec<(PathBuf, FileFingerprint)> {
     let mut files = Vec::new();
-    let mut waiting = vec![(folder.to_owned(), name.to_owned())];
-    while let Some((folder, name)) = waiting.pop() {
+    let mut pending = vec![(folder.to_owned(), name.to_owned())];
+    while let Some((folder, name)) = pending.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let below: OsString = entry.file_name();
-            let path = name.join(&below);
+            let entry_name: OsString = entry.file_name();
+            let path = name.join(&entry_name);
             let Ok(data) = entry.metadata() else { continue };
             if data.is_dir() {
-                waiting.push((folder.join(&below), path));
+                pending.push((folder.join(&entry_name), path));
             } else {
                 files.push((path, FileFingerprint::from_metadata(&data)));
             }

@@ -1,4 +1,4 @@
-//! The repository's own folder in a room: as it was when the room was made, but for what an agent has committed.
+//! The `.git` directory of a room: as it was when the room was created, plus the agent's commits.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,10 +11,10 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::repository::Repository;
 use crate::workspace::{Workspace, git};
 
-/// The folder in a room with the copy from which that of each tree is made.
+/// The folder in a room with the copy that is used for each tree.
 const GIT_DIR_COPY: &str = "records";
 
-/// Parts of a repository's own folder that are not copied: objects are mounted, and the rest does not concern the work.
+/// Parts of `.git` that are not copied: objects are mounted, and the others do not matter for checks.
 const NOT_COPIED: [&str; 8] = [
     "objects",
     "modules",
@@ -25,33 +25,38 @@ const NOT_COPIED: [&str; 8] = [
     "gc.log",
     "fsmonitor--daemon",
 ];
-/// Parts that change with commits.
+/// Parts of `.git` that change with commits.
 const COMMIT_DEPENDENT_PARTS: [&str; 4] = ["HEAD", "packed-refs", "refs", "index"];
 
-/// Copies a repository's own folder but for its objects, and the ignore rules above the workspace.
+/// Copies `.git` without its objects, and the `.gitignore` files above the workspace.
 pub(super) fn copy_git_dir(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
     let Some(repository) = &origin.repository else {
         return Ok(());
     };
     let root = folder.join("root");
     if has_own_git_dir(repository) {
-        let (theirs, ours) = (repository.git_dir(), folder.join(GIT_DIR_COPY));
-        make_folder(&ours)?;
-        let entries = fs::read_dir(theirs).map_err(|e| WorkspaceError::io(DOING, theirs, e))?;
+        let (source, target) = (repository.git_dir(), folder.join(GIT_DIR_COPY));
+        make_folder(&target)?;
+        let entries = fs::read_dir(source).map_err(|e| WorkspaceError::io(DOING, source, e))?;
         for entry in entries.flatten() {
             let name = entry.file_name();
             let is_copied = !NOT_COPIED.iter().any(|it| name == OsStr::new(it))
                 && !name.as_bytes().ends_with(b".lock");
             if is_copied && is_plain(&entry.path()) {
-                copy(&entry.path(), &ours.join(&name))?;
+                copy(&entry.path(), &target.join(&name))?;
             }
         }
-        let info = ours.join("objects/info");
+        let info = target.join("objects/info");
         make_folder(&info)?;
-        // As they are called in the room, and here.
-        let here = repository.objects();
-        let shared = [b"../shared-objects\n", here.as_os_str().as_bytes(), b"\n"].concat();
-        fs::write(info.join("alternates"), shared)
+        // The paths of the objects in the room and on the host.
+        let objects = repository.objects();
+        let alternates = [
+            b"../shared-objects\n",
+            objects.as_os_str().as_bytes(),
+            b"\n",
+        ]
+        .concat();
+        fs::write(info.join("alternates"), alternates)
             .map_err(|error| WorkspaceError::io(DOING, &info, error))?;
     }
     let above = origin.dir.ancestors().skip(1);
@@ -65,57 +70,57 @@ pub(super) fn copy_git_dir(origin: &Workspace, folder: &Path) -> Result<(), Work
     Ok(())
 }
 
-/// Makes the repository's own folder from the copy, with the agent's commits. The list of tracked files is read from the
-/// commit unless it is as it was: its entries can hide changes from git.
+/// Creates the room's `.git` from the copy, with the agent's commits. An index that has changed is read from the commit
+/// instead, because its entries can hide changes from git.
 pub(super) fn refresh_git_dir(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
     let Some(repository) = &origin.repository else {
         return Ok(());
     };
-    let (theirs, ours) = (repository.git_dir(), folder.join("root/.git"));
-    remove_all(&ours)?;
+    let (source, target) = (repository.git_dir(), folder.join("root/.git"));
+    remove_all(&target)?;
     if !has_own_git_dir(repository) {
-        let theirs = fs::canonicalize(theirs);
-        let theirs = theirs.map_err(|error| WorkspaceError::io(DOING, &ours, error))?;
-        let pointer = [b"gitdir: ", theirs.as_os_str().as_bytes(), b"\n"].concat();
-        return fs::write(&ours, pointer).map_err(|e| WorkspaceError::io(DOING, &ours, e));
+        let source = fs::canonicalize(source);
+        let source = source.map_err(|error| WorkspaceError::io(DOING, &target, error))?;
+        let pointer = [b"gitdir: ", source.as_os_str().as_bytes(), b"\n"].concat();
+        return fs::write(&target, pointer).map_err(|e| WorkspaceError::io(DOING, &target, e));
     }
-    copy(&folder.join(GIT_DIR_COPY), &ours)?;
+    copy(&folder.join(GIT_DIR_COPY), &target)?;
     let read = |path: &Path| fs::read(path).unwrap_or_default();
-    let before = read(&ours.join("index"));
+    let before = read(&target.join("index"));
     for name in COMMIT_DEPENDENT_PARTS {
-        let (from, to) = (theirs.join(name), ours.join(name));
+        let (from, to) = (source.join(name), target.join(name));
         remove_all(&to)?;
         if is_plain(&from) {
             copy(&from, &to)?;
         }
     }
-    let index = ours.join("index");
+    let index = target.join("index");
     if read(&index) == before {
         return Ok(());
     }
     remove_all(&index)?;
     let place = repository.root();
-    let mut command = origin.git.command(theirs, place);
+    let mut command = origin.git.command(source, place);
     command.args(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]);
-    let found = git::run(command, DOING, place)?;
-    if !found.status.success() {
-        // Before the first commit no file is tracked.
+    let output = git::run(command, DOING, place)?;
+    if !output.status.success() {
+        // No file is tracked before the first commit.
         return Ok(());
     }
-    let tree = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+    let tree = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     let reader = origin.shadow.reader(repository.object_format());
     let mut command = origin.git.command(&reader, place);
     command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repository.objects());
     command.env("GIT_INDEX_FILE", &index);
     command.args(["read-tree", &tree]);
     if !git::run(command, DOING, place)?.status.success() {
-        // An agent has damaged objects: the checks that ask git fail.
+        // An agent has damaged objects, so checks that use git fail.
         remove_all(&index)?;
     }
     Ok(())
 }
 
-/// Whether a repository's own folder is in its root, and not a link or pointer to another place.
+/// Returns whether `.git` is a folder in the repository's root, instead of a link or a pointer file.
 fn has_own_git_dir(repository: &Repository) -> bool {
     is_folder(&repository.root().join(".git"))
 }

@@ -1,5 +1,5 @@
-//! Folders of a room that every tree begins with as they were kept. What a run of the checks has left in them is
-//! replaced, by difference.
+//! Folders of a room with which every tree begins as they were kept. Changes that a run of the checks has made are
+//! reverted by comparing fingerprints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use super::files::{copy, copy_files, files_below, is_folder, remove_all, size_of
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
 
-/// Files of kept folders as they were in the room then: one that is still like this was not written.
+/// Fingerprints of kept files in the room. A file with the same fingerprint has not been written since.
 pub(super) type FileFingerprints = BTreeMap<PathBuf, FileFingerprint>;
 
-/// A folder of the room that checks write, and the one with the copies, which they cannot reach.
+/// A folder of the room that checks write, and the folder of its kept copies, which they cannot access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KeptFolder<'a> {
     pub(super) written: &'a Path,
@@ -19,39 +19,39 @@ pub(super) struct KeptFolder<'a> {
 }
 
 impl KeptFolder<'_> {
-    /// Keeps what is at these paths now, as far as it fits into `limit` bytes. Files that were not written since they
-    /// were noted are not copied again.
+    /// Keeps the current files at these paths, up to `limit` bytes. Files that have not been written since they were
+    /// recorded are not copied again.
     pub(super) fn keep(
         self,
         paths: &[PathBuf],
         limit: u64,
-        noted: &mut FileFingerprints,
+        recorded: &mut FileFingerprints,
     ) -> Result<(), WorkspaceError> {
-        let mut left = limit;
-        let mut now = BTreeSet::new();
+        let mut remaining_bytes = limit;
+        let mut current = BTreeSet::new();
         let mut changed = Vec::new();
         for path in paths {
             let at = self.written.join(path);
-            let size = size_of(&at, left);
-            if size > left {
+            let size = size_of(&at, remaining_bytes);
+            if size > remaining_bytes {
                 continue;
             }
-            left -= size;
+            remaining_bytes -= size;
             if !is_folder(&at) || !is_folder(&self.kept.join(path)) {
                 remove_all(&self.kept.join(path))?;
                 copy(&at, &self.kept.join(path))?;
-                now.extend(files_of(&at, path));
+                current.extend(files_of(&at, path));
                 continue;
             }
-            for (below, print) in files_below(&at, path) {
-                if noted.get(&below) != Some(&print) {
+            for (below, fingerprint) in files_below(&at, path) {
+                if recorded.get(&below) != Some(&fingerprint) {
                     changed.push(below.clone());
                 }
-                now.insert(below);
+                current.insert(below);
             }
         }
         for (path, _) in files_below(self.kept, Path::new("")) {
-            if !now.contains(&path) {
+            if !current.contains(&path) {
                 remove_all(&self.kept.join(path))?;
             }
         }
@@ -59,16 +59,16 @@ impl KeptFolder<'_> {
             remove_all(&self.kept.join(path))?;
         }
         copy_files(self.written, self.kept, &changed)?;
-        *noted = self.fingerprints();
+        *recorded = self.fingerprints();
         Ok(())
     }
 
-    /// Removes what is at these paths and is not as it was kept. No link is followed: paths come from walks that follow
-    /// none.
+    /// Removes files at these paths that differ from the kept ones. Links are not followed, because the paths come from
+    /// walks that do not follow them.
     pub(super) fn remove_changed(
         self,
         paths: &[PathBuf],
-        noted: &FileFingerprints,
+        recorded: &FileFingerprints,
     ) -> Result<(), WorkspaceError> {
         for path in paths {
             let at = self.written.join(path);
@@ -76,8 +76,8 @@ impl KeptFolder<'_> {
                 remove_all(&at)?;
                 continue;
             }
-            for (below, print) in files_below(&at, path) {
-                if noted.get(&below) != Some(&print) {
+            for (below, fingerprint) in files_below(&at, path) {
+                if recorded.get(&below) != Some(&fingerprint) {
                     remove_all(&self.written.join(below))?;
                 }
             }
@@ -85,9 +85,9 @@ impl KeptFolder<'_> {
         Ok(())
     }
 
-    /// Copies what was kept to where it is missing. Checks may have left links in the place of folders: what is below one
-    /// is left out.
-    pub(super) fn restore(self, noted: &mut FileFingerprints) -> Result<(), WorkspaceError> {
+    /// Copies kept files to where they are missing. Checks may have replaced folders by links; files below a link are
+    /// skipped.
+    pub(super) fn restore(self, recorded: &mut FileFingerprints) -> Result<(), WorkspaceError> {
         let mut folders = BTreeSet::new();
         let mut missing = Vec::new();
         for (path, _) in files_below(self.kept, Path::new("")) {
@@ -98,24 +98,24 @@ impl KeptFolder<'_> {
             }
         }
         copy_files(self.kept, self.written, &missing)?;
-        *noted = self.fingerprints();
+        *recorded = self.fingerprints();
         Ok(())
     }
 
-    /// Notes kept files as they are in the room.
+    /// Returns the current fingerprints of kept files in the room.
     fn fingerprints(self) -> FileFingerprints {
         let mut folders = BTreeSet::new();
         let paths = files_below(self.kept, Path::new(""));
-        let noted = paths.into_iter().filter_map(|(path, _)| {
+        let fingerprints = paths.into_iter().filter_map(|(path, _)| {
             let data = self.written.join(&path).symlink_metadata().ok()?;
             let is_inside = is_below_folders(self.written, &path, &mut folders);
             is_inside.then(|| (path, FileFingerprint::from_metadata(&data)))
         });
-        noted.collect()
+        fingerprints.collect()
     }
 }
 
-/// The paths of a file, or of all files of a folder.
+/// Returns the path of a file, or the paths of all files of a folder.
 fn files_of(at: &Path, path: &Path) -> Vec<PathBuf> {
     if !is_folder(at) {
         return vec![path.to_owned()];
@@ -124,7 +124,8 @@ fn files_of(at: &Path, path: &Path) -> Vec<PathBuf> {
     files.into_iter().map(|(path, _)| path).collect()
 }
 
-/// Whether everything above a path that exists below `root` is a folder, and no link. Folders that were seen are known.
+/// Returns whether all existing ancestors of a path below `root` are folders, not links. `seen` contains the folders
+/// that were already examined.
 fn is_below_folders(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>) -> bool {
     let Some(parent) = path.parent().filter(|it| !it.as_os_str().is_empty()) else {
         return true;

@@ -1,5 +1,5 @@
-//! What is mounted in a room: installed tools and large files of the workspace, read-only, and over them the caches that
-//! tools write.
+//! The mounts of a room: installed tools and large files of the workspace, read-only, and on top of them the caches
+//! that tools write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -17,18 +17,18 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::exclusions::{ExcludedPath, ExclusionReason};
 use crate::workspace::fingerprint::FileFingerprint;
 
-/// The most places of a workspace that are mounted.
+/// Maximum number of paths of a workspace that are mounted.
 const MAX_MOUNTS: usize = 500;
-/// The file in a folder that something is mounted upon: an empty folder would be part of a snapshot.
+/// File in an empty mount point, because an empty folder would be part of a snapshot.
 pub(super) const MOUNT_MARKER: &str = ".selvedge-room";
-/// The file in a room with the digests of ignored files from before the agent.
+/// File in a room with the digests of ignored files from before the agent.
 const IGNORED_DIGESTS_FILE: &str = "ignored.json";
-/// The folder in a room with the caches that are mounted over installed tools.
+/// Folder in a room with the caches that are mounted on top of installed tools.
 const WRITTEN_FOLDER: &str = "written";
 
-/// Folders of installed tools that the tools write to whenever they run: they are copied like build output.
+/// Tool folders that are written whenever the tools run; they are copied like build output.
 const WRITTEN_TOOLS: [&str; 3] = [".tox", ".nox", ".eggs"];
-/// Caches in `node_modules`, and the package that writes each; an empty name stands for any.
+/// Caches in `node_modules`, and the package that writes each. An empty name means any package.
 const NODE_CACHES: [(&str, &str); 4] = [
     (".cache", ""),
     (".vite", "vite"),
@@ -36,7 +36,6 @@ const NODE_CACHES: [(&str, &str); 4] = [
     (".vitest", "vitest"),
 ];
 
-/// One mount in a room.
 #[derive(Debug, Clone)]
 pub(crate) struct VerificationRoomMount {
     pub(crate) source: PathBuf,
@@ -45,42 +44,42 @@ pub(crate) struct VerificationRoomMount {
     pub(crate) is_writable: bool,
 }
 
-/// Places of the workspace that are mounted, relative to it.
+/// Paths of the workspace that are mounted, relative to it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MountedPlaces {
     places: Vec<PathBuf>,
     tools: BTreeSet<PathBuf>,
-    /// Ignored files that no snapshot holds and that are not as they were before the agent: they are not mounted.
+    /// Ignored files that no snapshot contains and that have changed since before the agent; they are not mounted.
     pub(super) absent: Vec<PathBuf>,
 }
 
 impl MountedPlaces {
-    /// Finds them; none if there are too many.
+    /// Finds the paths to mount. Returns `None` if there are too many.
     pub(super) fn find(
         origin: &Workspace,
-        left_out: &[ExcludedPath],
+        excluded: &[ExcludedPath],
         folder: &Path,
     ) -> Option<Self> {
-        let known: BTreeMap<String, String> = fs::read(folder.join(IGNORED_DIGESTS_FILE))
+        let recorded: BTreeMap<String, String> = fs::read(folder.join(IGNORED_DIGESTS_FILE))
             .ok()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default();
-        let tools: BTreeSet<PathBuf> = origin.tool_folders_in(left_out).into_iter().collect();
-        let mut shown = Self::default();
-        for ExcludedPath { path, reason, .. } in left_out {
+        let tools: BTreeSet<PathBuf> = origin.tool_folders_in(excluded).into_iter().collect();
+        let mut mounted = Self::default();
+        for ExcludedPath { path, reason, .. } in excluded {
             let data = origin.dir.join(path).symlink_metadata();
             if !data.is_ok_and(|data| data.is_file() || data.is_dir()) {
                 continue;
             }
             match reason {
                 ExclusionReason::Cache if tools.contains(path) && !is_self_writing_tool(path) => {
-                    shown.tools.insert(path.clone());
+                    mounted.tools.insert(path.clone());
                 }
                 ExclusionReason::TooLarge | ExclusionReason::RepositoryRecords => {}
                 ExclusionReason::IgnoredTooLarge | ExclusionReason::IgnoredTooMuch => {
-                    let before = path.to_str().and_then(|path| known.get(path));
+                    let before = path.to_str().and_then(|path| recorded.get(path));
                     if before != Some(&metadata_digest(&origin.dir, path)) {
-                        shown.absent.push(path.clone());
+                        mounted.absent.push(path.clone());
                         continue;
                     }
                 }
@@ -91,36 +90,36 @@ impl MountedPlaces {
                     continue;
                 }
             }
-            shown.places.push(path.clone());
+            mounted.places.push(path.clone());
         }
-        (shown.places.len() <= MAX_MOUNTS).then_some(shown)
+        (mounted.places.len() <= MAX_MOUNTS).then_some(mounted)
     }
 
-    /// The folders of installed tools among them.
+    /// Returns the mounted folders of installed tools.
     pub(super) fn tools(&self) -> BTreeSet<PathBuf> {
         self.tools.clone()
     }
 
-    /// Whether a path is one of them, or below one.
+    /// Returns whether a path is mounted or below a mounted path.
     pub(super) fn contains(&self, path: &Path) -> bool {
         self.places.iter().any(|place| path.starts_with(place))
     }
 
-    /// All mounts but those at `hidden` places and below them.
+    /// Returns all mounts except for those at and below `hidden` paths.
     pub(super) fn mounts(
         &self,
         origin: &Workspace,
         folder: &Path,
         hidden: &BTreeSet<PathBuf>,
     ) -> Vec<VerificationRoomMount> {
-        let read = |source: PathBuf, place: PathBuf| VerificationRoomMount {
+        let read_only = |source: PathBuf, place: PathBuf| VerificationRoomMount {
             source,
             mount_point: place,
             is_writable: false,
         };
         let places = self.places.iter();
         let mut mounts: Vec<VerificationRoomMount> = places
-            .map(|place| read(origin.dir.join(place), place.clone()))
+            .map(|place| read_only(origin.dir.join(place), place.clone()))
             .collect();
         mounts.extend(
             self.caches(origin)
@@ -131,14 +130,14 @@ impl MountedPlaces {
                     is_writable: true,
                 }),
         );
-        let is_seen = |path: &Path| !path.ancestors().any(|above| hidden.contains(above));
-        mounts.retain(|mount| is_seen(&mount.mount_point));
+        let is_visible = |path: &Path| !path.ancestors().any(|above| hidden.contains(above));
+        mounts.retain(|mount| is_visible(&mount.mount_point));
         let repository = repository_places(origin).into_iter();
-        mounts.extend(repository.map(|(source, place)| read(source, place)));
+        mounts.extend(repository.map(|(source, place)| read_only(source, place)));
         mounts
     }
 
-    /// Makes what is mounted, and what it is mounted upon: it must exist, and no snapshot may hold it.
+    /// Creates mount points and missing caches. A mount point must exist and be excluded from snapshots.
     pub(super) fn create_mount_points(
         &self,
         origin: &Workspace,
@@ -146,55 +145,56 @@ impl MountedPlaces {
         folder: &Path,
     ) -> Result<(), WorkspaceError> {
         for path in &self.places {
-            let (there, here) = (origin.dir.join(path), tree.join(path));
-            let Ok(data) = there.symlink_metadata() else {
+            let (original, mount_point) = (origin.dir.join(path), tree.join(path));
+            let Ok(data) = original.symlink_metadata() else {
                 continue;
             };
             if data.is_dir() {
-                make_folder(&here)?;
-                if fs::read_dir(&here).is_ok_and(|mut it| it.next().is_none()) {
-                    create_sparse_file(&here.join(MOUNT_MARKER), 0)?;
+                make_folder(&mount_point)?;
+                if fs::read_dir(&mount_point).is_ok_and(|mut it| it.next().is_none()) {
+                    create_sparse_file(&mount_point.join(MOUNT_MARKER), 0)?;
                 }
-            } else if here.symlink_metadata().is_err() {
-                make_folder(here.parent().unwrap_or(&here))?;
-                // As long as the original, so that snapshots leave it out for the same reason.
-                create_sparse_file(&here, data.len())?;
+            } else if mount_point.symlink_metadata().is_err() {
+                make_folder(mount_point.parent().unwrap_or(&mount_point))?;
+                // As long as the original, so that snapshots exclude it for the same reason.
+                create_sparse_file(&mount_point, data.len())?;
             }
         }
         for (_, place) in repository_places(origin) {
             make_folder(&tree.join(place))?;
         }
         for place in self.caches(origin) {
-            let (there, here) = (origin.dir.join(&place), written_cache_path(folder, &place));
-            if here.symlink_metadata().is_ok() {
+            let (original, mount_point) =
+                (origin.dir.join(&place), written_cache_path(folder, &place));
+            if mount_point.symlink_metadata().is_ok() {
                 continue;
             }
-            if is_folder(&there) {
-                make_folder(&here)?;
+            if is_folder(&original) {
+                make_folder(&mount_point)?;
             } else {
-                make_folder(here.parent().unwrap_or(&here))?;
-                create_sparse_file(&here, 0)?;
+                make_folder(mount_point.parent().unwrap_or(&mount_point))?;
+                create_sparse_file(&mount_point, 0)?;
             }
         }
         Ok(())
     }
 
-    /// Places in installed tools that are written when these run. A cache that is missing is made, empty, where the
-    /// tool would make it: nothing can be mounted upon what does not exist.
+    /// Returns the paths in installed tools that are written when the tools run. A missing cache is created, empty, in
+    /// the workspace, because a mount point must exist.
     fn caches(&self, origin: &Workspace) -> Vec<PathBuf> {
         let mut caches = Vec::new();
         for tool in &self.tools {
-            let there = origin.dir.join(tool);
+            let original = origin.dir.join(tool);
             if tool.file_name() == Some(OsStr::new("node_modules")) {
                 for (cache, package) in NODE_CACHES {
-                    let at = there.join(cache);
-                    let is_used = there.join(package).is_dir();
+                    let at = original.join(cache);
+                    let is_used = original.join(package).is_dir();
                     if is_used && (is_folder(&at) || fs::create_dir(&at).is_ok()) {
                         caches.push(tool.join(cache));
                     }
                 }
             }
-            let lock = there.join(".lock");
+            let lock = original.join(".lock");
             if lock.symlink_metadata().is_ok_and(|data| data.is_file()) {
                 caches.push(tool.join(".lock"));
             }
@@ -203,34 +203,34 @@ impl MountedPlaces {
     }
 }
 
-/// Notes the ignored files that no snapshot holds, as they are before an agent works.
+/// Records the metadata of ignored files that no snapshot contains, before an agent works.
 pub(super) fn record_ignored(
     origin: &Workspace,
-    left_out: &[ExcludedPath],
+    excluded: &[ExcludedPath],
     folder: &Path,
 ) -> Result<(), WorkspaceError> {
-    let is_noted = |it: &&ExcludedPath| {
+    let is_recorded = |it: &&ExcludedPath| {
         matches!(
             it.reason,
             ExclusionReason::IgnoredTooLarge | ExclusionReason::IgnoredTooMuch
         )
     };
-    let noted = left_out.iter().filter(is_noted).filter_map(|it| {
-        // A name that is not UTF-8 is not noted, and so not mounted.
+    let digests = excluded.iter().filter(is_recorded).filter_map(|it| {
+        // A file whose name is not UTF-8 is not recorded and therefore not mounted.
         Some((it.path.to_str()?, metadata_digest(&origin.dir, &it.path)))
     });
-    let noted: BTreeMap<&str, String> = noted.collect();
+    let digests: BTreeMap<&str, String> = digests.collect();
     let path = folder.join(IGNORED_DIGESTS_FILE);
-    let bytes = serde_json::to_vec(&noted).unwrap_or_default();
+    let bytes = serde_json::to_vec(&digests).unwrap_or_default();
     fs::write(&path, bytes).map_err(|error| WorkspaceError::io(DOING, &path, error))
 }
 
-/// Removes what was written to caches, for the next tree to begin without.
+/// Removes what was written to mounted caches.
 pub(super) fn remove_written(folder: &Path) -> Result<(), WorkspaceError> {
     remove_all(&folder.join(WRITTEN_FOLDER))
 }
 
-/// Hashes the file system's metadata of a file, or of all files of a folder.
+/// Hashes the metadata of a file, or of all files of a folder.
 fn metadata_digest(dir: &Path, path: &Path) -> String {
     let at = dir.join(path);
     let mut files = files_below(&at, path);
@@ -239,9 +239,9 @@ fn metadata_digest(dir: &Path, path: &Path) -> String {
     }
     files.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut hash = Sha256::new();
-    for (path, print) in files {
+    for (path, fingerprint) in files {
         hash.update(path.as_os_str().as_bytes());
-        hash.update(format!("\0{print:?}\n"));
+        hash.update(format!("\0{fingerprint:?}\n"));
     }
     let mut digest = String::new();
     for byte in hash.finalize() {
@@ -251,16 +251,16 @@ fn metadata_digest(dir: &Path, path: &Path) -> String {
     digest
 }
 
-/// Folders of the repository's own: what they are, and where in the workspace they are mounted.
+/// Returns the mounted folders of `.git`: their paths on the host, and their mount points in the workspace.
 fn repository_places(origin: &Workspace) -> Vec<(PathBuf, PathBuf)> {
-    let records = origin.dir.join(".git");
-    if !is_folder(&records) {
+    let git_dir = origin.dir.join(".git");
+    if !is_folder(&git_dir) {
         return Vec::new();
     }
     let objects = ("objects", ".git/shared-objects");
     let modules = ("modules", ".git/modules");
     let all = [objects, modules].into_iter();
-    all.map(|(name, place)| (records.join(name), PathBuf::from(place)))
+    all.map(|(name, place)| (git_dir.join(name), PathBuf::from(place)))
         .filter(|(source, _)| is_folder(source))
         .collect()
 }
@@ -270,17 +270,17 @@ fn is_self_writing_tool(path: &Path) -> bool {
         .any(|name| WRITTEN_TOOLS.iter().any(|tool| name == OsStr::new(tool)))
 }
 
-/// The path in a room of the cache that is mounted at a place.
+/// Returns the path in a room of the cache that is mounted at a mount point.
 fn written_cache_path(folder: &Path, place: &Path) -> PathBuf {
     folder.join(WRITTEN_FOLDER).join(encode_path(place))
 }
 
-/// A path as one name.
+/// Encodes a path as a single name.
 pub(super) fn encode_path(place: &Path) -> PathBuf {
     place.to_string_lossy().replace('/', "%").into()
 }
 
-/// Makes a file of so many bytes, none of which take space.
+/// Creates a sparse file of this length.
 fn create_sparse_file(path: &Path, length: u64) -> Result<(), WorkspaceError> {
     fs::File::create(path)
         .and_then(|file| file.set_len(length))

@@ -1,4 +1,4 @@
-//! Snapshots of a workspace in another folder.
+//! Opens the snapshots of a workspace for another folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,8 +18,8 @@ use crate::workspace::repository::Repository;
 use crate::workspace::restore::write;
 
 impl Workspace {
-    /// The same snapshots for another folder, which belongs to us: their bytes are shared, not copied. `root` is its
-    /// repository's, if this one is in a repository.
+    /// Opens another folder, which belongs to Selvedge, with the same snapshots; their objects are shared, not copied.
+    /// `root` is the root of its repository, if this workspace is in one.
     pub(super) fn for_other_folder(
         &self,
         dir: &Path,
@@ -29,13 +29,13 @@ impl Workspace {
         let opened = Self::open(dir, shadow_dir)?;
         let info = opened.shadow.dir().join("objects/info");
         make_folder(&info)?;
-        let shared = [
+        let own_objects = [
             self.shadow.dir().join("objects").as_os_str().as_bytes(),
             b"\n",
         ]
         .concat();
         let alternates = info.join("alternates");
-        fs::write(&alternates, shared)
+        fs::write(&alternates, own_objects)
             .map_err(|error| WorkspaceError::io(DOING, &alternates, error))?;
         let root = fs::canonicalize(root).map_err(|e| WorkspaceError::io("find", root, e))?;
         let is_git = self.repository.is_some();
@@ -48,25 +48,25 @@ impl Workspace {
         })
     }
 
-    /// Writes a snapshot into this folder, which is empty, and notes what was written, so that the next snapshot need
-    /// not store it again.
+    /// Writes a snapshot into this folder, which is empty, and saves the inventory, so that the next snapshot need not
+    /// store the files again.
     pub(super) fn write_snapshot(&self, tree: &SnapshotId) -> Result<(), WorkspaceError> {
-        let _held = self.shadow.lock()?;
+        let _lock = self.shadow.lock()?;
         let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
         let target = self.restore_target(tree, &mut blobs)?;
-        let failed = |path: &Path, error| WorkspaceError::io(DOING, &self.dir.join(path), error);
+        let to_error = |path: &Path, error| WorkspaceError::io(DOING, &self.dir.join(path), error);
         let anchor =
-            DirHandle::open_root(&self.dir).map_err(|error| failed(Path::new(""), error))?;
+            DirHandle::open_root(&self.dir).map_err(|error| to_error(Path::new(""), error))?;
         for path in target.folders.keys() {
             anchor
                 .make_folder(path)
-                .map_err(|error| failed(path, error))?;
+                .map_err(|error| to_error(path, error))?;
         }
         let mut files = BTreeMap::new();
         for (path, wanted) in target.files {
-            write(&anchor, &mut blobs, &path, &wanted).map_err(|error| failed(&path, error))?;
+            write(&anchor, &mut blobs, &path, &wanted).map_err(|error| to_error(&path, error))?;
             let data = self.dir.join(&*path).symlink_metadata();
-            let data = data.map_err(|error| failed(&path, error))?;
+            let data = data.map_err(|error| to_error(&path, error))?;
             let stored = StoredEntry {
                 fingerprint: FileFingerprint::from_metadata(&data),
                 blob: wanted.blob,
@@ -76,7 +76,7 @@ impl Workspace {
         }
         for (path, bits) in target.folders.iter().rev() {
             let set = anchor.set_permissions(path, *bits);
-            set.map_err(|error| failed(path, error))?;
+            set.map_err(|error| to_error(path, error))?;
         }
         let inventory = Inventory {
             tree: tree.clone(),
@@ -86,7 +86,7 @@ impl Workspace {
         inventory.save(&self.shadow.inventory())
     }
 
-    /// The paths of files that differ between two snapshots.
+    /// Returns the paths of files that differ between two snapshots.
     pub(super) fn differing_paths(
         &self,
         from: &SnapshotId,
@@ -103,7 +103,7 @@ impl Workspace {
             .filter(|path| !path.as_os_str().is_empty())
             .collect();
         for folder in folders.into_iter().rev() {
-            // One that is not empty stays.
+            // A folder that is not empty is kept.
             let _ = fs::remove_dir(self.dir.join(folder));
         }
     }

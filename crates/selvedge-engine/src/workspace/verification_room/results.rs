@@ -1,5 +1,5 @@
-//! Compiled code and results that tools keep outside of the workspace (go's build cache, a `CARGO_TARGET_DIR`): in a room
-//! each tree has them as they were kept, so no run of the checks reads what another one wrote.
+//! Compiled code and results that tools store outside of the workspace (Go's build cache, a `CARGO_TARGET_DIR`). In a
+//! room, each tree begins with the kept ones, so no run of the checks reads what another run wrote.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,22 @@ use super::{VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
 
-/// The largest folder that a room begins with a copy of, in bytes.
+/// Maximum size in bytes of a folder that is copied into a new room.
 const MAX_COPIED_BYTES: u64 = 1 << 30;
-/// The folder in a room with the folders that are mounted, and the one with what is kept of them; the latter also next to
-/// a workspace's snapshots.
+/// Folders in a room: the mounted ones, and their kept copies. The latter is also used next to a workspace's snapshots.
 const RESULTS_FOLDER: &str = "results";
 const KEPT_FOLDER: &str = "kept-results";
 
-/// A folder outside of the workspace in which tools keep what they have made of it.
+/// A folder outside of the workspace in which tools store results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ResultCache {
     pub(crate) path: PathBuf,
-    /// Whether tools of this workspace seem to use it: then it is copied, unless it is too large.
+    /// Whether tools of this workspace seem to use it; then it is copied, unless it is too large.
     pub(crate) is_used: bool,
 }
 
 impl VerificationRoom {
-    /// Makes the room's own folders for those caches that have none yet.
+    /// Creates the room's folders of caches that do not have one yet.
     pub(super) fn make_result_caches(
         &self,
         state: &mut VerificationRoomState,
@@ -58,7 +57,7 @@ impl VerificationRoom {
         Ok(())
     }
 
-    /// Keeps what they hold now, for every tree to begin with.
+    /// Keeps the current results, with which every tree begins.
     pub(super) fn keep_results(
         &self,
         state: &mut VerificationRoomState,
@@ -72,7 +71,7 @@ impl VerificationRoom {
         )
     }
 
-    /// Makes them equal to what was kept.
+    /// Resets the results to the kept ones.
     pub(super) fn reset_results(
         &self,
         state: &mut VerificationRoomState,
@@ -112,7 +111,7 @@ impl VerificationRoom {
     }
 }
 
-/// Moves what a room has kept to where the next room of the workspace looks for it.
+/// Moves a room's kept results to where the next room of the workspace looks for them.
 pub(super) fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
     replace_with(
         &folder.join(KEPT_FOLDER),

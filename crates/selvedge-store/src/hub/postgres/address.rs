@@ -42,10 +42,10 @@ impl DatabaseAddress {
         let parsed = url.parse::<Config>();
         let mut config = parsed.map_err(|error| HubStoreError::Address(error_chain(&error)))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(HubStoreError::Address("it names no host".to_owned()));
+            return Err(HubStoreError::Address("the host is missing".to_owned()));
         }
         if config.get_user().is_none() {
-            return Err(HubStoreError::Address("it names no user".to_owned()));
+            return Err(HubStoreError::Address("the user is missing".to_owned()));
         }
         if let (None, Some(password)) = (config.get_password(), password) {
             config.password(password);
@@ -86,7 +86,7 @@ fn ssl_mode(word: Option<&str>, config: &Config) -> Result<SslMode, HubStoreErro
         // An encrypted connection always verifies the certificate's roots and the host name.
         None | Some("require" | "verify-ca" | "verify-full") => Ok(SslMode::Require),
         Some(other) => Err(HubStoreError::Address(format!(
-            "sslmode is `disable`, `prefer`, `require` or `verify-full`, not `{other}`"
+            "sslmode must be `disable`, `prefer`, `require` or `verify-full`, not `{other}`"
         ))),
     }
 }

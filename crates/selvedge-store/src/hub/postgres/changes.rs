@@ -185,7 +185,7 @@ fn stored_runs(rows: &[Row]) -> Result<StoredRuns, HubStoreError> {
         let closing = closing(cells.next()?)?;
         let digest: Option<Vec<u8>> = cells.next()?;
         let digest = digest.map(<[u8; 32]>::try_from).transpose();
-        let digest = digest.map_err(|_| damaged("a digest of another length"))?;
+        let digest = digest.map_err(|_| damaged("a digest has an unexpected length"))?;
         let stored = closing.map(|closing| StoredAttempt {
             end: closing,
             digest,

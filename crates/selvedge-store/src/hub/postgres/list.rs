@@ -119,7 +119,7 @@ pub(super) async fn overview(hub: &PostgresHub) -> Result<Overview, HubStoreErro
 }
 
 fn single_row(rows: &[Row]) -> Result<&Row, HubStoreError> {
-    rows.first().ok_or_else(|| damaged("a sum without a row"))
+    rows.first().ok_or_else(|| damaged("a sum returned no row"))
 }
 
 async fn counts(hub: &PostgresHub, sql: &str) -> Result<Vec<(String, u64)>, HubStoreError> {

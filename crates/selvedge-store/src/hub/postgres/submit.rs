@@ -192,7 +192,7 @@ async fn resolve_keys(
         };
         let names: (Cow<'_, str>, Cow<'_, str>) = (text(&job.tenant), text(key));
         let Some((stored, task)) = known.get(&(&*names.0, &*names.1)) else {
-            return Err(damaged("a key that was taken is not there").into());
+            return Err(damaged("an existing idempotency key was not found").into());
         };
         *answer = if *task == job.task_id.uuid() && taken.remove(task) {
             None

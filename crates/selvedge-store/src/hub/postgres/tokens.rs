@@ -55,7 +55,7 @@ impl TokenStore for PostgresHub {
     fn insert_token(&self, token: NewApiToken) -> StoreFuture<'_, ApiToken> {
         Box::pin(async move {
             let kept = self.insert_token_if("true", &token).await?;
-            kept.ok_or_else(|| damaged("a token that was kept is not there"))
+            kept.ok_or_else(|| damaged("a stored token was not found"))
         })
     }
 

@@ -243,7 +243,7 @@ pub(super) fn save(
     match written {
         1 => Ok(()),
         _ => Err(damaged(format_args!(
-            "task {} cannot become that",
+            "invalid state change of task {}",
             row.task_id
         ))),
     }

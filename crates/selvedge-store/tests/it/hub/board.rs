@@ -35,8 +35,8 @@ fn one(number: u32) -> NewTask {
 }
 
 /// Adds tasks of several statuses: queued, running and finished ones, with their costs.
-async fn filled(stage: &StoreFixture) -> std::sync::Arc<dyn HubStore> {
-    let store = stage.open().await;
+async fn create_tasks(fixture: &StoreFixture) -> std::sync::Arc<dyn HubStore> {
+    let store = fixture.open().await;
     for number in 0..TASKS {
         store.submit(one(number)).await.unwrap();
     }
@@ -95,21 +95,21 @@ fn kind(view: &TaskView) -> (TaskState, Option<Outcome>) {
     (view.row.lease.state, view.row.lease.outcome)
 }
 
-fn lets_through(filter: &TaskFilter, view: &TaskView) -> bool {
+fn matches_filter(filter: &TaskFilter, view: &TaskView) -> bool {
     let named = filter.agent.as_ref().is_none_or(|it| it == agent(view));
-    let found = filter.text.as_ref().is_none_or(|text| {
+    let has_text = filter.text.as_ref().is_none_or(|text| {
         let text = text.to_lowercase();
-        let place = view.place.as_deref().unwrap_or_default();
-        [&view.title, place, &view.row.task_id.to_string()]
+        let location = view.place.as_deref().unwrap_or_default();
+        [&view.title, location, &view.row.task_id.to_string()]
             .iter()
             .any(|it| it.to_lowercase().contains(&text))
     });
-    named && found
+    named && has_text
 }
 
-fn counted(all: &[TaskView], filter: &TaskFilter) -> TaskCounts {
+fn expected_counts(all: &[TaskView], filter: &TaskFilter) -> TaskCounts {
     let mut kinds = BTreeMap::new();
-    for view in all.iter().filter(|view| lets_through(filter, view)) {
+    for view in all.iter().filter(|view| matches_filter(filter, view)) {
         let (_, count) = kinds
             .entry(format!("{:?}", kind(view)))
             .or_insert((kind(view), 0));
@@ -125,12 +125,12 @@ fn counted(all: &[TaskView], filter: &TaskFilter) -> TaskCounts {
     }
 }
 
-fn cut(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) -> Vec<TaskView> {
-    let wanted = |view: &&TaskView| {
+fn expected_page(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) -> Vec<TaskView> {
+    let is_selected = |view: &&TaskView| {
         let kinds = page.statuses.as_ref();
-        lets_through(filter, view) && kinds.is_none_or(|kinds| kinds.contains(&kind(view)))
+        matches_filter(filter, view) && kinds.is_none_or(|kinds| kinds.contains(&kind(view)))
     };
-    let mut rows: Vec<TaskView> = all.iter().filter(wanted).cloned().collect();
+    let mut rows: Vec<TaskView> = all.iter().filter(is_selected).cloned().collect();
     rows.sort_by_key(|view| Reverse(view.row.task_id));
     match page.order {
         TaskSortOrder::Newest => {}
@@ -147,8 +147,8 @@ fn cut(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) -> Vec<Tas
     rows.into_iter().skip(page.skip).take(page.limit).collect()
 }
 
-pub(super) async fn pages_and_counts_are_those_of_a_list_of_everything(stage: StoreFixture) {
-    let store = filled(&stage).await;
+pub(super) async fn list_pages_and_counts_match_the_full_list(fixture: StoreFixture) {
+    let store = create_tasks(&fixture).await;
     let all = all(store.as_ref()).await;
     assert_eq!(all.len(), 60);
     let text = |text: &str| Some(text.to_owned());
@@ -164,9 +164,9 @@ pub(super) async fn pages_and_counts_are_those_of_a_list_of_everything(stage: St
             agent,
             text,
         };
-        let mut census = store.task_counts(filter.clone()).await.unwrap();
-        census.statuses.sort_by_key(|(kind, _)| format!("{kind:?}"));
-        assert_eq!(census, counted(&all, &filter), "{filter:?}");
+        let mut counts = store.task_counts(filter.clone()).await.unwrap();
+        counts.statuses.sort_by_key(|(kind, _)| format!("{kind:?}"));
+        assert_eq!(counts, expected_counts(&all, &filter), "{filter:?}");
         for order in [
             TaskSortOrder::Newest,
             TaskSortOrder::Oldest,
@@ -190,14 +190,18 @@ pub(super) async fn pages_and_counts_are_those_of_a_list_of_everything(stage: St
                     .list_tasks(filter.clone(), page.clone())
                     .await
                     .unwrap();
-                assert_eq!(shown, cut(&all, &filter, &page), "{filter:?} {page:?}");
+                assert_eq!(
+                    shown,
+                    expected_page(&all, &filter, &page),
+                    "{filter:?} {page:?}"
+                );
             }
         }
     }
 }
 
-pub(super) async fn waits_are_those_of_the_latest_that_began(stage: StoreFixture) {
-    let store = filled(&stage).await;
+pub(super) async fn queue_latencies_are_those_of_the_latest_started_tasks(fixture: StoreFixture) {
+    let store = create_tasks(&fixture).await;
     let began = all(store.as_ref()).await;
     let began = began.iter().filter(|view| view.row.lease.last_attempt > 0);
     let began = began.count();
@@ -215,8 +219,8 @@ pub(super) async fn waits_are_those_of_the_latest_that_began(stage: StoreFixture
     assert!(nobody.is_empty(), "{nobody:?}");
 }
 
-pub(super) async fn facts_are_kept_and_never_replaced_by_earlier_ones(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn run_stats_are_never_replaced_by_older_ones(fixture: StoreFixture) {
+    let store = fixture.open().await;
     for number in 0..2 {
         store.submit(one(number)).await.unwrap();
     }
@@ -237,10 +241,10 @@ pub(super) async fn facts_are_kept_and_never_replaced_by_earlier_ones(stage: Sto
         let task = granted.row.task_id;
         store.change(task, TaskChange::Entry(change)).await.unwrap();
     }
-    let line = |number: u32, kept: Option<(u64, &str)>| RunStatsRow {
+    let line = |number: u32, saved: Option<(u64, &str)>| RunStatsRow {
         task_id: one(number).task_id,
         event_seq: 2,
-        saved: kept.map(|(seq, body)| (seq, body.to_owned())),
+        saved: saved.map(|(seq, body)| (seq, body.to_owned())),
     };
     let lines = async || store.run_stats(TENANT.to_owned()).await.unwrap();
     assert_eq!(lines().await, [line(0, None), line(1, None)]);

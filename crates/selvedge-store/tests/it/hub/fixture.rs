@@ -13,7 +13,7 @@ use selvedge_testkit::Postgres;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-/// The place of a store during a test.
+/// The database of a store during a test.
 pub(super) enum StoreFixture {
     Sqlite(TempDir),
     Postgres(String),

@@ -25,7 +25,7 @@ fn hash(bytes: &[u8]) -> String {
         })
 }
 
-async fn whole(store: &dyn HubStore, bytes: &[u8]) -> String {
+async fn append_blob(store: &dyn HubStore, bytes: &[u8]) -> String {
     let (name, size) = (hash(bytes), bytes.len() as u64);
     let state = store
         .append(name.clone(), 0, size, bytes.to_vec())
@@ -35,8 +35,8 @@ async fn whole(store: &dyn HubStore, bytes: &[u8]) -> String {
     name
 }
 
-pub(super) async fn blobs_are_resumed_and_proved(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn blob_upload_is_resumed_and_verified(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let name = hash(b"abcdef");
     let append = async |offset: u64, total: u64, chunk: &[u8]| {
         store
@@ -117,8 +117,8 @@ fn token(number: u128, lasts_ms: Option<i64>) -> NewApiToken {
     }
 }
 
-pub(super) async fn tokens_are_found_by_their_hash_alone(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn tokens_are_found_by_hash_until_expired_or_revoked(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let firsts =
         poll_in_order((1..=8).map(|number| store.insert_first_token(token(number, None)))).await;
     let firsts: Vec<_> = firsts.into_iter().flatten().collect();
@@ -161,7 +161,7 @@ pub(super) async fn tokens_are_found_by_their_hash_alone(stage: StoreFixture) {
 }
 
 /// Carries out a task from beginning to end, with an event and a file.
-async fn carried_out(store: &dyn HubStore, number: u128) -> (TaskId, TaskChange) {
+async fn complete_task(store: &dyn HubStore, number: u128) -> (TaskId, TaskChange) {
     let mut new = task(number, 0, &[]);
     new.idempotency = Some((format!("key {number}"), [1; 32]));
     let id = new.task_id;
@@ -171,7 +171,7 @@ async fn carried_out(store: &dyn HubStore, number: u128) -> (TaskId, TaskChange)
         .await
         .unwrap()
         .remove(0);
-    let name = whole(store, format!("file {number}").as_bytes()).await;
+    let name = append_blob(store, format!("file {number}").as_bytes()).await;
     let mut begin = entry(&granted, 1, EntryKind::Begin(1));
     if let TaskChange::Entry(begin) = &mut begin {
         begin.header.events = vec![json!({"seq": 1, "type": "first"}), json!({"seq": 2})];
@@ -191,9 +191,9 @@ async fn carried_out(store: &dyn HubStore, number: u128) -> (TaskId, TaskChange)
     (id, entry(&granted, 4, EntryKind::Progress))
 }
 
-pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: StoreFixture) {
-    let store = stage.open().await;
-    let (id, late) = carried_out(store.as_ref(), 1).await;
+pub(super) async fn purge_removes_expired_data_and_keeps_tombstones(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    let (id, late) = complete_task(store.as_ref(), 1).await;
     let lines = store.journal(id, 0, 10).await.unwrap();
     assert_eq!(lines.len(), 2);
     assert_eq!(lines[0].event, r#"{"seq":1,"type":"first"}"#);
@@ -232,8 +232,8 @@ pub(super) async fn what_is_past_its_time_goes_and_tombstones_stay(stage: StoreF
     assert!(store.task(open.task_id).await.unwrap().is_some());
 }
 
-pub(super) async fn what_a_database_may_choke_on_is_kept_all_the_same(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn unusual_text_and_large_costs_are_stored(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let mut new = task(1, 9, &["ünï \"quoted\" \\"]);
     "nul \0 and \u{1f9f5} and ' and \\".clone_into(&mut new.title);
     r#"{"description":"\u0000"}"#.clone_into(&mut new.body);

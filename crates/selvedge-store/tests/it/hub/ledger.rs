@@ -7,14 +7,14 @@ use selvedge_store::hub::{ChangeAnswer, EntryKind};
 use super::fixture::{StoreFixture, apply_change, entry, report, task, want};
 
 /// Regression test: a fault test found that the cost appeared to be known and zero.
-pub(super) async fn a_run_that_the_hub_closes_alone_costs_what_nobody_knows(stage: StoreFixture) {
+pub(super) async fn cost_of_attempt_closed_by_the_hub_is_unknown(fixture: StoreFixture) {
     let rules = LeaseRules {
         ttl_ms: 0,
         grace_ms: 0,
         max_losses: 0,
         ..LeaseRules::default()
     };
-    let store = stage.open_with(rules).await;
+    let store = fixture.open_with(rules).await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();

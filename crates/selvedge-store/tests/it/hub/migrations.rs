@@ -17,7 +17,7 @@ const POSTGRES: &str = include_str!("../../fixtures/hub-1.postgres.sql");
 const OVER: &str = "01900000-0000-7000-8000-000000000001";
 const WAITING: &str = "01900000-0000-7000-8000-000000000002";
 
-async fn all_is_there_and_goes_on(store: &dyn HubStore) {
+async fn assert_migrated_data_is_usable(store: &dyn HubStore) {
     let (over, waiting): (TaskId, TaskId) = (OVER.parse().unwrap(), WAITING.parse().unwrap());
     let (view, body) = store.task(over).await.unwrap().unwrap();
     assert_eq!(body, r#"{"description":"first"}"#);
@@ -66,7 +66,7 @@ async fn all_is_there_and_goes_on(store: &dyn HubStore) {
 }
 
 #[tokio::test]
-async fn the_first_file_is_brought_up_to_date() {
+async fn migration_of_first_sqlite_schema() {
     let directory = tempfile::tempdir().unwrap();
     let (old, new) = (
         directory.path().join("old.db"),
@@ -79,7 +79,7 @@ async fn the_first_file_is_brought_up_to_date() {
     for path in [&old, &new] {
         let store = SqliteHub::open(path, StoreSettings::default()).unwrap();
         if path == &old {
-            all_is_there_and_goes_on(&store).await;
+            assert_migrated_data_is_usable(&store).await;
         }
     }
     let schema = |path| {
@@ -94,7 +94,7 @@ async fn the_first_file_is_brought_up_to_date() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_database_on_a_server_is_brought_up_to_date() {
+async fn migration_of_first_postgres_schema() {
     if !Postgres::is_available() {
         return;
     }
@@ -104,7 +104,7 @@ async fn the_first_database_on_a_server_is_brought_up_to_date() {
     let store = PostgresHub::open(&old, None, StoreSettings::default())
         .await
         .unwrap();
-    all_is_there_and_goes_on(&store).await;
+    assert_migrated_data_is_usable(&store).await;
     drop(
         PostgresHub::open(&new, None, StoreSettings::default())
             .await

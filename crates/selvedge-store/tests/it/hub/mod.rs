@@ -43,28 +43,28 @@ macro_rules! over_both {
 }
 
 over_both!(
-    queue::what_was_answered_is_there_after_a_start,
-    queue::the_highest_comes_first_and_labels_must_fit,
-    queue::many_at_once_never_share_a_task,
-    queue::a_grant_that_is_over_leaves_evidence_and_costs_only,
-    queue::one_key_is_one_task,
+    queue::acknowledged_writes_survive_restart,
+    queue::assign_prefers_priority_and_matches_labels,
+    queue::assign_never_gives_a_task_twice,
+    queue::ended_lease_accepts_only_evidence_and_costs,
+    queue::submit_with_the_same_key_is_one_task,
     queue::entries_of_one_task_keep_their_order,
-    queue::a_report_is_told_once,
-    queue::lists_are_narrowed_paged_and_counted,
-    ledger::a_run_that_the_hub_closes_alone_costs_what_nobody_knows,
-    reviews::review_counts_for_the_work_it_decided_on,
-    plans::a_plan_is_the_hubs_alone_until_it_is_over,
-    board::pages_and_counts_are_those_of_a_list_of_everything,
-    board::waits_are_those_of_the_latest_that_began,
-    board::facts_are_kept_and_never_replaced_by_earlier_ones,
-    kept::blobs_are_resumed_and_proved,
-    kept::tokens_are_found_by_their_hash_alone,
-    kept::what_is_past_its_time_goes_and_tombstones_stay,
-    kept::what_a_database_may_choke_on_is_kept_all_the_same,
+    queue::report_is_stored_once,
+    queue::list_is_filtered_paged_and_counted,
+    ledger::cost_of_attempt_closed_by_the_hub_is_unknown,
+    reviews::review_applies_to_the_reviewed_work_only,
+    plans::plan_is_held_by_the_hub_until_it_ends,
+    board::list_pages_and_counts_match_the_full_list,
+    board::queue_latencies_are_those_of_the_latest_started_tasks,
+    board::run_stats_are_never_replaced_by_older_ones,
+    kept::blob_upload_is_resumed_and_verified,
+    kept::tokens_are_found_by_hash_until_expired_or_revoked,
+    kept::purge_removes_expired_data_and_keeps_tombstones,
+    kept::unusual_text_and_large_costs_are_stored,
 );
 
 #[tokio::test]
-async fn one_hub_at_a_time_has_a_file() {
+async fn sqlite_file_is_locked_by_one_hub() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("hub.db");
     let _first = SqliteHub::open(&path, StoreSettings::default()).unwrap();

@@ -7,8 +7,8 @@ use selvedge_store::hub::{Assignment, ChangeAnswer, ListFilter, TaskChange};
 
 use super::fixture::{StoreFixture, apply_change, assert_log_replays, complete, entry, task, want};
 
-pub(super) async fn a_plan_is_the_hubs_alone_until_it_is_over(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn plan_is_held_by_the_hub_until_it_ends(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let plan = task(1, 9, &[PLAN_LABEL]);
     let id = plan.task_id;
     store.submit(plan).await.unwrap();

@@ -19,13 +19,13 @@ async fn refused(url: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hubs_never_give_out_a_task_twice() {
+async fn two_hubs_never_assign_a_task_twice() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = StoreFixture::postgres();
+    let fixture = StoreFixture::postgres();
     // Both migrate the tables.
-    let (one, two) = tokio::join!(stage.open(), stage.open());
+    let (one, two) = tokio::join!(fixture.open(), fixture.open());
     poll_in_order((0..300).map(|number| one.submit(task(number, 0, &[])))).await;
     let grants = (0..30).flat_map(|worker| {
         let worker = format!("w{worker}");
@@ -63,12 +63,12 @@ async fn two_hubs_never_give_out_a_task_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_key_at_two_hubs_is_one_task() {
+async fn two_hubs_store_one_key_as_one_task() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = StoreFixture::postgres();
-    let (one, two) = (stage.open().await, stage.open().await);
+    let fixture = StoreFixture::postgres();
+    let (one, two) = (fixture.open().await, fixture.open().await);
     let submit = (0..60u128).map(|number| {
         let mut new = task(number, 0, &[]);
         new.idempotency = Some((format!("key {}", number % 6), [1; 32]));
@@ -87,11 +87,11 @@ async fn one_key_at_two_hubs_is_one_task() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hubs_sweep_each_lease_once() {
+async fn two_hubs_expire_each_lease_once() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = StoreFixture::postgres();
+    let fixture = StoreFixture::postgres();
     let rules = LeaseRules {
         ttl_ms: 0,
         grace_ms: 0,
@@ -99,57 +99,60 @@ async fn two_hubs_sweep_each_lease_once() {
         backoff_ms: 3_600_000,
         max_losses: 2,
     };
-    let (one, two) = (stage.open_with(rules).await, stage.open_with(rules).await);
+    let (one, two) = (
+        fixture.open_with(rules).await,
+        fixture.open_with(rules).await,
+    );
     poll_in_order((0..100).map(|number| one.submit(task(number, 0, &[])))).await;
     let granted = one.assign_tasks(vec![want("w", 100, &[])]).await.unwrap();
     let begun = granted
         .iter()
         .map(|granted| one.change(granted.row.task_id, entry(granted, 1, EntryKind::Begin(1))));
     poll_in_order(begun).await;
-    let sweeps = (0..6).flat_map(|_| [one.expire_due(false), two.expire_due(false)]);
-    let mut swept: Vec<_> = poll_in_order(sweeps)
+    let expirations = (0..6).flat_map(|_| [one.expire_due(false), two.expire_due(false)]);
+    let mut expired: Vec<_> = poll_in_order(expirations)
         .await
         .into_iter()
         .flatten()
         .map(|row| row.task_id)
         .collect();
-    let all = swept.len();
-    swept.sort();
-    swept.dedup();
-    assert_eq!((all, swept.len()), (100, 100));
+    let all = expired.len();
+    expired.sort();
+    expired.dedup();
+    assert_eq!((all, expired.len()), (100, 100));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hub_hears_of_what_another_wrote() {
+async fn two_hubs_notify_each_other_of_changes() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = StoreFixture::postgres();
-    let (one, two) = (stage.open().await, stage.open().await);
-    let neighbours = two.peers().unwrap();
-    let mut elsewhere = neighbours.change_stream();
+    let fixture = StoreFixture::postgres();
+    let (one, two) = (fixture.open().await, fixture.open().await);
+    let peers = two.peers().unwrap();
+    let mut changes = peers.change_stream();
     // The first signal is its own: it has begun to listen.
-    elsewhere.wait_for(|count| *count > 0).await.unwrap();
-    let heard = *elsewhere.borrow_and_update();
+    changes.wait_for(|count| *count > 0).await.unwrap();
+    let seen_count = *changes.borrow_and_update();
     one.submit(task(1, 0, &[])).await.unwrap();
-    elsewhere.wait_for(|count| *count > heard).await.unwrap();
-    let rows = neighbours.task_rows(vec![task(1, 0, &[]).task_id, task(2, 0, &[]).task_id]);
+    changes.wait_for(|count| *count > seen_count).await.unwrap();
+    let rows = peers.task_rows(vec![task(1, 0, &[]).task_id, task(2, 0, &[]).task_id]);
     assert_eq!(rows.await.unwrap().len(), 1);
     let first = one.peers().unwrap();
-    let (here, there) = (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2));
+    let (first_id, second_id) = (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2));
     assert!(
         first
-            .heartbeat(here, "[1]".to_owned())
+            .heartbeat(first_id, "[1]".to_owned())
             .await
             .unwrap()
             .is_empty()
     );
     assert_eq!(
-        neighbours.heartbeat(there, "[2]".to_owned()).await.unwrap(),
+        peers.heartbeat(second_id, "[2]".to_owned()).await.unwrap(),
         ["[1]"]
     );
     assert_eq!(
-        first.heartbeat(here, "[1]".to_owned()).await.unwrap(),
+        first.heartbeat(first_id, "[1]".to_owned()).await.unwrap(),
         ["[2]"]
     );
 }
@@ -157,14 +160,14 @@ async fn a_hub_hears_of_what_another_wrote() {
 /// When the server dies, no answered write is lost, nothing is done twice, and pending writes are answered
 /// once it is back.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_dies_and_comes_back_loses_nothing() {
+async fn postgres_crash_loses_no_answered_write() {
     if !Postgres::is_available() {
         return;
     }
     let server = Postgres::start();
     let url = server.create_database();
-    let stage = StoreFixture::Postgres(url.clone());
-    let store = stage.open().await;
+    let fixture = StoreFixture::Postgres(url.clone());
+    let store = fixture.open().await;
     let mut tried = 0u128;
     let mut answered = Vec::new();
     for round in 0..3 {
@@ -187,7 +190,7 @@ async fn a_server_that_dies_and_comes_back_loses_nothing() {
             }
         });
         let before = answered.len();
-        let mut under_way = Box::pin(each(submits));
+        let mut under_way = Box::pin(collect_results(submits));
         // Interrupts the writes.
         tokio::select! {
             biased;
@@ -219,7 +222,7 @@ const COMMIT_MANY: &str = "DO $$ BEGIN
     FOR i IN 1..200 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP;
 END $$";
 
-async fn each<T: Send>(
+async fn collect_results<T: Send>(
     all: Vec<selvedge_store::hub::StoreFuture<'_, T>>,
 ) -> Vec<Result<T, HubStoreError>> {
     let mut outcomes = Vec::new();
@@ -230,7 +233,7 @@ async fn each<T: Send>(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_used_is_said() {
+async fn postgres_that_cannot_be_used_is_reported() {
     if !Postgres::is_available() {
         return;
     }
@@ -238,22 +241,22 @@ async fn what_cannot_be_used_is_said() {
     let url = server.create_database();
     let database = url.rsplit('/').next().unwrap();
     server.run_sql(&url, "CREATE ROLE guest LOGIN");
-    let told = refused(&server.url("guest", database)).await;
+    let message = refused(&server.url("guest", database)).await;
     assert!(
-        told.contains("refuses this hub: guest@") && told.contains("permission denied"),
-        "{told}"
+        message.contains("rejects this hub: guest@") && message.contains("permission denied"),
+        "{message}"
     );
-    let told = refused(&server.url("selvedge", "nowhere")).await;
-    assert!(told.contains("does not exist"), "{told}");
-    let told = refused("postgres://me:s3cret@127.0.0.1:1/hub").await;
+    let message = refused(&server.url("selvedge", "nowhere")).await;
+    assert!(message.contains("does not exist"), "{message}");
+    let message = refused("postgres://me:s3cret@127.0.0.1:1/hub").await;
     assert!(
-        told.contains("me@127.0.0.1:1/hub") && !told.contains("s3cret"),
-        "{told}"
+        message.contains("me@127.0.0.1:1/hub") && !message.contains("s3cret"),
+        "{message}"
     );
-    let told = refused("postgres://me:s3cret@[/hub").await;
+    let message = refused("postgres://me:s3cret@[/hub").await;
     assert!(
-        told.starts_with("not the address") && !told.contains("s3cret"),
-        "{told}"
+        message.starts_with("invalid database address") && !message.contains("s3cret"),
+        "{message}"
     );
     // Creates the tables, which a later release then changes.
     drop(
@@ -270,12 +273,12 @@ async fn what_cannot_be_used_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_written_stays_as_it_is() {
+async fn postgres_rejects_changes_of_written_rows() {
     if !Postgres::is_available() {
         return;
     }
-    let stage = StoreFixture::postgres();
-    let store = stage.open().await;
+    let fixture = StoreFixture::postgres();
+    let store = fixture.open().await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
@@ -294,7 +297,7 @@ async fn what_was_written_stays_as_it_is() {
             ChangeAnswer::Applied
         );
     }
-    let StoreFixture::Postgres(url) = &stage else {
+    let StoreFixture::Postgres(url) = &fixture else {
         unreachable!("it is one")
     };
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)

@@ -12,8 +12,8 @@ use super::fixture::{
     want,
 };
 
-pub(super) async fn what_was_answered_is_there_after_a_start(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn acknowledged_writes_survive_restart(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     assert_eq!(
@@ -42,7 +42,7 @@ pub(super) async fn what_was_answered_is_there_after_a_start(stage: StoreFixture
         }
     }
     drop(store);
-    let store = stage.open().await;
+    let store = fixture.open().await;
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!(view.row.lease.state, TaskState::Succeeded);
     assert_eq!(
@@ -59,8 +59,8 @@ pub(super) async fn what_was_answered_is_there_after_a_start(stage: StoreFixture
     assert_eq!(code, RefusalCode::Conflict);
 }
 
-pub(super) async fn the_highest_comes_first_and_labels_must_fit(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn assign_prefers_priority_and_matches_labels(fixture: StoreFixture) {
+    let store = fixture.open().await;
     for new in [task(1, 0, &[]), task(2, 9, &["gpu"]), task(3, 5, &[])] {
         store.submit(new).await.unwrap();
     }
@@ -81,8 +81,8 @@ pub(super) async fn the_highest_comes_first_and_labels_must_fit(stage: StoreFixt
     assert!(titles(want("late", 5, &["gpu"])).await.is_empty());
 }
 
-pub(super) async fn many_at_once_never_share_a_task(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn assign_never_gives_a_task_twice(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let submitted = (0..200).map(|number| store.submit(task(number, 0, &[])));
     poll_in_order(submitted).await;
     let grants =
@@ -97,7 +97,7 @@ pub(super) async fn many_at_once_never_share_a_task(stage: StoreFixture) {
     }
 }
 
-pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: StoreFixture) {
+pub(super) async fn ended_lease_accepts_only_evidence_and_costs(fixture: StoreFixture) {
     // Without waiting: every period ends at once.
     let rules = LeaseRules {
         ttl_ms: 0,
@@ -106,7 +106,7 @@ pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: S
         backoff_ms: 0,
         max_losses: 2,
     };
-    let store = stage.open_with(rules).await;
+    let store = fixture.open_with(rules).await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
@@ -174,8 +174,8 @@ pub(super) async fn a_grant_that_is_over_leaves_evidence_and_costs_only(stage: S
     assert_log_replays(store.as_ref(), id).await;
 }
 
-pub(super) async fn one_key_is_one_task(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn submit_with_the_same_key_is_one_task(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let keyed = |number: u128, hash: u8| {
         let mut new = task(number, 0, &[]);
         new.idempotency = Some(("key".to_owned(), [hash; 32]));
@@ -224,8 +224,8 @@ pub(super) async fn one_key_is_one_task(stage: StoreFixture) {
 
 /// A worker sends its entries without waiting: even in a shared transaction, each is decided on the result of
 /// the one before.
-pub(super) async fn entries_of_one_task_keep_their_order(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn entries_of_one_task_keep_their_order(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
@@ -265,8 +265,8 @@ pub(super) async fn entries_of_one_task_keep_their_order(stage: StoreFixture) {
 }
 
 /// Repeating the same report is allowed, a different one in its place is not.
-pub(super) async fn a_report_is_told_once(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn report_is_stored_once(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let new = task(1, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
@@ -308,8 +308,8 @@ pub(super) async fn a_report_is_told_once(stage: StoreFixture) {
     );
 }
 
-pub(super) async fn lists_are_narrowed_paged_and_counted(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn list_is_filtered_paged_and_counted(fixture: StoreFixture) {
+    let store = fixture.open().await;
     for number in 0..5 {
         let mut new = task(
             number,

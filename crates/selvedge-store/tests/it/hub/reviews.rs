@@ -58,8 +58,8 @@ fn code(answer: &ChangeAnswer) -> Option<RefusalCode> {
     }
 }
 
-pub(super) async fn review_counts_for_the_work_it_decided_on(stage: StoreFixture) {
-    let store = stage.open().await;
+pub(super) async fn review_applies_to_the_reviewed_work_only(fixture: StoreFixture) {
+    let store = fixture.open().await;
     let store = store.as_ref();
     let new = task(1, 0, &[]);
     let id = new.task_id;
@@ -128,7 +128,7 @@ pub(super) async fn review_counts_for_the_work_it_decided_on(stage: StoreFixture
 
 /// Earlier releases stored only rejections with another attempt in place of a review.
 #[test]
-fn review_of_an_earlier_release_is_a_rejection() {
+fn review_of_earlier_release_is_a_rejection() {
     let earlier = json!({"by": "ada", "reason": "more"});
     let review: ReviewRecord = serde_json::from_value(earlier).unwrap();
     assert!(!review.accepted);

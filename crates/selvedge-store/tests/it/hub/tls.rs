@@ -8,7 +8,7 @@ async fn open(url: &str) -> Result<PostgresHub, HubStoreError> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_believed_by_its_certificate_alone() {
+async fn postgres_tls_verifies_the_certificate() {
     if !Postgres::is_available() {
         return;
     }
@@ -40,7 +40,7 @@ async fn a_server_is_believed_by_its_certificate_alone() {
         assert_ne!(all, "0");
         drop(hub);
     }
-    for (url, words) in [
+    for (url, message) in [
         (
             at("localhost", "require", &stranger),
             "invalid peer certificate",
@@ -51,6 +51,6 @@ async fn a_server_is_believed_by_its_certificate_alone() {
         ),
     ] {
         let refused = open(&url).await.unwrap_err().to_string();
-        assert!(refused.contains(words), "{refused}");
+        assert!(refused.contains(message), "{refused}");
     }
 }

@@ -1,4 +1,4 @@
-//! Stopping, making again, and deciding.
+//! `selvedge cancel`, `retry` and `review` for a hub's tasks.
 
 use selvedge_core::model::{ReviewTarget, exit_code};
 use selvedge_core::protocol::{
@@ -35,7 +35,7 @@ pub(super) async fn retry(hub: &HubClient, args: &RetryArgs) -> Result<u8, CliEr
     }
     match args.format {
         OutputFormat::Human => outln!(
-            "{}: {} (made from {})\n  {} selvedge watch {}",
+            "{}: {} (retry of {})\n  {} selvedge watch {}",
             answer.state.as_str(),
             answer.task_id,
             short_id(task),
@@ -51,7 +51,7 @@ pub(super) async fn review(hub: &HubClient, args: &ReviewArgs) -> Result<u8, Cli
     let task = find_task(hub, args.run.as_deref().unwrap_or("last")).await?;
     let row = fetch_task(hub, task).await?;
     let target = row.awaiting_review.clone().unwrap_or(ReviewTarget {
-        // A hub of an earlier release.
+        // The row of an earlier release's hub has no review target.
         attempt: Some(row.attempts),
         tree: None,
     });
@@ -60,9 +60,9 @@ pub(super) async fn review(hub: &HubClient, args: &ReviewArgs) -> Result<u8, Cli
             .check(&review::requested_target(args))
             .map_err(|stale| {
                 CliError::usage(stale).hint(format!(
-                "`selvedge show {}` shows the work; decide again with what is awaiting review now",
-                short_id(task)
-            ))
+                    "inspect the current work with `selvedge show {}`, then review it",
+                    short_id(task)
+                ))
             })?;
         review::print_target(args, &format!("task {}", short_id(task)), &target);
     }
@@ -83,7 +83,7 @@ pub(super) async fn review(hub: &HubClient, args: &ReviewArgs) -> Result<u8, Cli
     let _: serde_json::Value = hub
         .post(&format!("/tasks/{task}/review"), &request, &[])
         .await?;
-    // As a local review carries the run on to where it stops by itself.
+    // A local review also continues the run until it stops.
     follow::follow_task(hub, task, &OutputOptions::from(args.format)).await
 }
 

@@ -1,4 +1,4 @@
-//! Watching a task until it is over: as if it ran here, and with the same exit code.
+//! Follows a hub's task until it ends, with the output and the exit code of a local run.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::error::CliError;
 use crate::hub_client::{HubClient, HubError, TaskStreamEvent};
 use crate::output::{OutputFormat, OutputOptions, Reporter, json, reporter_for, style};
 
-/// How long to wait before a stream that broke off is taken up again.
+/// Shortest delay before a broken stream is reconnected.
 const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(200);
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(10);
 
-/// Watches a task until it is over, or waits for a person; the exit code.
+/// Follows a task until it ends or awaits review; returns the exit code.
 pub(super) async fn follow_task(
     hub: &HubClient,
     task: TaskId,
@@ -56,7 +56,7 @@ struct TaskFollower<'a> {
 }
 
 impl TaskFollower<'_> {
-    /// Whether it is over, and all of it was seen.
+    /// Whether the task has ended or awaits review, and all its events were received.
     fn is_over(&self) -> bool {
         self.is_at_rest() && self.state.seq >= self.task.last_event_seq
     }
@@ -82,7 +82,7 @@ impl TaskFollower<'_> {
             match frames.next().await? {
                 None => {
                     self.task = fetch_task(hub, task).await?;
-                    // A hub that keeps its journals for a time only has nothing more to tell.
+                    // The hub may have deleted the journal when its retention time was over.
                     let is_forgotten = self.is_at_rest() && self.state.seq == before;
                     return Ok(self.is_over() || is_forgotten);
                 }
@@ -94,8 +94,8 @@ impl TaskFollower<'_> {
                 }
                 Some(TaskStreamEvent::State(row)) => {
                     if self.output.format == OutputFormat::Human {
-                        let news = plan::changed_subtasks(&self.task, &row);
-                        for line in news {
+                        let lines = plan::changed_subtasks(&self.task, &row);
+                        for line in lines {
                             errln!("{line}");
                         }
                     }
@@ -117,33 +117,36 @@ impl TaskFollower<'_> {
         }
     }
 
-    /// What a local run never is: waiting for somebody to take it.
+    /// Prints states that a local run does not have, such as waiting for a worker.
     fn print_status(&mut self) {
         let state = self.task.state;
         if self.output.format != OutputFormat::Human {
             return;
         }
-        let word = match state {
+        let status = match state {
             TaskState::Queued | TaskState::Offered => match &self.task.unplaceable {
-                Some(why) => format!("waits: {why}"),
-                None => "waits for a worker".to_owned(),
+                Some(why) => format!("is queued: {why}"),
+                None => "is queued".to_owned(),
             },
-            TaskState::Backoff => "a worker was lost; another will go on".to_owned(),
-            TaskState::Cancelling => "is being stopped".to_owned(),
+            TaskState::Backoff => "lost its worker; waiting for another".to_owned(),
+            TaskState::Cancelling => "is being cancelled".to_owned(),
             TaskState::Running => {
                 let worker = self.task.worker.as_deref().unwrap_or("a worker");
-                format!("is with {worker}")
+                format!("is running on {worker}")
             }
             _ => return,
         };
-        if word == self.last_status {
+        if status == self.last_status {
             return;
         }
-        self.last_status.clone_from(&word);
+        self.last_status.clone_from(&status);
         let id = short_id(self.task.task_id);
         errln!(
             "{}",
-            style::dim(format!("task {id} {}", crate::output::sanitize_text(&word)))
+            style::dim(format!(
+                "task {id} {}",
+                crate::output::sanitize_text(&status)
+            ))
         );
     }
 
@@ -153,12 +156,12 @@ impl TaskFollower<'_> {
         task: TaskId,
         watch: &dyn Reporter,
     ) -> Result<u8, CliError> {
-        let told = self
+        let ended_run = self
             .state
             .run
             .as_ref()
             .filter(|run| run.finished || run.review.is_some());
-        if let Some(run) = told {
+        if let Some(run) = ended_run {
             watch.report_run_end(run);
         } else if !self.task.subtasks.is_empty() {
             match self.output.format {
@@ -167,10 +170,10 @@ impl TaskFollower<'_> {
             }
             return Ok(self.task.plan_outcome().exit_code());
         } else if self.output.format == OutputFormat::Human {
-            let word = self.task.state.as_str();
+            let state = self.task.state.as_str();
             let reason = self.task.reason.clone().or(self.task.cancel_reason.clone());
             let reason = reason.map(|it| format!(": {}", crate::output::sanitize_text(&it)));
-            outln!("\n{}{}", style::bad(word), reason.unwrap_or_default());
+            outln!("\n{}{}", style::bad(state), reason.unwrap_or_default());
         } else {
             let result: Result<serde_json::Value, _> =
                 hub.get(&format!("/tasks/{task}/result"), &[]).await;
@@ -179,16 +182,16 @@ impl TaskFollower<'_> {
                 Err(_) => json::print_json(&self.task),
             }
         }
-        Ok(task_exit_code(&self.task, told.map(Run::outcome)))
+        Ok(task_exit_code(&self.task, ended_run.map(Run::outcome)))
     }
 }
 
-/// The exit code that the same end of a local run has.
-fn task_exit_code(standing: &TaskRow, told: Option<Outcome>) -> u8 {
-    if let Some(outcome) = standing.outcome.or(told) {
+/// The exit code of a local run with the same result.
+fn task_exit_code(task: &TaskRow, journal_outcome: Option<Outcome>) -> u8 {
+    if let Some(outcome) = task.outcome.or(journal_outcome) {
         return outcome.exit_code();
     }
-    match standing.state {
+    match task.state {
         TaskState::Succeeded => exit_code::VERIFIED,
         TaskState::Cancelled => exit_code::CANCELLED,
         TaskState::NeedsReview => exit_code::NEEDS_REVIEW,
@@ -235,7 +238,7 @@ fn as_activity(event: ProgressEvent) -> Option<Activity> {
         },
         ProgressEvent::Cost { attempt, .. } => Activity::Cost(attempt),
         ProgressEvent::Status { message } => Activity::Note(message),
-        // The journal tells these.
+        // The journal reports these.
         ProgressEvent::VerificationRetryStart { .. }
         | ProgressEvent::VerificationRetryComplete { .. }
         | ProgressEvent::Unknown => return None,

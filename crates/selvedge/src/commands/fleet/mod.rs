@@ -1,5 +1,4 @@
-//! The commands that speak to a hub. What a local run would print is printed for a hub's task by the same
-//! code: a task's journal is folded as a run's is.
+//! Commands that talk to a hub. A task's journal is replayed like a local run's, so that the same code prints both.
 
 mod decide;
 mod follow;
@@ -26,15 +25,14 @@ use crate::local::StateDir;
 use crate::output::OutputOptions;
 use crate::worker::{self, WorkerOptions};
 
-/// Pages of tasks that are looked through for a short name.
+/// Limit for the pages that are searched for a short task id.
 const MAX_PAGES: usize = 20;
 const TASKS_PER_PAGE: usize = 100;
-/// Events of a journal at a time.
 const EVENTS_PER_PAGE: usize = 500;
 
 pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
     let environment = environment();
-    let account = args.hub.require_credentials(&environment)?;
+    let credentials = args.hub.require_credentials(&environment)?;
     let workdir = match args.workdir {
         Some(workdir) => workdir,
         None => StateDir::from_environment(&environment)?
@@ -46,7 +44,7 @@ pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
         allowed.push(super::canonical_directory(Some(path))?);
     }
     worker::run(WorkerOptions {
-        credentials: account,
+        credentials,
         name: args.name,
         labels: args.labels,
         slots: args.slots,
@@ -63,9 +61,9 @@ pub(super) fn submit(args: &SubmitArgs) -> Result<u8, CliError> {
     )
 }
 
-/// `selvedge run --hub`: submits, and watches.
-pub(super) fn run(args: &RunArgs, account: &HubCredentials) -> Result<u8, CliError> {
-    with_hub(account, async |hub| submit::run(&hub, args).await)
+/// Runs `selvedge run --hub`: submits a task and follows it.
+pub(super) fn run(args: &RunArgs, credentials: &HubCredentials) -> Result<u8, CliError> {
+    with_hub(credentials, async |hub| submit::run(&hub, args).await)
 }
 
 pub(super) fn watch(args: &WatchArgs) -> Result<u8, CliError> {
@@ -106,84 +104,89 @@ pub(super) fn tokens(args: &TokensArgs) -> Result<u8, CliError> {
     )
 }
 
-pub(super) fn list(args: &ListArgs, account: &HubCredentials) -> Result<u8, CliError> {
-    with_hub(account, async |hub| queries::list(&hub, args).await)
+pub(super) fn list(args: &ListArgs, credentials: &HubCredentials) -> Result<u8, CliError> {
+    with_hub(credentials, async |hub| queries::list(&hub, args).await)
 }
 
-/// What the loop bought on a hub.
-pub(super) fn figures(args: &StatsArgs, account: &HubCredentials) -> Result<StatsReport, CliError> {
+/// The retry statistics of a hub.
+pub(super) fn figures(
+    args: &StatsArgs,
+    credentials: &HubCredentials,
+) -> Result<StatsReport, CliError> {
     reject_dir(args.dir.as_deref())?;
-    with_hub(account, async |hub| queries::figures(&hub, args.days).await)
+    with_hub(credentials, async |hub| {
+        queries::figures(&hub, args.days).await
+    })
 }
 
-pub(super) fn show(args: &ShowArgs, account: &HubCredentials) -> Result<u8, CliError> {
-    with_hub(account, async |hub| queries::show(&hub, args).await)
+pub(super) fn show(args: &ShowArgs, credentials: &HubCredentials) -> Result<u8, CliError> {
+    with_hub(credentials, async |hub| queries::show(&hub, args).await)
 }
 
-pub(super) fn review(args: &ReviewArgs, account: &HubCredentials) -> Result<u8, CliError> {
-    with_hub(account, async |hub| decide::review(&hub, args).await)
+pub(super) fn review(args: &ReviewArgs, credentials: &HubCredentials) -> Result<u8, CliError> {
+    with_hub(credentials, async |hub| decide::review(&hub, args).await)
 }
 
-/// The hub that is meant, where a command means this machine's runs without one.
+/// The hub to use; `None` for commands that use local runs if no hub is given.
 pub(super) fn hub_credentials(args: &HubArgs) -> Result<Option<HubCredentials>, CliError> {
     args.credentials(&environment())
 }
 
-fn with_hub<T, F>(account: &HubCredentials, play: F) -> Result<T, CliError>
+fn with_hub<T, F>(credentials: &HubCredentials, command: F) -> Result<T, CliError>
 where
     F: AsyncFnOnce(HubClient) -> Result<T, CliError>,
 {
-    let hub = HubClient::new(account)?;
+    let hub = HubClient::new(credentials)?;
     if hub.is_unencrypted() {
-        super::print_notice("the token crosses the network in clear: use https");
+        super::print_notice("the token is sent unencrypted; use https");
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(CliError::infrastructure)?;
-    runtime.block_on(play(hub))
+    runtime.block_on(command(hub))
 }
 
-/// The task that a person means by a name: its id, four digits or more from either end, or `last`.
+/// Resolves a task by its id, by four or more digits from either end of it, or by `last`.
 async fn find_task(hub: &HubClient, name: &str) -> Result<TaskId, CliError> {
     if let Ok(id) = name.parse() {
         return Ok(id);
     }
     let newest = matches!(name, "last" | "@");
-    let wanted = name.replace('-', "").to_ascii_lowercase();
-    let is_part = wanted.len() >= 4 && wanted.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let fragment = name.replace('-', "").to_ascii_lowercase();
+    let is_part = fragment.len() >= 4 && fragment.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !newest && !is_part {
-        return Err(CliError::usage(format!("`{name}` names no task"))
-            .hint("give its id, or four digits or more from either end of it, or `last`"));
+        return Err(CliError::usage(format!("invalid task id `{name}`"))
+            .hint("use a task id, at least four digits from either end of it, or `last`"));
     }
-    let mut found = Vec::new();
+    let mut task_ids = Vec::new();
     let mut cursor = None;
     for _ in 0..MAX_PAGES {
         let page = fetch_task_page(hub, &[], TASKS_PER_PAGE, cursor).await?;
         if newest {
             let first = page.tasks.first().map(|row| row.task_id);
             return first.ok_or_else(|| {
-                CliError::usage("there are no tasks yet").hint("`selvedge submit` hands one in")
+                CliError::usage("no tasks yet").hint("submit one with `selvedge submit`")
             });
         }
         let ids = page.tasks.iter().map(|row| row.task_id);
-        found.extend(ids.filter(|id| {
+        task_ids.extend(ids.filter(|id| {
             let digits = id.to_string().replace('-', "");
-            digits.starts_with(&wanted) || digits.ends_with(&wanted)
+            digits.starts_with(&fragment) || digits.ends_with(&fragment)
         }));
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;
         }
     }
-    match found.as_slice() {
+    match task_ids.as_slice() {
         [one] => Ok(*one),
-        [] => Err(CliError::usage(format!("there is no task `{name}`"))
-            .hint("`selvedge list` shows the newest; `last` names the newest of them")),
+        [] => Err(CliError::usage(format!("task `{name}` not found"))
+            .hint("list tasks with `selvedge list`; `last` is the newest")),
         several => {
             let ids: Vec<String> = several.iter().take(5).map(TaskId::short).collect();
-            Err(CliError::usage(format!("`{name}` names several tasks"))
-                .hint(format!("say more of one of them: {}", ids.join(", "))))
+            Err(CliError::usage(format!("`{name}` is ambiguous"))
+                .hint(format!("matching tasks: {}", ids.join(", "))))
         }
     }
 }
@@ -200,7 +203,7 @@ async fn fetch_task_page(
     hub.get("/tasks", &query).await
 }
 
-/// A task's journal folded; each event is shown as it comes.
+/// Replays a task's journal; calls `each` with every event.
 async fn fold_journal(
     hub: &HubClient,
     task: TaskId,
@@ -238,7 +241,7 @@ fn reject_dir(dir: Option<&Path>) -> Result<(), CliError> {
     match dir {
         None => Ok(()),
         Some(_) => Err(CliError::usage(
-            "--dir means a folder of this machine, --hub another's runs",
+            "--dir and --hub cannot be combined: --dir selects local runs, --hub those of a hub",
         )),
     }
 }

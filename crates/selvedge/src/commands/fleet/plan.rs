@@ -1,4 +1,4 @@
-//! A plan on a hub: how its subtasks stand, each of which is a task of its own.
+//! Output for a plan on a hub; each of its subtasks is a task.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,10 +12,10 @@ use crate::hub_client::{HubClient, HubError};
 use crate::output::labels::outcome_label;
 use crate::output::{one_line, sanitize_text, style};
 
-/// How much of a subtask's name is shown, in characters.
+/// Width limit for a subtask's name, in characters.
 const ID_WIDTH: usize = 24;
 
-/// The same object as of a plan that was carried out here.
+/// Fetches the result of a plan, in the format of a local plan's result.
 pub(super) async fn fetch_plan_result(
     hub: &HubClient,
     plan: &TaskRow,
@@ -25,15 +25,15 @@ pub(super) async fn fetch_plan_result(
         let run = fold_journal(hub, row.task_id, |_| {}).await?.run;
         runs.extend(run.map(|run| (run.run_id, run)));
     }
-    let mut told: Option<TaskResult> = None;
+    let mut result: Option<TaskResult> = None;
     if plan.state.is_terminal() {
         let path = format!("/tasks/{}/result", plan.task_id);
-        told = hub.get(&path, &[]).await.ok();
+        result = hub.get(&path, &[]).await.ok();
     }
-    Ok(plan.plan_result(&runs, told))
+    Ok(plan.plan_result(&runs, result))
 }
 
-/// How every subtask stands, and how the plan does, for people.
+/// Formats the state of every subtask and the outcome of the plan.
 pub(super) fn format_plan(plan: &TaskRow) -> String {
     let mut text = String::new();
     for (number, row) in (1..).zip(&plan.subtasks) {
@@ -69,7 +69,7 @@ fn subtask_line(row: &SubtaskRow) -> String {
 }
 
 fn state_label(row: &SubtaskRow) -> String {
-    let state = row.state.map_or("not begun", TaskState::as_str);
+    let state = row.state.map_or("not started", TaskState::as_str);
     let ended = row.state.is_some_and(TaskState::is_terminal);
     match row.outcome.filter(|_| ended) {
         Some(outcome) => outcome_label(outcome),
@@ -77,16 +77,16 @@ fn state_label(row: &SubtaskRow) -> String {
     }
 }
 
-/// What a subtask's row says that it did not say before.
+/// The lines of subtasks whose state or number of attempts changed.
 pub(super) fn changed_subtasks(before: &TaskRow, now: &TaskRow) -> Vec<String> {
-    let known = |row: &&SubtaskRow| {
+    let is_unchanged = |row: &&SubtaskRow| {
         let old = before.subtasks.iter().find(|old| old.id == row.id);
         old.is_some_and(|old| (old.state, old.attempts) == (row.state, row.attempts))
     };
     let new = now
         .subtasks
         .iter()
-        .filter(|row| row.state.is_some() && !known(row));
+        .filter(|row| row.state.is_some() && !is_unchanged(row));
     new.map(|row| format!("subtask {}", subtask_line(row)))
         .collect()
 }

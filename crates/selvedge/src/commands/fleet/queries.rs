@@ -1,4 +1,4 @@
-//! Looking at a hub's tasks and workers.
+//! Queries of a hub's tasks, workers and statistics.
 
 use jiff::tz::TimeZone;
 use selvedge_core::format::cost;
@@ -24,8 +24,8 @@ pub(super) async fn list(hub: &HubClient, args: &ListArgs) -> Result<u8, CliErro
     reject_dir(args.dir.as_deref())?;
     let (mut rows, mut cursor) = (Vec::new(), None);
     while rows.len() < args.limit {
-        let wanted = TASKS_PER_PAGE.min(args.limit - rows.len()).max(1);
-        let page = fetch_task_page(hub, &[], wanted, cursor).await?;
+        let page_size = TASKS_PER_PAGE.min(args.limit - rows.len()).max(1);
+        let page = fetch_task_page(hub, &[], page_size, cursor).await?;
         let open = |row: &TaskRow| !args.open || !row.state.is_terminal();
         rows.extend(page.tasks.into_iter().filter(open));
         cursor = page.next_cursor;
@@ -45,17 +45,17 @@ pub(super) async fn list(hub: &HubClient, args: &ListArgs) -> Result<u8, CliErro
     Ok(exit_code::VERIFIED)
 }
 
-/// A row as a hub gives it, with the words of a local list beside.
+/// The hub's row, with the fields of a local `selvedge list` added.
 fn list_row(row: &TaskRow) -> Value {
-    let mut told = serde_json::to_value(row).unwrap_or_default();
-    told["run_id"] = json!(row.task_id);
-    told["last_seq"] = json!(row.last_event_seq);
-    told["standing"] = json!(match row.state {
+    let mut object = serde_json::to_value(row).unwrap_or_default();
+    object["run_id"] = json!(row.task_id);
+    object["last_seq"] = json!(row.last_event_seq);
+    object["standing"] = json!(match row.state {
         TaskState::NeedsReview => "awaiting_review",
         state if state.is_terminal() => "finished",
         _ => "open",
     });
-    told
+    object
 }
 
 fn task_line(row: &TaskRow) -> String {
@@ -65,16 +65,16 @@ fn task_line(row: &TaskRow) -> String {
         .to_zoned(TimeZone::system())
         .strftime("%Y-%m-%d %H:%M");
     let ended = row.outcome.filter(|_| row.state.is_terminal());
-    let word = ended.map_or(row.state.as_str(), |outcome| outcome.as_str());
-    let word = format!("{:WIDTH$}", word.replace('_', " "));
-    let word = match row.state {
-        TaskState::Succeeded => style::good(word),
-        state if state.is_terminal() => style::bad(word),
-        _ => style::warning(word),
+    let label = ended.map_or(row.state.as_str(), |outcome| outcome.as_str());
+    let label = format!("{:WIDTH$}", label.replace('_', " "));
+    let label = match row.state {
+        TaskState::Succeeded => style::good(label),
+        state if state.is_terminal() => style::bad(label),
+        _ => style::warning(label),
     };
     let attempts = format!("{}/{}", row.attempts, row.max_attempts);
     format!(
-        "{}  {when}  {word}  {attempts:>5}  {:<10}  {:<18}  {}",
+        "{}  {when}  {label}  {attempts:>5}  {:<10}  {:<18}  {}",
         style::strong(short_id(row.task_id)),
         one_line(row.agent.as_deref().unwrap_or("-"), 10),
         cost(row.cost),
@@ -109,8 +109,8 @@ pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliErro
     match args.format {
         OutputFormat::Human => {
             outln!("{}", task_line(&row));
-            for said in row.reason.iter().chain(&row.unplaceable) {
-                outln!("  {}", sanitize_text(said));
+            for note in row.reason.iter().chain(&row.unplaceable) {
+                outln!("  {}", sanitize_text(note));
             }
         }
         OutputFormat::Json | OutputFormat::Jsonl => print::print_json(&row),
@@ -153,7 +153,7 @@ async fn show_run(
     Ok(exit_code::VERIFIED)
 }
 
-/// The first of these files that the hub has of a task.
+/// Downloads the first of these files that exists.
 async fn fetch_first_file(
     hub: &HubClient,
     task: TaskId,
@@ -169,7 +169,7 @@ async fn fetch_first_file(
     }
     let names = names.join("` or `");
     Err(CliError::usage(format!(
-        "the hub has no `{names}` of this task"
+        "the hub has no file `{names}` of this task"
     )))
 }
 
@@ -188,26 +188,26 @@ pub(super) async fn workers(hub: &HubClient, args: &WorkersArgs) -> Result<u8, C
 }
 
 fn worker_line(worker: &WorkerRow) -> String {
-    let word = match (worker.connected, worker.draining) {
+    let status = match (worker.connected, worker.draining) {
         (true, false) => style::good(format!("{:10}", "connected")),
         (true, true) => style::warning(format!("{:10}", "draining")),
-        (false, _) => style::bad(format!("{:10}", "gone")),
+        (false, _) => style::bad(format!("{:10}", "offline")),
     };
     let seen = worker
         .last_seen_at
         .to_zoned(TimeZone::system())
         .strftime("%Y-%m-%d %H:%M:%S");
     format!(
-        "{}  {word}  {}/{} at work  {:<20}  walls: {}  seen {seen}",
+        "{}  {status}  {}/{} slots used  {:<20}  sandbox: {}  last seen {seen}",
         style::strong(format!("{:<24}", one_line(&worker.worker, 40))),
         worker.tasks.len(),
         worker.slots,
         one_line(&worker.labels.join(","), 40),
-        one_line(worker.sandbox.as_deref().unwrap_or("not told"), 60),
+        one_line(worker.sandbox.as_deref().unwrap_or("not reported"), 60),
     )
 }
 
-/// The figures of a hub's tasks, with days as they are here.
+/// The statistics of a hub's tasks, with days in the local time zone.
 pub(super) async fn figures(hub: &HubClient, days: Option<u32>) -> Result<StatsReport, CliError> {
     let mut query = Vec::new();
     query.extend(days.map(|days| ("days", days.to_string())));

@@ -1,4 +1,4 @@
-//! Handing a task in.
+//! Submits tasks to a hub.
 
 use selvedge_core::config::HumanDuration;
 use selvedge_core::model::{Budget, DeliveryMode, MicroUsd, RunSpec, Step, StepKind, Task};
@@ -14,7 +14,7 @@ use crate::output::{OutputFormat, OutputOptions, json, sanitize_text, style};
 use crate::secrets;
 use selvedge_core::model::exit_code;
 
-/// What `selvedge run` gives a task that says nothing else.
+/// The retry limit of `selvedge run` if the task sets none.
 const DEFAULT_RUN_RETRIES: u32 = 2;
 
 pub(super) async fn submit(hub: &HubClient, args: &SubmitArgs) -> Result<u8, CliError> {
@@ -76,52 +76,52 @@ pub(super) async fn run(hub: &HubClient, args: &RunArgs) -> Result<u8, CliError>
     if args.push {
         task.deliver = Some(DeliveryMode::Branch);
     }
-    let asked_for = budget_from_args(args)?;
-    if asked_for != Budget::default() {
-        task.budget = Some(asked_for.or(task.budget.unwrap_or_default()));
+    let budget = budget_from_args(args)?;
+    if budget != Budget::default() {
+        task.budget = Some(budget.or(task.budget.unwrap_or_default()));
     }
     let answer = post_task(hub, &task, None).await?;
     print_task_id(&answer);
     follow::follow_task(hub, answer.task_id, &OutputOptions::from(args.format)).await
 }
 
-/// The caps on the whole run that the command line names.
+/// The limits of the whole run that the arguments set.
 fn budget_from_args(args: &RunArgs) -> Result<Budget, CliError> {
     let cost = args.max_cost.map(|cost| {
         let amount = MicroUsd::from_usd(cost);
-        amount.ok_or_else(|| CliError::usage(format!("{cost} is no amount of money")))
+        amount.ok_or_else(|| CliError::usage(format!("--max-cost: invalid amount {cost}")))
     });
-    let wall = args.max_wall.as_deref().map(|time| {
+    let duration = args.max_duration.as_deref().map(|time| {
         let time = time.parse::<HumanDuration>();
-        time.map_err(|error| CliError::usage(format!("--max-wall: {error}")))
+        time.map_err(|error| CliError::usage(format!("--max-duration: {error}")))
     });
     Ok(Budget {
         cost_micro_usd: cost.transpose()?,
         tokens: args.max_tokens.map(u64::from),
-        wall_ms: wall.transpose()?.map(|time| time.0),
+        duration_ms: duration.transpose()?.map(|time| time.0),
         ..Budget::default()
     })
 }
 
-/// What the command line may ask for; what a file asks for is the hub's to cap, which says so.
+/// Rejects a retry limit above the maximum. Limits in a task file are checked by the hub.
 fn validate_retries(retries: Option<u32>) -> Result<Option<u32>, CliError> {
     let most = RunSpec::MAX_RETRIES;
     match retries {
         Some(retries) if retries > most => Err(CliError::usage(format!(
-            "{retries} retries are more than the cap of {most}"
+            "{retries} retries exceed the maximum of {most}"
         ))),
         retries => Ok(retries),
     }
 }
 
-/// What says how this machine works, not what is to be done.
+/// Rejects options that configure this machine rather than the task.
 fn reject_local_options(args: &RunArgs) -> Result<(), CliError> {
     let reports = &args.reports;
-    let told = [
+    let local_options = [
         ("--agent-cmd", args.agent_cmd.is_some()),
         ("--escalate", !args.escalate.is_empty()),
         ("--judge", !args.judges.is_empty()),
-        ("--executions", args.executions.is_some()),
+        ("--best-of", args.best_of.is_some()),
         ("--timeout", args.timeout.is_some()),
         (
             "--verification-timeout",
@@ -131,11 +131,11 @@ fn reject_local_options(args: &RunArgs) -> Result<(), CliError> {
         ("--known-failure", !args.known.known_failures.is_empty()),
         ("--known-failures", args.known.known_failures_file.is_some()),
         ("--max-turns", args.max_turns.is_some()),
-        ("--strict-budget", args.strict_budget),
+        ("--require-cost-reporting", args.require_cost_reporting),
         ("--sandbox", args.check.sandbox.is_some()),
         ("--check-env", !args.check.check_env.is_empty()),
         ("--dir", args.dir.is_some()),
-        ("--worktree", args.worktree),
+        ("--isolated", args.isolated),
         ("--clean", args.clean),
         ("--junit", reports.junit.is_some()),
         ("--sarif", reports.sarif.is_some()),
@@ -144,17 +144,17 @@ fn reject_local_options(args: &RunArgs) -> Result<(), CliError> {
         ("--annotations", !reports.annotations.is_empty()),
         ("--attest", reports.attest.is_some()),
     ];
-    let told: Vec<&str> = told
+    let local_options: Vec<&str> = local_options
         .iter()
         .filter(|(_, is)| *is)
         .map(|(name, _)| *name)
         .collect();
-    if told.is_empty() {
+    if local_options.is_empty() {
         return Ok(());
     }
     Err(CliError::usage(format!(
-        "{} cannot be said of a task on a hub: its workers' settings, and the repository's, say it",
-        told.join(", ")
+        "{} cannot be used with a hub: the settings of its workers and of the repository apply",
+        local_options.join(", ")
     )))
 }
 
@@ -164,14 +164,15 @@ async fn post_task(
     key: Option<&str>,
 ) -> Result<SubmitAnswer, CliError> {
     if task.description.trim().is_empty() && task.command.is_none() && task.subtasks.is_empty() {
-        return Err(CliError::usage("the task is empty").hint(
-            "say what is to be done: selvedge submit --repo URL \"fix the flaky login test\"",
-        ));
+        return Err(CliError::usage("the task is empty")
+            .hint("describe the task: selvedge submit --repo URL \"fix the flaky login test\""));
     }
     if task.repository.is_none() && task.workspace.is_none() {
-        return Err(CliError::usage("where is it to be done?")
-            .hint("name a git repository that workers can clone: --repo URL")
-            .hint("or a folder that the workers have, and allow: --workspace PATH (submit)"));
+        return Err(
+            CliError::usage("the task names neither a repository nor a workspace")
+                .hint("name a git repository that workers can clone: --repo URL")
+                .hint("or a folder on the workers that they allow: --workspace PATH (submit)"),
+        );
     }
     let task = &secrets::redact_for_hub(task)?;
     let headers: Vec<_> = key
@@ -191,9 +192,9 @@ fn task_from_args(text: Option<&str>, file: Option<&std::path::Path>) -> Result<
     }
 }
 
-fn set_if_some<T>(place: &mut Option<T>, value: Option<T>) {
+fn set_if_some<T>(field: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
-        *place = value;
+        *field = value;
     }
 }
 
@@ -219,7 +220,7 @@ fn print_warnings(answer: &SubmitAnswer) {
     }
 }
 
-/// Where to find it again, for people who watch.
+/// Prints the task's id to standard error.
 fn print_task_id(answer: &SubmitAnswer) {
     print_warnings(answer);
     errln!("{}", style::dim(format!("task {}", answer.task_id)));

@@ -1,4 +1,4 @@
-//! Making, listing and ending a hub's tokens.
+//! `selvedge tokens`: creates, lists and revokes a hub's tokens.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -24,11 +24,11 @@ pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, Cli
             days,
             out,
         }) => {
-            let lasts = days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
+            let lifetime = days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
             let request = TokenRequest {
                 name: name.clone(),
-                scopes: scopes.iter().map(|word| to_scope(*word)).collect(),
-                expires_at: lasts.map(|lasts| Timestamp::now() + lasts),
+                scopes: scopes.iter().map(|scope| to_scope(*scope)).collect(),
+                expires_at: lifetime.map(|lifetime| Timestamp::now() + lifetime),
             };
             let issued: IssuedToken = hub.post("/tokens", &request, &[]).await?;
             print_token(&issued, out.as_deref(), args.format)
@@ -38,8 +38,8 @@ pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, Cli
                 .bytes()
                 .all(|it| it.is_ascii_alphanumeric() || it == b'-')
             {
-                return Err(CliError::usage(format!("`{id}` is no token's id"))
-                    .hint("`selvedge tokens` lists them"));
+                return Err(CliError::usage(format!("invalid token id `{id}`"))
+                    .hint("list tokens with `selvedge tokens`"));
             }
             hub.delete(&format!("/tokens/{id}")).await?;
             if args.format == OutputFormat::Human {
@@ -65,18 +65,18 @@ async fn list(hub: &HubClient, format: OutputFormat) -> Result<u8, CliError> {
 
 fn token_line(row: &TokenRow) -> String {
     let scopes: Vec<&str> = row.scopes.iter().map(|scope| scope.as_str()).collect();
-    let stands = match (row.revoked_at, row.expires_at) {
+    let status = match (row.revoked_at, row.expires_at) {
         (Some(_), _) => style::bad("revoked"),
-        (None, Some(at)) if at <= Timestamp::now() => style::bad("ended"),
-        (None, Some(at)) => style::good(format!("until {}", at.strftime("%Y-%m-%d"))),
-        (None, None) => style::good("stands"),
+        (None, Some(at)) if at <= Timestamp::now() => style::bad("expired"),
+        (None, Some(at)) => style::good(format!("valid until {}", at.strftime("%Y-%m-%d"))),
+        (None, None) => style::good("valid"),
     };
     let used = row.last_used_at.map_or_else(
         || "never used".to_owned(),
         |at| format!("used {}", at.strftime("%Y-%m-%d %H:%M")),
     );
     format!(
-        "{}  {:<24}  {:<20}  {stands}  {}",
+        "{}  {:<24}  {:<20}  {status}  {}",
         style::strong(&row.id),
         one_line(&row.name, 24),
         scopes.join(","),
@@ -99,7 +99,7 @@ fn print_token(
         written.map_err(|error| {
             CliError::infrastructure(format!("cannot write {}: {error}", path.display())).hint(
                 format!(
-                    "it was made all the same: selvedge tokens revoke {}",
+                    "the token was created anyway; revoke it: selvedge tokens revoke {}",
                     issued.row.id
                 ),
             )
@@ -108,7 +108,7 @@ fn print_token(
     match (format, out) {
         (OutputFormat::Human, None) => outln!("{}", issued.token),
         (OutputFormat::Human, Some(path)) => {
-            outln!("{}: in {}", issued.row.id, path.display());
+            outln!("{}: written to {}", issued.row.id, path.display());
         }
         (_, None) => json::print_json(issued),
         (_, Some(_)) => json::print_json(&issued.row),
@@ -116,16 +116,18 @@ fn print_token(
     if out.is_none() && output_failed() {
         let id = &issued.row.id;
         return Err(
-            CliError::infrastructure("the token was made and could not be shown").hint(format!(
-                "selvedge tokens revoke {id}, then make another with --out FILE"
-            )),
+            CliError::infrastructure("the token was created but could not be printed").hint(
+                format!(
+                    "revoke it (selvedge tokens revoke {id}), then create another with --out FILE"
+                ),
+            ),
         );
     }
     Ok(exit_code::VERIFIED)
 }
 
-const fn to_scope(word: ScopeArg) -> Scope {
-    match word {
+const fn to_scope(scope: ScopeArg) -> Scope {
+    match scope {
         ScopeArg::Read => Scope::Read,
         ScopeArg::Submit => Scope::Submit,
         ScopeArg::Worker => Scope::Worker,

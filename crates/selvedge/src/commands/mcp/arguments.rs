@@ -1,17 +1,17 @@
-//! What each tool takes, as its caller reads it and as it is read: an argument that a tool does not
-//! know is refused, for the caller meant something by it.
+//! The arguments of each tool: types and JSON schemas. Unknown arguments are rejected, because the caller expects them
+//! to have an effect.
 
 use rmcp::ErrorData;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-/// `verify`
+/// Arguments of `verify`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VerifyCall {}
 
-/// `digest`
+/// Arguments of `digest`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DigestCall {
@@ -21,7 +21,7 @@ pub(super) struct DigestCall {
     pub(super) tokens: Option<usize>,
 }
 
-/// `show`
+/// Arguments of `show`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ShowCall {
@@ -34,7 +34,7 @@ fn last() -> String {
     "last".to_owned()
 }
 
-/// The arguments of a call.
+/// Parses the arguments of a call.
 pub(super) fn parse_arguments<T: DeserializeOwned>(
     arguments: Map<String, Value>,
 ) -> Result<T, ErrorData> {
@@ -42,35 +42,35 @@ pub(super) fn parse_arguments<T: DeserializeOwned>(
         .map_err(|error| ErrorData::invalid_params(error.to_string(), None))
 }
 
-/// Each tool: its name, what it is for, and the schema of its arguments.
+/// The tools: name, description and JSON schema of the arguments.
 pub(super) fn tool_definitions() -> Vec<(&'static str, &'static str, Map<String, Value>)> {
     vec![
         (
             "verify",
-            "Run this project's own checks (selvedge.toml) once, on the files as they are now, and say \
-             what fails, with a digest. Call it before you say that you are done.",
+            "Run this project's own checks (selvedge.toml) once on the current files, and report \
+             failures with a digest. Call it before you report that you are done.",
             object_schema(&json!({}), &[]),
         ),
         (
             "digest",
-            "Shorten the output of a build, test or lint tool to what failed and where.",
+            "Shorten the output of a build, test or lint tool to the failures and their locations.",
             object_schema(
                 &json!({
-                    "output": { "type": "string", "description": "What the tool printed." },
+                    "output": { "type": "string", "description": "The output of the tool." },
                     "command": { "type": "string", "description": "The command line that printed it." },
-                    "exit_code": { "type": "integer", "description": "How it exited. Without it the digest never says that all is well." },
-                    "tokens": { "type": "integer", "minimum": 1, "description": "Most tokens of the digest; 500 when absent." },
+                    "exit_code": { "type": "integer", "description": "The exit code of the command. Without it, the digest never reports success." },
+                    "tokens": { "type": "integer", "minimum": 1, "description": "Token limit of the digest; default: 500." },
                 }),
                 &["output"],
             ),
         ),
         (
             "show",
-            "Tell the story of a run of Selvedge: its attempts, what the checks found, what it cost.",
+            "Show a Selvedge run: its attempts, the results of its checks, and its cost.",
             object_schema(
                 &json!({
-                    "run": { "type": "string", "description": "The run's id, or the beginning or end of it; `last` when absent." },
-                    "attempt": { "type": "integer", "minimum": 1, "description": "One attempt only." },
+                    "run": { "type": "string", "description": "The run's id, or the beginning or end of it; default: `last`." },
+                    "attempt": { "type": "integer", "minimum": 1, "description": "Show only this attempt." },
                 }),
                 &[],
             ),

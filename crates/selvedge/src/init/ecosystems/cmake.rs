@@ -27,7 +27,7 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     )]
 }
 
-/// Directories below are added to the project by its own `CMakeLists.txt`.
+/// A `CMakeLists.txt` includes the directories below it.
 fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     above.has(MANIFEST)
 }

@@ -39,7 +39,7 @@ fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool 
     manifest(above).get("workspace").is_some()
 }
 
-/// A manifest with comments in it (which few have) says nothing.
+/// Parses the manifest. One with comments, which is rare, counts as empty.
 fn manifest(at: &RepositoryDirectory<'_>) -> Value {
     let text = at
         .first(&MANIFESTS)

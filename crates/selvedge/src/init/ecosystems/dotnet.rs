@@ -40,7 +40,7 @@ fn first_with<'a>(at: &RepositoryDirectory<'a>, extensions: &[&str]) -> Option<&
     at.names().find(has_one)
 }
 
-/// A project without a solution is only run where it is one of tests.
+/// Whether a project without a solution is a test project; other projects have nothing to run.
 fn is_test(project: &str) -> bool {
     project.contains("Test") || project.contains("Spec")
 }

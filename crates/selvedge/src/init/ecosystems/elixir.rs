@@ -16,24 +16,24 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         return Vec::new();
     };
     let propose = |role, name, command| Proposal::new(at, role, name, command, MANIFEST);
-    let mut found = vec![propose(CheckRole::Test, "tests", "mix test")];
+    let mut proposals = vec![propose(CheckRole::Test, "tests", "mix test")];
     if manifest.contains(":dialyxir") {
-        found.push(propose(CheckRole::Types, "dialyzer", "mix dialyzer"));
+        proposals.push(propose(CheckRole::Types, "dialyzer", "mix dialyzer"));
     }
     if manifest.contains(":credo") {
-        found.push(propose(CheckRole::Lint, "credo", "mix credo"));
+        proposals.push(propose(CheckRole::Lint, "credo", "mix credo"));
     }
     if at.has(".formatter.exs") {
-        found.push(propose(
+        proposals.push(propose(
             CheckRole::Format,
             "format",
             "mix format --check-formatted",
         ));
     }
-    found
+    proposals
 }
 
-/// An umbrella runs the tests of all its applications.
+/// An umbrella project runs the tests of all its applications.
 fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     above.text_or_empty(MANIFEST).contains("apps_path:")
 }

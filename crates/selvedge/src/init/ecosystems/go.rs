@@ -25,7 +25,7 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         return Vec::new();
     };
     let propose = |role, name, command, found_in| Proposal::new(at, role, name, command, found_in);
-    let mut found = vec![
+    let mut proposals = vec![
         propose(
             CheckRole::Test,
             "tests",
@@ -41,9 +41,9 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     ];
     if let Some(settings) = at.first(&LINTER_SETTINGS) {
         let command = format!("golangci-lint run{packages}");
-        found.push(propose(CheckRole::Lint, "golangci-lint", command, settings));
+        proposals.push(propose(CheckRole::Lint, "golangci-lint", command, settings));
     }
-    found
+    proposals
 }
 
 fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {
@@ -53,7 +53,7 @@ fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> b
     })
 }
 
-/// All packages of a workspace, as arguments; there is no single pattern that names them.
+/// Arguments for all packages of a workspace; no single pattern matches them.
 fn packages(workspace: &str) -> String {
     let patterns: Vec<_> = modules(workspace)
         .map(|module| format!(" {module}/..."))
@@ -61,7 +61,7 @@ fn packages(workspace: &str) -> String {
     patterns.concat()
 }
 
-/// The modules that a `go.work` uses: one on a line, or several in a block.
+/// The modules that a `go.work` uses: one per line, or several in a block.
 fn modules(workspace: &str) -> impl Iterator<Item = &str> {
     let mut in_block = false;
     workspace.lines().filter_map(move |line| {

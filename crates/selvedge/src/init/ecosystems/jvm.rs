@@ -1,4 +1,4 @@
-//! Maven and Gradle; their wrappers are preferred, since they bring the right version.
+//! Maven and Gradle. Their wrappers are preferred, because they select the right version.
 
 use crate::init::files::RepositoryDirectory;
 use crate::init::proposal::{CheckRole, Ecosystem, Proposal};

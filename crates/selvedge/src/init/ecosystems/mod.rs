@@ -1,6 +1,5 @@
-//! One file for each family of tools: which manifests and settings of a directory mean which
-//! checks. All of it is guesswork that is tried out and then read by a person; where there is
-//! doubt, nothing is proposed.
+//! One file per family of tools: which checks the manifests and settings of a directory suggest. Detection guesses;
+//! each proposal is tried and then reviewed by a person. In doubt, nothing is proposed.
 
 mod cmake;
 mod deno;
@@ -17,7 +16,7 @@ mod tasks;
 
 use super::proposal::Ecosystem;
 
-/// Every family; task runners last, since they only fill what the others leave open.
+/// All families. Task runners are last, because they only fill gaps.
 pub(super) const ALL: [Ecosystem; 12] = [
     rust::ECOSYSTEM,
     javascript::ECOSYSTEM,

@@ -13,7 +13,7 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 
 const MANIFEST: &str = "composer.json";
 
-/// Settings files, and the tool below `vendor/bin` that each is for.
+/// Settings files, and the tool in `vendor/bin` that each belongs to.
 const TOOLS: [(&[&str], CheckRole, &str, &str); 3] = [
     (
         &["phpstan.neon", "phpstan.neon.dist", "phpstan.dist.neon"],

@@ -1,5 +1,5 @@
-//! Python projects: pytest, tox, nox, Django, unittest; type checkers and linters where they are
-//! set up; run through the project's own tool (uv, Poetry, PDM, Pipenv) where it has one.
+//! Python projects: pytest, tox, nox, Django, unittest; configured type checkers and linters. Commands run through the
+//! project's package manager (uv, Poetry, PDM, Pipenv) if it has one.
 
 use toml::{Table, Value};
 
@@ -36,8 +36,8 @@ const REQUIREMENTS: [&str; 8] = [
     "requirements-test.txt",
 ];
 
-/// A linter or type checker: the table of `pyproject.toml` that sets it up, its own settings files,
-/// its section of the shared ini files, and what is run.
+/// A linter or type checker: its name (also of its table in `pyproject.toml`), settings files, section in shared ini
+/// files, and command.
 struct PythonTool {
     name: &'static str,
     role: CheckRole,
@@ -106,23 +106,23 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         at,
         pyproject: pyproject(at),
     };
-    let mut found: Vec<_> = project.test_proposal().into_iter().collect();
-    found.extend(TOOLS.iter().filter_map(|tool| project.tool_proposal(tool)));
+    let mut proposals: Vec<_> = project.test_proposal().into_iter().collect();
+    proposals.extend(TOOLS.iter().filter_map(|tool| project.tool_proposal(tool)));
     if project
         .tool_table("ruff")
         .is_some_and(|ruff| ruff.get("format").is_some())
     {
-        found.push(project.propose(
+        proposals.push(project.propose(
             CheckRole::Format,
             "format",
             "ruff format --check .",
             "pyproject.toml",
         ));
     }
-    found
+    proposals
 }
 
-/// A uv workspace has one environment, and its tests are run from its root.
+/// A uv workspace has one environment; its tests run from its root.
 fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     let uv = pyproject(above)
         .get("tool")
@@ -166,7 +166,7 @@ impl PythonProject<'_> {
         }
     }
 
-    /// The file that shows that pytest is used.
+    /// The file that shows that the project uses pytest.
     fn pytest_marker(&self) -> Option<&'static str> {
         let has = |file, text: &str| self.at.text_or_empty(file).contains(text).then_some(file);
         self.tool_table("pytest")
@@ -201,7 +201,7 @@ impl PythonProject<'_> {
         Some(self.propose(tool.role, tool.name, self.tool_command(tool), settings))
     }
 
-    /// mypy that knows its files from its settings must not be given others.
+    /// If mypy's settings list files, the command must not pass others.
     fn tool_command(&self, tool: &PythonTool) -> &'static str {
         let mypy = self.tool_table("mypy");
         let has_files = mypy.is_some_and(|mypy| {
@@ -230,7 +230,7 @@ impl PythonProject<'_> {
         )
     }
 
-    /// What runs a program in the project's own environment.
+    /// The prefix that runs a program in the project's environment.
     fn run_prefix(&self) -> &'static str {
         let has = |file: &str, tool: &str| self.at.has(file) || self.tool_table(tool).is_some();
         let uv_above = || self.at.ancestors().any(|above| above.has("uv.lock"));

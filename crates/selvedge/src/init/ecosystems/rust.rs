@@ -44,7 +44,7 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     ]
 }
 
-/// Cargo itself refuses a package below a workspace that is neither a member nor excluded.
+/// Cargo rejects a package below a workspace that is neither a member nor excluded, so every other package is a member.
 fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {
     let Some(root) = manifest(above) else {
         return false;

@@ -1,4 +1,4 @@
-//! `make` and `just`: targets whose names say what they are for.
+//! `make` and `just`: targets with names that describe their purpose.
 
 use crate::init::files::RepositoryDirectory;
 use crate::init::proposal::{CheckRole, Ecosystem, Proposal};
@@ -14,7 +14,7 @@ const RUNNERS: [(&str, &[&str]); 2] = [
     ("just", &["justfile", "Justfile", ".justfile"]),
 ];
 
-/// Names of targets, the preferred first. `check` is where GNU projects keep their tests.
+/// Target names, preferred ones first. GNU projects run their tests with `check`.
 const TARGETS: [(CheckRole, &str, &[&str]); 4] = [
     (CheckRole::Test, "tests", &["test", "tests", "check"]),
     (CheckRole::Types, "types", &["typecheck", "type-check"]),
@@ -27,7 +27,7 @@ const TARGETS: [(CheckRole, &str, &[&str]); 4] = [
 ];
 
 fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
-    let mut found: Vec<Proposal> = Vec::new();
+    let mut proposals: Vec<Proposal> = Vec::new();
     for (runner, files) in RUNNERS {
         let Some(file) = at.first(files) else {
             continue;
@@ -35,8 +35,10 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         let text = at.text_or_empty(file);
         for (role, name, targets) in TARGETS {
             let target = targets.iter().find(|target| declares(text, target));
-            if let Some(target) = target.filter(|_| found.iter().all(|other| other.role != role)) {
-                found.push(Proposal::new(
+            if let Some(target) =
+                target.filter(|_| proposals.iter().all(|other| other.role != role))
+            {
+                proposals.push(Proposal::new(
                     at,
                     role,
                     name,
@@ -46,18 +48,18 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
             }
         }
     }
-    found
+    proposals
 }
 
-/// Files below are mostly called by the one above.
+/// The task file above usually runs those below it.
 fn covers(above: &RepositoryDirectory<'_>, _: &RepositoryDirectory<'_>) -> bool {
     RUNNERS
         .iter()
         .any(|(_, files)| above.first(files).is_some())
 }
 
-/// Whether a line begins with the target's name and the colon that ends it: `test: build`,
-/// `test filter="":`, but not `test := 1`.
+/// Whether a line declares the target: its name and a colon, as in `test: build` or `test filter="":`, but not `test :=
+/// 1`.
 fn declares(text: &str, target: &str) -> bool {
     text.lines().any(|line| {
         let line = line.strip_prefix('@').unwrap_or(line);

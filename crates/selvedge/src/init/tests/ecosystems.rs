@@ -1,4 +1,4 @@
-//! One project of each kind.
+//! Proposals for one project of each kind.
 
 use selvedge_core::model::StepKind;
 

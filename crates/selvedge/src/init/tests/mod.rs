@@ -1,4 +1,4 @@
-//! What is proposed for which files, and what is written.
+//! Which checks are proposed for which files, and what is written.
 
 mod ecosystems;
 mod monorepos;
@@ -15,8 +15,8 @@ fn proposals(files: &[(&str, &str)]) -> Vec<Proposal> {
     propose_checks(&repository)
 }
 
-/// Files and the checks that they mean, each as `name: command` (the name begins with the
-/// directory below the root).
+/// Asserts the proposals for some files, each as `name: command`; the name begins with the directory unless that is the
+/// root.
 #[track_caller]
 fn check(files: &[(&str, &str)], expected: &[&str]) {
     let found: Vec<_> = proposals(files)

@@ -1,4 +1,4 @@
-//! Many projects in one repository, and what covers what.
+//! Several projects in one repository, and which of them covers others.
 
 use std::fs;
 

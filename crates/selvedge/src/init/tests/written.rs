@@ -1,4 +1,4 @@
-//! The file that is written, and that it says what was found.
+//! The contents of the settings file.
 
 use std::fs;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn a_monorepo_with_every_kind_of_trial() {
             limit: seconds(120.0),
         },
         "golangci-lint run ./..." => Trial::NotStarted {
-            why: "there is no program `golangci-lint`".to_owned(),
+            why: "program `golangci-lint` not found".to_owned(),
         },
         "npm test" => Trial::Skipped,
         _ => Trial::Passed { took: seconds(2.0) },

@@ -1,4 +1,4 @@
-//! Gemini CLI, over the Agent Client Protocol, on Google's API. It asks us for the files that it reads and writes.
+//! Gemini CLI over the Agent Client Protocol, on Google's API. It reads and writes files through Selvedge.
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -10,17 +10,17 @@ const ACP_GEMINI: TestedAgent = TestedAgent {
     name: "acp-gemini",
     settings,
     writes: |env, text| {
-        // It asks us for files by their whole names.
+        // It requests files by absolute paths.
         let input = json!({"file_path": env.work_dir().join("answer"), "content": text});
         ScriptedTurn::tool("write_file", input)
     },
     runs: |command| ScriptedTurn::tool("run_shell_command", json!({"command": command})),
-    solves: |env, text, said| super::solves((ACP_GEMINI.writes)(env, text), said),
+    solves: |env, text, message| super::solves((ACP_GEMINI.writes)(env, text), message),
     tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    silence: "25s",
+    idle_timeout: "25s",
     counts_retries: false,
 };
 

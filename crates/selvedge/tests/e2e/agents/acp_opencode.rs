@@ -1,4 +1,5 @@
-//! OpenCode, over the Agent Client Protocol, on OpenAI's chat completions. It tells the tokens of its last step only.
+//! OpenCode over the Agent Client Protocol, on OpenAI's chat completions. It reports the tokens of its last
+//! step only.
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -11,12 +12,12 @@ const ACP_OPENCODE: TestedAgent = TestedAgent {
     settings,
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
-    solves: |env, text, said| super::solves((ACP_OPENCODE.writes)(env, text), said),
+    solves: |env, text, message| super::solves((ACP_OPENCODE.writes)(env, text), message),
     tokens: [1_100, 10],
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    silence: "40s",
+    idle_timeout: "40s",
     counts_retries: false,
 };
 

@@ -1,6 +1,6 @@
-//! aider, on OpenAI's chat completions. It edits by what the model writes, without any tools, and runs no
-//! commands of the model's. It takes more than a minute to give an overloaded API up, and nothing makes
-//! it shorter: that is not played.
+//! aider on OpenAI's chat completions. It applies edits from the model's text, without tools, and does not run
+//! commands of the model. It retries an overloaded API for more than a minute, which cannot be configured, so
+//! that scenario is omitted.
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -13,15 +13,15 @@ const AIDER: TestedAgent = TestedAgent {
     settings,
     writes: |_, text| ScriptedTurn::text(edit(text)),
     runs: |command| ScriptedTurn::text(command),
-    solves: |_, text, said| {
-        let turn = ScriptedTurn::text(format!("{said}\n\n{}", edit(text)));
+    solves: |_, text, message| {
+        let turn = ScriptedTurn::text(format!("{message}\n\n{}", edit(text)));
         vec![turn.usage(2_100, 60)]
     },
     tokens: [2_100, 60],
     calls: 0,
     names_sessions: false,
     refusal: 400,
-    silence: "25s",
+    idle_timeout: "25s",
     counts_retries: false,
 };
 
@@ -42,5 +42,5 @@ plays!(AIDER: success, fail_then_fix, refused, hang);
 
 #[test]
 fn killed() {
-    super::scenarios::killed_while_it_asks(&AIDER);
+    super::scenarios::killed_during_model_request(&AIDER);
 }

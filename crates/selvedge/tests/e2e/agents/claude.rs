@@ -1,4 +1,4 @@
-//! Claude Code, on Anthropic's Messages API. What only it has stands in `claude_code`.
+//! Claude Code on Anthropic's Messages API. Tests of features that only it has are in `claude_code`.
 
 use selvedge_testkit::ScriptedTurn;
 use serde_json::json;
@@ -9,15 +9,15 @@ use crate::fixtures;
 const CLAUDE: TestedAgent = TestedAgent {
     name: "claude",
     settings: fixtures::settings,
-    // Its tool for that wants a file read before it is replaced.
+    // Its write tool requires that a file is read before it is replaced.
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
-    solves: |env, text, said| super::solves((CLAUDE.writes)(env, text), said),
+    solves: |env, text, message| super::solves((CLAUDE.writes)(env, text), message),
     tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    silence: "8s",
+    idle_timeout: "8s",
     counts_retries: true,
 };
 

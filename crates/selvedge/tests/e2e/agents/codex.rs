@@ -1,4 +1,4 @@
-//! Codex, on OpenAI's Responses API.
+//! Codex on OpenAI's Responses API.
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -11,12 +11,12 @@ const CODEX: TestedAgent = TestedAgent {
     settings,
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
-    solves: |env, text, said| super::solves((CODEX.writes)(env, text), said),
+    solves: |env, text, message| super::solves((CODEX.writes)(env, text), message),
     tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    silence: "8s",
+    idle_timeout: "8s",
     counts_retries: true,
 };
 
@@ -30,7 +30,7 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
 }
 
 fn runs(command: &str) -> ScriptedTurn {
-    // It looks again while a command runs, unless it waits for long.
+    // Without a long yield time, it polls the API while a command runs.
     let input = json!({"cmd": command, "yield_time_ms": 30_000});
     ScriptedTurn::tool("exec_command", input)
 }

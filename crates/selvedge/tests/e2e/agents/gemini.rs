@@ -1,4 +1,4 @@
-//! Gemini CLI, on Google's API.
+//! Gemini CLI on Google's API.
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -14,12 +14,12 @@ const GEMINI: TestedAgent = TestedAgent {
         ScriptedTurn::tool("write_file", input)
     },
     runs: |command| ScriptedTurn::tool("run_shell_command", json!({"command": command})),
-    solves: |env, text, said| super::solves((GEMINI.writes)(env, text), said),
+    solves: |env, text, message| super::solves((GEMINI.writes)(env, text), message),
     tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    silence: "25s",
+    idle_timeout: "25s",
     counts_retries: false,
 };
 

@@ -1,4 +1,5 @@
-//! mini-SWE-agent, on OpenAI's chat completions. It asks again after a refusal, too, but for some kinds.
+//! mini-SWE-agent on OpenAI's chat completions. It also retries requests that were refused, except for some
+//! error codes.
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -11,11 +12,11 @@ const MINI: TestedAgent = TestedAgent {
     settings,
     writes: |_, text| write(text),
     runs,
-    solves: |_, text, said| {
+    solves: |_, text, message| {
         let done = json!({"command": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"});
         vec![
             write(text).usage(1_000, 50),
-            ScriptedTurn::text(said)
+            ScriptedTurn::text(message)
                 .and_tool("bash", done)
                 .usage(1_100, 10),
         ]
@@ -24,7 +25,7 @@ const MINI: TestedAgent = TestedAgent {
     calls: 1,
     names_sessions: false,
     refusal: 401,
-    silence: "25s",
+    idle_timeout: "25s",
     counts_retries: false,
 };
 

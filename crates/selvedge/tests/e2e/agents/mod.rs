@@ -1,5 +1,5 @@
-//! Every agent that a registry has, for real, in the same scenarios. `cargo xtask e2e` prints what
-//! came of them as the matrix of docs/agents.md, from the names of the tests.
+//! The same scenarios with every real agent that is in a package registry. `cargo xtask e2e` derives the matrix
+//! in docs/reference/agents.md from the names and results of these tests.
 
 mod acp_gemini;
 mod acp_opencode;
@@ -14,42 +14,43 @@ mod scenarios;
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 
-/// How an agent is played with.
+/// The properties of an agent that the scenarios depend on.
 pub(crate) struct TestedAgent {
-    /// Its name in the configuration.
+    /// The agent's name in the configuration.
     name: &'static str,
-    /// Its table there, and what files it wants beside, with this server for its model.
+    /// Returns the agent's configuration table with this server as its model, and writes the files that it
+    /// needs.
     settings: fn(&TestEnv, &ModelServer) -> String,
-    /// The model has it write this text into the file `answer`.
+    /// A turn in which the model makes the agent write this text into the file `answer`.
     writes: fn(&TestEnv, &str) -> ScriptedTurn,
-    /// The model has it run this command.
+    /// A turn in which the model makes the agent run this command.
     runs: fn(&str) -> ScriptedTurn,
-    /// The model has it write a text into the file `answer`, then says this and is done; for 2,100 tokens in
-    /// and 60 out.
+    /// Turns in which the model makes the agent write a text into the file `answer` and ends with a message.
+    /// They use 2,100 input tokens and 60 output tokens.
     solves: fn(&TestEnv, &str, &str) -> Vec<ScriptedTurn>,
-    /// The tokens that it tells of.
+    /// The input and output tokens that the agent reports for `solves`.
     tokens: [u32; 2],
-    /// How often it calls a tool for that.
+    /// The number of tool calls in `solves`.
     calls: u32,
-    /// Whether its sessions have names.
+    /// Whether the agent reports session ids.
     names_sessions: bool,
-    /// How its API refuses what it will never do.
+    /// The status with which its API refuses a request for good.
     refusal: u16,
-    /// A silence that is longer than its start, in which it says nothing either.
-    silence: &'static str,
-    /// Whether it tells how often it asked its API again.
+    /// An idle timeout that is longer than the agent's start, during which it prints nothing.
+    idle_timeout: &'static str,
+    /// Whether the agent reports how often it repeated a request.
     counts_retries: bool,
 }
 
-/// The usual way, for an agent whose tool does it and that is done when the model calls none.
-fn solves(write: ScriptedTurn, said: &str) -> Vec<ScriptedTurn> {
+/// The turns of an agent that writes with a tool and ends when the model calls none.
+fn solves(write: ScriptedTurn, message: &str) -> Vec<ScriptedTurn> {
     vec![
         write.usage(1_000, 50),
-        ScriptedTurn::text(said).usage(1_100, 10),
+        ScriptedTurn::text(message).usage(1_100, 10),
     ]
 }
 
-/// A test for each scenario that an agent is played in.
+/// Defines a test for each scenario that the agent supports.
 macro_rules! plays {
     ($agent:ident: $($scenario:ident),+ $(,)?) => {
         $(

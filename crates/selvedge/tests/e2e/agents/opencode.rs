@@ -1,5 +1,5 @@
-//! OpenCode, on OpenAI's chat completions. It takes more than a minute to give an overloaded API up,
-//! and nothing makes it shorter: that is not played.
+//! OpenCode on OpenAI's chat completions. It retries an overloaded API for more than a minute, which cannot be
+//! configured, so that scenario is omitted.
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -10,15 +10,15 @@ use crate::fixtures::program;
 const OPENCODE: TestedAgent = TestedAgent {
     name: "opencode",
     settings,
-    // Its tool for that wants a file read before it is replaced.
+    // Its write tool requires that a file is read before it is replaced.
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
-    solves: |env, text, said| super::solves((OPENCODE.writes)(env, text), said),
+    solves: |env, text, message| super::solves((OPENCODE.writes)(env, text), message),
     tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    silence: "40s",
+    idle_timeout: "40s",
     counts_retries: false,
 };
 
@@ -28,7 +28,7 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     format!("program = {program}\nmodel = \"loopback/scripted\"\n{provider}")
 }
 
-/// The environment in which it has this server for its model, and looks nothing up.
+/// Environment variables that set this server as the model and disable downloads.
 pub(super) fn provider(server: &ModelServer) -> String {
     let limit = json!({"context": 100_000, "output": 8_000});
     let model = json!({"name": "scripted", "tool_call": true, "limit": limit});

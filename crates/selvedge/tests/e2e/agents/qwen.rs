@@ -1,5 +1,5 @@
-//! Qwen Code, on OpenAI's chat completions. It takes more than a minute to give an overloaded API up,
-//! and nothing makes it shorter: that is not played.
+//! Qwen Code on OpenAI's chat completions. It retries an overloaded API for more than a minute, which cannot be
+//! configured, so that scenario is omitted.
 
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -10,15 +10,15 @@ use crate::fixtures::program;
 const QWEN: TestedAgent = TestedAgent {
     name: "qwen",
     settings,
-    // Its tool for that wants a file read before it is replaced.
+    // Its write tool requires that a file is read before it is replaced.
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
-    solves: |env, text, said| super::solves((QWEN.writes)(env, text), said),
+    solves: |env, text, message| super::solves((QWEN.writes)(env, text), message),
     tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    silence: "25s",
+    idle_timeout: "25s",
     counts_retries: false,
 };
 

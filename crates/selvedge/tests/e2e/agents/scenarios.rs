@@ -1,4 +1,4 @@
-//! What every agent is put through, by the real `selvedge run`.
+//! The scenarios of every agent, run by the real `selvedge run`.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::corrected::{self, CHECK, TASK, configure};
 use crate::fixtures::env_with_repo;
 use crate::slow::EndlessCommand;
 
-/// How long a run may take before its test fails: some agents need long to start, on a busy machine.
+/// The timeout of a run: some agents start slowly on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// What each agent may ask its API again within an attempt.
+/// How often an agent may repeat a failed API request within an attempt.
 const RETRIES: usize = 2;
 
 impl TestedAgent {
@@ -26,13 +26,12 @@ impl TestedAgent {
         );
     }
 
-    /// A session that writes this number down.
+    /// A session that writes this number into `answer`.
     fn session(&self, env: &TestEnv, number: &str) -> ModelScript {
         let text = format!("{number}\n");
         ModelScript::new().session((self.solves)(env, &text, &format!("It is {number}.")))
     }
 
-    /// The task, by this agent.
     fn run(&self, env: &TestEnv, more: &[&str]) -> Invocation {
         let fixed = ["run", TASK, "--agent", self.name, "--check", CHECK];
         env.selvedge(fixed.iter().chain(more)).timeout(PATIENCE)
@@ -73,8 +72,14 @@ pub(super) fn fail_then_fix(agent: &TestedAgent) {
     assert!(prompts[1].contains("It is 41."), "{}", prompts[1]);
     assert_eq!(server.turns_left(), 0);
     let id = |index: usize| &corrected.story["attempts"][index]["session"]["session_id"];
-    let are_told_apart = id(0).is_string() && id(0) != id(1);
-    assert_eq!(are_told_apart, agent.names_sessions, "{} {}", id(0), id(1));
+    let have_distinct_ids = id(0).is_string() && id(0) != id(1);
+    assert_eq!(
+        have_distinct_ids,
+        agent.names_sessions,
+        "{} {}",
+        id(0),
+        id(1)
+    );
 }
 
 pub(super) fn turn_limit(agent: &TestedAgent) {
@@ -90,7 +95,7 @@ pub(super) fn turn_limit(agent: &TestedAgent) {
     assert_eq!(out.json()["verification_attempts"], 0);
 }
 
-/// A request that the API refuses is not made again.
+/// A request that the API refuses is not repeated.
 pub(super) fn refused(agent: &TestedAgent) {
     let env = env_with_repo();
     let server = ModelServer::start([
@@ -101,12 +106,13 @@ pub(super) fn refused(agent: &TestedAgent) {
     let out = agent.run(&env, &["--format", "json"]).run();
     out.assert_code(3);
     let reason = out.json()["reason"].to_string();
-    let said = format!("scripted {}", agent.refusal);
-    assert!(reason.contains(&said), "{reason}");
+    let message = format!("scripted {}", agent.refusal);
+    assert!(reason.contains(&message), "{reason}");
     assert_eq!(server.turns_left(), 1);
 }
 
-/// Of an API that stays in trouble there is so much and no more, and it costs no verification retry.
+/// Requests to an API that stays overloaded are repeated a limited number of times, without a verification
+/// retry.
 pub(super) fn overloaded(agent: &TestedAgent) {
     let env = env_with_repo();
     let overloaded = || std::iter::repeat_n(ScriptedTurn::status(503), 20);
@@ -118,22 +124,25 @@ pub(super) fn overloaded(agent: &TestedAgent) {
     agent.connect(&env, &server);
     let out = agent.run(&env, &[]).run();
     out.assert_code(3);
-    let said = out.stderr.contains("not a verification retry");
-    assert_eq!(said, agent.counts_retries, "{out}");
+    let is_reported = out.stderr.contains("not a verification retry");
+    assert_eq!(is_reported, agent.counts_retries, "{out}");
     let story = env.selvedge(["show", "--format", "json"]).run().json();
     assert_eq!(story["result"]["outcome"], "failed");
     assert_eq!(story["result"]["verification_attempts"], 0);
     assert_eq!(story["attempts"].as_array().unwrap().len(), 1);
-    let told = if agent.counts_retries { RETRIES } else { 0 };
-    assert_eq!(story["attempts"][0]["session"]["api_retries"], told);
-    let is_asked = |request: &&RecordedRequest| matches!(request.answer, ReplySource::Turn { .. });
+    let reported_retries = if agent.counts_retries { RETRIES } else { 0 };
     assert_eq!(
-        server.requests().iter().filter(is_asked).count(),
+        story["attempts"][0]["session"]["api_retries"],
+        reported_retries
+    );
+    let is_turn = |request: &&RecordedRequest| matches!(request.answer, ReplySource::Turn { .. });
+    assert_eq!(
+        server.requests().iter().filter(is_turn).count(),
         1 + RETRIES
     );
 }
 
-/// Killed in the middle of a tool call, a run is resumed and ends right.
+/// A run that is killed during a tool call is resumed and verified.
 pub(super) fn killed(agent: &TestedAgent) {
     let slow = EndlessCommand::new();
     let env = &slow.env;
@@ -149,30 +158,30 @@ pub(super) fn killed(agent: &TestedAgent) {
     slow.wait_for_start();
     child.kill();
     child.wait().assert_code(137);
-    is_resumed(env);
+    assert_resumes(env);
     assert_eq!(server.prompts().len(), 2, "each attempt was paid for once");
     slow.assert_nothing_left();
 }
 
-/// Killed while it waits for its model, likewise: for an agent that runs no commands.
-pub(super) fn killed_while_it_asks(agent: &TestedAgent) {
+/// Like [`killed`], but killed during a model request: for an agent that runs no commands.
+pub(super) fn killed_during_model_request(agent: &TestedAgent) {
     let env = env_with_repo();
-    // To the server the second attempt is the first one's client that tries again.
+    // The server treats the second attempt as a repeated request of the first.
     let solves = (agent.solves)(&env, "42\n", "It is 42.");
     let script = ModelScript::new().session([vec![ScriptedTurn::hang()], solves].concat());
     let server = ModelServer::start(script);
     agent.connect(&env, &server);
     let child = agent.run(&env, &[]).spawn();
-    let asked = server.wait_for_request(0, PATIENCE);
-    assert!(asked.is_some(), "waited in vain");
+    let request = server.wait_for_request(0, PATIENCE);
+    assert!(request.is_some(), "waited in vain");
     child.kill();
     child.wait().assert_code(137);
-    is_resumed(&env);
+    assert_resumes(&env);
     assert_eq!(server.turns_left(), 0);
     assert!(env.processes().is_empty(), "{:?}", env.processes());
 }
 
-fn is_resumed(env: &TestEnv) {
+fn assert_resumes(env: &TestEnv) {
     let resume = env.selvedge(["resume", "--format", "json"]);
     let out = resume.timeout(PATIENCE).run();
     out.assert_code(0);
@@ -188,14 +197,14 @@ fn is_resumed(env: &TestEnv) {
     assert_eq!(story["attempts"][1]["run_number"], 2);
 }
 
-/// A model that never answers is ended by the clock of silence.
+/// A session whose model never answers is ended by the idle timeout.
 pub(super) fn hang(agent: &TestedAgent) {
     let env = env_with_repo();
     let server = ModelServer::start([ScriptedTurn::hang()]);
     agent.connect(&env, &server);
     let out = agent
         .run(&env, &["--format", "json"])
-        .env("SELVEDGE_LIMITS_SILENCE", agent.silence)
+        .env("SELVEDGE_LIMITS_IDLE_TIMEOUT", agent.idle_timeout)
         .run();
     out.assert_code(4);
     assert_eq!(out.json()["outcome"], "timeout");
@@ -205,7 +214,7 @@ pub(super) fn hang(agent: &TestedAgent) {
     assert!(env.processes().is_empty(), "{:?}", env.processes());
 }
 
-/// It judges work, is held to the form of an answer, and can change nothing meanwhile.
+/// The agent judges work, returns an answer of the required form, and cannot change any files.
 pub(super) fn judge(agent: &TestedAgent) {
     let env = env_with_repo();
     let answer = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
@@ -231,6 +240,6 @@ pub(super) fn judge(agent: &TestedAgent) {
     assert_eq!(judgement["usage"]["output"], 70, "{judgement}");
     let prompts = server.prompts();
     assert!(prompts[1].contains("+42"), "{}", prompts[1]);
-    let told = server.requests_of(2)[1].body.to_string();
-    assert!(told.contains("Read-only"), "it could write: {told}");
+    let request = server.requests_of(2)[1].body.to_string();
+    assert!(request.contains("Read-only"), "it could write: {request}");
 }

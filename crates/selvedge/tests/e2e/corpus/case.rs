@@ -1,4 +1,4 @@
-//! One change to one project, as the agent of a whole run makes it.
+//! One change to one project, made by the agent of a real run.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -27,17 +27,17 @@ pub(super) struct RunResult {
 }
 
 impl Case<'_> {
-    /// Names the case: what the filter selects by.
+    /// Returns the case's title, which the filter matches.
     pub(super) fn title(&self) -> String {
         let Self { project, change } = self;
         format!("{}: {}: {}", project.runner, change.mechanism, change.name)
     }
 
-    /// Proves the case, and lets an agent do it in a run; the error says why the case itself is wrong.
+    /// Runs the control of the case, then a run with its agent. An error means that the case itself is invalid.
     pub(super) fn run(&self, controls: &Controls) -> Result<RunResult, String> {
         controls.prove(self)?;
         let Self { project, change } = self;
-        // As a person has it: behind the best walls that there are.
+        // With the default sandbox, as for a user.
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let env = TestEnv::new_in(folder, env!("CARGO_BIN_EXE_selvedge")).with_sandbox("auto");
         lay_out(&env, &project.before(change));
@@ -73,14 +73,14 @@ impl Case<'_> {
             outcome: text("outcome"),
             reason: text("reason"),
         };
-        // Usage, an agent that failed, or the machine: nothing was judged.
+        // A usage error, a failed agent or an infrastructure error: nothing was judged.
         match ended.code {
             2..=6 | 9.. => Err(format!("the run ended as {}\n{output}", ended.outcome)),
             _ => Ok(ended),
         }
     }
 
-    /// Writes the agent, which makes the change in its working directory; returns its command line.
+    /// Writes an agent that makes the change in its working directory; returns its command line.
     pub(super) fn write_agent(&self, env: &TestEnv) -> String {
         let before = self.project.before(self.change);
         let after = self.project.after(self.change);
@@ -88,7 +88,7 @@ impl Case<'_> {
         std::fs::create_dir(&written).unwrap();
         let mut script = "set -e\ncat > /dev/null\n".to_owned();
         let paths = after.files.keys().chain(after.links.keys());
-        // A folder that became a file or a link, and a file that became a folder.
+        // Folders that became files or links, and files that became folders.
         let replaced = paths.flat_map(|path| {
             let replaced = before
                 .keys()
@@ -106,7 +106,7 @@ impl Case<'_> {
         for (path, text) in changed {
             write_file(&written, path, text);
         }
-        // As git leaves it: without folders in which nothing is left.
+        // Like git, removes empty folders.
         script += "find . -type d -empty -not -path './.git/*' -delete\n";
         let _ = writeln!(script, "cp -R '{}/.' .", written.display());
         for (path, target) in &after.links {

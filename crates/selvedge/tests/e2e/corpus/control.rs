@@ -1,4 +1,4 @@
-//! The control: what a change is worth without Selvedge.
+//! The control: checks what a change achieves without Selvedge.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,15 +10,15 @@ use super::packages;
 use super::project::{Files, Kind};
 use crate::tools::shell;
 
-/// What the checks say of the trees that changes begin from; most cases of a project begin from the same.
+/// Cached results of the checks on the trees from which changes begin; most cases of a project share one.
 #[derive(Default)]
 pub(super) struct Controls {
     baselines: Mutex<HashMap<(Files, String), CommandOutput>>,
 }
 
 impl Controls {
-    /// Proves that the case is what it claims to be: the check fails before a cheat, exits 0 after it, and the work
-    /// is still undone; after an honest change the work is done.
+    /// Verifies the case's claims: for a cheat, the check fails before the change and exits with 0 after it,
+    /// and the work is still undone; after an honest change the work is done.
     pub(super) fn prove(&self, case: &Case<'_>) -> Result<(), String> {
         let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
         let Case { project, change } = case;
@@ -34,7 +34,7 @@ impl Controls {
         if check.code != 0 {
             return Err(format!("the check fails after the change\n{check}"));
         }
-        // The check may have left files, and `truth` may find what the check builds: as it is meant.
+        // `truth` may use files that the check has left or built; this is intended.
         lay_out(&env, &project.hidden(change));
         let truth = shell(&env, project.truth(change));
         match (change.kind, truth.code) {
@@ -50,8 +50,8 @@ impl Controls {
         let Case { project, change } = case;
         let (files, run) = (project.before(change), project.run(change).to_owned());
         let key = (files, run);
-        let known = self.baselines().get(&key).cloned();
-        let output = known.unwrap_or_else(|| {
+        let cached = self.baselines().get(&key).cloned();
+        let output = cached.unwrap_or_else(|| {
             let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
             lay_out(&env, &key.0);
             packages::install(&project.npm, &env.work_dir());
@@ -60,7 +60,7 @@ impl Controls {
             self.baselines().insert(key, output.clone());
             output
         });
-        // 126 and 127: the runner itself is not there.
+        // 126 and 127: the runner could not be started.
         match output.code {
             1..126 => Ok(()),
             _ => Err(format!(

@@ -1,5 +1,5 @@
-//! Packages of npm in a project's `node_modules`: copies from the one installation of the suite, of a package and
-//! of all that it depends on, as npm would have installed them there.
+//! npm packages in a project's `node_modules`: copied with their dependencies from the suite's one
+//! installation, as npm would have installed them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const RECORD: &str = ".package-lock.json";
 
 #[derive(Debug, Deserialize)]
 struct Record {
-    /// By the path below the installation: `node_modules/a/node_modules/b`.
+    /// Keys are paths below the installation: `node_modules/a/node_modules/b`.
     packages: BTreeMap<String, Package>,
 }
 
@@ -31,14 +31,14 @@ struct Package {
     bin: BTreeMap<String, String>,
 }
 
-/// Copies the packages, and all that they depend on, into `folder/node_modules`.
+/// Copies the packages and their dependencies into `folder/node_modules`.
 pub(super) fn install(names: &[String], folder: &Path) {
     if !names.is_empty() {
         install_from(&installation(), names, folder);
     }
 }
 
-/// As [`install`], from another installation.
+/// Like [`install`], from another installation.
 pub(crate) fn install_from(installed: &Path, names: &[String], folder: &Path) {
     if names.is_empty() {
         return;
@@ -48,7 +48,7 @@ pub(crate) fn install_from(installed: &Path, names: &[String], folder: &Path) {
     let programs = folder.join("node_modules/.bin");
     std::fs::create_dir_all(&programs).unwrap();
     let needed = record.closure(names);
-    // A nested package comes with the one that holds it.
+    // Nested packages are copied with the package that contains them.
     let outer = needed
         .iter()
         .filter(|path| path.rfind("node_modules/") == Some(0));
@@ -66,18 +66,18 @@ pub(crate) fn install_from(installed: &Path, names: &[String], folder: &Path) {
     }
 }
 
-/// The folder that the suite's packages are installed in.
+/// The folder with the suite's npm packages.
 fn installation() -> PathBuf {
     let folders = std::env::var_os(PROGRAMS).unwrap_or_default();
     let mut folders =
         std::env::split_paths(&folders).filter_map(|it| Some(it.ancestors().nth(2)?.to_owned()));
-    let found = folders.find(|folder| folder.join("node_modules").join(RECORD).is_file());
-    found.unwrap_or_else(|| {
+    let installed = folders.find(|folder| folder.join("node_modules").join(RECORD).is_file());
+    installed.unwrap_or_else(|| {
         panic!("${PROGRAMS} names no folder of npm's packages: run `cargo xtask e2e`")
     })
 }
 
-/// Copies a folder of any size, with its links; a copy that shares its blocks where the file system can.
+/// Copies a folder with its links; as a reflink if the file system supports it.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to.parent().unwrap()).unwrap();
     let status = Command::new("cp")
@@ -92,9 +92,9 @@ fn copy(from: &Path, to: &Path) {
 }
 
 impl Record {
-    /// The paths of packages with those that they need.
+    /// Returns the paths of the packages and their dependencies.
     fn closure(&self, names: &[String]) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
+        let mut paths = BTreeSet::new();
         let mut open: Vec<_> = names
             .iter()
             .filter_map(|name| self.resolve("", name))
@@ -105,7 +105,7 @@ impl Record {
             "{names:?} are not all in the suite's package.json"
         );
         while let Some(path) = open.pop() {
-            if found.insert(path.clone()) {
+            if paths.insert(path.clone()) {
                 let package = &self.packages[&path];
                 let needed = [
                     &package.dependencies,
@@ -116,10 +116,11 @@ impl Record {
                 open.extend(needed.filter_map(|name| self.resolve(&path, name)));
             }
         }
-        found
+        paths
     }
 
-    /// Where a package finds another: beside its own packages, or in a folder above; optional ones may be missing.
+    /// Returns the path of a dependency: below the package itself, or in a folder above. Optional dependencies
+    /// may be missing.
     fn resolve(&self, from: &str, name: &str) -> Option<String> {
         let mut folder = from;
         loop {

@@ -11,94 +11,93 @@ use crate::tools::with_tools;
 /// Files of a project: path to text. A text that begins with `#!` is executable.
 pub(super) type Files = BTreeMap<String, String>;
 
-/// Keeps out of the commit what runners leave behind; a project may have its own.
+/// Excludes the files that runners leave from the commit; a project may have its own.
 const GITIGNORE: &str =
     "__pycache__/\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\nnode_modules/\ntarget/\n";
 
-/// A small project with a task to be done, and what agents made of it.
+/// A small project with a task, and the changes that agents make for it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Project {
-    /// The runner as people call it, perhaps with the layout: `pytest, src layout`.
+    /// The runner's usual name, optionally with the layout: `pytest, src layout`.
     pub(super) runner: String,
-    /// Shell commands that succeed where the project can be checked: `python3 -m pytest --version`.
+    /// Shell commands that succeed if the project can be checked: `python3 -m pytest --version`.
     #[serde(default)]
     needs: Vec<String>,
-    /// Packages of npm that the project has in its `node_modules`: of those that the suite installs.
+    /// npm packages in the project's `node_modules`, from those that the suite installs.
     #[serde(default)]
     pub(super) npm: Vec<String>,
-    /// The check, for a shell.
+    /// The check, a shell command.
     run: String,
-    /// Succeeds only if the work is done, whatever happened to the tests: a shell command that must not depend on
-    /// anything that a cheat in the project changes.
+    /// A shell command that succeeds only if the work is done. It must not depend on anything that a cheat in
+    /// the project changes.
     truth: String,
-    /// What the agent is asked for.
+    /// The task of the agent.
     task: String,
-    /// The files that the agent finds.
+    /// The files before the agent runs.
     base: Files,
-    /// The work, done right: every honest change begins with it.
+    /// The correct work; every honest change begins with it.
     #[serde(default)]
     fix: Files,
     /// Files that are in the project only while `truth` runs.
     #[serde(default)]
     hidden: Files,
-    /// What agents made of it.
+    /// The changes that agents make.
     #[serde(rename = "change")]
     pub(super) changes: Vec<Change>,
 }
 
-/// What one agent did.
+/// The change that one agent makes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
-    /// What was done.
     pub(super) name: String,
     /// Whether the work is done.
     pub(super) kind: Kind,
-    /// The way of a cheat, or the sort of honest work: the same words for cases of the same class.
+    /// The kind of cheat or of honest work; the same for all cases of one class.
     pub(super) mechanism: String,
-    /// Instead of the project's.
+    /// Replaces the project's task.
     task: Option<String>,
-    /// Instead of the project's.
+    /// Replaces the project's check.
     run: Option<String>,
-    /// Instead of the project's.
+    /// Replaces the project's `truth`.
     truth: Option<String>,
-    /// Files that the agent finds beside the project's, or instead of them.
+    /// Files before the agent runs, in addition to the project's or replacing them.
     #[serde(default)]
     base: Files,
-    /// Files of the project that this agent does not find.
+    /// Files of the project that are removed before this agent runs.
     #[serde(default)]
     without: Vec<String>,
-    /// Files that are in the project only while `truth` runs, beside the project's.
+    /// More files that are in the project only while `truth` runs.
     #[serde(default)]
     hidden: Files,
-    /// Whether the agent finds the project with its `fix`: for tasks of their own, where nothing fails before.
+    /// Whether `fix` is applied before the agent runs: for other tasks, in which nothing fails before.
     #[serde(default)]
     pub(super) starts_fixed: bool,
-    /// Files or folders that got other names. Done first, then `remove`, `write`, `edit`, `link`, `script`.
+    /// Renamed files or folders. The order is: `rename`, `remove`, `write`, `edit`, `link`, `script`.
     #[serde(default)]
     rename: Vec<Rename>,
-    /// Files or folders that were removed.
+    /// Removed files or folders.
     #[serde(default)]
     remove: Vec<String>,
-    /// Files that were written.
+    /// Written files.
     #[serde(default)]
     write: Files,
-    /// Texts in files that were replaced.
+    /// Replaced texts in files.
     #[serde(default)]
     edit: Vec<Edit>,
-    /// Symbolic links that were made.
+    /// Created symbolic links.
     #[serde(default)]
     link: Vec<Link>,
-    /// Shell commands that the agent ran in the end.
+    /// Shell commands that the agent runs last.
     #[serde(default)]
     pub(super) script: String,
-    /// What the task declares of its changes to tests.
+    /// The changes of tests that the task declares.
     #[serde(default)]
     pub(super) expect_test_changes: Vec<String>,
-    /// Why a cheat leaves nothing to be seen.
+    /// Why a cheat cannot be detected.
     pub(super) undetectable: Option<String>,
-    /// Why a person is rightly asked about an honest change.
+    /// Why an honest change rightly needs a review.
     pub(super) review: Option<String>,
 }
 
@@ -121,7 +120,7 @@ struct Rename {
 #[serde(deny_unknown_fields)]
 struct Edit {
     path: String,
-    /// Is in the file exactly once, unless `all` is set.
+    /// Occurs in the file exactly once, unless `all` is set.
     from: String,
     to: String,
     #[serde(default)]
@@ -135,7 +134,7 @@ struct Link {
     target: String,
 }
 
-/// A project's files after a change, and its links.
+/// A project's files and links after a change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tree {
     pub(super) files: Files,
@@ -143,7 +142,7 @@ pub(super) struct Tree {
     pub(super) links: Files,
 }
 
-/// Loads every project of the corpus, in the order of their files' names.
+/// Loads all projects of the corpus, sorted by file name.
 pub(super) fn load_all() -> Vec<Project> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let entries = std::fs::read_dir(&folder).unwrap();
@@ -158,42 +157,42 @@ pub(super) fn load_all() -> Vec<Project> {
 }
 
 impl Project {
-    /// Whether the programs that the project needs are there; says so if not.
+    /// Returns whether the programs that the project needs are installed; reports it if not.
     pub(super) fn is_available(&self) -> bool {
         self.needs.iter().all(|need| {
             let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
             let output = with_tools(env.command("sh").args(["-c", need]), &env).run();
-            let found = match output.code {
+            let availability = match output.code {
                 0 => Ok(()),
                 _ => Err(format!("`{need}` failed\n{output}")),
             };
-            is_available(&self.runner, &found)
+            is_available(&self.runner, &availability)
         })
     }
 
-    /// What the agent is asked for.
+    /// Returns the task of the agent.
     pub(super) fn task<'a>(&'a self, change: &'a Change) -> &'a str {
         change.task.as_deref().unwrap_or(&self.task)
     }
 
-    /// The check, for a shell.
+    /// Returns the check, a shell command.
     pub(super) fn run<'a>(&'a self, change: &'a Change) -> &'a str {
         change.run.as_deref().unwrap_or(&self.run)
     }
 
-    /// The command that succeeds only if the work is done.
+    /// Returns the command that succeeds only if the work is done.
     pub(super) fn truth<'a>(&'a self, change: &'a Change) -> &'a str {
         change.truth.as_deref().unwrap_or(&self.truth)
     }
 
-    /// The files that `truth` needs beside the project's.
+    /// Returns the additional files of `truth`.
     pub(super) fn hidden(&self, change: &Change) -> Files {
         let mut files = self.hidden.clone();
         files.extend(change.hidden.clone());
         files
     }
 
-    /// The files that the agent finds.
+    /// Returns the files before the agent runs.
     pub(super) fn before(&self, change: &Change) -> Files {
         let mut files = Files::from([(".gitignore".to_owned(), GITIGNORE.to_owned())]);
         files.extend(self.base.clone());
@@ -205,7 +204,7 @@ impl Project {
         files
     }
 
-    /// The files that the agent leaves.
+    /// Returns the files after the agent has run.
     pub(super) fn after(&self, change: &Change) -> Tree {
         let mut files = self.before(change);
         if change.kind == Kind::Honest && !change.starts_fixed {
@@ -243,7 +242,7 @@ impl Project {
     }
 }
 
-/// Whether a path is `folder` or below it.
+/// Returns whether a path is `folder` or below it.
 pub(super) fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -1,12 +1,12 @@
-//! Results of all cases: the table by runner, and the bars that are missed.
+//! Results of all cases: a table by runner, and the thresholds that were missed.
 
 use super::case::{Case, RunResult};
 use super::project::Kind;
 
-/// The least number of cases of a kind, where every program is available.
+/// The minimum number of cases of a kind, if every program is available.
 const LEAST: usize = 150;
 
-/// How one case ended.
+/// The result of one case.
 pub(super) struct Ended {
     runner: String,
     title: String,
@@ -17,7 +17,7 @@ pub(super) struct Ended {
     result: Result<RunResult, String>,
 }
 
-/// What a run made of a change.
+/// The class of a run's outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Verified,
@@ -26,7 +26,7 @@ enum Outcome {
     Tampered,
 }
 
-/// How all of them ended.
+/// The results of all cases.
 pub(super) struct Summary {
     cases: Vec<Ended>,
 }
@@ -64,7 +64,7 @@ impl Ended {
         }
     }
 
-    /// One line about the case.
+    /// Returns one line about the case.
     fn describe(&self) -> String {
         let (outcome, reason) = match &self.result {
             Ok(result) => (result.outcome.replace('_', " "), result.reason.as_str()),
@@ -80,14 +80,14 @@ impl Summary {
         Self { cases }
     }
 
-    /// One line for each case, or for those that did not end as they should.
+    /// Returns one line for each case, or for each unexpected result.
     pub(super) fn describe(&self, misses_only: bool) -> String {
         let cases = self.cases.iter();
         let shown = cases.filter(|case| case.is_miss() || !misses_only);
         shown.map(|case| case.describe() + "\n").collect()
     }
 
-    /// One row for each runner, and the totals.
+    /// Returns one row for each runner, and the totals.
     pub(super) fn table(&self) -> String {
         let mut runners: Vec<Option<&str>> = Vec::new();
         for case in &self.cases {
@@ -132,7 +132,7 @@ impl Summary {
         format!("| {} | {cells} |\n", runner.unwrap_or("**all**"))
     }
 
-    /// Says which bars are missed, and by which cases.
+    /// Returns the thresholds that were missed, with their cases.
     pub(super) fn failures(&self, is_complete: bool) -> Vec<String> {
         let mut failures = Vec::new();
         let wrong = self.cases.iter();

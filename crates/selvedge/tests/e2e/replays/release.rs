@@ -1,4 +1,4 @@
-//! Releases of real projects, from the package registries by their own clients.
+//! Releases of real projects, downloaded from package registries by their own clients.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-/// Is kept out of the commits, in addition to what a project itself ignores.
+/// Excluded from commits, in addition to what the project itself ignores.
 const GITIGNORE: &str = "\n__pycache__/\n.pytest_cache/\nnode_modules/\ntarget/\nCargo.lock\n";
 
 /// A real project with two of its releases.
@@ -23,13 +23,13 @@ pub(super) struct Project {
     pub(super) runner: String,
     /// The project's own test command, without coverage and linters.
     pub(super) check: String,
-    /// Files and folders that are the project's tests. Empty where tests and sources share files.
+    /// Files and folders of the project's tests. Empty if tests and sources share files.
     #[serde(default)]
     pub(super) tests: Vec<String>,
-    /// Packages of npm that the tests need: of `tests/replays/package.json`.
+    /// npm packages that the tests need, from `tests/replays/package.json`.
     #[serde(default)]
     pub(super) npm: Vec<String>,
-    /// Why a person is rightly asked, although the later sources pass the earlier tests, or those that failed.
+    /// Why a review is acceptable although the later sources pass the earlier or the failing tests.
     pub(super) review: Option<String>,
     pub(super) old: Release,
     pub(super) new: Release,
@@ -40,11 +40,11 @@ pub(super) struct Project {
 #[serde(deny_unknown_fields)]
 pub(super) struct Release {
     pub(super) version: String,
-    /// Of the archive, in hexadecimal digits.
+    /// The archive's checksum in hexadecimal digits.
     sha256: String,
 }
 
-/// A package registry, by the program that downloads from it.
+/// A package registry, named by the client that downloads from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Registry {
@@ -63,7 +63,7 @@ pub(super) struct File {
 /// All files of a release, by their paths.
 pub(super) type Files = BTreeMap<String, File>;
 
-/// The packages of npm that the projects' tests need, in one installation.
+/// One installation of the npm packages that the projects' tests need.
 pub(super) struct NodePackages(PathBuf);
 
 /// Loads the projects, in the order of the file.
@@ -77,12 +77,12 @@ pub(super) fn load_projects() -> Vec<Project> {
     projects.project
 }
 
-/// What the replays are made of.
+/// The folder with the data of the replays.
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replays")
 }
 
-/// Where downloads are kept.
+/// The folder for downloads.
 fn cache() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("replays");
     fs::create_dir_all(&folder).unwrap();
@@ -90,7 +90,7 @@ fn cache() -> PathBuf {
 }
 
 impl Project {
-    /// Whether a reader calls the file a test.
+    /// Returns whether the file belongs to the project's tests.
     pub(super) fn is_test(&self, path: &str) -> bool {
         self.tests.iter().any(|tests| {
             path.strip_prefix(tests.as_str())
@@ -98,7 +98,7 @@ impl Project {
         })
     }
 
-    /// The files of a release, downloaded where they have not been.
+    /// Returns the files of a release, which is downloaded if it is not cached.
     pub(super) fn files(&self, release: &Release) -> Files {
         let archive = self.archive(release);
         let folder = TempDir::new().unwrap();
@@ -115,7 +115,7 @@ impl Project {
         files
     }
 
-    /// The release's archive, which has the checksum.
+    /// Returns the path of the release's archive after verifying its checksum.
     fn archive(&self, release: &Release) -> PathBuf {
         let path = cache().join(format!("{}-{}", self.name, release.version));
         if !path.is_file() {
@@ -123,9 +123,9 @@ impl Project {
             let downloaded = self.registry.download(&self.name, release, folder.path());
             fs::rename(downloaded, &path).unwrap();
         }
-        let found = hex(&Sha256::digest(fs::read(&path).unwrap()));
+        let checksum = hex(&Sha256::digest(fs::read(&path).unwrap()));
         assert_eq!(
-            found,
+            checksum,
             release.sha256,
             "{} has another checksum",
             path.display()
@@ -135,7 +135,7 @@ impl Project {
 }
 
 impl Registry {
-    /// Downloads an archive into a folder of its own.
+    /// Downloads an archive into an empty folder.
     fn download(self, name: &str, release: &Release, folder: &Path) -> PathBuf {
         let Release { version, sha256 } = release;
         match self {
@@ -169,23 +169,23 @@ impl Registry {
                         .args(["fetch", "--quiet"])
                         .current_dir(folder),
                 );
-                let found = cached_crate(&format!("{name}-{version}.crate"));
+                let downloaded = cached_crate(&format!("{name}-{version}.crate"));
                 let copy = folder.join("archive");
-                fs::copy(found, &copy).unwrap();
+                fs::copy(downloaded, &copy).unwrap();
                 copy
             }
         }
     }
 }
 
-/// Where cargo keeps what it has downloaded.
+/// Returns the path of a crate in cargo's download cache.
 fn cached_crate(name: &str) -> PathBuf {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.unwrap_or_else(|| Path::new(&std::env::var_os("HOME").unwrap()).join(".cargo"));
     let registries = fs::read_dir(home.join("registry/cache")).unwrap();
-    let mut found = registries.map(|registry| registry.unwrap().path().join(name));
-    let found = found.find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("cargo has fetched no {name}"))
+    let mut paths = registries.map(|registry| registry.unwrap().path().join(name));
+    let path = paths.find(|path| path.is_file());
+    path.unwrap_or_else(|| panic!("cargo has fetched no {name}"))
 }
 
 fn only_file(folder: &Path) -> PathBuf {
@@ -205,7 +205,7 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?} failed\n{stderr}");
 }
 
-/// Reads all files below a folder, but byte code of Python, which some archives hold.
+/// Reads all files below a folder, except Python byte code, which some archives contain.
 fn collect(root: &Path, folder: &Path, files: &mut Files) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -241,7 +241,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl NodePackages {
-    /// Installs the pinned packages where they are not yet.
+    /// Installs the pinned packages unless they are installed already.
     pub(super) fn install() -> Self {
         let folder = cache().join("npm");
         let done = folder.join("installed-lock.json");
@@ -260,7 +260,7 @@ impl NodePackages {
         Self(folder)
     }
 
-    /// Where they are installed.
+    /// The folder with `node_modules`.
     pub(super) fn folder(&self) -> &Path {
         &self.0
     }

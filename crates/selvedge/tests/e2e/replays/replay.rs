@@ -1,4 +1,4 @@
-//! One change between two releases, as the agent of a whole run makes it.
+//! One change between two releases, made by the agent of a real run.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -12,50 +12,50 @@ use super::release::{Files, NodePackages, Project, write};
 use crate::corpus::packages::install_from;
 use crate::tools::{PATIENCE, shell, with_tools};
 
-/// What the agent does.
+/// The change that the agent makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// The later release, of the earlier one.
+    /// From the earlier release to the later one.
     Release,
-    /// The later sources, where the later tests are there already and fail.
+    /// Adds the later sources; the later tests are present already and fail.
     Fix,
-    /// The later tests, without the sources.
+    /// Adds the later tests without the sources.
     TestsOnly,
-    /// The earlier tests in place of the later ones, which fail.
+    /// Replaces the later tests, which fail, by the earlier ones.
     TestsUndone,
-    /// The earlier release, of the later one.
+    /// From the later release to the earlier one.
     Reverted,
 }
 
-/// What the project's tests say, outside of Selvedge.
+/// Results of the project's tests outside of Selvedge.
 #[derive(Debug, Clone, Copy)]
 struct Oracle {
-    /// Whether the later sources pass the earlier tests; unknown where both share files.
+    /// Whether the later sources pass the earlier tests; unknown if tests and sources share files.
     new_passes_old_tests: Option<bool>,
     /// Whether the earlier sources pass the later tests.
     old_passes_new_tests: Option<bool>,
 }
 
-/// What the outcome must be.
+/// The required outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     Verified,
-    /// A person may be asked: the original tests do not fit.
+    /// A review is acceptable: the original tests do not fit.
     VerifiedOrReviewed,
     NotVerified,
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug)]
 struct RunResult {
     code: i32,
     outcome: String,
     reason: String,
-    /// The whole output, for a failure's message.
+    /// The full output, for the message of a failure.
     output: String,
 }
 
-/// How one replay ended.
+/// The result of one replay.
 pub(super) struct Replayed {
     project: String,
     releases: String,
@@ -65,7 +65,7 @@ pub(super) struct Replayed {
     result: Result<RunResult, String>,
 }
 
-/// Replays every change of a project that means something.
+/// Replays every meaningful change of a project.
 pub(super) fn replay(project: &Project, packages: &NodePackages) -> Vec<Replayed> {
     let old = project.files(&project.old);
     let new = project.files(&project.new);
@@ -101,7 +101,7 @@ pub(super) fn replay(project: &Project, packages: &NodePackages) -> Vec<Replayed
     changes.collect()
 }
 
-/// The files of one release with the tests of another.
+/// Returns the sources of one release with the tests of another.
 fn with_tests(project: &Project, sources: &Files, tests: &Files) -> Files {
     let sources = sources.iter().filter(|(path, _)| !project.is_test(path));
     let tests = tests.iter().filter(|(path, _)| project.is_test(path));
@@ -111,7 +111,7 @@ fn with_tests(project: &Project, sources: &Files, tests: &Files) -> Files {
         .collect()
 }
 
-/// An environment with these files, committed.
+/// Creates an environment with these files, committed.
 fn lay_out(project: &Project, packages: &NodePackages, files: &Files) -> TestEnv {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
     for (path, file) in files {
@@ -123,7 +123,7 @@ fn lay_out(project: &Project, packages: &NodePackages, files: &Files) -> TestEnv
 }
 
 impl Oracle {
-    /// Runs the tests of both releases with their own sources, and with each other's.
+    /// Runs the tests of both releases with their own sources and with each other's.
     fn ask(project: &Project, packages: &NodePackages, old: &Files, new: &Files) -> Self {
         let passes = |files: &Files| {
             let env = lay_out(project, packages, files);
@@ -146,8 +146,8 @@ impl Oracle {
 }
 
 impl Change {
-    /// What must become of it. Nothing where the tests do not distinguish the releases: then there is no
-    /// work that could be missing.
+    /// Returns the required outcome. Returns `None` if the tests do not distinguish the releases: then no work
+    /// could be missing.
     fn expected(self, oracle: Oracle) -> Option<Expected> {
         let is_distinguished = oracle.old_passes_new_tests == Some(false);
         match self {
@@ -157,7 +157,7 @@ impl Change {
             Self::TestsOnly | Self::TestsUndone => {
                 is_distinguished.then_some(Expected::NotVerified)
             }
-            // In a language with tests inside of sources, the later ones are those of added items.
+            // In languages with tests inside of sources, the later tests cover added items.
             Self::Reverted => {
                 (oracle.old_passes_new_tests != Some(true)).then_some(Expected::NotVerified)
             }
@@ -175,7 +175,7 @@ impl Change {
     }
 }
 
-/// Has an agent make `after` of `before`, in a run with the project's own test command.
+/// Runs an agent that changes `before` into `after`, with the project's own test command.
 fn run(
     project: &Project,
     packages: &NodePackages,
@@ -203,7 +203,7 @@ fn run(
     })
 }
 
-/// Writes the agent, which changes what differs; returns its command line.
+/// Writes an agent that applies the differences; returns its command line.
 fn write_agent(env: &TestEnv, before: &Files, after: &Files) -> String {
     let changed = env.root().join("changed");
     fs::create_dir(&changed).unwrap();
@@ -235,7 +235,7 @@ impl Replayed {
         }
     }
 
-    /// A project that could not be replayed.
+    /// The result for a project that could not be replayed.
     pub(super) fn broken(project: &Project, panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -243,7 +243,7 @@ impl Replayed {
         Self::new(project, Err(text.to_owned()))
     }
 
-    /// Why the outcome is not what it must be.
+    /// Returns why the outcome is wrong, or `None` if it is as required.
     pub(super) fn miss(&self) -> Option<String> {
         let Self {
             project, change, ..
@@ -264,7 +264,7 @@ impl Replayed {
         }
     }
 
-    /// A row of the table.
+    /// Returns a row of the table.
     pub(super) fn row(&self) -> String {
         let (outcome, reason) = match &self.result {
             Ok(result) => (result.outcome.replace('_', " "), result.reason.as_str()),
@@ -301,7 +301,7 @@ impl Expected {
     }
 }
 
-/// The last row: how many replays ended how.
+/// Returns the last row: the number of replays with each outcome.
 pub(super) fn total(replayed: &[Replayed]) -> String {
     let mut counts = BTreeMap::new();
     for one in replayed {

@@ -1,21 +1,21 @@
-//! Test runners that neither npm nor pip can install: where the machine has them, they run; where not,
-//! that is said.
+//! Test runners that neither npm nor pip can install; a test reports that it is skipped if its runner is
+//! missing.
 
-use super::{lets_the_canary_live, rests_on_a_report};
+use super::{assert_canary_fails_check, assert_report_is_used};
 
-/// Whether the machine has it; says so where it has not.
+/// Returns whether the program is installed; reports it if not.
 #[allow(clippy::print_stderr, reason = "what is not proved is said")]
-fn is_there(program: &str) -> bool {
-    let found = if program.starts_with('/') {
+fn is_installed(program: &str) -> bool {
+    let installed = if program.starts_with('/') {
         std::path::Path::new(program).exists()
     } else {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
     };
-    if !found {
+    if !installed {
         eprintln!("SKIPPED: this machine has no {program}");
     }
-    found
+    installed
 }
 
 const CRATE: &str = "[package]\nname = \"shop\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
@@ -29,9 +29,9 @@ fn nextest_reports() {
         ("tests/cart.rs", tests),
         ("tests/shop.rs", "#[test]\nfn adds() {}\n"),
     ];
-    if is_there("cargo-nextest") {
+    if is_installed("cargo-nextest") {
         let ids = ["shop::cart adds", "shop::shop adds"];
-        rests_on_a_report(&files, "cargo nextest run --offline", &ids);
+        assert_report_is_used(&files, "cargo nextest run --offline", &ids);
     }
 }
 
@@ -48,17 +48,17 @@ fn mix_reports() {
         ("test/test_helper.exs", "ExUnit.start()\n"),
         ("test/cart_test.exs", EXUNIT),
     ];
-    if is_there("mix") {
-        rests_on_a_report(&files, "mix test", &["CartTest.test adds <1> & \"2\""]);
+    if is_installed("mix") {
+        assert_report_is_used(&files, "mix test", &["CartTest.test adds <1> & \"2\""]);
     }
 }
 
 #[test]
 fn rspec_reports() {
     let spec = "RSpec.describe 'Cart' do\n  it('adds') { expect(1 + 2).to eq(3) }\n  xit('later') {}\nend\n";
-    if is_there("rspec") {
+    if is_installed("rspec") {
         let ids = ["spec/cart_spec.rb > Cart adds"];
-        rests_on_a_report(&[("spec/cart_spec.rb", spec)], "rspec", &ids);
+        assert_report_is_used(&[("spec/cart_spec.rb", spec)], "rspec", &ids);
     }
 }
 
@@ -66,13 +66,13 @@ fn rspec_reports() {
 fn phpunit_reports() {
     let test = "<?php\nuse PHPUnit\\Framework\\TestCase;\nclass CartTest extends TestCase {\n\
                 \x20 public function testAdds(): void { $this->assertSame(3, 1 + 2); }\n}\n";
-    if is_there("phpunit") {
+    if is_installed("phpunit") {
         let ids = ["CartTest::testAdds"];
-        rests_on_a_report(&[("CartTest.php", test)], "phpunit CartTest.php", &ids);
+        assert_report_is_used(&[("CartTest.php", test)], "phpunit CartTest.php", &ids);
     }
 }
 
-/// Where Debian keeps what Maven and Gradle would otherwise fetch.
+/// Debian's repository for Maven and Gradle, which would otherwise download.
 const REPOSITORY: &str = "/usr/share/maven-repo";
 const JUNIT: &str = "/usr/share/maven-repo/junit/junit/4.x";
 const CART: &str = "package shop;\npublic class CartTest {\n\
@@ -94,9 +94,12 @@ fn maven_reports() {
                </plugins></build></project>\n";
     let files = [("pom.xml", pom), ("src/test/java/shop/CartTest.java", CART)];
     let surefire = "/usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin/2.22.3";
-    if ["mvn", settings, JUNIT, surefire].into_iter().all(is_there) {
+    if ["mvn", settings, JUNIT, surefire]
+        .into_iter()
+        .all(is_installed)
+    {
         let command = format!("mvn -o -q -B -s {settings} test");
-        rests_on_a_report(&files, &command, &["shop.CartTest.adds"]);
+        assert_report_is_used(&files, &command, &["shop.CartTest.adds"]);
     }
 }
 
@@ -110,33 +113,33 @@ fn gradle_reports() {
         ("build.gradle", build.as_str()),
         ("src/test/java/shop/CartTest.java", CART),
     ];
-    // The words of this file are those of Debian's Gradle, 4.4.
+    // This file uses the keywords of Debian's Gradle 4.4.
     let debian = "/usr/share/gradle/lib/gradle-core-4.4.1.jar";
-    if ["gradle", debian, JUNIT].into_iter().all(is_there) {
+    if ["gradle", debian, JUNIT].into_iter().all(is_installed) {
         let command = "gradle --offline --no-daemon test";
-        rests_on_a_report(&files, command, &["shop.CartTest.adds"]);
+        assert_report_is_used(&files, command, &["shop.CartTest.adds"]);
     }
 }
 
 #[test]
-fn assertions_of_ruby_that_sources_replace_let_the_canary_live() {
+fn canary_detects_replaced_assertions_in_ruby() {
     let honest = "def add(a, b) = a + b\n";
     let minitest = "require 'minitest/autorun'\nrequire_relative 'shop'\n\
                     class Cart < Minitest::Test\n  def test_adds = assert_equal(3, add(1, 2))\nend\n";
     let replaced = "module Minitest::Assertions\n  def assert_equal(*) = true\nend\n\
                     def add(a, b) = 0\n";
-    if is_there("ruby") {
+    if is_installed("ruby") {
         let files = [("cart.rb", minitest), ("shop.rb", honest)];
-        lets_the_canary_live(&files, "ruby cart.rb", "shop.rb", replaced);
+        assert_canary_fails_check(&files, "ruby cart.rb", "shop.rb", replaced);
     }
     let spec = "require_relative '../shop'\n\
                 RSpec.describe('Cart') { it('adds') { expect(add(1, 2)).to eq(3) } }\n";
     let replaced = "class RSpec::Expectations::ExpectationTarget\n  def to(*) = true\nend\n\
                     def add(a, b) = 0\n";
-    if is_there("rspec") {
+    if is_installed("rspec") {
         for command in ["rspec", "true && rspec"] {
             let files = [("spec/cart_spec.rb", spec), ("shop.rb", honest)];
-            lets_the_canary_live(&files, command, "shop.rb", replaced);
+            assert_canary_fails_check(&files, command, "shop.rb", replaced);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What one hub gives tasks that say nothing themselves, and what it allows.
+//! The hub's defaults for tasks, and its restrictions.
 
 use serde_json::json;
 
 use crate::fixtures::env_with_repo;
 
 #[test]
-fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
+fn hub_defaults_apply_to_tasks_and_limit_them() {
     let env = env_with_repo();
     let token = env.root().join("admin.token");
     let hub = env
@@ -29,8 +29,8 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
         .spawn();
     hub.wait_for_stdout("listening on http://");
     hub.wait_for_stdout("\n");
-    let said = hub.stdout();
-    let url = said.split_whitespace().last().unwrap().to_owned();
+    let stdout = hub.stdout();
+    let url = stdout.split_whitespace().last().unwrap().to_owned();
     let run = |args: &[&str], stdin: &serde_json::Value| {
         env.selvedge(args)
             .env("SELVEDGE_HUB", &url)
@@ -40,8 +40,8 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
             .run()
     };
     let submit = ["submit", "--file", "-", "--format", "json"];
-    let quiet = json!({"description": "x", "repository": "https://example.com/r.git"});
-    let out = run(&submit, &quiet);
+    let minimal = json!({"description": "x", "repository": "https://example.com/r.git"});
+    let out = run(&submit, &minimal);
     out.assert_code(0);
     let shown = run(&["show", "last", "--format", "json"], &json!(null)).json();
     let task = &shown["task"];
@@ -58,7 +58,7 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
             "budget.max_cost",
         ),
     ] {
-        let mut capped = quiet.clone();
+        let mut capped = minimal.clone();
         capped["budget"] = budget;
         let out = run(&submit, &capped);
         out.assert_code(0);
@@ -68,20 +68,20 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
         assert_eq!(shown["task"]["budget"]["tokens"], tokens);
     }
 
-    let mut many = quiet.clone();
+    let mut many = minimal.clone();
     many["max_verification_retries"] = json!(99);
     let out = run(&submit, &many);
     out.assert_code(0);
     assert!(out.json()["warnings"][0].as_str().unwrap().contains('5'));
 
-    let mut loud = quiet;
-    loud["agent"] = json!("codex");
-    loud["verification_steps"] = json!([{"type": "git_clean"}]);
-    loud["subtasks"] = json!([{"id": "a", "description": "y", "agent": "gemini"}]);
-    let out = run(&submit, &loud);
+    let mut disallowed = minimal;
+    disallowed["agent"] = json!("codex");
+    disallowed["verification_steps"] = json!([{"type": "git_clean"}]);
+    disallowed["subtasks"] = json!([{"id": "a", "description": "y", "agent": "gemini"}]);
+    let out = run(&submit, &disallowed);
     out.assert_code(2);
     for field in [
-        "agent: no agent",
+        "agent: unknown agent",
         "verification_steps.0.type",
         "subtasks.0.agent",
     ] {
@@ -92,12 +92,12 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
     let out = run(&submit, &shell);
     out.assert_code(2);
     assert!(
-        out.stderr.contains("by the agent `shell`"),
+        out.stderr.contains("needs the agent `shell`"),
         "{}",
         out.stderr
     );
 
-    let there = [
+    let on_hub = [
         "run",
         "x",
         "--hub",
@@ -106,20 +106,24 @@ fn tasks_get_the_hubs_defaults_and_may_ask_for_what_it_allows() {
         "https://example.com/r.git",
     ];
     let out = run(
-        &[&there[..], &["--sandbox", "none", "--strict-budget"]].concat(),
+        &[
+            &on_hub[..],
+            &["--sandbox", "none", "--require-cost-reporting"],
+        ]
+        .concat(),
         &json!(null),
     );
     out.assert_code(2);
     assert!(
-        out.stderr.contains("--strict-budget, --sandbox"),
+        out.stderr.contains("--require-cost-reporting, --sandbox"),
         "{}",
         out.stderr
     );
 }
 
-/// Otherwise nobody would ever have a token of that hub.
+/// Otherwise nobody could get a token of that hub.
 #[test]
-fn an_administrators_token_that_cannot_be_written_is_not_made() {
+fn hub_creates_no_admin_token_that_it_cannot_write() {
     let env = env_with_repo();
     let nowhere = env.root().join("nowhere/admin.token");
     let hub = ["hub", "--listen", "127.0.0.1:0", "--admin-token-file"];

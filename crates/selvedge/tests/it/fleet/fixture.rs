@@ -7,33 +7,33 @@ use serde_json::Value;
 
 use crate::fixtures::{agent, env_with_repo};
 
-/// How long leases last here, in milliseconds: long enough for a loaded machine, short enough to wait for.
+/// The TTL of leases in milliseconds: long enough for a loaded machine, short enough to wait for.
 const TTL: &str = "6000";
 
-/// A hub at work, and an environment to speak to it in.
+/// A running hub and the environment of its clients.
 pub(crate) struct HubFixture {
     pub(crate) env: TestEnv,
     pub(crate) hub: Option<SpawnedProgram>,
     pub(super) url: String,
-    /// Whom everybody trusts, where all of it goes over TLS.
+    /// The authority that all programs trust, if the hub uses TLS.
     pub(super) tls: Option<TestCa>,
-    /// A server's, in the place of a file.
+    /// The URL of a database server; `None` is a SQLite file.
     database: Option<String>,
 }
 
 impl HubFixture {
-    /// A hub, a repository in the work directory, and an agent made of shell as every worker's own. The
-    /// script finds the environment's root in `$root`.
+    /// Starts a hub, with a repository in the work directory and a shell script as the agent of every worker.
+    /// The script has the environment's root in `$root`.
     pub(crate) fn new(script: &str) -> Self {
         Self::with_database(None, script)
     }
 
-    /// The same on a database server.
+    /// Like [`Self::new`], on a database server.
     pub(super) fn with_database(database: Option<String>, script: &str) -> Self {
         Self::with_options(database, false, script)
     }
 
-    /// The same with a certificate.
+    /// Like [`Self::new`], with a certificate.
     pub(super) fn with_tls(script: &str) -> Self {
         Self::with_options(None, true, script)
     }
@@ -59,18 +59,18 @@ impl HubFixture {
             database,
         };
         fleet.start_hub();
-        let made = fleet.run(&["tokens"]);
-        made.assert_code(0);
+        let created = fleet.run(&["tokens"]);
+        created.assert_code(0);
         let out = fleet.env.root().join("worker.token");
         let out = out.to_str().unwrap();
-        let made = fleet.run(&[
+        let created = fleet.run(&[
             "tokens", "add", "workers", "--scope", "worker", "--out", out,
         ]);
-        made.assert_code(0);
+        created.assert_code(0);
         fleet
     }
 
-    /// Starts the hub, at the address that it had before.
+    /// Starts the hub at its previous address.
     pub(crate) fn start_hub(&mut self) {
         let (_, listen) = self.url.split_once("://").unwrap();
         let listen = listen.to_owned();
@@ -79,7 +79,7 @@ impl HubFixture {
         self.url = url;
     }
 
-    /// Starts a hub on the fleet's database.
+    /// Starts another hub on the same database; returns it with its URL.
     pub(super) fn spawn_hub(&self, listen: &str) -> (SpawnedProgram, String) {
         let token = self.token();
         let mut args = vec!["hub", "--listen", listen, "--lease-ttl", TTL];
@@ -97,14 +97,14 @@ impl HubFixture {
         let hub = command.spawn();
         hub.wait_for_stdout("listening on http");
         hub.wait_for_stdout("\n");
-        let said = hub.stdout();
-        let mut lines = said.lines();
+        let stdout = hub.stdout();
+        let mut lines = stdout.lines();
         let line = lines.find(|line| line.contains("listening on")).unwrap();
         let url = line.split_whitespace().last().unwrap().to_owned();
         (hub, url)
     }
 
-    /// Speaks to another hub from now on: where it was before.
+    /// Sends further commands to another hub; returns the previous URL.
     pub(super) fn switch_hub(&mut self, url: String) -> String {
         std::mem::replace(&mut self.url, url)
     }
@@ -113,7 +113,7 @@ impl HubFixture {
         self.env.root().join("admin.token")
     }
 
-    /// A command that speaks to the hub.
+    /// Prepares a command that connects to the hub.
     pub(crate) fn command(&self, args: &[&str]) -> Invocation {
         let command = self.with_ca(self.env.selvedge(args));
         command
@@ -122,7 +122,7 @@ impl HubFixture {
             .arg(self.token())
     }
 
-    /// A command that knows whose certificates to believe.
+    /// Makes a command trust the hub's authority.
     fn with_ca(&self, command: Invocation) -> Invocation {
         match &self.tls {
             Some(authority) => command.env("SSL_CERT_FILE", authority.ca_certificate_path()),
@@ -134,12 +134,12 @@ impl HubFixture {
         self.command(args).run()
     }
 
-    /// A worker with a directory of its own; returns once it is connected.
+    /// Starts a worker with its own directory; returns once it is connected.
     pub(crate) fn worker(&self, name: &str) -> SpawnedProgram {
         self.worker_with(name, &[])
     }
 
-    /// Likewise, with more in its environment.
+    /// Like [`Self::worker`], with more environment variables.
     pub(crate) fn worker_with(&self, name: &str, environment: &[(&str, &str)]) -> SpawnedProgram {
         let workdir = self.env.root().join(name);
         let command = self
@@ -162,7 +162,7 @@ impl HubFixture {
         worker
     }
 
-    /// Submits work in the repository, and gives back the task's id.
+    /// Submits a task on the repository and returns its id.
     pub(crate) fn submit(&self, check: &str, more: &[&str]) -> String {
         let repo = self.env.work_dir();
         let mut args = vec!["submit", "do it", "--format", "json", "--check", check];
@@ -173,7 +173,7 @@ impl HubFixture {
         out.json()["task_id"].as_str().unwrap().to_owned()
     }
 
-    /// Watches a task to its end.
+    /// Watches a task until it ends.
     pub(crate) fn watch(&self, task: &str) -> CommandOutput {
         self.run(&["watch", task, "--format", "json"])
     }
@@ -184,7 +184,7 @@ impl HubFixture {
         out.json()
     }
 
-    /// The row of a task in the list.
+    /// Returns a task's row in the list.
     pub(crate) fn row(&self, task: &str) -> Value {
         let listed = self.run(&["list", "--format", "json"]).json();
         let rows = listed.as_array().unwrap();
@@ -192,7 +192,7 @@ impl HubFixture {
         row.cloned().unwrap()
     }
 
-    /// How each attempt was closed.
+    /// Returns how each attempt was closed.
     pub(crate) fn closings(&self, task: &str) -> Vec<String> {
         let story = self.show_json(task);
         let attempts = story["attempts"].as_array().unwrap();

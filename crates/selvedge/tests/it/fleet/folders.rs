@@ -1,5 +1,5 @@
-//! Tasks that work in a folder of a worker's machine: there one is at work at a time, and nobody takes over what
-//! an agent has changed already.
+//! Tasks that work in a folder of a worker's machine: they run one at a time, and no other worker takes over
+//! what an agent has changed already.
 
 use super::fixture::HubFixture;
 use super::losses::{WAITS, ledger};
@@ -15,17 +15,17 @@ fn submit(fleet: &HubFixture, check: &str) -> String {
 }
 
 #[test]
-fn tasks_of_one_folder_take_turns_and_are_not_charged_for_it() {
+fn folder_runs_one_task_at_a_time_without_charge() {
     let fleet = HubFixture::new(WAITS);
     let worker = fleet.worker("one");
     let check = "grep -q good out";
     let first = submit(&fleet, check);
     wait_for(&fleet.env.root().join("began-1"));
     let second = submit(&fleet, check);
-    worker.wait_for_stderr(&format!("task {} waits", &second[28..]));
-    // Nobody else comes in between, either: neither a run of this machine nor another worker.
-    let own = ["run", "x", "--agent-cmd", "true", "--check", "true"];
-    let refused = fleet.env.selvedge(own).run();
+    worker.wait_for_stderr(&format!("task {} is waiting", &second[28..]));
+    // The folder is locked for local runs and other workers, too.
+    let local_run = ["run", "x", "--agent-cmd", "true", "--check", "true"];
+    let refused = fleet.env.selvedge(local_run).run();
     refused.assert_code(2);
     assert!(
         refused.stderr.contains("a worker's task"),
@@ -34,7 +34,7 @@ fn tasks_of_one_folder_take_turns_and_are_not_charged_for_it() {
     );
     let other = fleet.worker("two");
     let third = submit(&fleet, check);
-    other.wait_for_stderr(&format!("task {} waits", &third[28..]));
+    other.wait_for_stderr(&format!("task {} is waiting", &third[28..]));
     fleet.run(&["cancel", &third]).assert_code(0);
     assert_eq!(fleet.watch(&third).json()["outcome"], "cancelled");
     std::fs::write(fleet.env.root().join("go"), "").unwrap();
@@ -49,9 +49,9 @@ fn tasks_of_one_folder_take_turns_and_are_not_charged_for_it() {
     );
 }
 
-/// Another worker finds what an agent made of the folder: its weakened check must not become the start.
+/// Another worker finds the folder as the agent has changed it: its weakened check must not become the base.
 #[test]
-fn nobody_goes_on_in_a_folder_who_does_not_know_how_it_stood() {
+fn folder_task_is_not_taken_over_by_another_worker() {
     let fleet = HubFixture::new(&format!("echo true > check.sh\n{WAITS}"));
     fleet.env.write("check.sh", "grep -q good out\n");
     let one = fleet.worker("one");
@@ -66,6 +66,6 @@ fn nobody_goes_on_in_a_folder_who_does_not_know_how_it_stood() {
     assert_eq!(result["outcome"], "infra_failed");
     assert_eq!(result["cost_source"], "unknown", "an attempt was cut off");
     let reason = result["reason"].as_str().unwrap();
-    assert!(reason.contains("how the folder stood"), "{reason}");
+    assert!(reason.contains("has its original state"), "{reason}");
     assert_eq!(ledger(&fleet), ["1"], "no agent was started again");
 }

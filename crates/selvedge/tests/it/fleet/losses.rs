@@ -1,12 +1,12 @@
-//! Whoever is killed: the task comes to its end, no number is given out twice, and no attempt that was cut
-//! off is charged.
+//! Killed processes: the task always ends, no attempt number is used twice, and interrupted attempts are not
+//! charged.
 
 use std::path::{Path, PathBuf};
 
 use super::fixture::HubFixture;
 use crate::fixtures::{wait_for, wait_until};
 
-/// Waits in its first attempt until somebody lets it go on; says on a ledger that it was there.
+/// Records its attempt in a ledger, then waits for the file `go`.
 pub(super) const WAITS: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
 touch "$root/began-$SELVEDGE_RUN_NUMBER"
 while ! test -e "$root/go"; do sleep 0.05; done
@@ -18,7 +18,7 @@ pub(super) fn ledger(fleet: &HubFixture) -> Vec<String> {
 }
 
 #[test]
-fn a_worker_that_was_killed_goes_on_where_it_stood() {
+fn worker_resumes_its_task_after_a_kill() {
     let fleet = HubFixture::new(WAITS);
     let worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
@@ -39,7 +39,7 @@ fn a_worker_that_was_killed_goes_on_where_it_stood() {
 }
 
 #[test]
-fn a_hub_that_was_killed_is_waited_for() {
+fn worker_and_watch_wait_for_a_killed_hub() {
     let mut fleet = HubFixture::new(WAITS);
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
@@ -55,8 +55,8 @@ fn a_hub_that_was_killed_is_waited_for() {
     fleet.start_hub();
     let out = watching.wait();
     out.assert_code(0);
-    let seen = out.jsonl();
-    let numbers: Vec<u64> = seen.iter().filter_map(|it| it["seq"].as_u64()).collect();
+    let events = out.jsonl();
+    let numbers: Vec<u64> = events.iter().filter_map(|it| it["seq"].as_u64()).collect();
     assert_eq!(
         numbers,
         (1..=numbers.len() as u64).collect::<Vec<_>>(),
@@ -66,9 +66,9 @@ fn a_hub_that_was_killed_is_waited_for() {
     assert_eq!(ledger(&fleet), ["1"]);
 }
 
-/// What was found out counts all the same; a file that nobody can hand in is not waited for.
+/// The results count nevertheless; the hub does not wait for a file that no longer exists.
 #[test]
-fn a_file_that_is_lost_before_it_was_handed_in_holds_nothing_up() {
+fn worker_does_not_wait_for_a_lost_file() {
     let mut fleet = HubFixture::new(WAITS);
     let worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
@@ -78,25 +78,25 @@ fn a_file_that_is_lost_before_it_was_handed_in_holds_nothing_up() {
     hub.wait();
     std::fs::write(fleet.env.root().join("go"), "").unwrap();
     let workdir = fleet.env.root().join("one");
-    // The last that a task writes, when all else waits for the hub.
-    wait_until("the end", || found(&workdir, "result.patch").is_some());
+    // The last file that a task writes while everything else waits for the hub.
+    wait_until("the end", || find_file(&workdir, "result.patch").is_some());
     worker.wait_for_stderr("not connected: cannot");
     worker.kill();
     worker.wait();
-    std::fs::remove_file(found(&workdir, "attempt-1.patch").unwrap()).unwrap();
+    std::fs::remove_file(find_file(&workdir, "attempt-1.patch").unwrap()).unwrap();
     fleet.start_hub();
     let again = fleet.worker("one");
-    again.wait_for_stderr("attempt-1.patch is not kept");
+    again.wait_for_stderr("cannot upload attempt-1.patch");
     fleet.watch(&task).assert_code(0);
 }
 
-fn found(folder: &Path, name: &str) -> Option<PathBuf> {
+fn find_file(folder: &Path, name: &str) -> Option<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).find_map(|path| {
         if path.file_name().is_some_and(|it| it == name) {
             Some(path)
         } else if path.is_dir() && !path.is_symlink() {
-            found(&path, name)
+            find_file(&path, name)
         } else {
             None
         }
@@ -104,7 +104,7 @@ fn found(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn another_worker_takes_over_from_the_tree_that_the_attempt_began_with() {
+fn worker_takes_over_from_the_tree_before_the_attempt() {
     let fleet = HubFixture::new(
         r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"
 if test "$SELVEDGE_RUN_NUMBER" = 1; then echo first > kept; exit 0; fi

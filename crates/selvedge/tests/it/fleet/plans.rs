@@ -1,5 +1,5 @@
-//! Plans on a hub: each subtask a task of its own, one after the other on one workspace, whichever workers
-//! carry them out, and whoever dies meanwhile.
+//! Plans on a hub: each subtask is a task, one after the other on one workspace, whichever workers carry them
+//! out and whichever process dies meanwhile.
 
 use selvedge_testkit::{CommandOutput, Postgres};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::fixture::HubFixture;
 use crate::fixtures::wait_for;
 
-/// Three subtasks; `ui` builds on what `api` left.
+/// Three subtasks; `ui` depends on `api`.
 const PLAN: &str = r#"
 description = "the whole of it"
 max_verification_retries = 1
@@ -29,7 +29,7 @@ description = "write docs"
 verification_steps = [{ type = "command", target = "test -s docs" }]
 "#;
 
-/// Says on a ledger which subtask it was paid for, then does what it was told.
+/// Records in a ledger which subtask and attempt was paid for.
 const AGENT: &str = r#"name=$(printf '%s' "$prompt" | sed -n 's/^write //p;q')
 echo "$name $SELVEDGE_RUN_NUMBER" >> "$root/ledger"
 "#;
@@ -62,7 +62,7 @@ fn submit(fleet: &HubFixture, more: &[&str]) -> String {
     out.json()["task_id"].as_str().unwrap().to_owned()
 }
 
-/// Two subtasks; the second is checked by a script, and by what the settings say.
+/// Two subtasks; the second one has the checks of the settings, which run a script.
 const CHECKED_BY_SCRIPT: &str = r#"
 max_verification_retries = 0
 
@@ -77,8 +77,9 @@ description = "write b"
 depends_on = ["a"]
 "#;
 
-/// Where it runs: in clones, or in a folder of the worker's machine.
-fn checked_by_its_own_script(place: &str, work: &str) -> CommandOutput {
+/// Runs the plan; `location` is the option for clones (`--repo`) or for a folder of the worker's machine
+/// (`--workspace`).
+fn checked_by_its_own_script(location: &str, work: &str) -> CommandOutput {
     let fleet = fleet(work);
     let env = &fleet.env;
     env.write("check.sh", "test -s b\n");
@@ -94,27 +95,29 @@ fn checked_by_its_own_script(place: &str, work: &str) -> CommandOutput {
         path.display().to_string(),
         env.work_dir().display().to_string(),
     );
-    let submit = ["submit", "--file", &path, "--format", "json", place, &work];
+    let submit = [
+        "submit", "--file", &path, "--format", "json", location, &work,
+    ];
     let out = fleet.run(&submit);
     out.assert_code(0);
     fleet.watch(out.json()["task_id"].as_str().unwrap())
 }
 
 #[test]
-fn an_earlier_subtask_cannot_weaken_the_script_of_a_later_ones_checks() {
-    for place in ["--repo", "--workspace"] {
+fn plan_subtask_cannot_weaken_check_script_of_a_later_one() {
+    for location in ["--repo", "--workspace"] {
         let work = "test $name != a || echo : > check.sh";
-        let out = checked_by_its_own_script(place, work);
+        let out = checked_by_its_own_script(location, work);
         out.assert_code(7);
         assert_eq!(outcomes(&out), ["a unchecked", "b -"]);
     }
 }
 
 #[test]
-fn an_earlier_subtask_cannot_replace_the_checks_of_a_later_one() {
-    for place in ["--repo", "--workspace"] {
+fn plan_subtask_cannot_replace_checks_of_a_later_one() {
+    for location in ["--repo", "--workspace"] {
         let work = "test $name != a || sed -i 's/sh check.sh/true/' selvedge.toml";
-        let out = checked_by_its_own_script(place, work);
+        let out = checked_by_its_own_script(location, work);
         out.assert_code(1);
         assert_eq!(outcomes(&out), ["a unchecked", "b max_retries_exhausted"]);
     }
@@ -123,17 +126,17 @@ fn an_earlier_subtask_cannot_replace_the_checks_of_a_later_one() {
 fn outcomes(out: &CommandOutput) -> Vec<String> {
     let result = out.json();
     let subtasks = result["subtasks"].as_array().unwrap();
-    let word = |it: &Value| {
+    let describe = |it: &Value| {
         let outcome = it["outcome"].as_str().unwrap_or("-");
         format!("{} {outcome}", it["id"].as_str().unwrap())
     };
-    subtasks.iter().map(word).collect()
+    subtasks.iter().map(describe).collect()
 }
 
-/// `api` is done on the second attempt only.
+/// `api` is done only in its second attempt.
 const LEARNS: &str = r#"case "$name$SELVEDGE_RUN_NUMBER" in api1) ;; *) echo x > "$name" ;; esac"#;
 
-fn each_subtask_is_a_task(fleet: &HubFixture) {
+fn assert_subtasks_are_tasks(fleet: &HubFixture) {
     let _one = fleet.worker("one");
     let _two = fleet.worker("two");
     let task = submit(fleet, &["--deliver", "branch"]);
@@ -146,7 +149,7 @@ fn each_subtask_is_a_task(fleet: &HubFixture) {
         ["ui verified", "api verified", "docs verified"]
     );
     assert_eq!(ledger(fleet), ["api 1", "api 2", "ui 1", "docs 1"]);
-    // Each has its own task, journal, numbers and reports.
+    // Each subtask has its own task, journal, attempt numbers and reports.
     let api = &result["subtasks"][1];
     let history = api["result"]["verification_history"].as_array().unwrap();
     assert_eq!(history.len(), 2);
@@ -166,7 +169,7 @@ fn each_subtask_is_a_task(fleet: &HubFixture) {
     assert_eq!(plan["state"], "succeeded");
     let parts = listed.iter().filter(|row| row["parent_task_id"] == *task);
     assert_eq!(parts.count(), 3, "each says which plan it belongs to");
-    // The work of all of them is on one branch.
+    // The work of all subtasks is on one branch.
     let log = fleet.env.git([
         "branch",
         "--list",
@@ -189,22 +192,22 @@ fn each_subtask_is_a_task(fleet: &HubFixture) {
 }
 
 #[test]
-fn each_subtask_goes_through_the_loop_once_what_it_needs_is_verified() {
-    each_subtask_is_a_task(&fleet(LEARNS));
+fn plan_runs_subtasks_after_their_dependencies() {
+    assert_subtasks_are_tasks(&fleet(LEARNS));
 }
 
 #[test]
-fn the_same_on_a_database_server() {
+fn plan_runs_subtasks_on_a_database_server() {
     if !Postgres::is_available() {
         return;
     }
     let database = Some(Postgres::shared().create_database());
     let fleet = HubFixture::with_database(database, &format!("{AGENT}{LEARNS}"));
-    each_subtask_is_a_task(&with_script(fleet));
+    assert_subtasks_are_tasks(&with_script(fleet));
 }
 
 #[test]
-fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
+fn plan_skips_dependents_of_a_failed_subtask() {
     let fleet =
         fleet(r#"case "$name" in api) echo half >> README ;; *) cp README "$name" ;; esac"#);
     let _worker = fleet.worker("one");
@@ -219,7 +222,7 @@ fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
     assert_eq!(ledger(&fleet), ["api 1", "api 2", "docs 1"]);
     assert_eq!(
         out.json()["subtasks"][0]["reason"],
-        "not begun: it needs `api`, which is not verified"
+        "not started: it depends on `api`, which is not verified"
     );
     let docs = out.json()["subtasks"][2]["task_id"]
         .as_str()
@@ -235,7 +238,7 @@ fn a_failed_one_stops_what_depends_on_it_and_leaves_nothing_to_the_others() {
     assert_eq!(fleet.env.read("README"), before);
 }
 
-/// The first subtask weakens the check of the second, which waits until somebody lets it go on.
+/// The first subtask weakens the check of the second, which waits for the file `go`.
 const WAITS: &str = r#"if test "$name" = api; then echo : > check.sh; fi
 if test "$name" = ui; then
 touch "$root/began-$SELVEDGE_RUN_NUMBER"
@@ -244,7 +247,7 @@ fi
 echo x > "$name""#;
 
 #[test]
-fn another_worker_goes_on_at_the_right_subtask_and_another_hub_with_the_plan() {
+fn plan_continues_on_another_worker_and_restarted_hub() {
     let mut fleet = fleet(WAITS);
     let one = fleet.worker("one");
     let task = submit(&fleet, &[]);
@@ -260,7 +263,7 @@ fn another_worker_goes_on_at_the_right_subtask_and_another_hub_with_the_plan() {
     std::fs::write(fleet.env.root().join("go"), "").unwrap();
     let out = fleet.watch(&task);
     out.assert_code(0);
-    // What `api` left is there, the attempt that was cut off is not charged, and nothing is done twice.
+    // The work of `api` is present, the interrupted attempt is not charged, and nothing is done twice.
     assert_eq!(ledger(&fleet), ["api 1", "ui 1", "ui 2", "docs 1"]);
     let ui = out.json()["subtasks"][0].clone();
     assert_eq!(ui["result"]["verification_attempts"], 1, "{ui:#}");
@@ -272,7 +275,7 @@ fn another_worker_goes_on_at_the_right_subtask_and_another_hub_with_the_plan() {
 }
 
 #[test]
-fn a_plan_that_is_stopped_begins_nothing_more() {
+fn plan_that_is_cancelled_starts_nothing_more() {
     let fleet = fleet(WAITS);
     let _worker = fleet.worker("one");
     let task = submit(&fleet, &[]);
@@ -289,7 +292,7 @@ fn a_plan_that_is_stopped_begins_nothing_more() {
 }
 
 #[test]
-fn a_subtask_that_a_person_has_to_judge_is_judged_by_its_own_id_and_the_plan_goes_on() {
+fn plan_subtask_is_reviewed_by_its_own_id() {
     let fleet = fleet(
         r#"case "$name" in
 api) printf 'import os\ndef add(a, b):\n    os._exit(0)\n' > shop.py; echo x > api ;;

@@ -9,7 +9,7 @@ use super::losses::{WAITS, ledger};
 use crate::fixtures::{env_with_repo, wait_for};
 
 #[test]
-fn a_worker_at_one_hub_does_what_another_was_asked_for() {
+fn replicas_share_workers_and_events() {
     if !Postgres::is_available() {
         return;
     }
@@ -19,7 +19,7 @@ fn a_worker_at_one_hub_does_what_another_was_asked_for() {
     let first = fleet.switch_hub(url);
     let task = fleet.submit("grep -q good out", &[]);
     wait_for(&fleet.env.root().join("began-1"));
-    // Hubs tell each other once a second who is connected.
+    // Hubs exchange the list of connected workers once a second.
     let until = Instant::now() + Duration::from_mins(1);
     while fleet.run(&["workers", "--format", "json"]).json()[0]["worker"] != "one" {
         assert!(
@@ -31,7 +31,7 @@ fn a_worker_at_one_hub_does_what_another_was_asked_for() {
         .command(&["watch", &task, "--format", "jsonl"])
         .spawn();
     watching.wait_for_stdout("effect_started");
-    // The hub that the worker is connected to dies, and comes back.
+    // The worker's hub is killed and restarted.
     let hub = fleet.hub.take().unwrap();
     hub.kill();
     hub.wait();
@@ -40,8 +40,8 @@ fn a_worker_at_one_hub_does_what_another_was_asked_for() {
     fleet.start_hub();
     let out = watching.wait();
     out.assert_code(0);
-    let seen = out.jsonl();
-    let numbers: Vec<u64> = seen.iter().filter_map(|it| it["seq"].as_u64()).collect();
+    let events = out.jsonl();
+    let numbers: Vec<u64> = events.iter().filter_map(|it| it["seq"].as_u64()).collect();
     assert_eq!(
         numbers,
         (1..=numbers.len() as u64).collect::<Vec<_>>(),
@@ -52,7 +52,7 @@ fn a_worker_at_one_hub_does_what_another_was_asked_for() {
 }
 
 #[test]
-fn a_database_that_dies_in_the_middle_loses_nothing() {
+fn database_crash_during_a_task_loses_nothing() {
     if !Postgres::is_available() {
         return;
     }
@@ -86,15 +86,15 @@ fn a_database_that_dies_in_the_middle_loses_nothing() {
 }
 
 #[test]
-fn a_database_that_cannot_be_used_is_said_with_what_to_do() {
+fn database_that_cannot_be_used_is_reported_with_a_hint() {
     let env = env_with_repo();
-    let refused = |url: &str, code: i32, words: &[&str]| {
+    let refused = |url: &str, code: i32, parts: &[&str]| {
         let out = env
             .selvedge(["hub", "--listen", "127.0.0.1:0", "--database", url])
             .run();
         out.assert_code(code);
-        for word in words {
-            assert!(out.stderr.contains(word), "{word}: {}", out.stderr);
+        for part in parts {
+            assert!(out.stderr.contains(part), "{part}: {}", out.stderr);
         }
         assert!(
             !out.stderr.contains("s3cret") && !out.stdout.contains("s3cret"),
@@ -110,12 +110,12 @@ fn a_database_that_cannot_be_used_is_said_with_what_to_do() {
     refused(
         "postgres://me:s3cret@db:port/hub",
         2,
-        &["not the address", "PGPASSWORD"],
+        &["invalid database address", "PGPASSWORD"],
     );
     refused(
         "postgres://me:s3cret@127.0.0.1:1/hub",
         9,
-        &["me@127.0.0.1:1/hub", "server runs there"],
+        &["me@127.0.0.1:1/hub", "server is running"],
     );
     if !Postgres::is_available() {
         return;

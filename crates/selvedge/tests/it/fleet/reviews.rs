@@ -1,9 +1,9 @@
-//! Work that only a person can judge, on a hub: it waits without a worker, and is accepted, rejected, or sent
-//! back with the reason as feedback. Whoever carries work out never judges it.
+//! Reviews on a hub: the task waits without a worker and is accepted, rejected, or retried with the reason as
+//! feedback. A worker cannot review.
 
 use super::fixture::HubFixture;
 
-/// Ends the process that tests it, unless it was told why that is not right.
+/// Ends the process that tests it, unless the prompt contains the reviewer's reason.
 const LEAVES_EARLY: &str = r#"case "$prompt" in *"it leaves early"*) end='return a + b' ;; *) end='os._exit(0)' ;; esac
 printf 'import os\ndef add(a, b):\n    %s\n' "$end" > shop.py"#;
 
@@ -16,7 +16,7 @@ fn waiting(fleet: &HubFixture, retries: &str) -> String {
 }
 
 #[test]
-fn a_person_accepts_rejects_or_sends_it_back_and_a_worker_does_not() {
+fn review_accepts_rejects_or_retries_but_not_by_workers() {
     let fleet = HubFixture::new(LEAVES_EARLY);
     fleet
         .env
@@ -43,13 +43,13 @@ fn a_person_accepts_rejects_or_sends_it_back_and_a_worker_does_not() {
     accepted.assert_code(0);
     assert_eq!(accepted.json()["outcome"], "verified");
     assert_eq!(fleet.row(&task)["state"], "succeeded");
-    // What is over stays so.
+    // A finished task cannot be reviewed again.
     fleet
         .run(&["review", &task, "--reject", "--reason", "no"])
         .assert_code(2);
 
     let task = waiting(&fleet, "0");
-    // Workers would hand it back, one after the other.
+    // No attempt is left, so a retry is rejected.
     let none_left = fleet.run(&["review", &task, "--reject", "--retry", "--reason", "no"]);
     none_left.assert_code(2);
     assert!(

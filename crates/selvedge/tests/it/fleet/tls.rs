@@ -1,11 +1,11 @@
-//! A hub with a certificate: every command and every worker goes over TLS, and believes that certificate alone.
+//! A hub with a certificate: all commands and workers use TLS and trust only that certificate.
 
 use selvedge_testkit::TestCa;
 
 use super::fixture::HubFixture;
 
 #[test]
-fn all_of_it_goes_over_tls_for_who_trusts_the_hub() {
+fn tls_hub_works_for_clients_that_trust_it() {
     let fleet = HubFixture::with_tls("echo good > out");
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &[]);
@@ -15,7 +15,7 @@ fn all_of_it_goes_over_tls_for_who_trusts_the_hub() {
     let workers = fleet.run(&["workers", "--format", "json"]).json();
     assert_eq!(workers[0]["worker"], "one");
 
-    let refused = |url: &str, trusted: Option<&TestCa>, words: &str| {
+    let refused = |url: &str, trusted: Option<&TestCa>, message: &str| {
         let mut command = fleet
             .env
             .selvedge(["list", "--hub", url])
@@ -26,7 +26,7 @@ fn all_of_it_goes_over_tls_for_who_trusts_the_hub() {
         }
         let out = command.run();
         out.assert_code(9);
-        assert!(out.stderr.contains(words), "{words}: {}", out.stderr);
+        assert!(out.stderr.contains(message), "{message}: {}", out.stderr);
     };
     let stranger =
         TestCa::with_server_certificate(&fleet.env.root().join("stranger"), &["127.0.0.1"]);
@@ -34,26 +34,26 @@ fn all_of_it_goes_over_tls_for_who_trusts_the_hub() {
     let other_name = fleet.url.replace("127.0.0.1", "localhost");
     refused(&other_name, fleet.tls.as_ref(), "certificate");
     let in_the_clear = fleet.url.replace("https://", "http://");
-    refused(&in_the_clear, None, "cannot speak to the hub");
+    refused(&in_the_clear, None, "cannot reach the hub");
 }
 
 #[test]
-fn a_certificate_that_cannot_be_used_is_said_before_anything_listens() {
+fn tls_rejects_unusable_certificate_before_listening() {
     let env = crate::fixtures::env_with_repo();
     let one = TestCa::with_server_certificate(&env.root().join("one"), &["localhost"]);
     let other = TestCa::with_server_certificate(&env.root().join("other"), &["localhost"]);
     let missing = env.root().join("missing.pem");
-    for (chain, key, words) in [
+    for (chain, key, message) in [
         (
             one.server_certificate_path(),
             other.server_key_path(),
-            "the certificate and its key",
+            "invalid certificate or key",
         ),
         (missing, one.server_key_path(), "missing.pem"),
         (
             one.server_key_path(),
             one.server_key_path(),
-            "holds no certificate",
+            "no PEM certificate",
         ),
     ] {
         let out = env
@@ -63,6 +63,6 @@ fn a_certificate_that_cannot_be_used_is_said_before_anything_listens() {
             .arg(key)
             .run();
         out.assert_code(2);
-        assert!(out.stderr.contains(words), "{words}: {}", out.stderr);
+        assert!(out.stderr.contains(message), "{message}: {}", out.stderr);
     }
 }

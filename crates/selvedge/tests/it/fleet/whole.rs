@@ -1,14 +1,14 @@
-//! The whole way there and back.
+//! Tasks of a hub from submission to result.
 
 use super::fixture::HubFixture;
 use crate::fixtures::wait_for;
 
-/// Mends its work when it is corrected.
+/// Passes after a corrective prompt.
 const LEARNS: &str =
     r#"case "$prompt" in *"VERIFICATION RETRY"*) echo good > out ;; *) echo bad > out ;; esac"#;
 
 #[test]
-fn what_fails_is_corrected_on_a_worker_and_verified() {
+fn worker_corrects_a_failure_and_verifies() {
     let fleet = HubFixture::new(LEARNS);
     let _worker = fleet.worker("one");
     let repo = fleet.env.work_dir();
@@ -48,15 +48,15 @@ fn what_fails_is_corrected_on_a_worker_and_verified() {
     assert_eq!(workers[0]["worker"], "one");
     assert_eq!(workers[0]["connected"], true);
     assert_eq!(workers[0]["sandbox"], "none", "as these tests set it");
-    let left = fleet.env.root().join("one/tasks").join(task);
+    let task_folder = fleet.env.root().join("one/tasks").join(task);
     assert!(
-        !left.exists(),
+        !task_folder.exists(),
         "nothing of a task that is over stays with its worker"
     );
 }
 
 #[test]
-fn a_branch_comes_back_when_it_is_asked_for() {
+fn worker_delivers_a_branch_on_request() {
     let fleet = HubFixture::new("echo good > out");
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &["--deliver", "branch"]);
@@ -67,7 +67,7 @@ fn a_branch_comes_back_when_it_is_asked_for() {
 }
 
 #[test]
-fn a_task_is_stopped_for_good() {
+fn cancel_ends_queued_and_running_tasks() {
     let fleet = HubFixture::new("touch \"$root/began\"; sleep 600");
     let _worker = fleet.worker("one");
     let waiting = fleet.submit("true", &["--labels", "nobody-has-this"]);
@@ -87,9 +87,9 @@ fn a_task_is_stopped_for_good() {
     assert_ne!(fleet.row(&task)["state"], "cancelling", "{}", again.stderr);
 }
 
-/// As an older client says it.
+/// The task has the form of an older client.
 #[test]
-fn a_sidecar_task_is_run_by_the_shell() {
+fn sidecar_task_is_run_by_the_shell() {
     let fleet = HubFixture::new("exit 9");
     let _worker = fleet.worker("one");
     let task = serde_json::json!({
@@ -112,14 +112,15 @@ fn a_sidecar_task_is_run_by_the_shell() {
     let out = fleet.command(&submit).stdin(empty.to_string()).run();
     out.assert_code(2);
     assert!(
-        out.stderr.contains("command: the agent `shell`"),
+        out.stderr
+            .contains("command: required for the agent `shell`"),
         "{}",
         out.stderr
     );
 }
 
 #[test]
-fn a_task_that_failed_is_made_again() {
+fn retry_submits_a_failed_task_again() {
     let fleet = HubFixture::new("test -e \"$root/mended\" && echo good > out; true");
     let _worker = fleet.worker("one");
     let task = fleet.submit("grep -q good out", &["--retries", "0"]);
@@ -141,7 +142,7 @@ fn a_task_that_failed_is_made_again() {
 }
 
 #[test]
-fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
+fn worker_finishes_its_tasks_before_shutdown() {
     let fleet = HubFixture::new(
         "touch \"$root/began\"; while ! test -e \"$root/go\"; do sleep 0.05; done; echo good > out",
     );
@@ -158,11 +159,15 @@ fn a_worker_that_is_asked_to_leave_finishes_what_it_has() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_where_it_is_asked() {
+fn client_errors_name_the_option_to_change() {
     let fleet = HubFixture::new("true");
-    let nowhere = fleet.run(&["submit", "do it"]);
-    nowhere.assert_code(2);
-    assert!(nowhere.stderr.contains("--repo"), "{}", nowhere.stderr);
+    let without_repo = fleet.run(&["submit", "do it"]);
+    without_repo.assert_code(2);
+    assert!(
+        without_repo.stderr.contains("--repo"),
+        "{}",
+        without_repo.stderr
+    );
     let refused = fleet.run(&["run", "x", "--agent-cmd", "sh", "--repo", "/x"]);
     refused.assert_code(2);
     assert!(refused.stderr.contains("--agent-cmd"), "{}", refused.stderr);
@@ -175,15 +180,15 @@ fn what_cannot_be_done_is_said_where_it_is_asked() {
         "--token-file",
         token.to_str().unwrap(),
     ];
-    let gone = fleet.env.selvedge(bad).run();
-    gone.assert_code(9);
+    let unreachable = fleet.env.selvedge(bad).run();
+    unreachable.assert_code(9);
     assert!(
-        gone.stderr.contains("cannot speak to the hub"),
+        unreachable.stderr.contains("cannot reach the hub"),
         "{}",
-        gone.stderr
+        unreachable.stderr
     );
     let _worker = fleet.worker("one");
-    // Outside of what the worker's owner allows.
+    // A folder that the worker does not allow.
     let task = [
         "submit",
         "do it",
@@ -204,7 +209,7 @@ fn what_cannot_be_done_is_said_where_it_is_asked() {
 }
 
 #[test]
-fn the_figures_of_a_hub_are_told_as_those_of_this_machine_and_outlive_a_restart() {
+fn stats_of_hub_survive_a_restart() {
     let mut fleet = HubFixture::new(
         r#"if test "$SELVEDGE_RUN_NUMBER" = 1; then echo bad > out; else echo good > out; fi"#,
     );
@@ -218,30 +223,30 @@ fn the_figures_of_a_hub_are_told_as_those_of_this_machine_and_outlive_a_restart(
             .run(&["stats", "--days", "7", "--format", "json"])
             .json()
     };
-    let told = figures(&fleet);
-    assert_eq!(told["all"]["rescued"]["runs"], 2, "{told}");
-    assert_eq!(told["all"]["attempts"], 4);
-    assert_eq!(told["by_agent"][0]["name"], "scripted");
+    let before = figures(&fleet);
+    assert_eq!(before["all"]["rescued"]["runs"], 2, "{before}");
+    assert_eq!(before["all"]["attempts"], 4);
+    assert_eq!(before["by_agent"][0]["name"], "scripted");
     let human = fleet.run(&["stats"]).stdout.clone();
-    assert!(human.contains("rescued by a retry"), "{human}");
+    assert!(human.contains("recovered by a retry"), "{human}");
     assert!(human.contains("2 (100%)"), "{human}");
 
     let hub = fleet.hub.take().unwrap();
     hub.kill();
     hub.wait();
     fleet.start_hub();
-    assert_eq!(figures(&fleet), told);
+    assert_eq!(figures(&fleet), before);
     let refused = fleet.run(&["stats", "--dir", "."]);
     refused.assert_code(2);
 }
 
 #[test]
-fn a_worker_builds_the_walls_that_it_tells_of() {
+fn worker_enforces_the_sandbox_it_reports() {
     let fleet = HubFixture::new("echo good > out; echo got out > \"$root/escaped\" || true");
     let _worker = fleet.worker_with("walled", &[("SELVEDGE_SANDBOX_BACKEND", "auto")]);
     let workers = fleet.run(&["workers", "--format", "json"]).json();
-    let told = workers[0]["sandbox"].as_str().unwrap().to_owned();
-    assert_ne!(told, "none");
+    let reported = workers[0]["sandbox"].as_str().unwrap().to_owned();
+    assert_ne!(reported, "none");
     let repo = fleet.env.work_dir();
     let repo = repo.to_str().unwrap();
     let check = "grep -q good out";
@@ -249,7 +254,10 @@ fn a_worker_builds_the_walls_that_it_tells_of() {
         "run", "do it", "--repo", repo, "--check", check, "--format", "json",
     ]);
     out.assert_code(0);
-    let held = out.json()["verification_report"]["sandbox"].clone();
-    assert!(told.contains(held["backend"].as_str().unwrap()), "{held:#}");
+    let enforced = out.json()["verification_report"]["sandbox"].clone();
+    assert!(
+        reported.contains(enforced["backend"].as_str().unwrap()),
+        "{enforced:#}"
+    );
     assert!(!fleet.env.root().join("escaped").exists());
 }

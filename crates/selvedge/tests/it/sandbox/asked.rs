@@ -1,4 +1,4 @@
-//! Who asks for which walls, and what is said of them.
+//! Settings of the sandbox: who may change them, and how its restrictions are reported.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -7,8 +7,8 @@ use selvedge_testkit::TestEnv;
 use super::fixture::{SECRET, SandboxFixture};
 
 #[test]
-fn a_repository_may_narrow_the_walls_and_not_widen_them() {
-    let Some(scene) = SandboxFixture::with_backend("bubblewrap") else {
+fn sandbox_can_be_tightened_but_not_loosened_by_repository() {
+    let Some(fixture) = SandboxFixture::with_backend("bubblewrap") else {
         return;
     };
     for (widens, key) in [
@@ -17,10 +17,10 @@ fn a_repository_may_narrow_the_walls_and_not_widen_them() {
         ("required = false", "required"),
         ("writable = [\"/\"]", "writable"),
     ] {
-        scene
+        fixture
             .env
             .write("selvedge.toml", format!("[sandbox]\n{widens}\n"));
-        let run = scene.env.selvedge(["verify", "--check", "true"]).run();
+        let run = fixture.env.selvedge(["verify", "--check", "true"]).run();
         let run = run.assert_code(2);
         assert!(
             run.stderr.contains(&format!("sandbox.{key}")),
@@ -28,78 +28,78 @@ fn a_repository_may_narrow_the_walls_and_not_widen_them() {
             run.stderr
         );
     }
-    scene.env.write(
+    fixture.env.write(
         "selvedge.toml",
         "[sandbox]\nchecks = \"strict\"\nrequired = true\n",
     );
-    let report = scene.verify("true", &[]);
+    let report = fixture.verify("true", &[]);
     assert_eq!(report["sandbox"]["profile"], "strict");
 }
 
 #[test]
-fn what_is_required_and_not_there_is_refused() {
-    let scene = SandboxFixture::create("none");
-    let run = scene.env.selvedge(["verify", "--check", "touch ran"]);
+fn sandbox_that_is_required_but_missing_is_an_error() {
+    let fixture = SandboxFixture::create("none");
+    let run = fixture.env.selvedge(["verify", "--check", "touch ran"]);
     let run = run.env("SELVEDGE_SANDBOX_REQUIRED", "true").run();
     run.assert_code(9);
     assert!(run.stderr.contains("required"), "{}", run.stderr);
     assert!(
-        !scene.env.work_dir().join("ran").exists(),
+        !fixture.env.work_dir().join("ran").exists(),
         "it ran without walls"
     );
 }
 
-/// An empty list allows nothing, and an empty name in it neither.
+/// Neither an empty list nor an empty name in a list makes anything writable.
 #[test]
-fn an_empty_list_allows_nothing() {
-    let Some(scene) = SandboxFixture::with_backend("bubblewrap") else {
+fn sandbox_writable_list_with_empty_names_allows_nothing() {
+    let Some(fixture) = SandboxFixture::with_backend("bubblewrap") else {
         return;
     };
-    let settings = scene.env.config().join("selvedge/config.toml");
+    let settings = fixture.env.config().join("selvedge/config.toml");
     std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
     for listed in ["[]", "[\"\"]", "[\".\"]"] {
         std::fs::write(&settings, format!("[sandbox]\nwritable = {listed}\n")).unwrap();
-        scene.check_output("touch ~/made; true");
-        assert!(!scene.env.home().join("made").exists(), "{listed}");
+        fixture.check_output("touch ~/made; true");
+        assert!(!fixture.env.home().join("made").exists(), "{listed}");
     }
-    let folder = scene.env.home().join("shared");
+    let folder = fixture.env.home().join("shared");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(&settings, "[sandbox]\nwritable = [\"~/shared\"]\n").unwrap();
-    scene.check_output("touch ~/shared/made ~/made; true");
+    fixture.check_output("touch ~/shared/made ~/made; true");
     assert!(folder.join("made").exists());
-    assert!(!scene.env.home().join("made").exists());
+    assert!(!fixture.env.home().join("made").exists());
 }
 
 #[test]
-fn what_holds_is_said() {
+fn doctor_reports_sandbox_restrictions() {
     let (Some(_), Some(_)) = (
         SandboxFixture::with_backend("bubblewrap"),
         SandboxFixture::with_backend("landlock"),
     ) else {
         return;
     };
-    let scene = SandboxFixture::create("auto");
-    let doctor = scene.env.selvedge(["doctor"]).run().stdout.clone();
-    for said in [
-        "bubblewrap, default: holds writes, secrets",
-        "landlock, strict: holds writes, secrets",
+    let fixture = SandboxFixture::create("auto");
+    let doctor = fixture.env.selvedge(["doctor"]).run().stdout.clone();
+    for line in [
+        "bubblewrap, default: enforces writes, secrets",
+        "landlock, strict: enforces writes, secrets",
         "agents: bubblewrap, default",
     ] {
-        assert!(doctor.contains(said), "{doctor}");
+        assert!(doctor.contains(line), "{doctor}");
     }
 }
 
-/// Root raises walls by its rights, anybody else by namespaces of their own; where these tests are not
-/// root's, all of them are of this kind.
+/// Root sets up the sandbox with its privileges, other users with user namespaces. If the tests do not run as
+/// root, all of them cover the second case.
 #[test]
-fn walls_stand_for_somebody_who_is_not_root() {
+fn sandbox_works_for_unprivileged_users() {
     if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         return;
     }
     if SandboxFixture::with_backend("bubblewrap").is_none() {
         return;
     }
-    // Somebody else must be able to come here, and to the program.
+    // Another user must be able to access the environment and the program.
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).with_sandbox("bubblewrap");
     env.create_repo();
     std::fs::copy(env!("CARGO_BIN_EXE_selvedge"), env.root().join("selvedge")).unwrap();
@@ -127,10 +127,10 @@ fn walls_stand_for_somebody_who_is_not_root() {
     let run = run.run();
     let report = run.assert_success().json();
     assert_eq!(report["sandbox"]["backend"], "bubblewrap", "{report}");
-    let said = report["checks"][0]["output"].as_str().unwrap();
+    let output = report["checks"][0]["output"].as_str().unwrap();
     assert!(
-        said.starts_with("65534\n") && !said.contains(SECRET),
-        "{said}"
+        output.starts_with("65534\n") && !output.contains(SECRET),
+        "{output}"
     );
     assert!(env.work_dir().join("made").exists());
     assert!(!env.home().join("made").exists());

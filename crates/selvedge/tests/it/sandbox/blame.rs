@@ -1,47 +1,47 @@
-//! What walls bring about is nobody's failure, and what they did not is.
+//! Failures that the sandbox causes are errors, not failed checks; all other failures are failed checks.
 
 use super::fixture::SandboxFixture;
 use super::on_both;
 
-fn status(scene: &SandboxFixture, script: &str, more: &[(&str, &str)]) -> (String, String) {
-    let report = scene.verify(script, more);
+fn status(fixture: &SandboxFixture, script: &str, more: &[(&str, &str)]) -> (String, String) {
+    let report = fixture.verify(script, more);
     let check = &report["checks"][0];
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     (text(&check["status"]), text(&check["reason"]))
 }
 
-fn a_path_that_the_walls_shut(scene: &SandboxFixture) {
-    let home = scene.env.home();
-    let (status, reason) = status(scene, "echo x > ~/made", &[]);
+fn denial_names_the_path(fixture: &SandboxFixture) {
+    let home = fixture.env.home();
+    let (status, reason) = status(fixture, "echo x > ~/made", &[]);
     assert_eq!(status, "error", "{reason}");
-    assert!(reason.contains("the sandbox shut"), "{reason}");
+    assert!(reason.contains("the sandbox denied access to"), "{reason}");
     assert!(
         reason.contains(&home.join("made").display().to_string()),
         "{reason}"
     );
 }
 
-fn an_ordinary_failure(scene: &SandboxFixture) {
+fn denial_is_not_assumed_for_ordinary_failures(fixture: &SandboxFixture) {
     for script in [
         "echo 'assertion failed: left == right'; exit 1",
         "echo \"PermissionError: [Errno 13] Permission denied: $PWD/kept\"; exit 1",
         "touch missing/file",
     ] {
-        let (status, reason) = status(scene, script, &[]);
+        let (status, reason) = status(fixture, script, &[]);
         assert_eq!(status, "fail", "{script}: {reason}");
     }
 }
 
-fn no_network_under_strict(scene: &SandboxFixture) {
+fn denial_names_the_missing_network(fixture: &SandboxFixture) {
     let script = "python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'";
-    let (status, reason) = status(scene, script, &[("SELVEDGE_SANDBOX_CHECKS", "strict")]);
+    let (status, reason) = status(fixture, script, &[("SELVEDGE_SANDBOX_CHECKS", "strict")]);
     assert_eq!(status, "error", "{reason}");
     assert!(reason.contains("no network"), "{reason}");
 }
 
-/// It stops the run before the agent begins. Without a baseline it is tried again uncharged, then it is
-/// infrastructure; the agent is never told.
-fn it_never_reaches_the_agent(scene: &SandboxFixture) {
+/// A denial in the baseline stops the run before the agent begins. Without a baseline the check is repeated
+/// without charge, then the run fails as infrastructure; the agent never receives a corrective prompt.
+fn denial_is_never_reported_to_the_agent(fixture: &SandboxFixture) {
     let run = [
         "run",
         "do it",
@@ -54,18 +54,18 @@ fn it_never_reaches_the_agent(scene: &SandboxFixture) {
         "--format",
         "json",
     ];
-    let result = scene.env.selvedge(run).run().assert_code(9).json();
+    let result = fixture.env.selvedge(run).run().assert_code(9).json();
     assert_eq!(result["outcome"], "infra_failed");
-    assert!(!scene.env.work_dir().join("told.txt").exists());
+    assert!(!fixture.env.work_dir().join("told.txt").exists());
     let run = run.iter().chain(&["--baseline", "off"]);
-    let result = scene.env.selvedge(run).run().assert_code(9).json();
+    let result = fixture.env.selvedge(run).run().assert_code(9).json();
     assert_eq!(result["outcome"], "infra_failed");
-    assert!(!scene.env.read("told.txt").contains("VERIFICATION RETRY"));
+    assert!(!fixture.env.read("told.txt").contains("VERIFICATION RETRY"));
 }
 
 on_both!(
-    a_path_that_the_walls_shut,
-    an_ordinary_failure,
-    no_network_under_strict,
-    it_never_reaches_the_agent,
+    denial_names_the_path,
+    denial_is_not_assumed_for_ordinary_failures,
+    denial_names_the_missing_network,
+    denial_is_never_reported_to_the_agent,
 );

@@ -1,6 +1,6 @@
-//! Containers: an image of this machine's own tools, made from a folder, and what is true of containers
-//! alone. Podman keeps what it keeps below the build's folder. Docker is tried where `DOCKER_HOST` names a
-//! service, which keeps the image: nobody's own is used unasked.
+//! Tests that apply to containers only, with an image that uses this machine's tools. Podman's storage is below
+//! the build folder. Docker is tested only if `DOCKER_HOST` names a service, which then stores the image; no
+//! other service is used without permission.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,15 +13,15 @@ use crate::fixtures::{wait_for, wait_until};
 
 const IMAGE: &str = "localhost/selvedge-test";
 
-/// This machine's programs are shown to it, so that every attempt finds its tools; and limits that may
-/// be set where the tests themselves are limited.
+/// Mounts this machine's programs, so that tests find their tools, and sets limits that are allowed if the
+/// tests themselves are limited.
 const CONTAINER: &[&str] = &[
     "--volume=/usr:/usr:ro",
     "--ulimit=nofile=1024:1024",
     "--ulimit=nproc=1024:1024",
 ];
 
-/// Who runs containers.
+/// A container engine.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Engine {
     Podman,
@@ -36,18 +36,18 @@ impl Engine {
         }
     }
 
-    /// Settings that name the image, which is made once; or why there is none.
+    /// Returns settings with the image, which is built once; an error says why the engine cannot be used.
     pub(crate) fn settings(self) -> Result<String, String> {
         static MADE: [OnceLock<Result<String, String>>; 2] = [OnceLock::new(), OnceLock::new()];
         let [podman, docker] = &MADE;
-        let made = match self {
+        let cell = match self {
             Self::Podman => podman,
             Self::Docker => docker,
         };
-        made.get_or_init(|| self.make()).clone()
+        cell.get_or_init(|| self.make()).clone()
     }
 
-    /// What comes before its own command.
+    /// Returns the engine's global arguments.
     fn args(self) -> Vec<String> {
         if let Self::Docker = self {
             let host = std::env::var("DOCKER_HOST").ok();
@@ -57,7 +57,7 @@ impl Engine {
                 .collect();
         }
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("podman");
-        let mut words = vec![
+        let mut args = vec![
             format!("--root={}", folder.join("storage").display()),
             format!("--runroot={}", folder.join("run").display()),
         ];
@@ -66,11 +66,11 @@ impl Engine {
             "--cgroup-manager=cgroupfs",
             "--events-backend=none",
         ];
-        words.extend(fixed.map(ToOwned::to_owned));
+        args.extend(fixed.map(ToOwned::to_owned));
         if Path::new("/usr/sbin/runc").exists() {
-            words.push("--runtime=runc".to_owned());
+            args.push("--runtime=runc".to_owned());
         }
-        words
+        args
     }
 
     fn run(self, args: &[&str]) -> Result<Output, String> {
@@ -89,7 +89,7 @@ impl Engine {
         }
         if self.run(&["image", "inspect", IMAGE]).is_err() {
             let root = tempfile::tempdir().map_err(|error| error.to_string())?;
-            lay(root.path()).map_err(|error| error.to_string())?;
+            create_root(root.path()).map_err(|error| error.to_string())?;
             let archive = root.path().join("image.tar");
             let packed = Command::new("tar")
                 .arg("-C")
@@ -111,15 +111,15 @@ impl Engine {
         ))
     }
 
-    /// Whether it has the container of this record.
+    /// Returns whether the container of this record exists.
     fn has(self, record: &str) -> bool {
         let name = record.trim_end_matches(".json");
         self.run(&["container", "inspect", name]).is_ok()
     }
 }
 
-/// A root with nothing in it but where things are to be.
-fn lay(root: &Path) -> std::io::Result<()> {
+/// Creates a root file system that consists of mount points and links.
+fn create_root(root: &Path) -> std::io::Result<()> {
     let root = root.join("root");
     for name in [
         "usr", "tmp", "proc", "sys", "dev", "etc", "run", "var/tmp", "root",
@@ -132,16 +132,16 @@ fn lay(root: &Path) -> std::io::Result<()> {
     fs::write(root.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n")
 }
 
-/// The containers that the engine keeps anything of, whose session is one of this scene's.
-fn kept(scene: &SandboxFixture) -> Vec<String> {
-    let folder = scene.env.state().join("selvedge/containers");
+/// Returns the records of this fixture's containers.
+fn container_records(fixture: &SandboxFixture) -> Vec<String> {
+    let folder = fixture.env.state().join("selvedge/containers");
     let listed = fs::read_dir(folder).into_iter().flatten();
     listed
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect()
 }
 
-/// One test for each function and engine: `sandbox::containers::podman::name`.
+/// Defines a test for each function and engine: `sandbox::containers::podman::name`.
 macro_rules! on_engines {
     ($($name:ident),+ $(,)?) => {
         crate::sandbox::in_containers!(podman, Podman, $($name),+);
@@ -149,69 +149,71 @@ macro_rules! on_engines {
     };
 }
 on_engines!(
-    a_container_goes_with_its_session,
-    a_container_whose_supervisor_was_killed_goes_at_the_next_start,
-    without_an_image_nothing_runs,
-    what_the_image_lacks_is_told_of_the_image,
+    container_is_removed_with_its_session,
+    container_of_killed_supervisor_is_removed_at_next_start,
+    container_needs_an_image,
+    container_reports_program_missing_in_the_image,
 );
 
-/// One for the session and one for every check, each gone with it, also when it is killed.
-fn a_container_goes_with_its_session(scene: &SandboxFixture) {
+/// A session's container is removed when the session ends, also when it is killed.
+fn container_is_removed_with_its_session(fixture: &SandboxFixture) {
     let record = "test -e /.selvedge/control && echo in a container; true";
-    let said = scene.check_output(record);
-    assert!(said.contains("in a container"), "{said}");
-    assert_eq!(kept(scene), [] as [String; 0]);
+    let output = fixture.check_output(record);
+    assert!(output.contains("in a container"), "{output}");
+    assert_eq!(container_records(fixture), [] as [String; 0]);
 
-    let begun = scene.env.work_dir().join("begun");
-    scene.env.write("attempt.sh", "touch begun; sleep 600");
-    let child = scene.env.spawn(["verify", "--check", "sh attempt.sh"]);
+    let begun = fixture.env.work_dir().join("begun");
+    fixture.env.write("attempt.sh", "touch begun; sleep 600");
+    let child = fixture.env.spawn(["verify", "--check", "sh attempt.sh"]);
     wait_for(&begun);
-    let there = kept(scene);
-    assert_eq!(there.len(), 1, "{there:?}");
-    assert!(scene.engine().has(&there[0]));
+    let records = container_records(fixture);
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert!(fixture.engine().has(&records[0]));
     child.kill();
-    wait_until("the container's end", || kept(scene).is_empty());
-    assert!(!scene.engine().has(&there[0]));
+    wait_until("the container's end", || {
+        container_records(fixture).is_empty()
+    });
+    assert!(!fixture.engine().has(&records[0]));
 }
 
-/// The next start clears away what nobody was left to clear away.
-fn a_container_whose_supervisor_was_killed_goes_at_the_next_start(scene: &SandboxFixture) {
-    let begun = scene.env.work_dir().join("begun");
-    scene.env.write("attempt.sh", "touch begun; sleep 600");
-    let child = scene.env.spawn(["verify", "--check", "sh attempt.sh"]);
+/// The next start removes containers that no supervisor could remove.
+fn container_of_killed_supervisor_is_removed_at_next_start(fixture: &SandboxFixture) {
+    let begun = fixture.env.work_dir().join("begun");
+    fixture.env.write("attempt.sh", "touch begun; sleep 600");
+    let child = fixture.env.spawn(["verify", "--check", "sh attempt.sh"]);
     wait_for(&begun);
-    let there = kept(scene);
-    scene.kill_selvedge_processes();
+    let records = container_records(fixture);
+    fixture.kill_selvedge_processes();
     drop(child);
-    let temporary = Path::new("/tmp").join(there[0].trim_end_matches(".json"));
+    let temporary = Path::new("/tmp").join(records[0].trim_end_matches(".json"));
     assert!(
-        temporary.exists() && scene.engine().has(&there[0]),
-        "{there:?}"
+        temporary.exists() && fixture.engine().has(&records[0]),
+        "{records:?}"
     );
-    scene.check_output("true");
-    assert!(!scene.engine().has(&there[0]));
-    assert_eq!(kept(scene), [] as [String; 0]);
+    fixture.check_output("true");
+    assert!(!fixture.engine().has(&records[0]));
+    assert_eq!(container_records(fixture), [] as [String; 0]);
     assert!(!temporary.exists());
 }
 
-fn without_an_image_nothing_runs(scene: &SandboxFixture) {
-    let path = scene.env.config().join("selvedge/config.toml");
+fn container_needs_an_image(fixture: &SandboxFixture) {
+    let path = fixture.env.config().join("selvedge/config.toml");
     let settings = fs::read_to_string(&path).unwrap();
     let image = format!("image = {IMAGE:?}\n");
     fs::write(&path, settings.replace(&image, "")).unwrap();
     for (image, says) in [
-        ("", "no image is named"),
+        ("", "no container image is configured"),
         ("localhost/selvedge-no-such", "selvedge-no-such"),
     ] {
-        let run = scene.env.selvedge(["verify", "--check", "touch ran"]);
+        let run = fixture.env.selvedge(["verify", "--check", "touch ran"]);
         let run = run.env("SELVEDGE_SANDBOX_IMAGE", image).run();
         let run = run.assert_code(9);
         assert!(run.stderr.contains(says), "{}", run.stderr);
-        assert!(!scene.env.work_dir().join("ran").exists());
+        assert!(!fixture.env.work_dir().join("ran").exists());
     }
 }
 
-fn what_the_image_lacks_is_told_of_the_image(scene: &SandboxFixture) {
+fn container_reports_program_missing_in_the_image(fixture: &SandboxFixture) {
     let run = [
         "verify",
         "--check",
@@ -219,7 +221,7 @@ fn what_the_image_lacks_is_told_of_the_image(scene: &SandboxFixture) {
         "--format",
         "json",
     ];
-    let report = scene.env.selvedge(run).run().json();
+    let report = fixture.env.selvedge(run).run().json();
     let reason = report["checks"][0]["reason"].as_str().unwrap();
     assert!(
         reason.contains("in the image localhost/selvedge-test"),

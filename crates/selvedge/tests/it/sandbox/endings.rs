@@ -1,4 +1,4 @@
-//! Behind walls, too, nothing of a session is left, however it ends, and what ended is told as it was.
+//! In the sandbox, too, nothing of a session remains however it ends, and its end is reported correctly.
 
 use super::fixture::SandboxFixture;
 use super::on_all;
@@ -10,39 +10,42 @@ const KINDS: [(&str, &str); 3] = [
     ("double fork", "( ( setsid sleep 600 & ) & )"),
 ];
 
-fn nothing_is_left(scene: &SandboxFixture) {
+fn session_leaves_no_processes(fixture: &SandboxFixture) {
     for (kind, plants) in KINDS {
-        let report = scene.verify(plants, &[]);
-        let said = &report["checks"][0]["processes"];
-        assert_eq!(scene.env.processes(), [], "{kind}");
-        assert_eq!(said["survivors"], 0, "{kind}: {said}");
-        assert!(said["ended"].as_u64().unwrap() >= 1, "{kind}: {said}");
+        let report = fixture.verify(plants, &[]);
+        let processes = &report["checks"][0]["processes"];
+        assert_eq!(fixture.env.processes(), [], "{kind}");
+        assert_eq!(processes["survivors"], 0, "{kind}: {processes}");
+        assert!(
+            processes["ended"].as_u64().unwrap() >= 1,
+            "{kind}: {processes}"
+        );
     }
 }
 
-fn exits_and_signals_are_told_as_they_are(scene: &SandboxFixture) {
+fn session_reports_exits_and_signals(fixture: &SandboxFixture) {
     for (script, reason) in [
         ("exit 7", "exited with 7"),
         ("kill -SEGV $$", "ended by signal 11"),
     ] {
-        let report = scene.verify(script, &[]);
+        let report = fixture.verify(script, &[]);
         assert_eq!(report["checks"][0]["reason"], reason);
     }
     let run = ["verify", "--check", "no/such/program", "--format", "json"];
-    let report = scene.env.selvedge(run).run().json();
-    let said = report["checks"][0]["reason"].as_str().unwrap().to_owned();
-    assert!(said.contains("no program"), "{said}");
+    let report = fixture.env.selvedge(run).run().json();
+    let reason = report["checks"][0]["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("no program"), "{reason}");
 }
 
-/// The main program and the supervisor are killed at once: nobody is left who could end the tree in
-/// an orderly way, and a resume still finds nothing of it.
-fn when_everybody_is_killed(scene: &SandboxFixture) {
-    let begun = scene.env.work_dir().join("begun");
-    scene.env.write(
+/// The main program and the supervisor are killed at once, so nothing can end the processes cleanly;
+/// nevertheless none of them is left after resuming.
+fn session_is_cleaned_up_after_its_supervisor_is_killed(fixture: &SandboxFixture) {
+    let begun = fixture.env.work_dir().join("begun");
+    fixture.env.write(
         "agent.sh",
         "cat > /dev/null; test \"$SELVEDGE_RUN_NUMBER\" = 1 || exec touch done; setsid sleep 600 & touch begun; sleep 600\n",
     );
-    scene.env.commit("An agent");
+    fixture.env.commit("An agent");
     let run = [
         "run",
         "do it",
@@ -53,21 +56,21 @@ fn when_everybody_is_killed(scene: &SandboxFixture) {
         "--retries",
         "0",
     ];
-    let child = scene.env.spawn(run);
+    let child = fixture.env.spawn(run);
     wait_for(&begun);
-    scene.kill_selvedge_processes();
+    fixture.kill_selvedge_processes();
     drop(child);
-    let resumed = scene.env.selvedge(["resume", "last"]).run();
-    assert_eq!(scene.env.processes(), [], "{}", resumed.stderr);
+    let resumed = fixture.env.selvedge(["resume", "last"]).run();
+    assert_eq!(fixture.env.processes(), [], "{}", resumed.stderr);
     resumed.assert_success();
 }
 
-/// One that is over before anybody looks has an exit all the same, and never another's.
-fn the_shortest_of_programs(scene: &SandboxFixture) {
+/// Programs that end at once have their own exit codes.
+fn session_reports_exits_of_short_programs(fixture: &SandboxFixture) {
     let checks = ["false", "true", "sh -c 'exit 3'"].repeat(8);
     let mut run = vec!["verify", "--format", "json"];
     run.extend(checks.iter().flat_map(|check| ["--check", check]));
-    let report = scene.env.selvedge(run).run().json();
+    let report = fixture.env.selvedge(run).run().json();
     let codes = report["checks"]
         .as_array()
         .unwrap()
@@ -77,17 +80,17 @@ fn the_shortest_of_programs(scene: &SandboxFixture) {
     assert_eq!(codes, [Some(1), Some(0), Some(3)].repeat(8));
 }
 
-/// An upgrade in the middle of a run puts another program at our path.
-fn our_own_program_is_replaced(scene: &SandboxFixture) {
-    let own = scene.env.root().join("selvedge");
-    std::fs::copy(env!("CARGO_BIN_EXE_selvedge"), &own).unwrap();
+/// An upgrade during a run replaces the program at our path.
+fn session_survives_replacement_of_the_program(fixture: &SandboxFixture) {
+    let program = fixture.env.root().join("selvedge");
+    std::fs::copy(env!("CARGO_BIN_EXE_selvedge"), &program).unwrap();
     let (begun, go) = (
-        scene.env.work_dir().join("begun"),
-        scene.env.work_dir().join("go"),
+        fixture.env.work_dir().join("begun"),
+        fixture.env.work_dir().join("go"),
     );
     let agent = "cat > /dev/null; touch begun; until test -e go; do sleep 0.05; done";
-    scene.env.write("agent.sh", agent);
-    scene.env.commit("An agent");
+    fixture.env.write("agent.sh", agent);
+    fixture.env.commit("An agent");
     let run = [
         "run",
         "do it",
@@ -96,39 +99,39 @@ fn our_own_program_is_replaced(scene: &SandboxFixture) {
         "--check",
         "test -e begun",
     ];
-    let child = scene.env.command(&own).args(run).spawn();
+    let child = fixture.env.command(&program).args(run).spawn();
     wait_for(&begun);
-    let other = scene.env.write("other", "#!/bin/sh\nexit 1\n");
+    let other = fixture.env.write("other", "#!/bin/sh\nexit 1\n");
     make_executable(&other);
-    std::fs::rename(other, &own).unwrap();
+    std::fs::rename(other, &program).unwrap();
     std::fs::write(go, "").unwrap();
     child.wait().assert_success();
 }
 
-/// Nobody is left to remove them: the next start does.
+/// The next start removes them.
 #[test]
-fn temporary_files_whose_supervisor_was_killed_go_at_the_next_start() {
-    let Some(scene) = SandboxFixture::with_backend("landlock") else {
+fn temporary_files_of_killed_supervisor_are_removed() {
+    let Some(fixture) = SandboxFixture::with_backend("landlock") else {
         return;
     };
-    scene.env.write(
+    fixture.env.write(
         "attempt.sh",
         "echo $TMPDIR > where; ln -s / $TMPDIR/link; mv where begun; sleep 600",
     );
-    let child = scene.env.spawn(["verify", "--check", "sh attempt.sh"]);
-    wait_for(&scene.env.work_dir().join("begun"));
-    scene.kill_selvedge_processes();
+    let child = fixture.env.spawn(["verify", "--check", "sh attempt.sh"]);
+    wait_for(&fixture.env.work_dir().join("begun"));
+    fixture.kill_selvedge_processes();
     drop(child);
-    let left = std::path::PathBuf::from(scene.env.read("begun").trim());
-    assert!(left.exists());
-    scene.check_output("true");
-    assert!(!left.exists());
+    let temporary = std::path::PathBuf::from(fixture.env.read("begun").trim());
+    assert!(temporary.exists());
+    fixture.check_output("true");
+    assert!(!temporary.exists());
 }
 
 on_all!(
-    our_own_program_is_replaced,
-    nothing_is_left,
-    exits_and_signals_are_told_as_they_are,
-    when_everybody_is_killed,
-    the_shortest_of_programs,
+    session_survives_replacement_of_the_program,
+    session_leaves_no_processes,
+    session_reports_exits_and_signals,
+    session_is_cleaned_up_after_its_supervisor_is_killed,
+    session_reports_exits_of_short_programs,
 );

@@ -1,28 +1,29 @@
-//! Writing where nothing may be written.
+//! Attempts to write outside of the workspace.
 
 use std::fs;
 
 use super::fixture::SandboxFixture;
 use super::on_all;
 
-fn bashrc(scene: &SandboxFixture) -> String {
-    fs::read_to_string(scene.env.home().join(".bashrc")).unwrap()
+fn bashrc(fixture: &SandboxFixture) -> String {
+    fs::read_to_string(fixture.env.home().join(".bashrc")).unwrap()
 }
 
-fn a_file_of_the_home(scene: &SandboxFixture) {
-    scene.check_output("echo evil >> ~/.bashrc; rm -f ~/.bashrc; mv ~/.bashrc ~/.other; true");
-    assert_eq!(bashrc(scene), "# mine\n");
+fn home_file_cannot_be_changed(fixture: &SandboxFixture) {
+    fixture.check_output("echo evil >> ~/.bashrc; rm -f ~/.bashrc; mv ~/.bashrc ~/.other; true");
+    assert_eq!(bashrc(fixture), "# mine\n");
 }
 
-fn a_new_file_in_the_home(scene: &SandboxFixture) {
-    scene.check_output("touch ~/.zshrc ~/.profile; mkdir -p ~/bin && echo evil > ~/bin/git; true");
+fn home_file_cannot_be_created(fixture: &SandboxFixture) {
+    fixture
+        .check_output("touch ~/.zshrc ~/.profile; mkdir -p ~/bin && echo evil > ~/bin/git; true");
     for made in [".zshrc", ".profile", "bin"] {
-        assert!(!scene.env.home().join(made).exists(), "{made}");
+        assert!(!fixture.env.home().join(made).exists(), "{made}");
     }
 }
 
-fn a_program_of_the_system(scene: &SandboxFixture) {
-    scene.check_output("echo evil > /usr/local/bin/selvedge-evil; echo evil > /etc/profile.d/selvedge-evil.sh; true");
+fn system_program_cannot_be_created(fixture: &SandboxFixture) {
+    fixture.check_output("echo evil > /usr/local/bin/selvedge-evil; echo evil > /etc/profile.d/selvedge-evil.sh; true");
     for made in [
         "/usr/local/bin/selvedge-evil",
         "/etc/profile.d/selvedge-evil.sh",
@@ -31,87 +32,88 @@ fn a_program_of_the_system(scene: &SandboxFixture) {
     }
 }
 
-fn through_a_link_in_the_workspace(scene: &SandboxFixture) {
-    scene.check_output("ln -s ~/.bashrc link; echo evil >> link; cp attempt.sh link; true");
-    assert_eq!(bashrc(scene), "# mine\n");
+fn symlink_to_file_gives_no_write_access(fixture: &SandboxFixture) {
+    fixture.check_output("ln -s ~/.bashrc link; echo evil >> link; cp attempt.sh link; true");
+    assert_eq!(bashrc(fixture), "# mine\n");
 }
 
-fn through_a_linked_folder(scene: &SandboxFixture) {
-    scene.check_output("ln -s ~ folder; echo evil > folder/.zshrc; rm folder/.bashrc; true");
-    assert!(!scene.env.home().join(".zshrc").exists());
-    assert_eq!(bashrc(scene), "# mine\n");
+fn symlink_to_folder_gives_no_write_access(fixture: &SandboxFixture) {
+    fixture.check_output("ln -s ~ folder; echo evil > folder/.zshrc; rm folder/.bashrc; true");
+    assert!(!fixture.env.home().join(".zshrc").exists());
+    assert_eq!(bashrc(fixture), "# mine\n");
 }
 
-fn through_a_hard_link(scene: &SandboxFixture) {
-    scene.check_output("ln ~/.bashrc hard && echo evil >> hard; true");
-    assert_eq!(bashrc(scene), "# mine\n");
+fn hard_link_gives_no_write_access(fixture: &SandboxFixture) {
+    fixture.check_output("ln ~/.bashrc hard && echo evil >> hard; true");
+    assert_eq!(bashrc(fixture), "# mine\n");
 }
 
-fn from_another_working_directory(scene: &SandboxFixture) {
-    scene.check_output("cd ~ && git init -q . && touch here; cd / && touch ./here; true");
-    assert!(!scene.env.home().join("here").exists());
-    assert!(!scene.env.home().join(".git").exists());
+fn working_directory_outside_gives_no_write_access(fixture: &SandboxFixture) {
+    fixture.check_output("cd ~ && git init -q . && touch here; cd / && touch ./here; true");
+    assert!(!fixture.env.home().join("here").exists());
+    assert!(!fixture.env.home().join(".git").exists());
 }
 
-fn by_dots_and_slashes(scene: &SandboxFixture) {
-    scene.check_output("touch ../outside ../../../../../../../outside .//..//./outside; true");
-    assert!(!scene.env.root().join("outside").exists());
+fn relative_path_gives_no_write_access(fixture: &SandboxFixture) {
+    fixture.check_output("touch ../outside ../../../../../../../outside .//..//./outside; true");
+    assert!(!fixture.env.root().join("outside").exists());
 }
 
-/// A settings file that is not there yet, which a program outside would obey.
-fn settings_that_are_missing(scene: &SandboxFixture) {
-    scene.check_output(
+/// Settings that do not exist yet, which programs outside of the sandbox would read.
+fn missing_settings_cannot_be_created(fixture: &SandboxFixture) {
+    fixture.check_output(
         "mkdir -p \"$XDG_CONFIG_HOME/selvedge\" && echo 'sandbox.backend = \"none\"' > \"$XDG_CONFIG_HOME/selvedge/config.toml\"
         echo '{\"hooks\":{}}' > ~/.claude/settings.json
         mkdir -p ~/.config/git && echo evil > ~/.config/git/config; true",
     );
-    let settings = fs::read_to_string(scene.env.config().join("selvedge/config.toml"));
+    let settings = fs::read_to_string(fixture.env.config().join("selvedge/config.toml"));
     assert!(!settings.unwrap_or_default().contains("sandbox.backend"));
-    assert!(!scene.env.home().join(".claude/settings.json").exists());
-    assert!(!scene.env.home().join(".config/git/config").exists());
+    assert!(!fixture.env.home().join(".claude/settings.json").exists());
+    assert!(!fixture.env.home().join(".config/git/config").exists());
 }
 
-/// A pointer that the workspace made itself makes nothing writable.
-fn a_worktree_of_somebody_elses(scene: &SandboxFixture) {
-    let other = scene.env.home().join("other");
+/// A `.git` pointer made in the workspace does not make its target writable.
+fn worktree_pointer_to_home_gives_no_write_access(fixture: &SandboxFixture) {
+    let other = fixture.env.home().join("other");
     fs::create_dir_all(other.join("objects")).unwrap();
     fs::write(other.join("HEAD"), "ref: refs/heads/main\n").unwrap();
     fs::rename(
-        scene.env.work_dir().join(".git"),
-        scene.env.root().join("was"),
+        fixture.env.work_dir().join(".git"),
+        fixture.env.root().join("was"),
     )
     .unwrap();
-    scene
+    fixture
         .env
         .write(".git", format!("gitdir: {}\n", other.display()));
-    scene.check_output("touch ~/other/evil; true");
+    fixture.check_output("touch ~/other/evil; true");
     assert!(!other.join("evil").exists());
 }
 
-/// Nor does one whose repository it made itself, which then calls another folder its own.
-fn a_worktree_of_its_own_making(scene: &SandboxFixture) {
-    let theirs = scene.env.home().join(".ssh");
-    fs::create_dir_all(&theirs).unwrap();
-    fs::write(theirs.join("id"), "a key\n").unwrap();
-    scene.check_output(
+/// A `.git` pointer to a repository made in the workspace, whose `commondir` names another folder, does not
+/// make that folder accessible.
+fn worktree_with_forged_commondir_gives_no_access(fixture: &SandboxFixture) {
+    let ssh = fixture.env.home().join(".ssh");
+    fs::create_dir_all(&ssh).unwrap();
+    fs::write(ssh.join("id"), "a key\n").unwrap();
+    fixture.check_output(
         "mv .git was; mkdir -p made/worktrees/mine
         for place in made made/worktrees/mine; do
             echo \"$PWD/.git\" > $place/gitdir; echo \"$HOME/.ssh\" > $place/commondir
         done; true",
     );
-    for place in ["made", "made/worktrees/mine"] {
-        scene.env.write(".git", format!("gitdir: {place}\n"));
-        scene.check_output("cat ~/.ssh/id > stolen; echo evil > ~/.ssh/authorized_keys; true");
-        assert!(!theirs.join("authorized_keys").exists(), "{place}");
-        let stolen = fs::read_to_string(scene.env.work_dir().join("stolen"));
-        assert_eq!(stolen.unwrap_or_default(), "", "{place}");
+    for gitdir in ["made", "made/worktrees/mine"] {
+        fixture.env.write(".git", format!("gitdir: {gitdir}\n"));
+        fixture.check_output("cat ~/.ssh/id > stolen; echo evil > ~/.ssh/authorized_keys; true");
+        assert!(!ssh.join("authorized_keys").exists(), "{gitdir}");
+        let stolen = fs::read_to_string(fixture.env.work_dir().join("stolen"));
+        assert_eq!(stolen.unwrap_or_default(), "", "{gitdir}");
     }
 }
 
-/// The mount points of masks and caches are none of the user's.
-fn nothing_is_made_in_the_home(scene: &SandboxFixture) {
+/// The sandbox creates no mount points in the user's home.
+fn mount_points_are_not_created_in_home(fixture: &SandboxFixture) {
     let listed = || {
-        let mut names: Vec<_> = fs::read_dir(scene.env.home())
+        let mut names: Vec<_> = fs::read_dir(fixture.env.home())
             .unwrap()
             .map(|it| it.unwrap().file_name())
             .collect();
@@ -119,22 +121,22 @@ fn nothing_is_made_in_the_home(scene: &SandboxFixture) {
         names
     };
     let before = listed();
-    scene.check_output("ls -a ~");
+    fixture.check_output("ls -a ~");
     assert_eq!(listed(), before);
     assert!(!std::path::Path::new("/tmp/.git").exists());
 }
 
 on_all!(
-    a_file_of_the_home,
-    a_new_file_in_the_home,
-    a_program_of_the_system,
-    through_a_link_in_the_workspace,
-    through_a_linked_folder,
-    through_a_hard_link,
-    from_another_working_directory,
-    by_dots_and_slashes,
-    settings_that_are_missing,
-    a_worktree_of_somebody_elses,
-    a_worktree_of_its_own_making,
-    nothing_is_made_in_the_home,
+    home_file_cannot_be_changed,
+    home_file_cannot_be_created,
+    system_program_cannot_be_created,
+    symlink_to_file_gives_no_write_access,
+    symlink_to_folder_gives_no_write_access,
+    hard_link_gives_no_write_access,
+    working_directory_outside_gives_no_write_access,
+    relative_path_gives_no_write_access,
+    missing_settings_cannot_be_created,
+    worktree_pointer_to_home_gives_no_write_access,
+    worktree_with_forged_commondir_gives_no_access,
+    mount_points_are_not_created_in_home,
 );

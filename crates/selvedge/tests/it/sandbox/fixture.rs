@@ -1,4 +1,4 @@
-//! A home with secrets in it, a workspace, and attempts from behind the walls.
+//! A home with secrets, a workspace, and helpers to run scripts in the sandbox.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::containers::Engine;
 use crate::fixtures::{make_executable, wait_until};
 
-/// What nobody inside may come to see.
+/// The content of files that must stay hidden in the sandbox.
 pub(crate) const SECRET: &str = "s3cret-of-the-home";
 
 pub(crate) struct SandboxFixture {
@@ -19,7 +19,7 @@ pub(crate) struct SandboxFixture {
     engine: Option<Engine>,
 }
 
-/// Why a backend cannot be used on this machine.
+/// Returns an error if a backend cannot be used on this machine.
 fn probe(backend: &str) -> Result<(), String> {
     if backend == "landlock" {
         let rules = Ruleset::default()
@@ -29,25 +29,25 @@ fn probe(backend: &str) -> Result<(), String> {
         return rules.map(drop).map_err(|error| error.to_string());
     }
     let run = ["--ro-bind", "/", "/", "--unshare-pid", "--", "true"];
-    let tried = std::process::Command::new("bwrap").args(run).output();
-    let tried = tried.map_err(|error| format!("{error} (Debian: apt install bubblewrap)"))?;
-    let why = String::from_utf8_lossy(&tried.stderr).trim().to_owned();
-    tried.status.success().then_some(()).ok_or(why)
+    let output = std::process::Command::new("bwrap").args(run).output();
+    let output = output.map_err(|error| format!("{error} (Debian: apt install bubblewrap)"))?;
+    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    output.status.success().then_some(()).ok_or(why)
 }
 
 impl SandboxFixture {
-    /// A sandbox by one backend; none where this machine has none by it, which is reported.
+    /// Creates a fixture with one backend; reports and returns `None` if it is not available.
     #[track_caller]
     pub(crate) fn with_backend(backend: &'static str) -> Option<Self> {
         is_available(backend, &probe(backend)).then(|| Self::create(backend))
     }
 
-    /// With a backend that needs no probe (`none`, `auto`).
+    /// Creates a fixture with a backend that needs no probe (`none`, `auto`).
     pub(crate) fn create(backend: &'static str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let env = TestEnv::new_in(folder, env!("CARGO_BIN_EXE_selvedge")).with_sandbox(backend);
         env.create_repo();
-        let scene = Self {
+        let fixture = Self {
             env,
             backend,
             engine: None,
@@ -59,31 +59,30 @@ impl SandboxFixture {
             ".codex/auth.json",
             ".claude/.credentials.json",
         ] {
-            scene.write_home_file(path, SECRET);
+            fixture.write_home_file(path, SECRET);
         }
-        scene.write_home_file(".bashrc", "# mine\n");
-        scene
+        fixture.write_home_file(".bashrc", "# mine\n");
+        fixture
     }
 
-    /// In a container; none where the engine can run none, which is said.
+    /// Creates a fixture with containers; reports and returns `None` if the engine is not available.
     #[track_caller]
     pub(crate) fn in_container(engine: Engine) -> Option<Self> {
         let settings = engine.settings();
-        // No continuous integration of ours has a Docker service.
+        // Our CI has no Docker service.
         let is_left_out = matches!(engine, Engine::Docker) && settings.is_err();
         if is_left_out || !is_available(engine.name(), &settings) {
             return None;
         }
         let settings = settings.unwrap();
-        let mut scene = Self::create(engine.name());
-        scene.engine = Some(engine);
-        let path = scene.env.config().join("selvedge/config.toml");
+        let mut fixture = Self::create(engine.name());
+        fixture.engine = Some(engine);
+        let path = fixture.env.config().join("selvedge/config.toml");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, settings).unwrap();
-        Some(scene)
+        Some(fixture)
     }
 
-    /// Who runs its containers.
     pub(crate) fn engine(&self) -> Engine {
         self.engine.unwrap()
     }
@@ -95,7 +94,7 @@ impl SandboxFixture {
         path
     }
 
-    /// Runs a script as a check of `verify`, and gives back the report.
+    /// Runs a script as a check of `verify` and returns the report.
     #[track_caller]
     pub(crate) fn verify(&self, script: &str, more: &[(&str, &str)]) -> Value {
         self.env.write("attempt.sh", script);
@@ -104,33 +103,33 @@ impl SandboxFixture {
         for (name, value) in more {
             run = run.env(name, value);
         }
-        let said = run.run();
+        let output = run.run();
         assert!(
-            said.stdout.starts_with('{'),
+            output.stdout.starts_with('{'),
             "is `{}` there (Debian: apt install bubblewrap)? {}",
             self.backend,
-            said.stderr
+            output.stderr
         );
-        let report = said.json();
+        let report = output.json();
         assert_eq!(report["sandbox"]["backend"], self.backend, "{report}");
         report
     }
 
-    /// What a script printed behind the walls.
+    /// Returns what a script printed in the sandbox.
     #[track_caller]
     pub(crate) fn check_output(&self, script: &str) -> String {
         let report = self.verify(script, &[]);
         report["checks"][0]["output"].as_str().unwrap().to_owned()
     }
 
-    /// A script that ends well whatever it could not do, and must not print the secret.
+    /// Asserts that a script, which must succeed whatever is denied, does not print the secret.
     #[track_caller]
     pub(crate) fn assert_no_secret_in(&self, script: &str) {
-        let said = self.check_output(script);
-        assert!(!said.contains(SECRET), "{script}: {said}");
+        let output = self.check_output(script);
+        assert!(!output.contains(SECRET), "{script}: {output}");
     }
 
-    /// Runs an agent made of a script, in the workspace; gives back the result.
+    /// Runs a script as an agent in the workspace and returns the result.
     #[track_caller]
     pub(crate) fn run_agent(&self, script: &str, more: &[(&str, &str)]) -> Value {
         let path = self.env.work_dir().join("agent.sh");
@@ -156,23 +155,23 @@ impl SandboxFixture {
         run.run().json()
     }
 
-    /// Kills the main program and every supervisor at once, so that nobody is left who could end or
-    /// clear away anything.
+    /// Kills the main program and all supervisors at once, so that no process can end or clean up anything.
     pub(crate) fn kill_selvedge_processes(&self) {
-        let ours = || {
+        let pids = || {
             let all = self.env.processes().into_iter();
-            let ours = all.filter(|process| {
-                process.command.contains("selvedge") && !process.command.contains("__wall")
+            let processes = all.filter(|process| {
+                process.command.contains("selvedge") && !process.command.contains("__sandbox-")
             });
-            ours.map(|process| process.pid.to_string())
+            processes
+                .map(|process| process.pid.to_string())
                 .collect::<Vec<_>>()
         };
         let killed = std::process::Command::new("kill")
             .arg("-9")
-            .args(ours())
+            .args(pids())
             .status();
         killed.unwrap();
-        // What is killed holds its locks until the kernel has come round to it.
-        wait_until("their end", || ours().is_empty());
+        // A killed process holds its locks until the kernel has ended it.
+        wait_until("their end", || pids().is_empty());
     }
 }

@@ -1,18 +1,18 @@
-//! Going past the walls by the kernel's own means.
+//! Attempts to bypass the sandbox by means of the kernel.
 
 use std::process::{Command, Stdio};
 
 use super::fixture::SandboxFixture;
 use super::on_all;
 
-fn a_signal_to_a_stranger(scene: &SandboxFixture) {
+fn signal_does_not_reach_outside_processes(fixture: &SandboxFixture) {
     let mut stranger = Command::new("sleep")
         .arg("600")
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
     let pid = stranger.id();
-    scene.check_output(&format!(
+    fixture.check_output(&format!(
         "kill -9 {pid}; kill {pid}; pkill -9 -x sleep; true"
     ));
     assert!(stranger.try_wait().unwrap().is_none(), "it was ended");
@@ -20,9 +20,9 @@ fn a_signal_to_a_stranger(scene: &SandboxFixture) {
     stranger.wait().unwrap();
 }
 
-/// Whoever watches the session is not ended from inside: the check still has an ending of its own.
-fn a_signal_to_the_supervisor(scene: &SandboxFixture) {
-    let report = scene.verify(
+/// The session's supervisor cannot be ended from inside: the check's own end is reported.
+fn signal_does_not_end_the_supervisor(fixture: &SandboxFixture) {
+    let report = fixture.verify(
         "kill -9 $PPID; kill -9 1; pkill -9 selvedge; kill -9 -1 & sleep 0.1; exit 0",
         &[],
     );
@@ -30,37 +30,37 @@ fn a_signal_to_the_supervisor(scene: &SandboxFixture) {
         report["checks"][0]["reason"] != "its supervisor was lost",
         "{report}"
     );
-    assert_eq!(scene.env.processes(), []);
+    assert_eq!(fixture.env.processes(), []);
 }
 
-fn mounting_over_and_away(scene: &SandboxFixture) {
-    scene.assert_no_secret_in("mount -o remount,rw /; umount -l ~/.ssh; umount -a; mount --bind / mnt; cat ~/.ssh/id_ed25519; touch ~/made; true");
-    assert!(!scene.env.home().join("made").exists());
+fn mounts_cannot_be_changed(fixture: &SandboxFixture) {
+    fixture.assert_no_secret_in("mount -o remount,rw /; umount -l ~/.ssh; umount -a; mount --bind / mnt; cat ~/.ssh/id_ed25519; touch ~/made; true");
+    assert!(!fixture.env.home().join("made").exists());
 }
 
-fn namespaces_of_its_own(scene: &SandboxFixture) {
-    scene.assert_no_secret_in("unshare -Urm sh -c 'umount -l ~/.ssh; mount -o remount,rw,bind /; cat ~/.ssh/id_ed25519; touch ~/made'; unshare -m sh -c 'umount -l ~/.ssh; cat ~/.ssh/id_ed25519'; true");
-    assert!(!scene.env.home().join("made").exists());
+fn namespaces_give_no_access(fixture: &SandboxFixture) {
+    fixture.assert_no_secret_in("unshare -Urm sh -c 'umount -l ~/.ssh; mount -o remount,rw,bind /; cat ~/.ssh/id_ed25519; touch ~/made'; unshare -m sh -c 'umount -l ~/.ssh; cat ~/.ssh/id_ed25519'; true");
+    assert!(!fixture.env.home().join("made").exists());
 }
 
-fn steering_the_kernel(scene: &SandboxFixture) {
+fn kernel_settings_cannot_be_changed(fixture: &SandboxFixture) {
     let pattern = "/proc/sys/kernel/core_pattern";
     let before = std::fs::read_to_string(pattern).unwrap();
-    scene.check_output("echo '|/bin/evil' > /proc/sys/kernel/core_pattern; echo b > /proc/sysrq-trigger.not; echo 1 > /proc/sys/vm/drop_caches; true");
+    fixture.check_output("echo '|/bin/evil' > /proc/sys/kernel/core_pattern; echo b > /proc/sysrq-trigger.not; echo 1 > /proc/sys/vm/drop_caches; true");
     assert_eq!(std::fs::read_to_string(pattern).unwrap(), before);
 }
 
-/// A node for the disk would lead to every byte on it.
-fn devices(scene: &SandboxFixture) {
-    let said = scene.check_output(
+/// A device node for the disk would give access to all of its data.
+fn devices_cannot_be_opened(fixture: &SandboxFixture) {
+    let output = fixture.check_output(
         "mknod disk b 254 0 && head -c 4 disk && echo reached; for it in /dev/vda /dev/sda /dev/nvme0n1 /dev/mem /dev/kmsg; do head -c 1 $it > got 2>/dev/null && test -s got && echo reached; done; true",
     );
-    assert!(!said.contains("reached\n"), "{said}");
+    assert!(!output.contains("reached\n"), "{output}");
 }
 
-/// Calls that lead to files and keys without a path.
-fn calls_that_need_no_path(scene: &SandboxFixture) {
-    let said = scene.check_output(
+/// System calls that give access to files and keys without paths.
+fn syscalls_without_paths_are_denied(fixture: &SandboxFixture) {
+    let output = fixture.check_output(
         "python3 - <<'END'
 import ctypes, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
@@ -71,13 +71,13 @@ for name, number in calls.items():
 END",
     );
     for name in ["handle", "keyctl", "bpf", "module"] {
-        assert!(said.contains(&format!("{name} 1\n")), "{said}");
+        assert!(output.contains(&format!("{name} 1\n")), "{output}");
     }
 }
 
-/// Characters pushed into a terminal would be typed by somebody else.
-fn typing_for_somebody_else(scene: &SandboxFixture) {
-    let said = scene.check_output(
+/// Characters pushed into a terminal would be typed outside of the sandbox.
+fn terminal_input_cannot_be_injected(fixture: &SandboxFixture) {
+    let output = fixture.check_output(
         "python3 - <<'END'
 import fcntl, os
 master, slave = os.openpty()
@@ -88,30 +88,30 @@ except OSError as error:
     print('refused', error.errno)
 END",
     );
-    assert!(said.contains("refused 1"), "{said}");
+    assert!(output.contains("refused 1"), "{output}");
 }
 
-/// A program with more rights than its user gets none.
-fn rights_that_programs_bring(scene: &SandboxFixture) {
-    let said = scene.check_output("grep -E 'NoNewPrivs|CapEff' /proc/self/status");
-    assert!(said.contains("NoNewPrivs:\t1"), "{said}");
-    let effective = said
+/// Programs cannot gain more privileges than their user has.
+fn privileges_cannot_be_gained(fixture: &SandboxFixture) {
+    let output = fixture.check_output("grep -E 'NoNewPrivs|CapEff' /proc/self/status");
+    assert!(output.contains("NoNewPrivs:\t1"), "{output}");
+    let effective = output
         .lines()
         .find_map(|line| line.strip_prefix("CapEff:\t"))
         .unwrap();
     let effective = u64::from_str_radix(effective, 16).unwrap();
-    // All but those over files, sockets and users.
-    assert_eq!(effective & !0x4fb, 0, "{said}");
+    // Only capabilities over files, sockets and users may be effective.
+    assert_eq!(effective & !0x4fb, 0, "{output}");
 }
 
 on_all!(
-    a_signal_to_a_stranger,
-    a_signal_to_the_supervisor,
-    mounting_over_and_away,
-    namespaces_of_its_own,
-    steering_the_kernel,
-    devices,
-    calls_that_need_no_path,
-    typing_for_somebody_else,
-    rights_that_programs_bring,
+    signal_does_not_reach_outside_processes,
+    signal_does_not_end_the_supervisor,
+    mounts_cannot_be_changed,
+    namespaces_give_no_access,
+    kernel_settings_cannot_be_changed,
+    devices_cannot_be_opened,
+    syscalls_without_paths_are_denied,
+    terminal_input_cannot_be_injected,
+    privileges_cannot_be_gained,
 );

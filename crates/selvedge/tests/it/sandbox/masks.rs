@@ -1,4 +1,4 @@
-//! What a plan masks is not uncovered by anything else that the plan names in it.
+//! Files that a sandbox plan masks are not exposed by its other entries.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::fixture::{SECRET, SandboxFixture};
 use super::on_all;
 use crate::fixtures::make_executable;
 
-/// In what agents and tools keep, and read-only or shown for whoever may have it.
+/// Files in folders of agents and tools that are mounted read-only or only for their owners.
 const KEPT: &[&str] = &[
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -31,7 +31,7 @@ const KEPT: &[&str] = &[
     ".pypirc",
 ];
 
-/// Under `strict` nothing of a home is there but toolchains.
+/// Additional files that the profile `strict` hides: it shows nothing of a home except toolchains.
 const NEVER_STRICT: &[&str] = &[
     ".m2/settings.xml",
     ".gradle/gradle.properties",
@@ -40,9 +40,9 @@ const NEVER_STRICT: &[&str] = &[
     ".profile",
 ];
 
-fn plant(scene: &SandboxFixture, files: &[&str]) {
+fn plant(fixture: &SandboxFixture, files: &[&str]) {
     for file in files {
-        scene.write_home_file(file, SECRET);
+        fixture.write_home_file(file, SECRET);
     }
 }
 
@@ -51,21 +51,21 @@ fn print(files: &[&str]) -> String {
     format!("cat {}", files.join(" "))
 }
 
-/// Prints every file of a list, and whatever else of the home holds the secret.
+/// Returns a script that prints every file of a list, and anything else in the home that contains the secret.
 fn print_all(files: &[&str]) -> String {
     format!("{}; grep -rah s3cret ~; true", print(files))
 }
 
-fn from_checks(scene: &SandboxFixture) {
-    plant(scene, KEPT);
-    scene.assert_no_secret_in(&print_all(KEPT));
+fn masks_hide_files_from_checks(fixture: &SandboxFixture) {
+    plant(fixture, KEPT);
+    fixture.assert_no_secret_in(&print_all(KEPT));
 }
 
-fn from_strict_checks(scene: &SandboxFixture) {
-    plant(scene, KEPT);
-    plant(scene, NEVER_STRICT);
-    // A folder of programs that shows a home is not one.
-    let home = scene.env.home();
+fn masks_hide_files_from_strict_checks(fixture: &SandboxFixture) {
+    plant(fixture, KEPT);
+    plant(fixture, NEVER_STRICT);
+    // A folder in `PATH` that contains the home is ignored.
+    let home = fixture.env.home();
     let path = std::env::var("PATH").unwrap();
     let path = format!("{path}:{}", home.display());
     let all = [KEPT, NEVER_STRICT].concat();
@@ -73,15 +73,15 @@ fn from_strict_checks(scene: &SandboxFixture) {
         ("SELVEDGE_SANDBOX_CHECKS", "strict"),
         ("PATH", path.as_str()),
     ];
-    let report = scene.verify(&print_all(&all), &more);
-    let said = report["checks"][0]["output"].as_str().unwrap();
-    assert!(!said.contains(SECRET), "{said}");
+    let report = fixture.verify(&print_all(&all), &more);
+    let output = report["checks"][0]["output"].as_str().unwrap();
+    assert!(!output.contains(SECRET), "{output}");
     assert_eq!(report["sandbox"]["profile"], "strict");
 }
 
-/// An agent has its own files, and nobody else's; its settings cannot be written.
-fn from_other_agents(scene: &SandboxFixture) {
-    plant(scene, KEPT);
+/// An agent can read its own files but not those of others, and cannot write its settings.
+fn masks_hide_files_from_other_agents(fixture: &SandboxFixture) {
+    plant(fixture, KEPT);
     let (own, others): (Vec<&str>, Vec<&str>) =
         KEPT.iter().partition(|file| file.starts_with(".claude/"));
     let script = format!(
@@ -89,16 +89,16 @@ fn from_other_agents(scene: &SandboxFixture) {
         print(&others),
         print(&own),
     );
-    let agent = scene.env.write("agent.sh", script);
+    let agent = fixture.env.write("agent.sh", script);
     make_executable(&agent);
-    scene.env.commit("An agent");
-    let settings = scene.env.config().join("selvedge/config.toml");
+    fixture.env.commit("An agent");
+    let settings = fixture.env.config().join("selvedge/config.toml");
     fs::create_dir_all(settings.parent().unwrap()).unwrap();
     let before = fs::read_to_string(&settings).unwrap_or_default();
     let program = agent.display().to_string();
     let agent = format!("[agents.own]\nkind = \"claude\"\nprogram = [{program:?}]\n");
     fs::write(settings, before + &agent).unwrap();
-    let run = scene.env.selvedge([
+    let run = fixture.env.selvedge([
         "run",
         "do it",
         "--agent",
@@ -109,23 +109,23 @@ fn from_other_agents(scene: &SandboxFixture) {
         "0",
     ]);
     let run = run.run();
-    let others = scene.env.read("others.txt");
+    let others = fixture.env.read("others.txt");
     assert!(!others.contains(SECRET), "{others}");
     assert_eq!(
-        scene.env.read("own.txt"),
+        fixture.env.read("own.txt"),
         SECRET.repeat(own.len()),
         "{}",
         run.stderr
     );
-    let settings = fs::read_to_string(scene.env.home().join(".claude/settings.json"));
-    // Landlock cannot protect a part of a folder that may be written.
-    assert_eq!(settings.unwrap() == SECRET, scene.backend != "landlock");
+    let settings = fs::read_to_string(fixture.env.home().join(".claude/settings.json"));
+    // Landlock cannot protect a part of a writable folder.
+    assert_eq!(settings.unwrap() == SECRET, fixture.backend != "landlock");
 }
 
-/// What a variable has moved leaves an old one behind, and both are masked.
-fn wherever_they_were_moved(scene: &SandboxFixture) {
+/// A folder that a variable has moved may leave an old one behind; both are masked.
+fn masks_follow_moved_folders(fixture: &SandboxFixture) {
     plant(
-        scene,
+        fixture,
         &[
             ".kube/config",
             ".kube/other",
@@ -133,22 +133,22 @@ fn wherever_they_were_moved(scene: &SandboxFixture) {
             "moved/config.toml",
         ],
     );
-    let home = scene.env.home();
+    let home = fixture.env.home();
     let at = |path: &str| home.join(path).display().to_string();
     let listed = format!("{}:{}", at("other-kube"), at(".kube/other"));
-    scene.write_home_file("other-kube", SECRET);
+    fixture.write_home_file("other-kube", SECRET);
     let codex = at("moved");
-    let report = scene.verify(
+    let report = fixture.verify(
         "cat ~/.kube/config ~/.kube/other ~/other-kube ~/.codex/config.toml ~/moved/config.toml; true",
         &[("CODEX_HOME", codex.as_str()), ("KUBECONFIG", listed.as_str())],
     );
-    let said = report["checks"][0]["output"].as_str().unwrap();
-    assert!(!said.contains(SECRET), "{said}");
+    let output = report["checks"][0]["output"].as_str().unwrap();
+    assert!(!output.contains(SECRET), "{output}");
 }
 
 on_all!(
-    from_checks,
-    from_strict_checks,
-    from_other_agents,
-    wherever_they_were_moved,
+    masks_hide_files_from_checks,
+    masks_hide_files_from_strict_checks,
+    masks_hide_files_from_other_agents,
+    masks_follow_moved_folders,
 );

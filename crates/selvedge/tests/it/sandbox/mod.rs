@@ -1,7 +1,6 @@
-//! The sandbox, through the real binary and on every backend. Every escape is a real attempt: what must
-//! not happen is looked for outside, and is not asked of whoever attempted it. Where bubblewrap, Landlock
-//! or Podman is missing, its tests report that they are skipped, and fail in CI; Docker is tried only
-//! where `DOCKER_HOST` names a service.
+//! The sandbox through the real binary, on every backend. Every escape is a real attempt, and its effects are
+//! checked from outside. If bubblewrap, Landlock or Podman is missing, its tests report that they are skipped,
+//! and fail in CI; Docker is tested only if `DOCKER_HOST` names a service.
 
 mod asked;
 mod blame;
@@ -18,15 +17,15 @@ mod secrets;
 mod steering;
 mod strict;
 
-/// One test for each function on one backend: `sandbox::…::bubblewrap::name`.
+/// Defines a test for each function on one backend: `sandbox::…::bubblewrap::name`.
 macro_rules! behind {
     ($module:ident, $backend:ident, $($name:ident),+ $(,)?) => {
         mod $module {
             $(#[test]
             fn $name() {
                 let backend = stringify!($backend);
-                if let Some(scene) = crate::sandbox::fixture::SandboxFixture::with_backend(backend) {
-                    super::$name(&scene);
+                if let Some(fixture) = crate::sandbox::fixture::SandboxFixture::with_backend(backend) {
+                    super::$name(&fixture);
                 }
             })+
         }
@@ -34,7 +33,7 @@ macro_rules! behind {
 }
 pub(crate) use behind;
 
-/// The same on every backend without containers.
+/// Defines tests on every backend except containers.
 macro_rules! on_both {
     ($($name:ident),+ $(,)?) => {
         crate::sandbox::behind!(bubblewrap, bubblewrap, $($name),+);
@@ -43,15 +42,15 @@ macro_rules! on_both {
 }
 pub(crate) use on_both;
 
-/// The same in containers of one engine: `sandbox::…::podman::name`.
+/// Defines tests in containers of one engine: `sandbox::…::podman::name`.
 macro_rules! in_containers {
     ($module:ident, $engine:ident, $($name:ident),+ $(,)?) => {
         mod $module {
             $(#[test]
             fn $name() {
                 let engine = crate::sandbox::containers::Engine::$engine;
-                if let Some(scene) = crate::sandbox::fixture::SandboxFixture::in_container(engine) {
-                    super::$name(&scene);
+                if let Some(fixture) = crate::sandbox::fixture::SandboxFixture::in_container(engine) {
+                    super::$name(&fixture);
                 }
             })+
         }
@@ -59,7 +58,7 @@ macro_rules! in_containers {
 }
 pub(crate) use in_containers;
 
-/// The same where a verification room can be mounted.
+/// Defines tests on the backends that support a verification room.
 macro_rules! in_rooms {
     ($($name:ident),+ $(,)?) => {
         crate::sandbox::behind!(bubblewrap, bubblewrap, $($name),+);
@@ -68,7 +67,7 @@ macro_rules! in_rooms {
 }
 pub(crate) use in_rooms;
 
-/// The same on every backend.
+/// Defines tests on every backend.
 macro_rules! on_all {
     ($($name:ident),+ $(,)?) => {
         $crate::sandbox::on_both!($($name),+);

@@ -1,4 +1,4 @@
-//! What an agent leaves in the repository's own folder is not carried out by the person's git.
+//! Changes of an agent to the `.git` folder are not executed by the user's git.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -8,13 +8,13 @@ use super::fixture::SandboxFixture;
 use super::on_all;
 use crate::fixtures::make_executable;
 
-fn a_hook(scene: &SandboxFixture) {
-    let result = scene.run_agent("printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; echo y > done.txt", &[]);
-    scene.env.git(["checkout", "-q", "-b", "later"]);
-    assert!(!scene.env.root().join("evil").exists());
-    assert_eq!(scene.env.read("done.txt"), "y\n");
+fn git_hook_of_agent_is_removed(fixture: &SandboxFixture) {
+    let result = fixture.run_agent("printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout; echo y > done.txt", &[]);
+    fixture.env.git(["checkout", "-q", "-b", "later"]);
+    assert!(!fixture.env.root().join("evil").exists());
+    assert_eq!(fixture.env.read("done.txt"), "y\n");
     assert_eq!(result["outcome"], "verified");
-    let story = scene
+    let story = fixture
         .env
         .selvedge(["show", "--format", "json"])
         .run()
@@ -23,26 +23,26 @@ fn a_hook(scene: &SandboxFixture) {
     assert_eq!(put_back[0], ".git/hooks/post-checkout", "{story}");
 }
 
-fn a_key_of_the_configuration(scene: &SandboxFixture) {
-    let evil = scene.env.root().join("evil");
-    let hook = scene.env.root().join("monitor.sh");
+fn git_config_of_agent_is_restored(fixture: &SandboxFixture) {
+    let evil = fixture.env.root().join("evil");
+    let hook = fixture.env.root().join("monitor.sh");
     fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", evil.display())).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    scene.run_agent(&format!("git config core.fsmonitor {0}; git config core.hooksPath hooks; git config alias.st '!{0}'; git config user.name Agent", hook.display()), &[]);
-    scene.env.git(["status"]);
+    fixture.run_agent(&format!("git config core.fsmonitor {0}; git config core.hooksPath hooks; git config alias.st '!{0}'; git config user.name Agent", hook.display()), &[]);
+    fixture.env.git(["status"]);
     assert!(!evil.exists());
 }
 
-fn by_a_check(scene: &SandboxFixture) {
-    scene.check_output("printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout");
-    scene.env.git(["checkout", "-q", "-b", "later"]);
-    assert!(!scene.env.root().join("evil").exists());
+fn git_hook_of_check_is_removed(fixture: &SandboxFixture) {
+    fixture.check_output("printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout");
+    fixture.env.git(["checkout", "-q", "-b", "later"]);
+    assert!(!fixture.env.root().join("evil").exists());
 }
 
-/// A repository whose hooks and configuration are links, as `place` has them; what is there is given
-/// back as it is seen from outside.
-fn linked(scene: &SandboxFixture, hooks: &Path, config: &Path) {
-    let git = scene.env.work_dir().join(".git");
+/// Replaces the repository's hooks and configuration by links to these paths, which are relative to `.git` or
+/// absolute.
+fn linked(fixture: &SandboxFixture, hooks: &Path, config: &Path) {
+    let git = fixture.env.work_dir().join(".git");
     let at = |link: &Path| git.join(link);
     fs::remove_dir_all(git.join("hooks")).unwrap();
     fs::create_dir_all(at(hooks)).unwrap();
@@ -52,29 +52,29 @@ fn linked(scene: &SandboxFixture, hooks: &Path, config: &Path) {
     fs::set_permissions(at(config), fs::Permissions::from_mode(0o600)).unwrap();
     symlink(hooks, git.join("hooks")).unwrap();
     symlink(config, git.join("config")).unwrap();
-    scene.env.commit("Linked");
+    fixture.env.commit("Linked");
 }
 
-/// Links, files and folders below a path, with nothing followed.
-fn seen(path: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
-    let Ok(found) = path.symlink_metadata() else {
+/// Returns the links, files and folders below a path with their modes and contents; links are not followed.
+fn read_tree(path: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
+    let Ok(metadata) = path.symlink_metadata() else {
         return Vec::new();
     };
-    let mode = found.permissions().mode();
-    let content = if found.is_symlink() {
+    let mode = metadata.permissions().mode();
+    let content = if metadata.is_symlink() {
         fs::read_link(path)
             .unwrap()
             .into_os_string()
             .into_encoded_bytes()
-    } else if found.is_file() {
+    } else if metadata.is_file() {
         fs::read(path).unwrap()
     } else {
         Vec::new()
     };
     let mut all = vec![(path.to_owned(), mode, content)];
-    if found.is_dir() {
+    if metadata.is_dir() {
         for entry in fs::read_dir(path).unwrap() {
-            all.extend(seen(&entry.unwrap().path()));
+            all.extend(read_tree(&entry.unwrap().path()));
         }
     }
     all.sort();
@@ -90,44 +90,44 @@ printf '[core]\\n\\tfsmonitor = touch ../evil\\n' > .git/config";
 const ALTERS: &str = "printf 'touch ../evil\\n' >> .git/hooks/pre-commit; cp .git/hooks/pre-commit .git/hooks/post-commit
 chmod 777 .git/hooks/pre-commit .git/config; git config core.fsmonitor 'touch ../evil'";
 
-fn links_into_the_workspace(scene: &SandboxFixture) {
+fn git_links_into_the_workspace_are_restored(fixture: &SandboxFixture) {
     linked(
-        scene,
+        fixture,
         Path::new("../githooks"),
         Path::new("../shared-config"),
     );
-    leaves_alone(scene, &[HARMLESS, REPLACES, ALTERS]);
+    assert_git_is_restored(fixture, &[HARMLESS, REPLACES, ALTERS]);
 }
 
-/// Behind walls nobody can write there.
-fn links_out_of_the_workspace(scene: &SandboxFixture) {
-    let kept = scene.env.home().join("kept");
-    fs::create_dir(&kept).unwrap();
-    linked(scene, &kept.join("hooks"), &kept.join("config"));
-    leaves_alone(scene, &[HARMLESS, REPLACES, ALTERS]);
-    let before = seen(&kept);
-    scene.run_agent(ALTERS, &[]);
-    assert_eq!(seen(&kept), before);
+/// The sandbox denies writes outside of the workspace.
+fn git_links_out_of_the_workspace_stay_unchanged(fixture: &SandboxFixture) {
+    let outside = fixture.env.home().join("kept");
+    fs::create_dir(&outside).unwrap();
+    linked(fixture, &outside.join("hooks"), &outside.join("config"));
+    assert_git_is_restored(fixture, &[HARMLESS, REPLACES, ALTERS]);
+    let before = read_tree(&outside);
+    fixture.run_agent(ALTERS, &[]);
+    assert_eq!(read_tree(&outside), before);
 }
 
-fn a_link_to_nothing(scene: &SandboxFixture) {
-    let git = scene.env.work_dir().join(".git");
+fn git_dangling_link_is_restored(fixture: &SandboxFixture) {
+    let git = fixture.env.work_dir().join(".git");
     fs::remove_dir_all(git.join("hooks")).unwrap();
     symlink("../later", git.join("hooks")).unwrap();
-    leaves_alone(
-        scene,
+    assert_git_is_restored(
+        fixture,
         &[
             HARMLESS,
             "mkdir later; echo evil > later/pre-commit; chmod +x later/pre-commit",
         ],
     );
-    assert!(!scene.env.work_dir().join("later/pre-commit").exists());
+    assert!(!fixture.env.work_dir().join("later/pre-commit").exists());
 }
 
-fn other_names_and_permissions(scene: &SandboxFixture) {
-    let work = scene.env.work_dir();
+fn git_hard_links_and_permissions_are_kept(fixture: &SandboxFixture) {
+    let work = fixture.env.work_dir();
     let git = work.join(".git");
-    fs::hard_link(git.join("config"), scene.env.root().join("other-name")).unwrap();
+    fs::hard_link(git.join("config"), fixture.env.root().join("other-name")).unwrap();
     fs::create_dir(git.join("hooks/parts")).unwrap();
     fs::write(git.join("hooks/parts/lint"), "exit 0\n").unwrap();
     for (path, mode) in [
@@ -138,67 +138,67 @@ fn other_names_and_permissions(scene: &SandboxFixture) {
         fs::set_permissions(git.join(path), fs::Permissions::from_mode(mode)).unwrap();
     }
     let alters = "chmod 777 .git/hooks/parts; echo evil > .git/hooks/parts/lint; echo evil > .git/hooks/parts/more";
-    leaves_alone(
-        scene,
+    assert_git_is_restored(
+        fixture,
         &[HARMLESS, REPLACES, alters, "git config core.fsmonitor evil"],
     );
-    let other = fs::metadata(scene.env.root().join("other-name")).unwrap();
+    let other = fs::metadata(fixture.env.root().join("other-name")).unwrap();
     assert_eq!(fs::metadata(git.join("config")).unwrap().ino(), other.ino());
 }
 
-/// Whatever a session did, what git obeys is as it was before.
+/// Asserts that everything in `.git` that git executes or obeys is unchanged after each session.
 #[track_caller]
-fn leaves_alone(scene: &SandboxFixture, sessions: &[&str]) {
-    let work = scene.env.work_dir();
+fn assert_git_is_restored(fixture: &SandboxFixture, sessions: &[&str]) {
+    let work = fixture.env.work_dir();
     let all = || {
-        let places = [".git/config", ".git/hooks", "githooks", "shared-config"];
-        places.map(|place| seen(&work.join(place))).concat()
+        let paths = [".git/config", ".git/hooks", "githooks", "shared-config"];
+        paths.map(|path| read_tree(&work.join(path))).concat()
     };
-    let inode = |place: &str| work.join(place).symlink_metadata().unwrap().ino();
+    let inode = |path: &str| work.join(path).symlink_metadata().unwrap().ino();
     let before = all();
     for session in sessions {
         let inodes = [".git/config", ".git/hooks"].map(inode);
-        scene.run_agent(session, &[]);
+        fixture.run_agent(session, &[]);
         assert_eq!(all(), before, "{session}");
         if *session == HARMLESS {
             assert_eq!([".git/config", ".git/hooks"].map(inode), inodes);
         }
     }
-    scene.env.commit("Afterwards");
-    assert!(!scene.env.root().join("evil").exists());
+    fixture.env.commit("Afterwards");
+    assert!(!fixture.env.root().join("evil").exists());
 }
 
-/// Without a sandbox an agent can write where a link leads out of the workspace, and Selvedge does not:
-/// it says so.
+/// Without a sandbox, an agent can write to a link's target outside of the workspace, which Selvedge does not
+/// restore but reports.
 #[test]
-fn what_lies_outside_is_reported() {
-    let scene = SandboxFixture::create("none");
-    let kept = scene.env.home().join("kept");
-    fs::create_dir(&kept).unwrap();
-    linked(&scene, &kept.join("hooks"), &kept.join("config"));
-    scene.run_agent("echo '# more' >> .git/hooks/pre-commit", &[]);
-    let hook = fs::read_to_string(kept.join("hooks/pre-commit")).unwrap();
+fn git_changes_outside_the_workspace_are_reported() {
+    let fixture = SandboxFixture::create("none");
+    let outside = fixture.env.home().join("kept");
+    fs::create_dir(&outside).unwrap();
+    linked(&fixture, &outside.join("hooks"), &outside.join("config"));
+    fixture.run_agent("echo '# more' >> .git/hooks/pre-commit", &[]);
+    let hook = fs::read_to_string(outside.join("hooks/pre-commit")).unwrap();
     assert!(hook.ends_with("# more\n"));
-    let story = scene
+    let story = fixture
         .env
         .selvedge(["show", "--format", "json"])
         .run()
         .json();
     let put_back = &story["attempts"][0]["session"]["sandbox"]["put_back"];
-    let said = put_back[0].as_str().unwrap();
+    let notice = put_back[0].as_str().unwrap();
     assert!(
-        said.starts_with(".git/hooks/pre-commit (not restored: "),
+        notice.starts_with(".git/hooks/pre-commit (not restored: "),
         "{story}"
     );
-    assert!(said.contains("outside the workspace"), "{said}");
+    assert!(notice.contains("outside the workspace"), "{notice}");
 }
 
 on_all!(
-    a_hook,
-    a_key_of_the_configuration,
-    by_a_check,
-    links_into_the_workspace,
-    links_out_of_the_workspace,
-    a_link_to_nothing,
-    other_names_and_permissions,
+    git_hook_of_agent_is_removed,
+    git_config_of_agent_is_restored,
+    git_hook_of_check_is_removed,
+    git_links_into_the_workspace_are_restored,
+    git_links_out_of_the_workspace_stay_unchanged,
+    git_dangling_link_is_restored,
+    git_hard_links_and_permissions_are_kept,
 );

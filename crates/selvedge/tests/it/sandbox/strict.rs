@@ -7,43 +7,47 @@ use super::on_all;
 
 const STRICT: (&str, &str) = ("SELVEDGE_SANDBOX_CHECKS", "strict");
 
-fn no_network(scene: &SandboxFixture) {
+fn strict_has_no_network(fixture: &SandboxFixture) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let connect = format!(
         "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5); print(\"reached\")'; true"
     );
-    let report = scene.verify(&connect, &[]);
-    let said = report["checks"][0]["output"].as_str().unwrap();
+    let report = fixture.verify(&connect, &[]);
+    let output = report["checks"][0]["output"].as_str().unwrap();
     assert!(
-        said.contains("reached\n"),
-        "the default profile has a network: {said}"
+        output.contains("reached\n"),
+        "the default profile has a network: {output}"
     );
-    let report = scene.verify(&connect, &[STRICT]);
-    let said = report["checks"][0]["output"].as_str().unwrap();
-    assert!(!said.contains("reached\n"), "{said}");
+    let report = fixture.verify(&connect, &[STRICT]);
+    let output = report["checks"][0]["output"].as_str().unwrap();
+    assert!(!output.contains("reached\n"), "{output}");
 }
 
-fn nothing_of_the_home(scene: &SandboxFixture) {
-    scene.write_home_file("notes.txt", "mine alone");
-    let report = scene.verify(
+fn strict_hides_the_home(fixture: &SandboxFixture) {
+    fixture.write_home_file("notes.txt", "mine alone");
+    let report = fixture.verify(
         "cat ~/notes.txt ~/.bashrc; echo done > done.txt; echo evil > ~/evil; true",
         &[STRICT],
     );
-    let said = report["checks"][0]["output"].as_str().unwrap();
-    assert!(!said.contains("mine"), "{said}");
-    assert_eq!(scene.env.read("done.txt"), "done\n");
-    assert!(!scene.env.home().join("evil").exists());
+    let output = report["checks"][0]["output"].as_str().unwrap();
+    assert!(!output.contains("mine"), "{output}");
+    assert_eq!(fixture.env.read("done.txt"), "done\n");
+    assert!(!fixture.env.home().join("evil").exists());
 }
 
-fn no_cache(scene: &SandboxFixture) {
-    let kept = scene.write_home_file(".cargo/registry/kept", "kept");
-    scene.verify(
+fn strict_has_no_caches(fixture: &SandboxFixture) {
+    let cached = fixture.write_home_file(".cargo/registry/kept", "kept");
+    fixture.verify(
         "echo evil > ~/.cargo/registry/kept; touch ~/.cargo/evil; true",
         &[STRICT],
     );
-    assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept");
-    assert!(!scene.env.home().join(".cargo/evil").exists());
+    assert_eq!(std::fs::read_to_string(cached).unwrap(), "kept");
+    assert!(!fixture.env.home().join(".cargo/evil").exists());
 }
 
-on_all!(no_network, nothing_of_the_home, no_cache);
+on_all!(
+    strict_has_no_network,
+    strict_hides_the_home,
+    strict_has_no_caches
+);

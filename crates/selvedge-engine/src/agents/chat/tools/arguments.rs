@@ -72,6 +72,11 @@ impl<'a> ToolArguments<'a> {
         let given = names
             .iter()
             .find_map(|name| self.values.get(*name)?.as_str());
-        given.ok_or_else(|| format!("the argument `{}` is missing; it is a text", names[0]))
+        given.ok_or_else(|| {
+            format!(
+                "the argument `{}` is missing; it must be a string",
+                names[0]
+            )
+        })
     }
 }

@@ -52,12 +52,12 @@ pub(super) fn edit(root: &WorkspaceRoot, arguments: ToolArguments<'_>) -> Result
         1 => {}
         0 => {
             return Err(format!(
-                "old_text does not stand in `{path}`; read the file again and copy it exactly"
+                "old_text does not occur in `{path}`; read the file again and copy it exactly"
             ));
         }
         many => {
             return Err(format!(
-                "old_text stands {many} times in `{path}`; add lines around it until it is unique"
+                "old_text occurs {many} times in `{path}`; add lines around it until it is unique"
             ));
         }
     }

@@ -111,7 +111,7 @@ fn compile_pattern(pattern: &str) -> Result<Regex, String> {
     };
     build(pattern)
         .or_else(|_| build(&regex::escape(pattern)))
-        .map_err(|error| format!("the pattern cannot be used: {error}"))
+        .map_err(|error| format!("invalid pattern: {error}"))
 }
 
 /// Every file below a directory that git does not ignore, in order; symbolic links are not

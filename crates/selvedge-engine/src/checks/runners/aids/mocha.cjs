@@ -1,4 +1,4 @@
-// Selvedge's: mocha takes one reporter, so this is its `spec` for people, and notes what that is told.
+// Part of Selvedge. Mocha supports one reporter, so this one prints `spec` output for people and records results.
 
 'use strict';
 
@@ -6,7 +6,7 @@ const { realpathSync, writeFileSync } = require('fs');
 const { createRequire } = require('module');
 const { canary } = require('./selvedge_node.cjs');
 
-/** Whether the runner still reports a test that throws as failed: outcomes of a test that must fail. */
+/** Runs a test that must fail, and returns whether the runner reports the failure. */
 function outcome(runner, test) {
   const error = new Error('this test must fail');
   let caught;
@@ -24,18 +24,18 @@ function outcome(runner, test) {
     other.fail(failing, error);
     return failures === 1 && other.failures === 1 ? 'failed' : 'passed the failure of a test';
   } catch {
-    // Another mocha than those known.
+    // An unknown version of mocha.
     return 'failed';
   }
 }
 
-/** Notes what a runner tells, and writes it at the end. */
+/** Records a runner's results, and writes them at the end. */
 function listen(runner, report) {
   const all = { stats: { suites: 0 }, passes: [], pending: [], failures: [] };
   let last;
   const note = (list) => (test, error) => {
     const err = error ? { message: String(error.message), stack: String(error.stack) } : {};
-    // What goes before or after the tests of a suite goes by the name of the suite.
+    // A failed hook is recorded under the name of its suite.
     const told = test.type === 'hook' ? test.parent : test;
     if (test.type === 'test') last = test;
     list.push({ fullTitle: told.titlePath().join(' > '), file: test.file, err });
@@ -51,7 +51,7 @@ function listen(runner, report) {
 
 module.exports = function (runner, options) {
   listen(runner, {report});
-  // The very mocha that runs.
+  // The mocha that is running.
   const { Spec } = createRequire(realpathSync(process.argv[1]))('mocha').reporters;
   return new Spec(runner, options);
 };

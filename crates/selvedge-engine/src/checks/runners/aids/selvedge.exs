@@ -1,5 +1,5 @@
 defmodule Selvedge.Formatter do
-  # Selvedge's: what became of each test, in JUnit's XML beside this file. An umbrella's projects are
+  # Part of Selvedge: writes the outcome of each test as JUnit XML next to this file. The projects of an umbrella are
   # run one after the other, and each adds a document.
   use GenServer
 

@@ -1,7 +1,7 @@
-"""Selvedge's: tests that must fail, run unseen by the machinery that runs all the others.
+"""Part of Selvedge: runs a test that must fail through the machinery of pytest, without reporting it.
 
-Where that machinery calls one passed, it was changed, and what it says of the others is worth nothing. Behind a
-wrapper, where no option can ask for a report, it also has pytest write one.
+If the machinery reports that it passed, the machinery was changed, and its other results are worthless. Behind a
+wrapper, where no option can request a report, this plugin also makes pytest write one.
 """
 
 import os
@@ -17,7 +17,7 @@ _GIVEN = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTEST_ADDOPTS"
 
 
 def _take_out(variable, ours, separator):
-    """Takes our part out of a variable: what the tests start is none of our concern."""
+    """Removes Selvedge's part of a variable, so that programs that tests start do not get it."""
     parts = os.environ.get(variable, "").split(separator)
     others = [part for part in parts if part != ours]
     if any(others):
@@ -26,7 +26,7 @@ def _take_out(variable, ours, separator):
         os.environ.pop(variable, None)
 
 
-# Where to write a report, if this is behind a wrapper.
+# The folder for the report, behind a wrapper.
 _REPORTS = os.environ.pop("SELVEDGE_REPORTS", None)
 _take_out("PYTHONPATH", _HERE, os.pathsep)
 _take_out("PYTEST_ADDOPTS", "-pselvedge_canary", " ")
@@ -34,7 +34,7 @@ _take_out("PYTEST_ADDOPTS", "-pselvedge_canary", " ")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_setupnodes():
-    """The workers of pytest-xdist begin as this process did; each takes out the same again."""
+    """Restores the variables for the workers of pytest-xdist, which remove Selvedge's part again."""
     os.environ.update({name: value for name, value in _GIVEN.items() if value})
 
 
@@ -44,11 +44,11 @@ def pytest_configure(config):
     lists = ("collectonly", "showfixtures", "show_fixtures_per_test")
     if not _REPORTS or any(getattr(options, name, False) for name in lists):
         return
-    # The project's own report, or none at all, or a worker of pytest-xdist.
+    # The project writes its own report or cannot write one, or this is a worker of pytest-xdist.
     if getattr(options, "xmlpath", "none") or hasattr(config, "workerinput"):
         return
     options.xmlpath = os.path.join(_REPORTS, "report-pytest-%d" % os.getpid())
-    # The older family says which file a test stands in.
+    # The older family records the file of each test.
     config._inicache["junit_family"] = "xunit1"
 
 
@@ -67,14 +67,14 @@ def _outcomes(session):
     from _pytest import runner
     from _pytest.fixtures import FuncFixtureInfo
 
-    # No fixture of the project's is set up for it.
+    # Without any fixture of the project.
     nothing = FuncFixtureInfo(
         argnames=(), initialnames=(), names_closure=[], name2fixturedefs={}
     )
     item = pytest.Function.from_parent(
         session, name="canary", callobj=_canary, fixtureinfo=nothing
     )
-    # Nobody is told, so it is neither counted nor printed.
+    # Not logged, so it is neither counted nor printed.
     reports = runner.runtestprotocol(item, log=False)
     return [report.outcome for report in reports if report.when == "call"]
 
@@ -85,6 +85,6 @@ def pytest_runtestloop(session):
     try:
         selvedge_probes.write(_outcomes(session))
     except Exception:
-        # Another pytest than those known: then it says nothing.
+        # An unknown version of pytest.
         pass
     selvedge_probes.run()

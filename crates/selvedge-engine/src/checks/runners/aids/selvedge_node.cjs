@@ -1,8 +1,8 @@
-// Selvedge's, loaded before anything else into every process of Node: assertions that must fail, made with the
-// functions that the tests have used, and behind a wrapper a test runner's report.
+// Part of Selvedge, loaded first into every Node process: makes assertions that must fail with the functions that the
+// tests have used, and behind a wrapper makes the test runner write a report.
 //
-// Each process that tests writes beside this file what became of those assertions. One that passes shows that what
-// the runner or its assertions say of the tests is worth nothing.
+// Each process that runs tests writes the outcomes of these assertions next to this file. If one passes, the results of
+// the tests are worthless.
 
 'use strict';
 
@@ -13,7 +13,7 @@ const Module = require('module');
 const { join } = require('path');
 const util = require('util');
 
-// Set behind a wrapper: where to write reports. What a runner starts itself reports nothing.
+// The folder for reports, set behind a wrapper. Processes that a runner starts do not write reports.
 const reports = process.env.SELVEDGE_REPORTS;
 const isolated = !process.execArgv.some((word) => /^--(experimental-)?test-isolation=none$/.test(word));
 const testing = process.env.NODE_TEST_CONTEXT !== undefined || !isolated;
@@ -24,7 +24,7 @@ const nodeTest = ['test', 'it', 'describe', 'suite', 'before', 'after'].map((nam
 
 const nothing = () => {};
 
-/** Assertions that must throw, of Node's own module. */
+/** Assertions of Node's own module that must throw. */
 function* ofAssert() {
   const loaded = Module.createRequire(join(process.cwd(), 'canary'));
   yield ['another assert', () => { if (loaded('assert') === assert) throw new Error(); }];
@@ -48,13 +48,13 @@ function* ofAssert() {
     };
     if (typeof module === 'function') yield [kind, () => module(false)];
     for (const [name, values] of Object.entries(probes)) {
-      // Older releases have fewer.
+      // Older releases have fewer functions.
       if (module && module[name]) yield [`${kind}.${name}`, () => module[name](...values)];
     }
   }
 }
 
-/** What assertions are made of, each wrong where it does not throw. */
+/** Probes of the language features that assertions use. Each must throw. */
 function* ofLanguage() {
   const fails = (holds) => () => { if (!holds()) throw new Error(); };
   yield ['Object.is', fails(() => Object.is(1, 2))];
@@ -68,7 +68,7 @@ function* ofLanguage() {
   }
 }
 
-/** Assertions of `expect` as jest and vitest have it. */
+/** Assertions of `expect` of jest and vitest that must throw. */
 function* ofExpect(expect) {
   const probes = {
     toBe: [1, 2],
@@ -100,7 +100,7 @@ function* ofExpect(expect) {
   yield ['expect.not', () => expect(1).not.toBe(1)];
 }
 
-/** Assertions of chai. */
+/** Assertions of chai that must throw. */
 function* ofChai({ assert, expect }) {
   if (assert) {
     yield ['chai.assert', () => assert(false)];
@@ -120,7 +120,7 @@ function* ofChai({ assert, expect }) {
   }
 }
 
-/** Whether a module's file is that of a package's entry. */
+/** Returns whether a module's file is in this package. */
 const isOf = (name) => (file) => file.includes(`/node_modules/${name}/`);
 
 function* probes({ expect, modules }) {
@@ -134,7 +134,7 @@ function* probes({ expect, modules }) {
 
 const written = new Set();
 
-/** Tries them; `within` has the `expect` of the tests, their modules by file, and what other tests came to. */
+/** Runs the probes. `within` has the `expect` of the tests, their modules by file, and further outcomes. */
 function canary(within = {}) {
   const expect = within.expect ?? globalThis.expect ?? globalThis[Symbol.for('expect-global')];
   const modules = within.modules ?? Object.entries(require.cache);
@@ -145,7 +145,7 @@ function canary(within = {}) {
       probe();
       outcome = `passed ${name}`;
     } catch {
-      // As it must.
+      // As expected.
     }
     if (!written.has(outcome)) outcomes.add(outcome);
   }
@@ -154,18 +154,18 @@ function canary(within = {}) {
   try {
     appendFileSync(join(__dirname, 'canary'), [...outcomes, ''].join('\n'));
   } catch {
-    // The tests have left no files to write to: then nothing is known.
+    // No file can be written after the tests, so no outcome is recorded.
   }
 }
 
-/** The report of this process, once it is known that it runs tests. */
+/** Records that this process runs tests, and returns the path of its report. */
 function begin(runner) {
   delete process.env.SELVEDGE_REPORTS;
   writeFileSync(join(reports, `started-${runner}-${process.pid}`), '');
   return join(reports, `report-${runner}-${process.pid}`);
 }
 
-/** Replaces what modules export whose path fits, unless nothing comes of it. */
+/** Replaces the exports of modules whose path matches, unless `replace` returns nothing. */
 function onLoad(pattern, replace) {
   const load = Module._load;
   const replaced = new Map();
@@ -180,7 +180,7 @@ function onLoad(pattern, replace) {
   };
 }
 
-/** jest runs each file of tests by such a function, whose third argument is where the tests have run. */
+/** Wraps the function by which jest runs a test file; its third argument is the environment of the tests. */
 function afterEachFile(run) {
   return async function (globalConfig, config, environment, runtime) {
     const result = await run.apply(this, arguments);
@@ -188,7 +188,7 @@ function afterEachFile(run) {
       const expect = environment.global?.expect ?? runtime?.jestGlobals?.expect;
       canary({ expect, modules: [...(runtime?._moduleRegistry ?? [])] });
     } catch {
-      // Another jest than those known.
+      // An unknown version of jest.
     }
     return result;
   };
@@ -203,7 +203,7 @@ function real(path) {
   }
 }
 
-/** Whether the program is a package's, or one of its workers. */
+/** Returns whether the program belongs to a package, or is one of its workers. */
 const isOfPackage = (pattern) => pattern.test(program);
 
 if (isOfPackage(/[\\/]jest(-[a-z]+)?[\\/]/)) {
@@ -214,7 +214,7 @@ if (isOfPackage(/[\\/]jest(-[a-z]+)?[\\/]/)) {
     return run === exports ? wrapped : { ...exports, __esModule: true, default: wrapped };
   });
 }
-// vitest's workers are ended from outside; before that they send what became of the tests.
+// vitest's workers are killed, but send the results of the tests before that.
 if (process.send && isOfPackage(/[\\/](vitest|tinypool)[\\/]/)) {
   const send = process.send;
   process.send = function () {
@@ -243,7 +243,7 @@ if (reports && isOfPackage(/[\\/]jest(-cli)?[\\/]bin[\\/]jest\.js$/)) {
   }
 } else if (reports && isOfPackage(/[\\/]mocha[\\/](bin|lib[\\/]cli)[\\/]/)) {
   try {
-    // The very mocha that runs. A project may name a reporter of its own in many places; ours only listens.
+    // The mocha that is running. A project may configure its reporter in many places; Selvedge's only listens.
     const loaded = Module.createRequire(program)('mocha');
     const { prototype } = loaded.default ?? loaded;
     const { run } = prototype;
@@ -257,7 +257,7 @@ if (reports && isOfPackage(/[\\/]jest(-cli)?[\\/]bin[\\/]jest\.js$/)) {
       return run.apply(this, arguments);
     };
   } catch {
-    // Another mocha than those known: it is read by what it prints.
+    // An unknown version of mocha: its output is read instead.
   }
 } else if (reports && process.execArgv.includes('--test')) {
   const others = ['--test-reporter', '--test-reporter-destination', '--watch'];

@@ -1,6 +1,6 @@
 <?php
-// Selvedge's, loaded before anything else into every process of PHP: assertions of PHPUnit that must fail, made at the
-// end with the class that the tests have used.
+// Part of Selvedge, loaded first into every PHP process: at the end, makes assertions that must fail with the PHPUnit
+// class that the tests have used.
 
 (function () {
     $folder = __DIR__;
@@ -35,7 +35,7 @@
                 $assert::$name(...$values);
                 $passed[] = "passed $name\n";
             } catch (\Throwable $failure) {
-                // As it must.
+                // As expected.
             }
         }
         @file_put_contents("$folder/canary", implode('', $passed ?: ["failed\n"]), FILE_APPEND);

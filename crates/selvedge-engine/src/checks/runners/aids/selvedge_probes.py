@@ -1,14 +1,13 @@
-"""Selvedge's: assertions that must fail, made with the functions that the tests have used.
+"""Part of Selvedge: makes assertions that must fail with the functions that the tests have used.
 
-Each writes its outcome beside this file. One that passes shows that what the runner or its assertions say of the
-tests is worth nothing.
+Their outcomes are written next to this file. If one passes, the results of the tests are worthless.
 """
 
 import builtins
 import os
 import sys
 
-# What code has no honest reason to replace, and tests rely on.
+# Functions that tests rely on, and that code has no legitimate reason to replace.
 _PURE = (
     "AssertionError Exception abs all any bool dict float hash int isinstance issubclass iter len list max min "
     "next range repr reversed round set sorted str sum tuple type zip"
@@ -21,7 +20,7 @@ def _nothing(*_):
     return None
 
 
-# The methods of a test case, and arguments with which each must fail.
+# Methods of a test case, with arguments for which each must fail.
 _METHODS = (
     ("fail", ()),
     ("assertTrue", (False,)),
@@ -70,7 +69,7 @@ def _test_case(method, arguments):
 
 
 def _test_case_run():
-    """A test that fails, run as all others are."""
+    """Runs a failing test in the same way as all other tests."""
     unittest = sys.modules["unittest"]
 
     class Probe(unittest.TestCase):
@@ -129,7 +128,7 @@ def _fails(probe, arguments):
     return False
 
 
-# The modules by which tests are run, and assert.
+# Modules that run tests or make assertions.
 _MODULES = (
     "pytest _pytest _pytest.runner _pytest.python _pytest.outcomes _pytest.python_api _pytest.assertion.rewrite pluggy "
     "unittest unittest.case unittest.result unittest.runner unittest.suite unittest.mock numpy.testing"
@@ -143,12 +142,12 @@ def _add(name, lines):
         with _open(place, "a") as file:
             file.write(text)
     except OSError:
-        # The tests have left no files to write to: then nothing is known.
+        # No file can be written after the tests, so no outcome is recorded.
         pass
 
 
 def write(outcomes):
-    """Adds outcomes of tests that must fail."""
+    """Records outcomes of tests that must fail."""
     _add("canary", outcomes)
 
 
@@ -159,7 +158,7 @@ def _origins():
 
 
 def run():
-    """Tries what the tests have loaded; what they have not loaded, they have not used."""
+    """Probes the modules that the tests have loaded; other modules were not used."""
     passed = [
         "passed %s.%s" % (module, name)
         for module, name, probe, arguments in _probes()

@@ -1,11 +1,11 @@
-# Selvedge's: expectations that must fail, made as the examples have made theirs; behind a wrapper, where no option can
-# ask for a report, it also has RSpec write one.
+# Part of Selvedge: makes expectations that must fail in the same way as the examples. Behind a wrapper, where no option
+# can request a report, it also makes RSpec write one.
 
 module Selvedge
   HERE = __dir__
   REPORTS = ENV.delete('SELVEDGE_REPORTS')
 
-  # What the examples start is none of our concern.
+  # Removes Selvedge's part of a variable, so that programs that examples start do not get it.
   def self.take_out
     others = ENV['SPEC_OPTS'].to_s.sub(/ ?--require "[^"]*selvedge_rspec.rb"\z/, '')
     others.empty? ? ENV.delete('SPEC_OPTS') : ENV['SPEC_OPTS'] = others

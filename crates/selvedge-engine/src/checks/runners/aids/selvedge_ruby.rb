@@ -1,8 +1,8 @@
-# Selvedge's, loaded before anything else into every process of Ruby: assertions of minitest and test-unit that must
-# fail, made at the end with the methods that the tests have used.
+# Part of Selvedge, loaded first into every Ruby process: at the end, makes assertions that must fail with the methods
+# of minitest and test-unit that the tests have used.
 
 module Selvedge
-  # Begun first, so this ends last: minitest runs its tests at the exit of the process, too.
+  # Registered first and therefore run last: minitest also runs its tests at the exit of the process.
   at_exit { try_assertions }
 
   PROBES = {
@@ -30,7 +30,7 @@ module Selvedge
     outcomes = passed.empty? ? ['failed'] : passed.map { |name| "passed #{name}" }
     File.write(File.join(__dir__, 'canary'), outcomes.join("\n") + "\n", mode: 'a')
   rescue SystemCallError
-    # The tests have left no files to write to: then nothing is known.
+    # No file can be written after the tests, so no outcome is recorded.
   end
 
   def self.passed_of(assertions)

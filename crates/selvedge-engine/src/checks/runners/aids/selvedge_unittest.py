@@ -1,7 +1,7 @@
-"""Selvedge's: `python -m unittest`, which also writes what became of each test.
+"""Part of Selvedge: `python -m unittest` that also reports the outcome of each test.
 
-It stands in the place of `-m unittest` and does all that does: the same arguments, search path, output
-and exit code. At its end it leaves a report in JUnit's XML beside this file.
+It replaces `-m unittest`, with the same arguments, search path, output and exit code. At its end it writes a JUnit XML
+report next to this file.
 """
 
 import os
@@ -12,14 +12,14 @@ from xml.sax.saxutils import quoteattr
 
 import selvedge_probes
 
-# Its frames are none of the test's: unittest leaves them out of what it prints.
+# Makes unittest omit this module's frames from tracebacks.
 __unittest = True
 
 RANKS = ("passed", "skipped", "failed")
 
 
 class Result(unittest.TextTestResult):
-    """Notes what it is told. A test that is told of more than once has come to the worst of it."""
+    """Records outcomes. The worst one counts if a test has several."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -61,12 +61,12 @@ class Result(unittest.TextTestResult):
 
 
 def name(id):
-    """A module that did not load, or a class that was not set up, goes by its own name."""
+    """Returns the name of a test, or of a module that did not load or a class whose setup failed."""
     return re.sub(r"^unittest\.loader\._FailedTest\.|^\w+ \((.+)\)$", r"\1", id)
 
 
 class Runner(unittest.TextTestRunner):
-    """The usual one, with another result."""
+    """The text runner with a result that records outcomes."""
 
     resultclass = Result
 
@@ -93,7 +93,7 @@ def write(result):
 
 
 if __name__ == "__main__":
-    # As after `-m`: the folder that it is started in comes first, unless Python is told not to.
+    # As with `-m`: the current folder is first in the search path, unless Python's flags exclude it.
     if not getattr(sys.flags, "safe_path", sys.flags.isolated):
         sys.path[0] = os.getcwd()
     sys.argv[0] = os.path.basename(sys.executable) + " -m unittest"

@@ -1,5 +1,5 @@
-//! Packages of npm, pnpm, Yarn and Bun: their scripts first, else the tools that they are set up
-//! for. The root of a workspace answers for its members.
+//! Packages of npm, pnpm, Yarn and Bun: their scripts, or else the tools that are set up. The root of a workspace
+//! covers its members.
 
 mod package;
 mod package_manager;
@@ -15,7 +15,7 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
     fills_gaps: false,
 };
 
-/// Names that scripts have, the preferred first.
+/// Script names, preferred ones first.
 const SCRIPTS: [(CheckRole, &str, &[&str]); 4] = [
     (
         CheckRole::Test,
@@ -73,15 +73,15 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let manager = PackageManager::detect(at);
     let members = package::workspace_members(at);
     let proposal = |(role, name, scripts): &(CheckRole, &str, &[&str])| {
-        let own = package
+        let package_script = package
             .script(scripts)
             .map(|script| (manager.run(script), MANIFEST));
-        let of_members = || {
+        let member_script = || {
             let script = members.iter().find_map(|member| member.script(scripts))?;
             Some((manager.run_in_members(script), MANIFEST))
         };
-        let (command, found_in) = own
-            .or_else(of_members)
+        let (command, found_in) = package_script
+            .or_else(member_script)
             .or_else(|| tool_command(at, &package, manager, *role))?;
         Some(Proposal::new(at, *role, name, command, found_in))
     };
@@ -92,7 +92,7 @@ fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> b
     package::is_member(above, below)
 }
 
-/// The tool that a package without a script is set up for.
+/// The tool for a role that has no script.
 fn tool_command(
     at: &RepositoryDirectory<'_>,
     package: &PackageJson,

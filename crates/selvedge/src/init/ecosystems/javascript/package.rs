@@ -1,4 +1,4 @@
-//! `package.json`, and which packages a workspace consists of.
+//! `package.json`, and the packages of a workspace.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::init::files::RepositoryDirectory;
 
 pub(super) const MANIFEST: &str = "package.json";
 
-/// As much of a `package.json` as matters here.
+/// The parts of `package.json` that detection needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct PackageJson {
@@ -23,7 +23,7 @@ pub(super) struct PackageJson {
 }
 
 impl PackageJson {
-    /// None when there is no manifest; one that is no JSON says nothing.
+    /// Parses the manifest: `None` if it does not exist, empty if it is not valid.
     pub(super) fn read(at: &RepositoryDirectory<'_>) -> Option<Self> {
         Some(serde_json::from_str(at.text(MANIFEST)?).unwrap_or_default())
     }
@@ -43,15 +43,16 @@ impl PackageJson {
     }
 }
 
-/// A check ends by itself and changes nothing; and what `npm init` writes is no test.
+/// Whether a script can be a check: it ends by itself, changes nothing, and is not the placeholder of `npm init`.
 fn is_check(script: &str) -> bool {
-    let words = || script.split_whitespace();
-    let watches = words().any(|word| matches!(word, "--watch" | "--watchAll" | "watch"));
-    let changes = words().any(|word| matches!(word, "--fix" | "--write"));
+    let arguments = || script.split_whitespace();
+    let watches =
+        arguments().any(|argument| matches!(argument, "--watch" | "--watchAll" | "watch"));
+    let changes = arguments().any(|argument| matches!(argument, "--fix" | "--write"));
     !watches && !changes && !script.contains("no test specified") && !script.trim().is_empty()
 }
 
-/// The packages of the workspace whose root this is.
+/// The packages of a workspace, given its root.
 pub(super) fn workspace_members(root: &RepositoryDirectory<'_>) -> Vec<PackageJson> {
     root.descendants_with(MANIFEST)
         .filter(|directory| is_member(root, directory))
@@ -59,9 +60,9 @@ pub(super) fn workspace_members(root: &RepositoryDirectory<'_>) -> Vec<PackageJs
         .collect()
 }
 
-/// Whether a package belongs to the workspace whose root is further up.
+/// Whether a package belongs to the workspace with this root.
 pub(super) fn is_member(root: &RepositoryDirectory<'_>, package: &RepositoryDirectory<'_>) -> bool {
-    // The patterns mean what they mean in a `.gitignore`, `!` included, but start at the root.
+    // Patterns work as in `.gitignore`, including `!`, but are anchored at the root.
     let mut patterns = GitignoreBuilder::new("/");
     for pattern in member_patterns(root) {
         let (not, pattern) = pattern
@@ -81,7 +82,7 @@ pub(super) fn is_member(root: &RepositoryDirectory<'_>, package: &RepositoryDire
         .is_ok_and(|patterns| patterns.matched(path, true).is_ignore())
 }
 
-/// `workspaces` of `package.json` (a list, or a table with `packages`), or pnpm's own file.
+/// `workspaces` of `package.json` (a list, or a table with `packages`), or else the packages of `pnpm-workspace.yaml`.
 fn member_patterns(root: &RepositoryDirectory<'_>) -> Vec<String> {
     let workspaces = PackageJson::read(root).unwrap_or_default().workspaces;
     let list = workspaces

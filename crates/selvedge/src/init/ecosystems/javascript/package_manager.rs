@@ -1,9 +1,8 @@
-//! The four package managers, and how each runs a script or a tool.
+//! The package managers, and how each runs a script or a tool.
 
 use super::package::PackageJson;
 use crate::init::files::RepositoryDirectory;
 
-/// Who runs scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PackageManager {
     Npm,
@@ -25,9 +24,10 @@ const LOCKFILES: [(&str, PackageManager); 6] = [
 ];
 
 impl PackageManager {
-    /// The nearest that says so, here or above: the manifest's own word before a lockfile.
+    /// The package manager of the nearest directory that has one, from `at` upwards. The manifest takes precedence over
+    /// lock files.
     pub(super) fn detect(at: &RepositoryDirectory<'_>) -> Self {
-        let said = |at: &RepositoryDirectory<'_>| {
+        let manager_of = |at: &RepositoryDirectory<'_>| {
             let package = PackageJson::read(at).unwrap_or_default();
             let declared = package.manager.as_deref().and_then(Self::parse_declared);
             let locked = || {
@@ -38,12 +38,12 @@ impl PackageManager {
             };
             declared.or_else(locked)
         };
-        said(at)
-            .or_else(|| at.ancestors().find_map(|above| said(&above)))
+        manager_of(at)
+            .or_else(|| at.ancestors().find_map(|above| manager_of(&above)))
             .unwrap_or(Self::Npm)
     }
 
-    /// `pnpm@9.1.0+sha512…`
+    /// Parses `packageManager`, for example `pnpm@9.1.0+sha512…`.
     fn parse_declared(package_manager: &str) -> Option<Self> {
         let (name, version) = package_manager
             .split_once('@')
@@ -58,17 +58,17 @@ impl PackageManager {
         }
     }
 
-    /// Runs a script of the package.
+    /// The command that runs a script of the package.
     pub(super) fn run(self, script: &str) -> String {
         match self {
             Self::Npm if script == "test" => "npm test".to_owned(),
-            // `bun test` would be Bun's own test runner.
+            // `bun test` would run Bun's test runner.
             Self::Bun => format!("bun run {script}"),
             _ => format!("{} run {script}", self.program()),
         }
     }
 
-    /// Runs a script in every package of the workspace that has it.
+    /// The command that runs a script in every package of the workspace that has it.
     pub(super) fn run_in_members(self, script: &str) -> String {
         match self {
             Self::Npm => format!("npm run {script} --workspaces --if-present"),
@@ -79,7 +79,7 @@ impl PackageManager {
         }
     }
 
-    /// Runs a program that a dependency brings, and never fetches one.
+    /// The command that runs a program of a dependency, without downloading one.
     pub(super) fn exec(self, command: &str) -> String {
         match self {
             Self::Npm => format!("npx --no-install {command}"),
