@@ -606,7 +606,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__digest)
-            opts="-h --cmd --last-green --exit --tokens --json --help"
+            opts="-h --cmd --passing-output --exit --tokens --json --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -616,7 +616,7 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --last-green)
+                --passing-output)
                     local oldifs
                     if [ -n "${IFS+x}" ]; then
                         oldifs="$IFS"
@@ -1295,7 +1295,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__hub)
-            opts="-h --listen --database --host --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --keep-days --lease-ttl --help"
+            opts="-h --listen --database --host --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --lease-ttl --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1382,7 +1382,7 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --keep-days)
+                --retention-days)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1398,7 +1398,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__init)
-            opts="-h --dir --force --no-try --try-timeout --dry-run --help"
+            opts="-h --dir --force --skip-check-run --check-timeout --dry-run --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1411,7 +1411,7 @@ _selvedge() {
                     fi
                     return 0
                     ;;
-                --try-timeout)
+                --check-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1763,7 +1763,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --verification-timeout --sandbox --check-env --expect-test-changes --retries --tier --judge --executions --timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-wall --strict-budget --max-turns --dir --worktree --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --verification-timeout --sandbox --check-env --expect-test-changes --retries --tier --judge --best-of --timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-duration --require-cost-reporting --max-turns --dir --isolated --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1817,7 +1817,7 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --executions)
+                --best-of)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1856,7 +1856,7 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --max-wall)
+                --max-duration)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2462,7 +2462,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__verify)
-            opts="-h --check --verification-timeout --sandbox --check-env --since --expect-test-changes --tier --known-failure --known-failures --task --judge --max-cost --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
+            opts="-h --check --verification-timeout --sandbox --check-env --base --expect-test-changes --tier --known-failure --known-failures --task --judge --max-cost --dir --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2484,7 +2484,7 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --since)
+                --base)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -3,7 +3,6 @@
 //!
 //! `cargo bench -p selvedge-core --bench redact`
 #![allow(
-    missing_docs,
     clippy::format_collect,
     reason = "criterion's macros write undocumented functions"
 )]

@@ -4,7 +4,6 @@
 //! `just bench-digest`; the table of docs/explanation/performance.md comes from `cargo xtask bench`, which
 //! measures the whole program.
 #![allow(
-    missing_docs,
     clippy::disallowed_methods,
     clippy::format_collect,
     clippy::unwrap_used,

@@ -41,6 +41,8 @@
 //! The status of a run comes from its exit code, never from parsed text: a failed command is never rendered
 //! as a success, whatever the log contains.
 
+#![warn(missing_docs)]
+
 mod analysis;
 mod budget;
 mod clean;

@@ -248,7 +248,8 @@ pub(crate) struct DigestArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Removes clones (run --isolated, --repo) and copies (run --best-of) of verified runs, snapshots of
-missing directories, verification rooms of ended runs, cached baselines older than 30 days, and
+missing directories, verification rooms of ended runs (the files of a workspace's last one after
+seven days), cached baselines older than 30 days, and
 caches of agents that were unused for 30 days or exceed 10 GB in total. Journals, prompts and outputs
 of runs are kept. `selvedge doctor` shows how much space each takes.")]
 pub(crate) struct GcArgs {

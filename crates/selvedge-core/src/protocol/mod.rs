@@ -8,6 +8,8 @@
 //! workers. The holder of the lease writes it; the hub stores it unchanged. Any reader, such as a client or the next
 //! worker, thus folds it like a local journal.
 
+#![warn(missing_docs)]
+
 mod assign;
 mod entry;
 mod lease;

@@ -1,8 +1,12 @@
 //! Reads stored bytes with one `git cat-file --batch` process.
 
+use std::collections::VecDeque;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::thread;
 
 use super::error::WorkspaceError;
 use super::git::{self, GitProgram};
@@ -16,6 +20,8 @@ pub(super) struct BlobReader {
     child: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
+    /// Objects that were requested and are not read yet.
+    requested: VecDeque<String>,
     git_dir: PathBuf,
 }
 
@@ -37,6 +43,7 @@ impl BlobReader {
                 child,
                 requests: stdin,
                 answers: BufReader::new(stdout),
+                requested: VecDeque::new(),
                 git_dir,
             }),
             _ => Err(WorkspaceError::io(
@@ -47,9 +54,31 @@ impl BlobReader {
         }
     }
 
+    /// Requests objects that are then read in this order. Git looks each one up while the one before is written.
+    pub(super) fn request_all(&mut self, names: Vec<String>) -> io::Result<()> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut requests = File::from(self.requests.as_fd().try_clone_to_owned()?);
+        let mut lines = names.join("\n");
+        lines.push('\n');
+        self.requested.extend(names);
+        // Git stops reading requests while its answers are not read, so they are written by another thread. It ends
+        // with the last request, or when the process ends.
+        thread::spawn(move || requests.write_all(lines.as_bytes()));
+        Ok(())
+    }
+
     /// Writes the bytes of the object `name`. An error of `to` is returned unchanged.
     pub(super) fn copy(&mut self, name: &str, to: &mut impl Write) -> io::Result<()> {
-        writeln!(self.requests, "{name}")?;
+        match self.requested.pop_front() {
+            None => writeln!(self.requests, "{name}")?,
+            Some(next) if next == name => {}
+            Some(next) => {
+                let message = format!("{next} was requested before {name}");
+                return Err(io::Error::other(message));
+            }
+        }
         let mut head = String::new();
         self.answers.read_line(&mut head)?;
         let size = head

@@ -47,12 +47,32 @@ impl Workspace {
     /// rejects a change, in which case another restore continues.
     pub fn restore(&self, tree: &SnapshotId) -> Result<RestoreOutcome, WorkspaceError> {
         let lock = self.shadow.lock()?;
+        self.restore_from(&lock, tree, None)
+    }
+
+    /// Restores a snapshot. `current` is a snapshot of the current files, which is otherwise taken.
+    fn restore_from(
+        &self,
+        lock: &ShadowLock,
+        tree: &SnapshotId,
+        current: Option<DetailedSnapshot>,
+    ) -> Result<RestoreOutcome, WorkspaceError> {
         let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
         let target = self.restore_target(tree, &mut blobs)?;
         // Back up everything that is overwritten, even if the rules exclude it.
-        let always: HashSet<RelativePath> = target.files.keys().cloned().collect();
-        let current = self.take_snapshot(&lock, "before a restore", &always)?;
-        self.backup(&lock, &current.tree)?;
+        let is_covered = |current: &DetailedSnapshot| {
+            let others = target.files.keys();
+            let mut others = others.filter(|path| !current.files.contains_key(*path));
+            others.all(|path| self.dir.join(&**path).symlink_metadata().is_err())
+        };
+        let current = match current.filter(is_covered) {
+            Some(current) => current,
+            None => {
+                let always: HashSet<RelativePath> = target.files.keys().cloned().collect();
+                self.take_snapshot(lock, "before a restore", &always)?
+            }
+        };
+        self.backup(lock, &current.tree)?;
         check_obstacles(&self.dir, &current, &target)?;
 
         let anchor =
@@ -70,7 +90,7 @@ impl Workspace {
         restore.remove_conflicts()?;
         restore.make_folders()?;
         restore.write_files()?;
-        restore.remove_extraneous(&lock)?;
+        restore.remove_extraneous(lock)?;
         restore.apply_folder_permissions()?;
         let RestoreOperation {
             changed,
@@ -91,11 +111,12 @@ impl Workspace {
     /// # Errors
     /// Those of [`Workspace::snapshot`] and [`Workspace::restore`].
     pub fn ensure_tree(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
-        let current = self.snapshot("before settling")?;
+        let lock = self.shadow.lock()?;
+        let current = self.take_snapshot(&lock, "before a restore", &HashSet::new())?;
         if current.tree == *tree {
             return Ok(false);
         }
-        self.restore(tree)?;
+        self.restore_from(&lock, tree, Some(current))?;
         Ok(true)
     }
 
@@ -171,6 +192,15 @@ impl RestoreOperation<'_> {
     }
 
     fn write_files(&mut self) -> Result<(), WorkspaceError> {
+        let RestoreTarget { files, .. } = &self.target;
+        let current = &self.current.files;
+        let written = files.iter().filter(|(path, wanted)| {
+            let current = current.get(*path);
+            !current.is_some_and(|current| has_bytes(current, wanted))
+        });
+        let names = written.map(|(_, wanted)| wanted.blob.to_string()).collect();
+        let requested = self.blobs.request_all(names);
+        self.check_result(Path::new(""), requested)?;
         for (path, wanted) in &self.target.files {
             let current = self.current.files.get(path);
             if current.is_some_and(|current| has_bytes(current, wanted)) {
@@ -318,6 +348,11 @@ impl RestoreOperation<'_> {
 
 fn is_owner_restricted(bits: u32) -> bool {
     bits & OWNER_ACCESS_BITS != OWNER_ACCESS_BITS
+}
+
+/// Returns whether a stored file equals a wanted one.
+pub(super) fn is_stored_as(stored: &StoredEntry, wanted: &TargetFile) -> bool {
+    has_bytes(stored, wanted) && has_permissions(stored, wanted)
 }
 
 fn has_bytes(stored: &StoredEntry, wanted: &TargetFile) -> bool {

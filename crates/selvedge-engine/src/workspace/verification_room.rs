@@ -15,6 +15,7 @@ mod kept_folder;
 mod mounts;
 mod other_folder;
 mod results;
+mod reuse;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -25,6 +26,7 @@ use self::files::{make_folder, remove_all};
 use self::git_dir::{copy_git_dir, refresh_git_dir};
 use self::kept_folder::FileFingerprints;
 use self::mounts::{MOUNT_MARKER, MountedPlaces};
+use self::reuse::ReusableFiles;
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::ids::SnapshotId;
@@ -34,6 +36,10 @@ pub(crate) use self::results::ResultCache;
 
 const DOING: &str = "prepare the verification room";
 
+/// Marker file of a complete room.
+const READY_MARKER: &str = "ready";
+/// The folder of a room's snapshots.
+const SHADOW_FOLDER: &str = "shadow";
 /// Marker file of a room that began with committed files only.
 const COMMITTED_MARKER: &str = "committed";
 /// Marker file next to a workspace's snapshots; exists once an agent has worked in the workspace.
@@ -74,7 +80,7 @@ impl VerificationRoom {
         result_caches: Vec<ResultCache>,
         previous: Option<&Self>,
     ) -> Result<Option<Self>, WorkspaceError> {
-        let ready = folder.join("ready");
+        let ready = folder.join(READY_MARKER);
         let is_new = !ready.exists();
         if is_new {
             remove_all(folder)?;
@@ -87,17 +93,16 @@ impl VerificationRoom {
         let Some(mounted) = MountedPlaces::find(origin, &excluded, folder) else {
             return Ok(None);
         };
-        let root = folder.join("root");
-        let tree = match origin.repository_root() {
-            Some(above) => root.join(origin.dir.strip_prefix(above).unwrap_or(Path::new(""))),
-            None => root.clone(),
-        };
+        let (root, tree) = paths_in(origin, folder);
+        let mut existing = ReusableFiles::new();
         if is_new {
+            make_folder(tree.parent().unwrap_or(&tree))?;
+            existing = reuse::take_last(origin, &tree)?;
             make_folder(&tree)?;
             copy_git_dir(origin, folder)?;
             refresh_git_dir(origin, folder)?;
         }
-        let snapshots = origin.for_other_folder(&tree, &root, &folder.join("shadow"))?;
+        let snapshots = origin.for_other_folder(&tree, &root, &folder.join(SHADOW_FOLDER))?;
         let room = Self {
             origin: origin.clone(),
             snapshots,
@@ -114,7 +119,7 @@ impl VerificationRoom {
             let mode = fs::metadata(&origin.dir).map(|data| data.permissions());
             mode.and_then(|mode| fs::set_permissions(&room.snapshots.dir, mode))
                 .map_err(|error| WorkspaceError::io(DOING, &room.snapshots.dir, error))?;
-            room.snapshots.write_snapshot(start)?;
+            room.snapshots.write_snapshot(start, existing)?;
             if is_untouched {
                 room.take_build_output(&excluded, &mut room.state())?;
             }
@@ -274,11 +279,15 @@ impl VerificationRoom {
         fs::write(&marker, "").map_err(|error| WorkspaceError::io("write", &marker, error))
     }
 
-    /// Removes a room. Build output of committed files is kept for the next room.
+    /// Removes a room. Its files, and build output of committed files, are kept for the next room.
     pub(crate) fn remove(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
         if folder.join(COMMITTED_MARKER).exists() {
             build_output::keep_for_next(origin, folder)?;
             results::keep_for_next(origin, folder)?;
+        }
+        if folder.join(READY_MARKER).exists() {
+            let (_, tree) = paths_in(origin, folder);
+            reuse::keep_for_next(origin, &tree, &folder.join(SHADOW_FOLDER))?;
         }
         remove_all(folder)
     }
@@ -286,4 +295,14 @@ impl VerificationRoom {
     fn state(&self) -> MutexGuard<'_, VerificationRoomState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the folders in a room that take the places of the repository's root and of the workspace.
+fn paths_in(origin: &Workspace, folder: &Path) -> (PathBuf, PathBuf) {
+    let root = folder.join("root");
+    let tree = match origin.repository_root() {
+        Some(above) => root.join(origin.dir.strip_prefix(above).unwrap_or(Path::new(""))),
+        None => root.clone(),
+    };
+    (root, tree)
 }

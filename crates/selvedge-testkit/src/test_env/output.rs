@@ -44,7 +44,7 @@ impl CommandOutput {
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| panic!("stdout is no JSON: {error}\n{self}"))
+            .unwrap_or_else(|error| panic!("stdout is not JSON: {error}\n{self}"))
     }
 
     /// The standard output as JSON, one value per line.
@@ -52,7 +52,7 @@ impl CommandOutput {
     pub fn jsonl(&self) -> Vec<Value> {
         let parse = |line: &str| {
             serde_json::from_str(line)
-                .unwrap_or_else(|error| panic!("a line is no JSON: {error}\n{line}\n{self}"))
+                .unwrap_or_else(|error| panic!("a line is not JSON: {error}\n{line}\n{self}"))
         };
         self.stdout.lines().map(parse).collect()
     }

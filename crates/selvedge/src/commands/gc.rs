@@ -19,7 +19,7 @@ use crate::local::{IsolatedClone, StateDir, disk};
 use crate::output::json;
 use selvedge_core::format::counted;
 
-/// How long the verification room of an unfinished run is kept.
+/// How long the verification room of an unfinished run, and the files of a workspace's last room, are kept.
 const ROOM_MAX_AGE: Duration = Duration::from_hours(7 * 24);
 /// How long the result of a baseline is kept.
 const BASELINE_MAX_AGE: Duration = Duration::from_hours(30 * 24);
@@ -204,8 +204,15 @@ fn stale_rooms(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let rooms = runs.map(|run| (is_over(&run), run.join("room")));
     let rooms =
         rooms.filter(|(is_over, room)| room.is_dir() && (*is_over || is_older(room, ROOM_MAX_AGE)));
+    // The files of a workspace's last room, which the next run uses again.
+    let last_rooms = list_dir(&home.root().join("shadows")).into_iter();
+    let last_rooms = last_rooms
+        .map(|shadow| shadow.join("last-room"))
+        .filter(|room| room.is_dir() && is_older(room, ROOM_MAX_AGE));
     rooms
-        .map(|(_, path)| GarbageItem {
+        .map(|(_, path)| path)
+        .chain(last_rooms)
+        .map(|path| GarbageItem {
             what: "room",
             bytes: disk::disk_usage(&path),
             path,

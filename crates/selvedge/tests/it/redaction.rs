@@ -203,7 +203,7 @@ fn redaction_hides_secrets_from_checks_unless_named() {
     out.assert_code(1);
     let reason = out.json()["checks"][0]["reason"].to_string();
     assert!(
-        reason.contains("DEPLOY_KEY, which checks do not see"),
+        reason.contains("DEPLOY_KEY, which checks can read only if"),
         "{reason}"
     );
     let out = verify(&["--check-env", "DEPLOY_KEY"]);

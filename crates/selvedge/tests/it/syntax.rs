@@ -173,7 +173,7 @@ fn expected_outputs_must_exist_and_not_be_empty() {
         ("plain/", Some("`plain/` is a file, not a directory")),
         ("hollow/", Some("`hollow/` is empty")),
         ("../up", Some("`../up` is outside the workspace")),
-        ("out.json", Some("`out.json` is no JSON")),
+        ("out.json", Some("`out.json` is not valid JSON")),
     ];
     let outputs: Vec<&str> = cases.iter().map(|(output, _)| *output).collect();
     let task = json!({"description": "x", "expected_outputs": outputs, "max_verification_retries": 0,

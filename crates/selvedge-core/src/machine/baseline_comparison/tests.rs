@@ -250,7 +250,7 @@ fn missing_tests_leave_the_pass_to_a_person() {
     let marks = report.checks[0].marks;
     assert!(marks.missing && !marks.weakened, "{marks:?}");
     let why = report.review_reason().unwrap();
-    assert!(why.contains("is gone: b"), "{why}");
+    assert!(why.contains("is missing: b"), "{why}");
 }
 
 #[test]

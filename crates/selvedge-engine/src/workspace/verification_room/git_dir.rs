@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::DOING;
-use super::files::{copy, is_folder, make_folder, remove_all};
+use super::files::{copy, copy_files, is_folder, make_folder, remove_all};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::repository::Repository;
 use crate::workspace::{Workspace, git};
@@ -38,14 +38,14 @@ pub(super) fn copy_git_dir(origin: &Workspace, folder: &Path) -> Result<(), Work
         let (source, target) = (repository.git_dir(), folder.join(GIT_DIR_COPY));
         make_folder(&target)?;
         let entries = fs::read_dir(source).map_err(|e| WorkspaceError::io(DOING, source, e))?;
-        for entry in entries.flatten() {
+        let names = entries.flatten().filter_map(|entry| {
             let name = entry.file_name();
             let is_copied = !NOT_COPIED.iter().any(|it| name == OsStr::new(it))
-                && !name.as_bytes().ends_with(b".lock");
-            if is_copied && is_plain(&entry.path()) {
-                copy(&entry.path(), &target.join(&name))?;
-            }
-        }
+                && !name.as_bytes().ends_with(b".lock")
+                && is_plain(&entry.path());
+            is_copied.then(|| PathBuf::from(name))
+        });
+        copy_files(source, &target, &names.collect::<Vec<_>>())?;
         let info = target.join("objects/info");
         make_folder(&info)?;
         // The paths of the objects in the room and on the host.
@@ -87,13 +87,12 @@ pub(super) fn refresh_git_dir(origin: &Workspace, folder: &Path) -> Result<(), W
     copy(&folder.join(GIT_DIR_COPY), &target)?;
     let read = |path: &Path| fs::read(path).unwrap_or_default();
     let before = read(&target.join("index"));
-    for name in COMMIT_DEPENDENT_PARTS {
-        let (from, to) = (source.join(name), target.join(name));
-        remove_all(&to)?;
-        if is_plain(&from) {
-            copy(&from, &to)?;
-        }
+    let mut names = COMMIT_DEPENDENT_PARTS.map(PathBuf::from).to_vec();
+    for name in &names {
+        remove_all(&target.join(name))?;
     }
+    names.retain(|name| is_plain(&source.join(name)));
+    copy_files(source, &target, &names)?;
     let index = target.join("index");
     if read(&index) == before {
         return Ok(());

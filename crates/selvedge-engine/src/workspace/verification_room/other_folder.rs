@@ -1,12 +1,13 @@
 //! Opens the snapshots of a workspace for another folder.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::DOING;
 use super::files::make_folder;
+use super::reuse::{self, ReusableFiles};
 use crate::workspace::Workspace;
 use crate::workspace::blobs::BlobReader;
 use crate::workspace::dir_handle::DirHandle;
@@ -15,7 +16,7 @@ use crate::workspace::fingerprint::FileFingerprint;
 use crate::workspace::ids::{BlobId, SnapshotId};
 use crate::workspace::inventory::{Inventory, StoredEntry};
 use crate::workspace::repository::Repository;
-use crate::workspace::restore::write;
+use crate::workspace::restore::{is_stored_as, write};
 
 impl Workspace {
     /// Opens another folder, which belongs to Selvedge, with the same snapshots; their objects are shared, not copied.
@@ -48,13 +49,24 @@ impl Workspace {
         })
     }
 
-    /// Writes a snapshot into this folder, which is empty, and saves the inventory, so that the next snapshot need not
-    /// store the files again.
-    pub(super) fn write_snapshot(&self, tree: &SnapshotId) -> Result<(), WorkspaceError> {
+    /// Writes a snapshot to this folder, except for the files that are already there: `existing` are all files in it.
+    pub(super) fn write_snapshot(
+        &self,
+        tree: &SnapshotId,
+        existing: ReusableFiles,
+    ) -> Result<(), WorkspaceError> {
         let _lock = self.shadow.lock()?;
         let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
         let target = self.restore_target(tree, &mut blobs)?;
         let to_error = |path: &Path, error| WorkspaceError::io(DOING, &self.dir.join(path), error);
+        let (mut files, other): (ReusableFiles, ReusableFiles) =
+            existing.into_iter().partition(|(path, stored)| {
+                let wanted = target.files.get(path);
+                wanted.is_some_and(|wanted| is_stored_as(stored, wanted))
+            });
+        reuse::remove_files(&self.dir, other.keys(), |folder| {
+            target.folders.contains_key(folder)
+        })?;
         let anchor =
             DirHandle::open_root(&self.dir).map_err(|error| to_error(Path::new(""), error))?;
         for path in target.folders.keys() {
@@ -62,8 +74,16 @@ impl Workspace {
                 .make_folder(path)
                 .map_err(|error| to_error(path, error))?;
         }
-        let mut files = BTreeMap::new();
-        for (path, wanted) in target.files {
+        let missing: Vec<_> = target
+            .files
+            .into_iter()
+            .filter(|(path, _)| !files.contains_key(path))
+            .collect();
+        let names = missing.iter().map(|(_, wanted)| wanted.blob.to_string());
+        blobs
+            .request_all(names.collect())
+            .map_err(|error| to_error(Path::new(""), error))?;
+        for (path, wanted) in missing {
             write(&anchor, &mut blobs, &path, &wanted).map_err(|error| to_error(&path, error))?;
             let data = self.dir.join(&*path).symlink_metadata();
             let data = data.map_err(|error| to_error(&path, error))?;

@@ -259,6 +259,20 @@ fn room_runs_setup(fixture: &SandboxFixture) {
     assert_outcome(&result, "verified");
 }
 
+/// What checks leave in a room is not there in the next run's room, which may reuse its files.
+fn room_does_not_inherit_files_from_the_last_room(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write("value", "good\n");
+    env.write("folder/value", "good\n");
+    let hostile =
+        "sh -c 'echo bad > value; rm -r folder; ln -s . folder; mkdir planted; touch planted/file'";
+    let result = run(fixture, "echo 1 > out", &[hostile]);
+    assert_outcome(&result, "verified");
+    let check = "sh -c 'cat value folder/value | grep -c good | grep -q 2 && test ! -e planted'";
+    let result = run(fixture, "echo 2 > out", &[check]);
+    assert_outcome(&result, "verified");
+}
+
 /// A run in a subfolder sees the repository around it, and the repository's ignore rules apply.
 fn room_of_a_subfolder_shows_the_repository(fixture: &SandboxFixture) {
     let env = &fixture.env;
@@ -297,6 +311,7 @@ super::in_rooms!(
     room_omits_large_ignored_files_of_the_attempt,
     room_failure_names_missing_ignored_files,
     room_runs_setup,
+    room_does_not_inherit_files_from_the_last_room,
 );
 // Containers do not show what is around the workspace.
 super::behind!(around, bubblewrap, room_of_a_subfolder_shows_the_repository);

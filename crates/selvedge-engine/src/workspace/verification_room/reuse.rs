@@ -1,0 +1,170 @@
+//! Reuses the files of a workspace's last room, so that the next room writes only the files that differ.
+//!
+//! Checks may have left anything in those files. A file is reused if its fingerprint is the one that Selvedge recorded
+//! when it last read the file, which no process can restore after a write. Everything else is removed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::files::{is_folder, make_folder, remove_all};
+use crate::workspace::Workspace;
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::inventory::{Inventory, StoredEntry};
+use crate::workspace::manifest::parent_folders;
+use crate::workspace::relative::RelativePath;
+
+/// The folder of the last room's files, next to a workspace's snapshots.
+pub(super) const LAST_ROOM_FOLDER: &str = "last-room";
+const FILES: &str = "files";
+const INVENTORY: &str = "inventory";
+
+/// The files of a room by their paths.
+pub(super) type ReusableFiles = BTreeMap<RelativePath, StoredEntry>;
+
+/// Moves the files of a room that ends to where the next room of the workspace looks for them. `tree` is the room's
+/// folder with the workspace's files, and `shadow` contains its snapshots.
+pub(super) fn keep_for_next(
+    origin: &Workspace,
+    tree: &Path,
+    shadow: &Path,
+) -> Result<(), WorkspaceError> {
+    let last = origin.shadow.dir().join(LAST_ROOM_FOLDER);
+    remove_all(&last)?;
+    let Some(mut inventory) = Inventory::load(&shadow.join(INVENTORY)) else {
+        return Ok(());
+    };
+    if !is_folder(tree) {
+        return Ok(());
+    }
+    inventory.files = retain_files(tree, &inventory.files)?;
+    make_folder(&last)?;
+    inventory.save(&last.join(INVENTORY))?;
+    // If the next room does not find them, it writes all files.
+    let _ = fs::rename(tree, last.join(FILES));
+    Ok(())
+}
+
+/// Moves the files of the workspace's last room to `tree`, and returns those that nothing has changed since.
+pub(super) fn take_last(origin: &Workspace, tree: &Path) -> Result<ReusableFiles, WorkspaceError> {
+    let last = origin.shadow.dir().join(LAST_ROOM_FOLDER);
+    let inventory = Inventory::load(&last.join(INVENTORY));
+    let is_moved = inventory.is_some()
+        && is_folder(&last.join(FILES))
+        && fs::rename(last.join(FILES), tree).is_ok();
+    remove_all(&last)?;
+    match inventory {
+        Some(inventory) if is_moved => retain_files(tree, &inventory.files),
+        _ => Ok(ReusableFiles::new()),
+    }
+}
+
+/// Removes everything below a folder except for these files, if they are unchanged, and their folders. Returns the
+/// retained files.
+fn retain_files(root: &Path, files: &ReusableFiles) -> Result<ReusableFiles, WorkspaceError> {
+    let folders = parent_folders(files.keys());
+    let mut retained = ReusableFiles::new();
+    let mut pending = vec![PathBuf::new()];
+    let mut visited = Vec::new();
+    while let Some(folder) = pending.pop() {
+        let Ok(entries) = fs::read_dir(root.join(&folder)) else {
+            remove_all(&root.join(&folder))?;
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = folder.join(entry.file_name());
+            let Ok(data) = entry.metadata() else { continue };
+            if data.is_dir() && folders.contains(path.as_os_str()) {
+                visited.push(path.clone());
+                pending.push(path);
+                continue;
+            }
+            let stored = files
+                .get(path.as_os_str() as &OsStr)
+                .filter(|stored| stored.is_settled)
+                .filter(|stored| stored.fingerprint == FileFingerprint::from_metadata(&data));
+            match stored {
+                Some(stored) => drop(retained.insert(path.into(), *stored)),
+                None => remove_all(&entry.path())?,
+            }
+        }
+    }
+    // A folder is visited before those in it. The ones with files stay.
+    for folder in visited.iter().rev() {
+        let _ = fs::remove_dir(root.join(folder));
+    }
+    Ok(retained)
+}
+
+/// Removes files of a room, and folders that become empty and are not `wanted`.
+pub(super) fn remove_files<'p>(
+    root: &Path,
+    files: impl Iterator<Item = &'p RelativePath>,
+    wanted: impl Fn(&OsStr) -> bool,
+) -> Result<(), WorkspaceError> {
+    let files: Vec<&RelativePath> = files.collect();
+    for path in &files {
+        remove_all(&root.join(&***path))?;
+    }
+    let mut folders: Vec<&OsStr> = parent_folders(files.into_iter()).into_iter().collect();
+    folders.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
+    for folder in folders
+        .into_iter()
+        .filter(|folder| !folder.is_empty() && !wanted(folder))
+    {
+        let _ = fs::remove_dir(root.join(folder));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::workspace::ids::BlobId;
+
+    fn stored(root: &Path, path: &str) -> (RelativePath, StoredEntry) {
+        let data = root.join(path).symlink_metadata().unwrap();
+        let entry = StoredEntry {
+            fingerprint: FileFingerprint::from_metadata(&data),
+            blob: BlobId::of(b""),
+            is_settled: true,
+        };
+        (Path::new(path).into(), entry)
+    }
+
+    #[test]
+    fn retain_files_keeps_only_what_nothing_has_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        let paths = ["same", "a/same", "a/b/changed", "replaced", "unsettled"];
+        for path in paths {
+            fs::write(root.join(path), "bytes").unwrap();
+        }
+        let mut files: ReusableFiles = paths.map(|path| stored(root, path)).into();
+        files.values_mut().last().expect("the last one").is_settled = false;
+
+        let changed = root.join("a/b/changed");
+        let modified = changed.metadata().unwrap().modified().unwrap();
+        fs::write(&changed, "other").unwrap();
+        let file = fs::File::options().write(true).open(&changed).unwrap();
+        file.set_modified(modified).unwrap();
+        fs::remove_file(root.join("replaced")).unwrap();
+        symlink("same", root.join("replaced")).unwrap();
+        fs::create_dir_all(root.join("planted/.git")).unwrap();
+        fs::write(root.join(".git"), "gitdir: elsewhere").unwrap();
+
+        let retained = retain_files(root, &files).unwrap();
+        let retained: Vec<_> = retained.keys().map(|path| path.to_path_buf()).collect();
+        assert_eq!(retained, [Path::new("a/same"), Path::new("same")]);
+        let mut left: Vec<_> = fs::read_dir(root).unwrap().flatten().collect();
+        left.sort_by_key(fs::DirEntry::file_name);
+        let left: Vec<_> = left.iter().map(fs::DirEntry::file_name).collect();
+        assert_eq!(left, ["a", "same"]);
+        assert!(!root.join("a/b").exists());
+    }
+}
