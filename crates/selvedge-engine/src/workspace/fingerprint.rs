@@ -9,6 +9,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Minimum age of a change for which a fingerprint is reliable. Clocks of file systems are coarse (2 s on FAT), and a
 /// write right after the file was read could leave the same times.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
+/// The same where times have fractions of a second: they are set at ticks of the kernel, of at most 10 ms.
+const PRECISE_SETTLED_AFTER: Duration = Duration::from_millis(200);
 
 const KIND: u32 = 0o170_000;
 const LINK: u32 = 0o120_000;
@@ -62,12 +64,20 @@ impl FileFingerprint {
 
     /// Returns whether a write after `now` would change the times.
     pub(super) fn is_settled_at(&self, now: SystemTime) -> bool {
+        let (seconds, nanoseconds) = self.changed;
+        let is_precise = nanoseconds != 0;
+        let age = if is_precise {
+            PRECISE_SETTLED_AFTER
+        } else {
+            SETTLED_AFTER
+        };
         let horizon = now
-            .checked_sub(SETTLED_AFTER)
-            .and_then(|t| t.duration_since(UNIX_EPOCH).ok());
-        let horizon = horizon
-            .and_then(|t| i64::try_from(t.as_secs()).ok())
-            .unwrap_or(i64::MIN);
-        self.changed.0 < horizon
+            .checked_sub(age)
+            .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+            .and_then(|time| i64::try_from(time.as_nanos()).ok());
+        let changed = seconds
+            .saturating_mul(1_000_000_000)
+            .saturating_add(nanoseconds);
+        horizon.is_some_and(|horizon| changed < horizon)
     }
 }

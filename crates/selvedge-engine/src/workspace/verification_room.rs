@@ -21,6 +21,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use self::files::{make_folder, remove_all};
 use self::git_dir::{copy_git_dir, refresh_git_dir};
@@ -29,6 +30,7 @@ use self::mounts::{MOUNT_MARKER, MountedPlaces};
 use self::reuse::ReusableFiles;
 use super::Workspace;
 use super::error::WorkspaceError;
+use super::exclusions::ExcludedPath;
 use super::ids::SnapshotId;
 
 pub(crate) use self::mounts::VerificationRoomMount;
@@ -115,25 +117,43 @@ impl VerificationRoom {
             },
         };
         if is_new {
-            // The room is mounted as the workspace's folder.
-            let mode = fs::metadata(&origin.dir).map(|data| data.permissions());
-            mode.and_then(|mode| fs::set_permissions(&room.snapshots.dir, mode))
-                .map_err(|error| WorkspaceError::io(DOING, &room.snapshots.dir, error))?;
-            room.snapshots.write_snapshot(start, existing)?;
-            if is_untouched {
-                room.take_build_output(&excluded, &mut room.state())?;
-            }
-            if origin.status().is_ok_and(|dirty| dirty.files.is_empty()) {
-                let committed = folder.join(COMMITTED_MARKER);
-                fs::write(&committed, "").map_err(|e| WorkspaceError::io(DOING, &committed, e))?;
-            }
-            room.state().entered = Some(start.clone());
+            let untouched_excluded = is_untouched.then_some(excluded.as_slice());
+            room.fill(start, existing, untouched_excluded)?;
             fs::write(&ready, "").map_err(|error| WorkspaceError::io(DOING, &ready, error))?;
         }
         room.make_result_caches(&mut room.state())?;
         room.mounted
             .create_mount_points(&room.origin, room.tree(), folder)?;
         Ok(Some(room))
+    }
+
+    /// Writes the files of a new room. If no agent has worked in the workspace since `start`, its build output among
+    /// `excluded` is copied.
+    fn fill(
+        &self,
+        start: &SnapshotId,
+        existing: ReusableFiles,
+        excluded: Option<&[ExcludedPath]>,
+    ) -> Result<(), WorkspaceError> {
+        // The room is mounted as the workspace's folder.
+        let mode = fs::metadata(&self.origin.dir).map(|data| data.permissions());
+        mode.and_then(|mode| fs::set_permissions(&self.snapshots.dir, mode))
+            .map_err(|error| WorkspaceError::io(DOING, &self.snapshots.dir, error))?;
+        let is_committed = thread::scope(|scope| {
+            let status = scope.spawn(|| self.origin.status());
+            self.snapshots.write_snapshot(start, existing)?;
+            if let Some(excluded) = excluded {
+                self.take_build_output(excluded, &mut self.state())?;
+            }
+            let status = status.join().ok().and_then(Result::ok);
+            Ok(status.is_some_and(|status| status.files.is_empty()))
+        })?;
+        if is_committed {
+            let committed = self.folder.join(COMMITTED_MARKER);
+            fs::write(&committed, "").map_err(|e| WorkspaceError::io(DOING, &committed, e))?;
+        }
+        self.state().entered = Some(start.clone());
+        Ok(())
     }
 
     /// Returns the workspace of the room's files.

@@ -5,13 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::files::{is_folder, make_folder, remove_all};
 use crate::workspace::Workspace;
+use crate::workspace::dir_handle::DirHandle;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::ids::BlobId;
 use crate::workspace::inventory::{Inventory, StoredEntry};
 use crate::workspace::manifest::parent_folders;
 use crate::workspace::relative::RelativePath;
@@ -20,6 +24,8 @@ use crate::workspace::relative::RelativePath;
 pub(super) const LAST_ROOM_FOLDER: &str = "last-room";
 const FILES: &str = "files";
 const INVENTORY: &str = "inventory";
+/// Maximum size of a file that is read again to be reused.
+const MAX_READ_BYTES: u64 = 1024 * 1024;
 
 /// The files of a room by their paths.
 pub(super) type ReusableFiles = BTreeMap<RelativePath, StoredEntry>;
@@ -39,12 +45,34 @@ pub(super) fn keep_for_next(
     if !is_folder(tree) {
         return Ok(());
     }
+    read_unsettled(tree, &mut inventory.files);
     inventory.files = retain_files(tree, &inventory.files)?;
     make_folder(&last)?;
     inventory.save(&last.join(INVENTORY))?;
     // If the next room does not find them, it writes all files.
     let _ = fs::rename(tree, last.join(FILES));
     Ok(())
+}
+
+/// Reads files again that were written too shortly before they were last read.
+fn read_unsettled(tree: &Path, files: &mut ReusableFiles) {
+    let Ok(anchor) = DirHandle::open_root(tree) else {
+        return;
+    };
+    for (path, stored) in files.iter_mut().filter(|(_, stored)| !stored.is_settled) {
+        let is_same = |mut file: File| {
+            let fingerprint = FileFingerprint::from_metadata(&file.metadata()?);
+            if fingerprint != stored.fingerprint || fingerprint.size > MAX_READ_BYTES {
+                return Ok(false);
+            }
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Ok(BlobId::of(&bytes) == stored.blob)
+        };
+        let is_same: io::Result<bool> = anchor.open(path).and_then(is_same);
+        stored.is_settled =
+            is_same.unwrap_or(false) && stored.fingerprint.is_settled_at(SystemTime::now());
+    }
 }
 
 /// Moves the files of the workspace's last room to `tree`, and returns those that nothing has changed since.
@@ -124,7 +152,6 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::workspace::ids::BlobId;
 
     fn stored(root: &Path, path: &str) -> (RelativePath, StoredEntry) {
         let data = root.join(path).symlink_metadata().unwrap();
