@@ -267,7 +267,7 @@ impl ObservedTask {
         for (_, event) in &self.log {
             match event {
                 LeaseEvent::Granted { worker, .. } => holder = Some(worker.as_str()),
-                LeaseEvent::RunBegun { run_number } if *run_number == run => return holder,
+                LeaseEvent::RunBegun { attempt_number } if *attempt_number == run => return holder,
                 _ => {}
             }
         }

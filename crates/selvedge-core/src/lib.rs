@@ -4,8 +4,10 @@
 //! clock, a file, the environment or a socket, and the crate's `clippy.toml` forbids it by name. `selvedge-engine` has
 //! the effects; `selvedge-store` has the storage.
 
+mod comparison;
 pub mod config;
 pub mod crossing;
+pub mod describe;
 pub mod export;
 pub mod flakiness;
 pub mod format;
@@ -22,3 +24,4 @@ pub mod prompt;
 pub mod protocol;
 pub mod redact;
 pub mod route;
+pub mod run;

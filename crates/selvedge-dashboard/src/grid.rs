@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use selvedge_core::format::{duration, gate_result};
-use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::describe::gate_result;
+use selvedge_core::format::duration;
 use selvedge_core::model::{CheckMarks, CheckReport, CheckStatus, GateReport};
+use selvedge_core::run::{Attempt, Run};
 
 use crate::text::single_line;
 
@@ -69,7 +70,7 @@ impl CheckGrid {
         let checks = names.into_iter().map(row);
         Self {
             baseline: baseline.is_some(),
-            attempts: run.attempts.iter().map(|it| it.run_number).collect(),
+            attempts: run.attempts.iter().map(|it| it.attempt_number).collect(),
             rows: checks.chain(tier_rows(run)).collect(),
         }
     }

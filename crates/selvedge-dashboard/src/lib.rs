@@ -6,6 +6,7 @@
 //! (SVG), one stylesheet and one small script. Nothing is loaded from another host. All text of agents,
 //! checks and repositories is untrusted, and becomes markup only in [`text`].
 
+mod assets;
 pub mod backend;
 pub mod charts;
 pub mod command;

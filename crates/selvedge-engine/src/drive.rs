@@ -3,11 +3,10 @@
 //! Effects run only after the events that ask for them are durable. A once-only effect is journalled as started in the
 //! same transaction that asks for it, so after a crash it is always known what was paid for.
 
-use selvedge_core::machine::{
-    IllegalInputError, Input, JournalState, PendingEffect, Phase, Run, RunControl, decide, evolve,
-};
+use selvedge_core::machine::{IllegalInputError, Input, JournalState, decide, evolve};
 use selvedge_core::model::{ENVELOPE_VERSION, Envelope, Event, RetryPolicy, RunId, Timestamp};
 use selvedge_core::redact::RedactError;
+use selvedge_core::run::{PendingEffect, Phase, Run, RunControl};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

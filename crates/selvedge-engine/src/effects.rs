@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use selvedge_core::guard::{GlobError, Protection};
-use selvedge_core::machine::{Input, PendingEffect, Run};
+use selvedge_core::machine::Input;
 use selvedge_core::model::{
     Baseline, CheckStatus, EffectId, EffectKind, ExcludedContent, GateReport, Report,
     SandboxReport, SessionLimits, SessionOutcome, SessionStatus, SnapshotReason, Step, Timestamp,
     TreeId,
 };
+use selvedge_core::run::{PendingEffect, Run};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::Progress;
 use crate::agents::env::{check_env, host_env};
 use crate::agents::{SessionRequest, SessionRole, agent_for};
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 use crate::excluded_files;
 use crate::gates::{
     BaselineCache, BaselineRun, DependencyInstaller, JudgeGate, OpenVerificationRoom, Verification,
@@ -25,10 +27,21 @@ use crate::gates::{
 use crate::process::Supervisor;
 use crate::sandbox::{GitConfigSnapshot, verified_restrictions};
 use crate::tools;
-use crate::workspace::{self, VerificationRoom, Workspace, WorkspaceError};
+use crate::workspace::{VerificationRoom, Workspace, WorkspaceError};
 
 /// File in the run's directory that marks dependencies as installed in the clone.
 const SETUP_MARKER: &str = "set-up";
+
+/// Why work on the run's snapshots failed.
+#[derive(Debug, thiserror::Error)]
+enum SnapshotError {
+    #[error("this run takes no snapshots")]
+    NoSnapshots,
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    #[error(transparent)]
+    Join(#[from] JoinError),
+}
 
 /// Where a run's effects take place.
 #[derive(Debug, Clone)]
@@ -81,7 +94,7 @@ impl RunContext {
                 }),
                 Err(aborted) => aborted_input(effect, aborted),
             },
-            EffectKind::Execute { run_number } => {
+            EffectKind::Execute { attempt_number } => {
                 let prepared = Box::pin(self.prepare_session(run, progress, cancel)).await;
                 if let Err(failed) = prepared {
                     return Some(Input::SessionEnded {
@@ -89,15 +102,17 @@ impl RunContext {
                         outcome: failed,
                     });
                 }
-                let outcome = self.run_session(run, *run_number, progress, cancel).await;
+                let outcome = self
+                    .run_session(run, *attempt_number, progress, cancel)
+                    .await;
                 Some(Input::SessionEnded {
                     effect,
                     outcome: Box::new(outcome),
                 })
             }
-            EffectKind::Verify { run_number } => {
+            EffectKind::Verify { attempt_number } => {
                 // Boxed: it is the largest of the effects.
-                let verified = Box::pin(self.verify(run, *run_number, now, progress, cancel));
+                let verified = Box::pin(self.verify(run, *attempt_number, now, progress, cancel));
                 match verified.await {
                     Ok(report) => Some(Input::Verified {
                         effect,
@@ -106,9 +121,12 @@ impl RunContext {
                     Err(aborted) => aborted_input(effect, aborted),
                 }
             }
-            EffectKind::Judge { run_number, tier } => {
+            EffectKind::Judge {
+                attempt_number,
+                tier,
+            } => {
                 match self
-                    .run_judges(run, *run_number, *tier, progress, cancel)
+                    .run_judges(run, *attempt_number, *tier, progress, cancel)
                     .await
                 {
                     Ok(gate) => Some(Input::Judged {
@@ -124,7 +142,7 @@ impl RunContext {
     async fn verify(
         &self,
         run: &Run,
-        run_number: u32,
+        attempt_number: u32,
         now: Timestamp,
         progress: &dyn Progress,
         cancel: &CancellationToken,
@@ -133,7 +151,7 @@ impl RunContext {
         if room.is_none() {
             tools::mark_outdated(&self.run_dir);
         }
-        let verification = self.verification(run, run_number, room, now);
+        let verification = self.verification(run, attempt_number, room, now);
         verify(&verification, progress, cancel).await
     }
 
@@ -175,15 +193,15 @@ impl RunContext {
     async fn run_judges(
         &self,
         run: &Run,
-        run_number: u32,
+        attempt_number: u32,
         tier: u8,
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<GateReport, CheckError> {
-        let attempt = run.attempt(run_number);
+        let attempt = run.attempt(attempt_number);
         let judged = attempt.and_then(|attempt| Some((attempt, attempt.report.as_ref()?)));
         let (Some(judging), Some((attempt, report))) = (&run.spec.judging, judged) else {
-            let error = format!("no judge is configured for attempt {run_number}");
+            let error = format!("no judge is configured for attempt {attempt_number}");
             return Err(CheckError::Infrastructure(error));
         };
         let trees = run.start_tree.clone().zip(attempt.tree.clone());
@@ -201,7 +219,7 @@ impl RunContext {
             remaining_budget: run.remaining_budget(),
             limits: run.spec.limits,
             run_dir: &self.run_dir,
-            tag: format!("{}.{run_number}", run.run_id),
+            tag: format!("{}.{attempt_number}", run.run_id),
             lock: self.lock(),
             supervisor: &self.checks,
         };
@@ -277,7 +295,7 @@ impl RunContext {
             },
             Ok((snapshot, unkept, changed_tools)) => Input::Snapshotted {
                 effect,
-                tree: TreeId::new(snapshot.tree.as_str()),
+                tree: snapshot.tree,
                 left_out: snapshot.excluded.total,
                 unkept: unkept.map(Box::new),
                 changed_tools: changed_tools.map(Box::new),
@@ -323,7 +341,7 @@ impl RunContext {
     }
 
     /// Records the installed tools again if checks have run since the last record.
-    async fn refresh_tool_manifest(&self, run: &Run) -> Result<(), String> {
+    async fn refresh_tool_manifest(&self, run: &Run) -> Result<(), SnapshotError> {
         let run_dir = self.run_dir.clone();
         if self.workspace.is_none() || !tools::is_outdated(&run_dir) {
             return Ok(());
@@ -338,9 +356,7 @@ impl RunContext {
 
     async fn restore_snapshot(&self, effect: EffectId, tree: TreeId) -> Input {
         let restored = self
-            .with_workspace(move |workspace| {
-                workspace.restore(&workspace::SnapshotId::parse(tree.as_str())?)
-            })
+            .with_workspace(move |workspace| workspace.restore(&tree))
             .await;
         match restored {
             Err(error) => Input::Failed {
@@ -349,7 +365,7 @@ impl RunContext {
             },
             Ok(restored) => Input::Restored {
                 effect,
-                replaced: Some(TreeId::new(restored.backup_tree.as_str())),
+                replaced: Some(restored.backup_tree),
             },
         }
     }
@@ -357,24 +373,22 @@ impl RunContext {
     async fn with_workspace<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
-    ) -> Result<T, String> {
-        let Some(workspace) = self.workspace.clone() else {
-            return Err("this run takes no snapshots".to_owned());
-        };
-        let done = tokio::task::spawn_blocking(move || work(&workspace)).await;
-        done.map_err(|panic| panic.to_string())?
-            .map_err(|error| error.to_string())
+    ) -> Result<T, SnapshotError> {
+        let workspace = self.workspace.clone();
+        let workspace = workspace.ok_or(SnapshotError::NoSnapshots)?;
+        let done = tokio::task::spawn_blocking(move || work(&workspace)).await?;
+        Ok(done?)
     }
 
     async fn run_session(
         &self,
         run: &Run,
-        run_number: u32,
+        attempt_number: u32,
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> SessionOutcome {
-        let Some(attempt) = run.attempt(run_number) else {
-            let error = format!("attempt {run_number} was never started");
+        let Some(attempt) = run.attempt(attempt_number) else {
+            let error = format!("attempt {attempt_number} was never started");
             return SessionOutcome::failed(SessionStatus::Infra, error);
         };
         let left = run.remaining_for_attempt();
@@ -389,9 +403,9 @@ impl RunContext {
                 .next_back()
                 .and_then(|(before, _)| before.session.as_ref())
                 .map(|session| session.text.clone()),
-            run_number,
+            attempt_number,
             role: SessionRole::Implementer,
-            file_prefix: format!("attempt-{run_number}"),
+            file_prefix: format!("attempt-{attempt_number}"),
             workspace: run.spec.workspace.clone(),
             limits: SessionLimits {
                 wall_ms,
@@ -401,7 +415,7 @@ impl RunContext {
             cost_left: left.cost,
             tokens_left: left.tokens,
             run_dir: self.run_dir.clone(),
-            tag: format!("{}.{run_number}", run.run_id),
+            tag: format!("{}.{attempt_number}", run.run_id),
             lock: self.lock(),
             supervisor: self.agents.clone(),
         };
@@ -510,12 +524,12 @@ impl RunContext {
     fn verification(
         &self,
         run: &Run,
-        run_number: u32,
+        attempt_number: u32,
         room: Option<OpenVerificationRoom>,
         now: Timestamp,
     ) -> Verification {
         let judged = run
-            .attempt(run_number)
+            .attempt(attempt_number)
             .and_then(|attempt| attempt.tree.clone());
         let trees = (self.workspace.clone(), judged, run.start_tree.clone());
         let before = |(index, step): (usize, &Step)| {
@@ -523,13 +537,13 @@ impl RunContext {
         };
         Verification {
             task_id: run.spec.task_id,
-            run_number,
+            attempt_number,
             plan: run.spec.verification.clone(),
             limit: Duration::from_millis(run.spec.verification_timeout_ms),
             workspace: run.spec.workspace.clone(),
             verification_room: room,
             run_dir: self.run_dir.clone(),
-            tag: format!("{}.{run_number}", run.run_id),
+            tag: format!("{}.{attempt_number}", run.run_id),
             lock: self.lock(),
             supervisor: self.checks.clone(),
             base_trees: None,
@@ -543,7 +557,7 @@ impl RunContext {
             protection: protection(run).ok(),
             syntax: run.spec.syntax.clone(),
             session: run
-                .attempt(run_number)
+                .attempt(attempt_number)
                 .and_then(|attempt| attempt.session.clone())
                 .filter(|_| run.spec.fail_on_unresolved_write_errors),
             task: run.spec.description.clone(),
@@ -557,7 +571,7 @@ impl RunContext {
                 .as_ref()
                 .map(|baseline| baseline.written_files.clone()),
             changed_tools: run
-                .attempt(run_number)
+                .attempt(attempt_number)
                 .and_then(|attempt| attempt.changed_tools.clone()),
             allow: run.spec.allow.clone(),
             expect_test_changes: run.spec.expect_test_changes.clone(),

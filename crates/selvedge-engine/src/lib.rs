@@ -7,11 +7,13 @@ pub mod activity;
 pub mod agents;
 pub mod checkout;
 pub mod checks;
+pub mod environment;
 pub mod process;
 pub mod sandbox;
 pub mod syntax;
 pub mod workspace;
 
+mod check_error;
 mod drive;
 mod effects;
 mod excluded_files;
@@ -19,6 +21,7 @@ mod gates;
 mod sink;
 mod tools;
 
+pub use check_error::CheckError;
 pub use drive::{DriveError, Driver, Observer, StopRequest};
 pub use effects::RunContext;
 pub use gates::{

@@ -15,10 +15,20 @@ use tokio::time::timeout;
 use crate::auth;
 use crate::hub::Hub;
 use crate::problem::ApiError;
+use crate::service::Actor;
 
 /// The token of a request; present in every request to an operation that needs a scope.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller(pub(crate) ApiToken);
+
+impl From<Caller> for Actor {
+    fn from(Caller(token): Caller) -> Self {
+        Self {
+            tenant: token.tenant,
+            name: token.name,
+        }
+    }
+}
 
 /// The outermost middleware of all routes: accepts only known host names, and limits the time.
 pub(crate) async fn check_host(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::model::Task;
-use selvedge_core::protocol::{AssignedReview, HubMessage, LeaseToken, TaskAssign};
+use selvedge_core::protocol::{AssignedReview, HubMessage, TaskAssign};
 use selvedge_store::fault;
 use selvedge_store::hub::{Assignment, TaskChange};
 use tokio::time::timeout;
@@ -43,11 +43,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
 
 async fn offer(hub: &Hub, granted: Assignment) {
     let row = &granted.row;
-    let lease = LeaseToken {
-        task_id: row.task_id,
-        lease_epoch: granted.fence.epoch,
-        lease_token: granted.fence.token.clone(),
-    };
+    let lease = row.lease_token();
     let key = lease.id();
     let task: Task = match serde_json::from_str(&granted.body) {
         Ok(task) => task,
@@ -61,7 +57,7 @@ async fn offer(hub: &Hub, granted: Assignment) {
         lease,
         ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
         task,
-        last_run_number: row.lease.last_attempt,
+        last_attempt_number: row.lease.last_attempt,
         last_event_seq: row.event_seq,
         infra_losses: row.lease.losses,
         // If an assigned task has a review, it requested another attempt.
@@ -78,7 +74,7 @@ async fn offer(hub: &Hub, granted: Assignment) {
         return;
     }
     // The worker did not receive the offer.
-    let epoch = granted.fence.epoch;
+    let epoch = key.lease_epoch;
     if let Err(error) = hub.change(row.task_id, TaskChange::Forget { epoch }).await {
         tracing::warn!(%error, task = %row.task_id, "an offer that nobody heard stands until it expires");
     }

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::{LeaseId, ProgressEvent};
+use selvedge_core::protocol::ProgressEvent;
 use selvedge_store::hub::{
     ChangeAnswer, ChangeOutcome, HubStore, HubStoreError, TaskChange, TaskRecord,
 };
 use tokio::sync::{Notify, broadcast, mpsc};
 use uuid::Uuid;
 
+use crate::journal_states::JournalStateCache;
 use crate::limits::RateLimiter;
 use crate::recent_activity::RecentActivity;
 use crate::run_stats::EndedTaskReceiver;
@@ -45,6 +46,7 @@ pub struct Hub {
     pub(crate) sessions: WorkerRegistry,
     pub(crate) limits: RateLimiter,
     pub(crate) wake: Notify,
+    pub(crate) journal_states: Mutex<JournalStateCache>,
     watchers: broadcast::Sender<HubActivity>,
     changes: AtomicU64,
     ended: mpsc::Sender<(TaskId, u64)>,
@@ -74,6 +76,7 @@ impl Hub {
             settings,
             sessions: WorkerRegistry::default(),
             wake: Notify::new(),
+            journal_states: Mutex::default(),
             watchers: broadcast::channel(CHANGE_BUFFER).0,
             changes: AtomicU64::new(0),
             token_uses: Mutex::default(),
@@ -181,16 +184,12 @@ impl Hub {
         }
         if row.lease.is_held() {
             if let Some(reason) = &row.lease.cancel {
-                let key = LeaseId {
-                    task_id: row.task_id,
-                    lease_epoch: row.lease.epoch,
-                };
                 self.sessions
-                    .cancel(key, row.lease.worker.as_deref(), reason);
+                    .cancel(row.lease_id(), row.lease.worker.as_deref(), reason);
             }
         } else {
             lock(&self.recent_activity).forget(row.task_id);
-            self.sessions.release(row.task_id, row.lease.epoch);
+            self.sessions.release(row.lease_id());
             self.wake.notify_one();
         }
     }

@@ -94,10 +94,7 @@ impl PeerListener<'_> {
     async fn relay_cancellations(&mut self) -> Result<(), HubStoreError> {
         let mut all = HashSet::new();
         for row in self.peers.pending_cancellations().await? {
-            let key = LeaseId {
-                task_id: row.task_id,
-                lease_epoch: row.lease.epoch,
-            };
+            let key = row.lease_id();
             if let Some(reason) = &row.lease.cancel
                 && !self.stopped.contains(&key)
             {

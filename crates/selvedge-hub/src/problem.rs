@@ -6,6 +6,8 @@ use axum::response::{IntoResponse, Response};
 use selvedge_core::protocol::{FieldError, Problem};
 use selvedge_store::hub::HubStoreError;
 
+use crate::service::{ServiceError, describe_fields};
+
 /// An error response.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiError(Problem);
@@ -23,14 +25,10 @@ impl ApiError {
 
     /// One or more fields are invalid.
     pub(crate) fn fields(errors: Vec<FieldError>) -> Self {
-        let said: Vec<String> = errors
-            .iter()
-            .map(|error| format!("{}: {}", error.field, error.detail))
-            .collect();
         let mut problem = Self::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "invalid-fields",
-            said.join("; "),
+            describe_fields(&errors),
         );
         problem.0.errors = errors;
         problem
@@ -55,26 +53,29 @@ impl ApiError {
         )
     }
 
-    /// The problem document.
-    pub(crate) const fn problem(&self) -> &Problem {
-        &self.0
-    }
-
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", detail)
     }
 }
 
+impl From<ServiceError> for ApiError {
+    fn from(error: ServiceError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ServiceError::TaskNotFound => Self::new(StatusCode::NOT_FOUND, "not-found", detail),
+            ServiceError::Conflict(_) => Self::conflict(detail),
+            ServiceError::InvalidFields(errors) => Self::fields(errors),
+            ServiceError::Store(HubStoreError::DiskFull) => {
+                Self::new(StatusCode::INSUFFICIENT_STORAGE, "store", detail)
+            }
+            ServiceError::Store(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, "store", detail),
+        }
+    }
+}
+
 impl From<HubStoreError> for ApiError {
     fn from(error: HubStoreError) -> Self {
-        tracing::error!(%error, "the store failed");
-        let full = matches!(error, HubStoreError::DiskFull);
-        let status = if full {
-            StatusCode::INSUFFICIENT_STORAGE
-        } else {
-            StatusCode::SERVICE_UNAVAILABLE
-        };
-        Self::new(status, "store", "the hub's store is unavailable; try again")
+        ServiceError::from(error).into()
     }
 }
 

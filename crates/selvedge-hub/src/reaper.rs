@@ -48,7 +48,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                             .iter()
                             .for_each(|worker| hub.sessions.record_lost_lease(worker));
                     }
-                    hub.sessions.release(row.task_id, row.lease.epoch);
+                    hub.sessions.release(row.lease_id());
                     hub.notify_changed(row.task_id);
                     hub.wake.notify_one();
                 }

@@ -3,35 +3,16 @@
 
 use std::sync::Arc;
 
-use selvedge_core::machine::{JournalState, evolve};
-use selvedge_core::model::{Envelope, TaskId};
+use selvedge_core::model::TaskId;
 use selvedge_dashboard::stats::RunStats;
 use selvedge_store::hub::{HubStoreError, NewRunStats, RunStatsRow};
 use tokio::sync::mpsc;
 
 use crate::hub::Hub;
+use crate::journal_states::load_state;
 
-/// Number of events per read.
-const READ_BATCH: usize = 500;
 /// Number of runs whose statistics are saved in one write.
 const WRITE_BATCH: usize = 64;
-
-/// Folds the journal of a task's run.
-pub(crate) async fn load_state(hub: &Hub, task: TaskId) -> Result<JournalState, HubStoreError> {
-    let (mut state, mut after) = (JournalState::default(), 0);
-    loop {
-        let lines = hub.store().journal(task, after, READ_BATCH).await?;
-        let Some(last) = lines.last() else {
-            return Ok(state);
-        };
-        after = last.seq;
-        for line in &lines {
-            let envelope: Envelope = serde_json::from_str(&line.event)
-                .map_err(|error| HubStoreError::Damaged(error.to_string()))?;
-            state = evolve(state, &envelope);
-        }
-    }
-}
 
 /// The statistics of every run of a tenant.
 pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, HubStoreError> {

@@ -13,13 +13,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
-use selvedge_core::protocol::{CostEntry, EntryHeader, LeaseToken};
+use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
+use selvedge_core::protocol::{
+    AttemptReport, AttemptStart, CostEntry, EntryHeader, EntryKind, StreamEntry, TaskCompletion,
+    TaskResult,
+};
 use selvedge_store::hub::{
-    Assignment, ChangeAnswer, EntryKind, HubStore, NewTask, PollRequest, PostgresHub, SqliteHub,
-    StoreSettings, StreamEntry, TaskChange,
+    Assignment, ChangeAnswer, HubStore, NewTask, PollRequest, PostgresHub, SqliteHub,
+    StoreSettings, TaskChange,
 };
 use selvedge_testkit::Postgres;
+use serde_json::json;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -107,31 +111,26 @@ async fn carry_out(store: &dyn HubStore, granted: &Assignment) {
 
 fn steps() -> [EntryKind; 3] {
     [
-        EntryKind::Begin(1),
-        EntryKind::Close {
-            run_number: 1,
-            end: AttemptEnd::Report,
-            report: Some(r#"{"status":"pass","summary":{"total":1,"passed":1}}"#.to_owned()),
-        },
-        EntryKind::Complete {
+        EntryKind::BeginAttempt(AttemptStart {
+            attempt_number: 1,
+            from_tree: None,
+        }),
+        EntryKind::SubmitReport(AttemptReport {
+            attempt_number: 1,
+            report: json!({"status": "pass", "summary": {"total": 1, "passed": 1}}),
+        }),
+        EntryKind::Complete(TaskCompletion {
             completion_id: "once".to_owned(),
-            outcome: Outcome::Verified,
-            reason: String::new(),
-            result: r#"{"status":"completed","outcome":"verified"}"#.to_owned(),
-        },
+            result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
+        }),
     ]
 }
 
-fn entry(granted: &Assignment, seq: u64, step: EntryKind) -> TaskChange {
-    let lease = LeaseToken {
-        task_id: granted.row.task_id,
-        lease_epoch: granted.fence.epoch,
-        lease_token: granted.fence.token.clone(),
-    };
-    let mut header = EntryHeader::new(lease, seq);
+fn entry(granted: &Assignment, seq: u64, kind: EntryKind) -> TaskChange {
+    let mut header = EntryHeader::new(granted.row.lease_token(), seq);
     if seq == 2 {
         header.costs = vec![CostEntry {
-            run_number: 1,
+            attempt_number: 1,
             call_id: "session".to_owned(),
             cost: Cost {
                 micro_usd: Some(MicroUsd(1)),
@@ -141,7 +140,7 @@ fn entry(granted: &Assignment, seq: u64, step: EntryKind) -> TaskChange {
             model: None,
         }];
     }
-    TaskChange::Entry(Box::new(StreamEntry { header, step }))
+    TaskChange::Entry(Box::new(StreamEntry { header, kind }))
 }
 
 fn task(number: usize) -> NewTask {

@@ -33,7 +33,7 @@ pub struct HeldTask {
     /// The last stored entry.
     pub last_seq: u64,
     /// The number of the open attempt; 0 for none.
-    pub run_number: u32,
+    pub attempt_number: u32,
 }
 
 /// An entry that waits for its acknowledgement.
@@ -98,12 +98,12 @@ impl Outbox {
     pub fn held(&self) -> Result<Vec<HeldTask>, StoreError> {
         let mut query = self
             .db
-            .prepare_cached("SELECT assign, last_seq, run_number FROM held ORDER BY task_id")?;
+            .prepare_cached("SELECT assign, last_seq, attempt_number FROM held ORDER BY task_id")?;
         let rows = query.query_map([], |row| {
             Ok(HeldTask {
                 assign: row.get(0)?,
                 last_seq: row.get(1)?,
-                run_number: row.get(2)?,
+                attempt_number: row.get(2)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -121,7 +121,7 @@ impl Outbox {
         after: u64,
         events: &[String],
         entries: &[OutboxEntry],
-        run_number: u32,
+        attempt_number: u32,
     ) -> Result<bool, StoreError> {
         let transaction = self.begin()?;
         let task = key.task_id.to_string();
@@ -152,8 +152,8 @@ impl Outbox {
         drop(insert);
         let last_seq = entries.last().map(|entry| entry.seq).or(held);
         transaction.execute(
-            "UPDATE held SET last_seq = ?2, run_number = ?3 WHERE task_id = ?1",
-            params![task, last_seq, run_number],
+            "UPDATE held SET last_seq = ?2, attempt_number = ?3 WHERE task_id = ?1",
+            params![task, last_seq, attempt_number],
         )?;
         transaction.commit()?;
         Ok(true)

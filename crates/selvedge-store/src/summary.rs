@@ -127,8 +127,8 @@ impl RunSummary {
         self.updated_at = next.at;
         match &next.event {
             Event::RunCreated { spec } => self.task = Some(TaskHead::of(spec)),
-            Event::AttemptBegan { run_number, .. } => {
-                self.attempts = self.attempts.max(*run_number);
+            Event::AttemptBegan { attempt_number, .. } => {
+                self.attempts = self.attempts.max(*attempt_number);
             }
             Event::PlanCreated { plan } => self.task = Some(TaskHead::of_plan(plan)),
             Event::SubtaskBegan { .. } => self.attempts += 1,

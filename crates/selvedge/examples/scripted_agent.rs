@@ -11,5 +11,5 @@ mod scripted_agent;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    scripted_agent::main(&args)
+    scripted_agent::main(&args, demo::script)
 }

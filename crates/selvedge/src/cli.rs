@@ -7,7 +7,6 @@ mod dashboard;
 mod fleet;
 mod hub;
 mod known_failures;
-mod reports;
 mod review;
 mod run;
 mod tokens;
@@ -16,9 +15,10 @@ use std::path::PathBuf;
 
 use checks::CheckArgs;
 use clap::{Args, Parser, Subcommand};
+use selvedge_core::model::TreeId;
 
 use crate::hub_client::HubArgs;
-use crate::output::OutputFormat;
+use crate::output::{OutputFormat, ReportArgs};
 
 pub(crate) use agents::{ClaudeStopArgs, HookCommand, McpArgs};
 pub(crate) use attest::AttestCommand;
@@ -28,7 +28,6 @@ pub(crate) use fleet::{
 };
 pub(crate) use hub::ServeArgs;
 pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
-pub(crate) use reports::{CodeHost, ReportArgs};
 pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use tokens::{ScopeArg, TokensArgs, TokensCommand};
@@ -361,7 +360,7 @@ pub(crate) struct RestoreArgs {
     pub(crate) original: bool,
     /// Restore this snapshot of the workspace, such as the files that an earlier restore replaced.
     #[arg(long, value_name = "TREE", conflicts_with_all = ["attempt", "original"])]
-    pub(crate) tree: Option<String>,
+    pub(crate) tree: Option<TreeId>,
 }
 
 /// `selvedge config`

@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use selvedge_core::model::exit_code;
 
-use crate::output::{sanitize_text, style};
+use crate::terminal::{sanitize_text, style};
 
 /// An error to be shown to the user.
 #[derive(Debug)]

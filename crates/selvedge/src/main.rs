@@ -25,6 +25,7 @@ mod sandbox_setup;
 mod scripted_agent;
 mod secrets;
 mod settings;
+mod terminal;
 mod ui;
 mod worker;
 
@@ -47,7 +48,9 @@ fn main() -> ExitCode {
             return selvedge_engine::sandbox::probe_main(args.get(2..).unwrap_or_default());
         }
         Some("__parse") => return selvedge_engine::syntax::run_parser(),
-        Some("__agent") => return scripted_agent::main(args.get(2..).unwrap_or_default()),
+        Some("__agent") => {
+            return scripted_agent::main(args.get(2..).unwrap_or_default(), demo::script);
+        }
         _ => {}
     }
     let cli = match cli::Cli::try_parse_from(&args) {

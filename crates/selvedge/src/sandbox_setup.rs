@@ -9,7 +9,7 @@ use selvedge_engine::sandbox::{self, SandboxContext, SandboxPair};
 
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::output::one_line;
+use crate::terminal::one_line;
 
 /// Sets up the sandbox, or fails if it is required and unavailable. If it is optional and unavailable, prints a warning
 /// to standard error.

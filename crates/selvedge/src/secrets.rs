@@ -12,11 +12,12 @@ use selvedge_core::model::{AgentSpec, EnvironmentSpec, RunSpec, Task};
 use selvedge_core::redact::{
     MIN_SECRET_BYTES, Redactor, Secret, is_secret_name, is_worth_redacting,
 };
-use selvedge_engine::agents::env::{EnvironmentMap, host_env};
+use selvedge_engine::agents::env::host_env;
+use selvedge_engine::environment::EnvironmentMap;
 use selvedge_engine::process::Supervisor;
 
-use crate::commands::print_notice;
 use crate::error::CliError;
+use crate::output::print_notice;
 
 /// A git configuration larger than this is not searched for remotes, in bytes.
 const MAX_GIT_CONFIG_BYTES: u64 = 1 << 20;

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use anstream::{AutoStream, ColorChoice};
 use selvedge_core::model::exit_code;
 
-use crate::error::CliError;
+use crate::terminal::style;
 
 /// The first error of standard output; nothing is written to it afterwards.
 static OUTPUT_ERROR: OnceLock<ErrorKind> = OnceLock::new();
@@ -46,9 +46,12 @@ pub(crate) fn write_output(bytes: &[u8]) -> bool {
     drop(output);
     let Err(error) = written else { return true };
     if OUTPUT_ERROR.set(error.kind()).is_ok() && error.kind() != ErrorKind::BrokenPipe {
-        CliError::infrastructure(format!("cannot write to standard output: {error}"))
-            .hint("free disk space or redirect the output; runs are recorded anyway: selvedge show")
-            .print();
+        let label = style::error("error:");
+        errln!("{label} cannot write to standard output: {error}");
+        let hint = style::dim("hint:");
+        errln!(
+            "  {hint} free disk space or redirect the output; runs are recorded anyway: selvedge show"
+        );
     }
     false
 }

@@ -14,9 +14,9 @@ pub(super) fn check(history: &History) -> Vec<String> {
         for (seq, event) in &task.log {
             match event {
                 LeaseEvent::CancelRequested { .. } => cancelled = true,
-                LeaseEvent::RunBegun { run_number } if cancelled => {
+                LeaseEvent::RunBegun { attempt_number } if cancelled => {
                     found.push(format!(
-                        "{id}: line {seq} starts attempt {run_number} after a cancel"
+                        "{id}: line {seq} starts attempt {attempt_number} after a cancel"
                     ));
                 }
                 _ => {}

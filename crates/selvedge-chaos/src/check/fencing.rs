@@ -31,15 +31,18 @@ fn check_task(task: &ObservedTask) -> Vec<String> {
                 continue;
             }
             LeaseEvent::Accepted => Some(current),
-            LeaseEvent::RunBegun { run_number } => {
-                let run = task.runs.iter().find(|run| run.number == *run_number);
+            LeaseEvent::RunBegun { attempt_number } => {
+                let run = task.runs.iter().find(|run| run.number == *attempt_number);
                 run.map(|run| run.epoch)
             }
             LeaseEvent::RunClosed {
-                run_number,
+                attempt_number,
                 closing: AttemptEnd::Report,
             } => {
-                let report = task.reports.iter().find(|report| report.run == *run_number);
+                let report = task
+                    .reports
+                    .iter()
+                    .find(|report| report.run == *attempt_number);
                 report.map(|report| report.epoch)
             }
             LeaseEvent::Completed { completion_id, .. } => {

@@ -147,7 +147,7 @@ fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
         let kept = task
             .runs
             .iter()
-            .find(|run| run.number == attempt.run_number);
+            .find(|run| run.number == attempt.attempt_number);
         let kept = kept.and_then(|run| run.closing.as_deref());
         let told = attempt.end.map(|closing| match closing {
             AttemptEnd::Report => "report",
@@ -159,7 +159,7 @@ fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
         if told != kept && !untold {
             found.push(format!(
                 "attempt {} is {told:?} in its journal but {kept:?} in the table",
-                attempt.run_number
+                attempt.attempt_number
             ));
         }
     }

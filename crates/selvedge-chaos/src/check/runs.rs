@@ -19,7 +19,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             ));
         }
         let begun = task.log.iter().filter_map(|(_, event)| match event {
-            LeaseEvent::RunBegun { run_number } => Some(*run_number),
+            LeaseEvent::RunBegun { attempt_number } => Some(*attempt_number),
             _ => None,
         });
         let begun: Vec<u32> = begun.collect();

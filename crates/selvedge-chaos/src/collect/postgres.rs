@@ -50,17 +50,17 @@ pub fn read_postgres_tables(
         task.log.push((get_column(row, "seq")?, event));
         Ok(())
     })?;
-    put("run", "task_no, run_number", |task, row| {
+    put("attempt", "task_no, attempt_number", |task, row| {
         task.runs.push(ObservedAttempt {
-            number: get_column(row, "run_number")?,
+            number: get_column(row, "attempt_number")?,
             epoch: get_column(row, "epoch")?,
-            closing: get_column(row, "closing")?,
+            closing: get_column(row, "closed_as")?,
         });
         Ok(())
     })?;
-    put("report", "task_no, run_number", |task, row| {
+    put("report", "task_no, attempt_number", |task, row| {
         task.reports.push(ObservedReport {
-            run: get_column(row, "run_number")?,
+            run: get_column(row, "attempt_number")?,
             epoch: get_column(row, "epoch")?,
             digest: parse_bytea(&get_column::<String>(row, "digest")?)?,
             body: get_column(row, "body")?,
@@ -72,10 +72,10 @@ pub fn read_postgres_tables(
             .push((get_column(row, "seq")?, get_column(row, "event")?));
         Ok(())
     })?;
-    put("cost", "task_no, run_number", |task, row| {
+    put("cost", "task_no, attempt_number", |task, row| {
         let known = row["source"] != "unknown";
         task.costs.push(ObservedCost {
-            run: get_column(row, "run_number")?,
+            run: get_column(row, "attempt_number")?,
             call: get_column(row, "call_id")?,
             micro_usd: get_column::<Option<u64>>(row, "micro_usd")?.filter(|_| known),
         });
@@ -94,8 +94,8 @@ fn parse_task(row: &Value) -> Result<ObservedTask, CollectError> {
         state: get_column(row, "state")?,
         epoch: get_column(row, "epoch")?,
         worker: get_column(row, "worker")?,
-        last_run: get_column(row, "last_run")?,
-        open_run: get_column(row, "open_run")?,
+        last_run: get_column(row, "last_attempt")?,
+        open_run: get_column(row, "open_attempt")?,
         reports_counted: get_column(row, "reports")?,
         losses: get_column(row, "losses")?,
         cancel: get_column(row, "cancel")?,

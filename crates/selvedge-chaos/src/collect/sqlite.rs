@@ -50,8 +50,8 @@ pub fn read_sqlite_tables(path: &Path) -> Result<BTreeMap<String, ObservedTask>,
         },
     )?;
     put(
-        "SELECT task_id, x.run_number, x.epoch, x.closing FROM run x JOIN task t USING (task_no)
-         ORDER BY task_no, x.run_number",
+        "SELECT task_id, x.attempt_number, x.epoch, x.closed_as FROM attempt x JOIN task t USING (task_no)
+         ORDER BY task_no, x.attempt_number",
         |task, row| {
             task.runs.push(ObservedAttempt {
                 number: row.get(1)?,
@@ -62,7 +62,7 @@ pub fn read_sqlite_tables(path: &Path) -> Result<BTreeMap<String, ObservedTask>,
         },
     )?;
     put(
-        "SELECT task_id, x.run_number, x.epoch, x.digest, x.body FROM report x JOIN task t USING (task_no)",
+        "SELECT task_id, x.attempt_number, x.epoch, x.digest, x.body FROM report x JOIN task t USING (task_no)",
         |task, row| {
             let (run, epoch, digest, body) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
             task.reports.push(ObservedReport {
@@ -82,7 +82,7 @@ pub fn read_sqlite_tables(path: &Path) -> Result<BTreeMap<String, ObservedTask>,
         },
     )?;
     put(
-        "SELECT task_id, run_number, call_id, CASE source WHEN 'unknown' THEN NULL ELSE micro_usd END
+        "SELECT task_id, attempt_number, call_id, CASE source WHEN 'unknown' THEN NULL ELSE micro_usd END
          FROM cost JOIN task USING (task_no)",
         |task, row| {
             task.costs.push(ObservedCost { run: row.get(1)?, call: row.get(2)?, micro_usd: row.get(3)? });
@@ -104,7 +104,7 @@ pub fn read_sqlite_tables(path: &Path) -> Result<BTreeMap<String, ObservedTask>,
 
 fn read_task_rows(db: &Connection) -> Result<BTreeMap<String, ObservedTask>, CollectError> {
     let mut query = db.prepare(
-        "SELECT task_id, state, epoch, worker, last_run, open_run, reports, losses, cancel, completion,
+        "SELECT task_id, state, epoch, worker, last_attempt, open_attempt, reports, losses, cancel, completion,
                 outcome, priority, rank, created_at, max_attempts, event_seq, log_seq FROM task",
     )?;
     let mut rows = query.query([])?;

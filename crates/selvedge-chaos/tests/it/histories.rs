@@ -20,15 +20,15 @@ fn log() -> Vec<(u64, LeaseEvent)> {
         epoch,
         worker: worker.to_owned(),
     };
-    let closed = |run_number, closing| LeaseEvent::RunClosed {
-        run_number,
+    let closed = |attempt_number, closing| LeaseEvent::RunClosed {
+        attempt_number,
         closing,
     };
     let events = vec![
         LeaseEvent::Submitted,
         granted(1, "a"),
         LeaseEvent::Accepted,
-        LeaseEvent::RunBegun { run_number: 1 },
+        LeaseEvent::RunBegun { attempt_number: 1 },
         closed(1, AttemptEnd::Interrupted),
         LeaseEvent::LeaseLost {
             reason: LossReason::Expired,
@@ -38,7 +38,7 @@ fn log() -> Vec<(u64, LeaseEvent)> {
         LeaseEvent::Requeued,
         granted(2, "b"),
         LeaseEvent::Accepted,
-        LeaseEvent::RunBegun { run_number: 2 },
+        LeaseEvent::RunBegun { attempt_number: 2 },
         closed(2, AttemptEnd::Report),
         LeaseEvent::Completed {
             completion_id: "t.2".to_owned(),

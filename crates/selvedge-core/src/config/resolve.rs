@@ -14,11 +14,11 @@ use super::schema::Config;
 use super::source::Origin;
 use super::suggest;
 use super::tree::{ConfigNode, ConfigValue};
-use crate::guard::{Globs, Protection, ProtectionRule};
+use crate::guard::{Globs, Protection};
 use crate::model::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, ContainerSpec, EnvironmentSpec,
-    KnownFailures, OnExhausted, SandboxSpec, SessionLimits, SetupSpec, Step, SyntaxRules,
-    VoteStrategy,
+    KnownFailures, OnExhausted, ProtectionRule, SandboxSpec, SessionLimits, SetupSpec, Step,
+    SyntaxRules, VoteStrategy,
 };
 use crate::price::is_same;
 

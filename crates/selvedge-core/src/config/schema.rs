@@ -12,11 +12,10 @@ use super::values::{
     BoundedInteger, CommandLines, HumanDuration, PricePerMillion, RetryCount, UnitFraction,
     UsdAmount,
 };
-use crate::guard::ProtectionPolicy;
 use crate::model::{
-    BaselineMode, BetweenAttempts, OnExhausted, SandboxBackend, SandboxProfile, VoteStrategy,
+    BaselineMode, BetweenAttempts, OnExhausted, Price, ProtectionPolicy, SandboxBackend,
+    SandboxProfile, VoteStrategy,
 };
-use crate::price::Price;
 
 /// A `selvedge.toml`.
 #[derive(Debug, Deserialize, JsonSchema)]

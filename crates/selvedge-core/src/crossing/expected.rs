@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::comparison::test_regression;
 use crate::format::counted;
 use crate::guard::{GlobError, Globs};
-use crate::machine::test_regression;
 use crate::model::{CheckReport, CheckStatus, CrossedReport};
 
 use super::sides::CrossedFile;

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::expected::{ExpectedChanges, named_failures};
 use super::renames::NewNames;
 use super::sides::{CrossedFile, ProjectSide};
+use crate::comparison::signature;
+use crate::comparison::test_regression;
 use crate::format::counted;
 use crate::guard::Pattern;
-use crate::machine::signature;
-use crate::machine::test_regression;
 use crate::model::{CheckReport, CheckStatus, CrossedReport, CrossedResult};
 use selvedge_digest::{Failure, FailureKind, TestSummary};
 

@@ -3,9 +3,8 @@
 
 use super::input::{ReportInput, ResultCategory};
 use super::location::{FileLocation, LocationResolver};
-use crate::format::{gate_result, marks};
-use crate::guard::{Finding, FindingSeverity};
-use crate::model::{CheckReport, CheckStatus, Failure, GateReport, Step};
+use crate::describe::{gate_result, marks};
+use crate::model::{CheckReport, CheckStatus, Failure, Finding, FindingSeverity, GateReport, Step};
 use crate::prompt::{clean, one_line};
 
 /// Severity of an annotation.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::format::counted;
-use crate::machine::{Attempt, Run};
 use crate::model::{
     AttemptEnd, Cost, GateReport, GuardReport, Outcome, PlanResult, Report, ReportStatus,
     ReviewRecord, RunId, SessionOutcome, Step, Timestamp, Usage,
 };
+use crate::run::{Attempt, Run};
 
 /// The content of a report, independent of its format.
 #[derive(Debug, Clone)]
@@ -185,19 +185,19 @@ fn summarize_attempts<'a>(run: &'a Run, subtask: Option<&'a str>) -> Vec<Attempt
     let last = run
         .verified_attempts()
         .next_back()
-        .map(|(attempt, _)| attempt.run_number);
+        .map(|(attempt, _)| attempt.attempt_number);
     let accepted = run.reviewed.as_ref().filter(|it| it.accepted);
     let one = |attempt: &'a Attempt| AttemptSummary {
         subtask,
-        number: Some(attempt.run_number),
+        number: Some(attempt.attempt_number),
         began_at: attempt.began_at,
         session: attempt.session.as_ref(),
         end: attempt.end,
         report: attempt.report.as_ref(),
-        accepted: accepted.filter(|it| it.target.attempt == Some(attempt.run_number)),
+        accepted: accepted.filter(|it| it.target.attempt == Some(attempt.attempt_number)),
         steps: run.spec.steps(),
         workspace: Some(&run.spec.workspace),
-        is_current: delivered.or(last) == Some(attempt.run_number),
+        is_current: delivered.or(last) == Some(attempt.attempt_number),
     };
     run.attempts.iter().map(one).collect()
 }

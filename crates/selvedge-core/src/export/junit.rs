@@ -7,7 +7,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::input::{AttemptSummary, ReportInput, ResultCategory};
-use crate::format::{gate_result, marks};
+use crate::describe::{gate_result, marks};
 use crate::model::{AttemptEnd, CheckReport, CheckStatus, GateReport, ReviewRecord, SessionStatus};
 use crate::prompt::{clean, one_line};
 

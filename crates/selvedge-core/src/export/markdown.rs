@@ -6,9 +6,9 @@
 use askama::Template;
 
 use super::input::{AttemptSummary, ReportInput, ResultCategory};
-use crate::format::{cost, counted, duration, gate_result, marks, report_result, tokens};
-use crate::guard::{Finding, FindingSeverity};
-use crate::model::{CheckReport, CheckStatus, GateReport, SessionStatus};
+use crate::describe::{cost, gate_result, marks, report_result, tokens};
+use crate::format::{counted, duration};
+use crate::model::{CheckReport, CheckStatus, Finding, FindingSeverity, GateReport, SessionStatus};
 use crate::prompt::{clean, one_line};
 
 /// Maximum number of digests that are shown in full: the summary of a job is limited to 1 MiB.

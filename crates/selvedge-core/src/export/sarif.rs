@@ -9,7 +9,7 @@ use super::annotation::{Annotation, AnnotationLevel, annotations};
 use super::fingerprint::fingerprints;
 use super::input::{ReportInput, ResultCategory};
 use super::location::{FileLocation, LocationResolver};
-use crate::format::report_result;
+use crate::describe::report_result;
 
 /// The schema of the log.
 const SCHEMA: &str =

@@ -8,12 +8,11 @@ use insta::assert_snapshot;
 use selvedge_digest::{Failure, FailureKind};
 
 use super::*;
-use crate::guard::{Finding, FindingAction, FindingKind, FindingSeverity};
 use crate::machine::tests::simulation::report as bare;
 use crate::model::{
-    AttemptEnd, CheckMarks, CheckReport, CheckStatus, Cost, GateReport, GuardReport, Judgement,
-    MicroUsd, Report, ReportStatus, ReportSummary, SessionOutcome, SessionStatus, Step, StepKind,
-    Usage,
+    AttemptEnd, CheckMarks, CheckReport, CheckStatus, Cost, Finding, FindingAction, FindingKind,
+    FindingSeverity, GateReport, GuardReport, Judgement, MicroUsd, Report, ReportStatus,
+    ReportSummary, SessionOutcome, SessionStatus, Step, StepKind, Usage,
 };
 
 fn check(name: &str, status: CheckStatus, reason: &str) -> CheckReport {

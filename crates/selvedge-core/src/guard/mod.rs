@@ -8,7 +8,6 @@
 //! The guard does not panic on any input, and its running time is linear.
 
 mod diff;
-mod finding;
 mod flags;
 mod mask;
 mod pattern;
@@ -21,12 +20,11 @@ pub(crate) use pattern::Pattern;
 pub(crate) use scripts::{scripts_of, words_of};
 pub(crate) use text::{HELPER_NAME, SourceLanguage, is_test_path, language};
 
-pub use finding::{
-    Finding, FindingAction, FindingKind, FindingSeverity, ProtectionPolicy, ProtectionRule,
-};
 pub use flags::KnownDiagnostic;
 pub use protection::{GlobError, Globs, Protection};
 pub use text::is_scanned;
+
+use crate::model::Finding;
 
 /// A file that differs from the start of the run.
 #[derive(Debug, Clone, Copy)]

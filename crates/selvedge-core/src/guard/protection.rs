@@ -4,7 +4,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use thiserror::Error;
 
 use super::ChangedFile;
-use super::finding::{
+use crate::model::{
     Finding, FindingAction, FindingKind, FindingSeverity, ProtectionPolicy, ProtectionRule,
 };
 

@@ -1,9 +1,8 @@
 //! The scripts that a check's command line runs: they define the check. Test files on a command line are not included:
 //! writing tests there is the work.
 
-use super::finding::{ProtectionPolicy, ProtectionRule};
 use super::text::{HELPER_NAME, is_test_path};
-use crate::model::Step;
+use crate::model::{ProtectionPolicy, ProtectionRule, Step};
 
 /// Programs whose first plain argument is the script that they run.
 const INTERPRETERS: [&str; 10] = [

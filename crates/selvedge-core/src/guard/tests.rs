@@ -5,6 +5,7 @@ use proptest::prelude::{any, proptest};
 use proptest::sample::select;
 
 use super::*;
+use crate::model::{FindingAction, FindingKind, FindingSeverity, ProtectionPolicy, ProtectionRule};
 
 fn findings(
     rules: &[ProtectionRule],

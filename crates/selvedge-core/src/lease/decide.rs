@@ -4,10 +4,10 @@
 //! numbers have no gaps and at most one run is open; a task with a pending cancellation begins no run.
 
 use super::event::{LeaseEvent, LossReason, evolve};
-use super::input::{InputDisposition, LeaseDecision, LeaseError, LeaseInput, ReviewAction};
-use super::state::{LeaseCredential, LeaseRules, LeaseState};
+use super::input::{InputDisposition, LeaseDecision, LeaseError, LeaseInput};
+use super::state::{LeaseRules, LeaseState};
 use crate::model::{AttemptEnd, Outcome, ReviewRecord};
-use crate::protocol::TaskState;
+use crate::protocol::{LeaseToken, ReviewDecision, TaskState};
 
 /// Decides the effects of an input. `now` is in milliseconds since 1970, from the only clock that the store trusts.
 pub fn decide(
@@ -19,31 +19,31 @@ pub fn decide(
     let mut draft = LeaseTransition::new(lease, now, rules);
     match input {
         LeaseInput::Grant { worker, token } => draft.grant(worker, token)?,
-        LeaseInput::Accept(fence) => draft.accept(&fence)?,
-        LeaseInput::Renew(fence) => draft.renew(&fence)?,
-        LeaseInput::BeginAttempt(fence, run_number) => draft.begin(&fence, run_number)?,
+        LeaseInput::Accept(token) => draft.accept(&token)?,
+        LeaseInput::Renew(token) => draft.renew(&token)?,
+        LeaseInput::BeginAttempt(token, attempt_number) => draft.begin(&token, attempt_number)?,
         LeaseInput::CloseAttempt {
-            fence,
-            run_number,
+            token,
+            attempt_number,
             end: closing,
             stored,
-        } => draft.close(&fence, run_number, closing, stored)?,
+        } => draft.close(&token, attempt_number, closing, stored)?,
         LeaseInput::Complete {
-            fence,
+            token,
             completion_id,
             outcome,
-        } => draft.complete(&fence, completion_id, outcome)?,
-        LeaseInput::Release(fence, reason) => {
-            draft.check_holder(&fence)?;
+        } => draft.complete(&token, completion_id, outcome)?,
+        LeaseInput::Release(token, reason) => {
+            draft.check_holder(&token)?;
             draft.lose_lease(reason);
         }
         LeaseInput::Tick => draft.tick(),
         LeaseInput::Cancel { by, reason } => draft.cancel(by, reason)?,
         LeaseInput::Review {
-            review,
+            decision,
             epoch,
             record,
-        } => draft.review(review, epoch, record)?,
+        } => draft.review(decision, epoch, record)?,
     }
     Ok(draft.into_decision())
 }
@@ -80,8 +80,8 @@ impl<'a> LeaseTransition<'a> {
         self.events.push(event);
     }
 
-    fn check_holder(&self, fence: &LeaseCredential) -> Result<(), LeaseError> {
-        if self.lease.is_held_by(fence) {
+    fn check_holder(&self, token: &LeaseToken) -> Result<(), LeaseError> {
+        if self.lease.is_held_by(token) {
             return Ok(());
         }
         Err(LeaseError::Stale {
@@ -104,8 +104,8 @@ impl<'a> LeaseTransition<'a> {
         Ok(())
     }
 
-    fn accept(&mut self, fence: &LeaseCredential) -> Result<(), LeaseError> {
-        self.check_holder(fence)?;
+    fn accept(&mut self, token: &LeaseToken) -> Result<(), LeaseError> {
+        self.check_holder(token)?;
         if self.lease.state == TaskState::Offered {
             self.add(LeaseEvent::Accepted);
         } else {
@@ -115,8 +115,8 @@ impl<'a> LeaseTransition<'a> {
         Ok(())
     }
 
-    fn renew(&mut self, fence: &LeaseCredential) -> Result<(), LeaseError> {
-        self.check_holder(fence)?;
+    fn renew(&mut self, token: &LeaseToken) -> Result<(), LeaseError> {
+        self.check_holder(token)?;
         // An offer is accepted by `accept` or by a first run: a renewal alone starts nothing.
         if self.lease.state != TaskState::Offered {
             self.extend();
@@ -124,16 +124,18 @@ impl<'a> LeaseTransition<'a> {
         Ok(())
     }
 
-    fn begin(&mut self, fence: &LeaseCredential, run_number: u32) -> Result<(), LeaseError> {
-        self.check_holder(fence)?;
+    fn begin(&mut self, token: &LeaseToken, attempt_number: u32) -> Result<(), LeaseError> {
+        self.check_holder(token)?;
         let next = self.lease.last_attempt + 1;
         match self.lease.open_attempt {
-            Some(open) if open == run_number => {
+            Some(open) if open == attempt_number => {
                 self.accepted = InputDisposition::Duplicate;
                 return Ok(());
             }
             Some(expected) => return Err(LeaseError::OutOfOrder { expected }),
-            None if run_number != next => return Err(LeaseError::OutOfOrder { expected: next }),
+            None if attempt_number != next => {
+                return Err(LeaseError::OutOfOrder { expected: next });
+            }
             None => {}
         }
         if self.lease.cancel.is_some() {
@@ -142,32 +144,32 @@ impl<'a> LeaseTransition<'a> {
             self.accepted = InputDisposition::TaskOver;
             return Ok(());
         }
-        self.accept(fence)?;
+        self.accept(token)?;
         self.accepted = InputDisposition::Applied;
-        self.add(LeaseEvent::RunBegun { run_number });
+        self.add(LeaseEvent::RunBegun { attempt_number });
         Ok(())
     }
 
     fn close(
         &mut self,
-        fence: &LeaseCredential,
-        run_number: u32,
+        token: &LeaseToken,
+        attempt_number: u32,
         closing: AttemptEnd,
         stored: Option<bool>,
     ) -> Result<(), LeaseError> {
         // A report that the same holder stored under an earlier epoch is still stored.
         if stored == Some(true)
-            && self.lease.open_attempt != Some(run_number)
-            && self.check_holder(fence).is_ok()
+            && self.lease.open_attempt != Some(attempt_number)
+            && self.check_holder(token).is_ok()
         {
             self.accepted = InputDisposition::Duplicate;
             return Ok(());
         }
-        self.check_holder(fence)?;
+        self.check_holder(token)?;
         match self.lease.open_attempt {
-            Some(open) if open == run_number => {
+            Some(open) if open == attempt_number => {
                 self.add(LeaseEvent::RunClosed {
-                    run_number,
+                    attempt_number,
                     closing,
                 });
                 self.extend();
@@ -175,18 +177,20 @@ impl<'a> LeaseTransition<'a> {
             }
             // It was closed as interrupted between its checks and its judges, and the next holder has its report
             // nevertheless.
-            None if run_number == self.lease.last_attempt
+            None if attempt_number == self.lease.last_attempt
                 && closing == AttemptEnd::Report
                 && stored.is_none() =>
             {
                 self.add(LeaseEvent::RunClosed {
-                    run_number,
+                    attempt_number,
                     closing,
                 });
                 self.extend();
                 Ok(())
             }
-            _ if run_number <= self.lease.last_attempt => Err(LeaseError::Conflict { run_number }),
+            _ if attempt_number <= self.lease.last_attempt => {
+                Err(LeaseError::Conflict { attempt_number })
+            }
             _ => Err(LeaseError::OutOfOrder {
                 expected: self.lease.last_attempt + 1,
             }),
@@ -195,7 +199,7 @@ impl<'a> LeaseTransition<'a> {
 
     fn complete(
         &mut self,
-        fence: &LeaseCredential,
+        token: &LeaseToken,
         id: String,
         outcome: Outcome,
     ) -> Result<(), LeaseError> {
@@ -203,18 +207,18 @@ impl<'a> LeaseTransition<'a> {
             self.accepted = InputDisposition::Duplicate;
             return Ok(());
         }
-        self.check_holder(fence)?;
+        self.check_holder(token)?;
         let Some(state) = TaskState::from_outcome(outcome) else {
             self.lose_lease(LossReason::Infrastructure);
             return Ok(());
         };
-        if let Some(run_number) = self.lease.open_attempt {
+        if let Some(attempt_number) = self.lease.open_attempt {
             let closing = match outcome {
                 Outcome::Cancelled => AttemptEnd::Cancelled,
                 _ => AttemptEnd::SessionFailed,
             };
             self.add(LeaseEvent::RunClosed {
-                run_number,
+                attempt_number,
                 closing,
             });
         }
@@ -237,14 +241,14 @@ impl<'a> LeaseTransition<'a> {
     /// The lease is lost. An open attempt is closed, and the task continues without the holder.
     fn lose_lease(&mut self, reason: LossReason) {
         let charged = matches!(reason, LossReason::Expired | LossReason::Infrastructure);
-        if let Some(run_number) = self.lease.open_attempt {
+        if let Some(attempt_number) = self.lease.open_attempt {
             let closing = if self.lease.cancel.is_some() {
                 AttemptEnd::Cancelled
             } else {
                 AttemptEnd::Interrupted
             };
             self.add(LeaseEvent::RunClosed {
-                run_number,
+                attempt_number,
                 closing,
             });
         }
@@ -293,7 +297,7 @@ impl<'a> LeaseTransition<'a> {
 
     fn review(
         &mut self,
-        review: ReviewAction,
+        decision: ReviewDecision,
         epoch: u64,
         record: ReviewRecord,
     ) -> Result<(), LeaseError> {
@@ -306,17 +310,13 @@ impl<'a> LeaseTransition<'a> {
             return Err(LeaseError::OtherAttempt { current });
         }
         self.add(LeaseEvent::Reviewed {
-            by: record.by,
-            stated_by: record.stated_by,
-            target: record.target,
-            accepted: review == ReviewAction::Accept,
-            retry: review == ReviewAction::Retry,
-            reason: record.reason,
+            record,
+            retry: decision == ReviewDecision::Retry,
         });
-        match review {
-            ReviewAction::Accept => self.end(TaskState::Succeeded, Outcome::Verified),
-            ReviewAction::Reject => self.end(TaskState::Failed, Outcome::MaxRetriesExhausted),
-            ReviewAction::Retry => {}
+        match decision {
+            ReviewDecision::Accept => self.end(TaskState::Succeeded, Outcome::Verified),
+            ReviewDecision::Reject => self.end(TaskState::Failed, Outcome::MaxRetriesExhausted),
+            ReviewDecision::Retry => {}
         }
         Ok(())
     }

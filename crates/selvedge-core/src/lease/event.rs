@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::state::LeaseState;
-use crate::model::{AttemptEnd, Outcome, ReviewRecord, ReviewTarget};
+use crate::model::{AttemptEnd, Outcome, ReviewRecord};
 use crate::protocol::TaskState;
 
 /// Why a worker lost a task that it had not finished.
@@ -44,12 +44,14 @@ pub enum LeaseEvent {
     /// An attempt is about to begin.
     RunBegun {
         /// Its number.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
     },
     /// An attempt ended.
     RunClosed {
         /// Its number.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
         /// How it ended.
         closing: AttemptEnd,
     },
@@ -83,20 +85,11 @@ pub enum LeaseEvent {
     },
     /// A person reviewed the work.
     Reviewed {
-        /// The reviewer: the name of their token.
-        by: String,
-        /// The name that the request gave; not verified.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        stated_by: Option<String>,
-        /// The work that was decided on.
+        /// The decision.
         #[serde(flatten)]
-        target: ReviewTarget,
-        /// Whether the work is accepted.
-        accepted: bool,
+        record: ReviewRecord,
         /// Whether another attempt follows.
         retry: bool,
-        /// The reason that they gave.
-        reason: String,
     },
     /// The task ended.
     Ended {
@@ -119,9 +112,9 @@ pub fn evolve(mut lease: LeaseState, event: &LeaseEvent) -> LeaseState {
         }
         LeaseEvent::OfferExpired | LeaseEvent::Requeued => release(&mut lease, TaskState::Queued),
         LeaseEvent::Accepted => lease.state = TaskState::Running,
-        LeaseEvent::RunBegun { run_number } => {
-            lease.last_attempt = *run_number;
-            lease.open_attempt = Some(*run_number);
+        LeaseEvent::RunBegun { attempt_number } => {
+            lease.last_attempt = *attempt_number;
+            lease.open_attempt = Some(*attempt_number);
             lease.review = None;
         }
         LeaseEvent::RunClosed { closing, .. } => {
@@ -149,21 +142,8 @@ pub fn evolve(mut lease: LeaseState, event: &LeaseEvent) -> LeaseState {
                 lease.outcome = Some(Outcome::NeedsReview);
             }
         }
-        LeaseEvent::Reviewed {
-            by,
-            stated_by,
-            target,
-            accepted,
-            retry,
-            reason,
-        } => {
-            lease.review = Some(ReviewRecord {
-                accepted: *accepted,
-                by: by.clone(),
-                stated_by: stated_by.clone(),
-                reason: reason.clone(),
-                target: target.clone(),
-            });
+        LeaseEvent::Reviewed { record, retry } => {
+            lease.review = Some(record.clone());
             if *retry {
                 release(&mut lease, TaskState::Queued);
                 lease.outcome = None;

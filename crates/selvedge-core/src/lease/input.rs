@@ -1,20 +1,9 @@
 //! Inputs of a lease, decisions and errors.
 
 use super::event::{LeaseEvent, LossReason};
-use super::state::{LeaseCredential, LeaseState};
+use super::state::LeaseState;
 use crate::model::{AttemptEnd, Outcome, ReviewRecord};
-use crate::protocol::TaskState;
-
-/// A person's decision about work that awaits review.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReviewAction {
-    /// Accept the work.
-    Accept,
-    /// Reject it.
-    Reject,
-    /// Reject it and make another attempt, with the reason as feedback.
-    Retry,
-}
+use crate::protocol::{LeaseToken, ReviewDecision, TaskState};
 
 /// Inputs from workers (with a credential), from people, and from the clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,17 +16,17 @@ pub enum LeaseInput {
         token: String,
     },
     /// The worker accepts it.
-    Accept(LeaseCredential),
+    Accept(LeaseToken),
     /// The worker is alive and working on it.
-    Renew(LeaseCredential),
+    Renew(LeaseToken),
     /// An attempt is about to begin.
-    BeginAttempt(LeaseCredential, u32),
+    BeginAttempt(LeaseToken, u32),
     /// An attempt has a report, or ended in another way.
     CloseAttempt {
         /// The sender's credential.
-        fence: LeaseCredential,
+        token: LeaseToken,
         /// The attempt.
-        run_number: u32,
+        attempt_number: u32,
         /// How it ended.
         end: AttemptEnd,
         /// Whether exactly this was stored before (`Some(true)`), or something different (`Some(false)`). `None` for a
@@ -47,14 +36,14 @@ pub enum LeaseInput {
     /// The run ended.
     Complete {
         /// The sender's credential.
-        fence: LeaseCredential,
+        token: LeaseToken,
         /// The worker's own id of this completion: a repetition gets the same response.
         completion_id: String,
         /// The outcome.
         outcome: Outcome,
     },
     /// The worker releases it.
-    Release(LeaseCredential, LossReason),
+    Release(LeaseToken, LossReason),
     /// Time passed.
     Tick,
     /// A person requests its cancellation.
@@ -67,7 +56,7 @@ pub enum LeaseInput {
     /// A person reviews the work.
     Review {
         /// Their decision.
-        review: ReviewAction,
+        decision: ReviewDecision,
         /// The epoch under which the reviewed work was submitted.
         epoch: u64,
         /// The reviewer, the reason, and the reviewed work.
@@ -102,10 +91,10 @@ pub enum LeaseError {
         expected: u32,
     },
     /// It was reported before, with different content.
-    #[error("run number {run_number} is closed, with different content")]
+    #[error("run number {attempt_number} is closed, with different content")]
     Conflict {
         /// The run.
-        run_number: u32,
+        attempt_number: u32,
     },
     /// Nothing of the task is awaiting review.
     #[error("the task is not awaiting review: it is {}", .0.as_str())]

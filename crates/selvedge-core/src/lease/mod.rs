@@ -19,5 +19,5 @@ mod tests;
 
 pub use decide::decide;
 pub use event::{LeaseEvent, LossReason, evolve};
-pub use input::{InputDisposition, LeaseDecision, LeaseError, LeaseInput, ReviewAction};
-pub use state::{LeaseCredential, LeaseRules, LeaseState};
+pub use input::{InputDisposition, LeaseDecision, LeaseError, LeaseInput};
+pub use state::{LeaseRules, LeaseState};

@@ -1,16 +1,7 @@
 //! The state of a task's lease, and the periods and limits that apply to all leases.
 
 use crate::model::{Outcome, ReviewRecord};
-use crate::protocol::TaskState;
-
-/// The credential of a worker's write: identifies the assignment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeaseCredential {
-    /// Number of the assignment: increases by 1 with each, never reset.
-    pub epoch: u64,
-    /// Random, known only to the holder.
-    pub token: String,
-}
+use crate::protocol::{LeaseToken, TaskState};
 
 /// Periods in milliseconds, and limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,13 +90,13 @@ impl LeaseState {
         )
     }
 
-    /// Whether this credential belongs to the latest assignment, which may have ended.
-    pub fn is_latest(&self, fence: &LeaseCredential) -> bool {
-        self.epoch == fence.epoch && self.token.as_ref() == Some(&fence.token)
+    /// Whether this credential of the task belongs to the latest assignment, which may have ended.
+    pub fn is_latest(&self, token: &LeaseToken) -> bool {
+        self.epoch == token.lease_epoch && self.token.as_ref() == Some(&token.lease_token)
     }
 
-    /// Whether this credential is the holder's.
-    pub fn is_held_by(&self, fence: &LeaseCredential) -> bool {
-        self.is_held() && self.is_latest(fence)
+    /// Whether this credential of the task is the holder's.
+    pub fn is_held_by(&self, token: &LeaseToken) -> bool {
+        self.is_held() && self.is_latest(token)
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::model::{AttemptEnd, Outcome, ReviewRecord, ReviewTarget};
-use crate::protocol::TaskState;
+use crate::protocol::{LeaseToken, ReviewDecision, TaskState};
 
 const RULES: LeaseRules = LeaseRules {
     ttl_ms: 300,
@@ -63,18 +63,26 @@ fn step() -> impl Strategy<Value = LeaseStep> {
     ]
 }
 
+fn lease_token(lease_epoch: u64, lease_token: String) -> LeaseToken {
+    LeaseToken {
+        task_id: "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap(),
+        lease_epoch,
+        lease_token,
+    }
+}
+
 /// The environment of a lease: the issued credentials, and what was reported.
 #[derive(Default)]
 struct LeaseWorld {
     lease: LeaseState,
     now: i64,
-    fences: Vec<LeaseCredential>,
+    tokens: Vec<LeaseToken>,
     log: Vec<LeaseEvent>,
     completions: Vec<String>,
 }
 
 impl LeaseWorld {
-    fn input(&self, step: &LeaseStep) -> Option<(LeaseInput, Option<LeaseCredential>)> {
+    fn input(&self, step: &LeaseStep) -> Option<(LeaseInput, Option<LeaseToken>)> {
         let fresh = |kind: &str| format!("{kind}{}", self.log.len());
         Some(match step {
             LeaseStep::Grant => (
@@ -105,25 +113,25 @@ impl LeaseWorld {
                             tree: None,
                         },
                     },
-                    review: [
-                        ReviewAction::Accept,
-                        ReviewAction::Reject,
-                        ReviewAction::Retry,
+                    decision: [
+                        ReviewDecision::Accept,
+                        ReviewDecision::Reject,
+                        ReviewDecision::Retry,
                     ][usize::from(*which)],
                 },
                 None,
             ),
             LeaseStep::Worker(age, word) => {
-                let fence = self.fences.iter().rev().nth(*age)?.clone();
+                let token = self.tokens.iter().rev().nth(*age)?.clone();
                 (
-                    self.word(fence.clone(), *word, fresh("completion")),
-                    Some(fence),
+                    self.word(token.clone(), *word, fresh("completion")),
+                    Some(token),
                 )
             }
         })
     }
 
-    fn word(&self, fence: LeaseCredential, word: WorkerWord, fresh: String) -> LeaseInput {
+    fn word(&self, token: LeaseToken, word: WorkerWord, fresh: String) -> LeaseInput {
         let run = |offset: i32| {
             self.lease
                 .last_attempt
@@ -131,23 +139,23 @@ impl LeaseWorld {
                 .max(1)
         };
         match word {
-            WorkerWord::Accept => LeaseInput::Accept(fence),
-            WorkerWord::Renew => LeaseInput::Renew(fence),
-            WorkerWord::Begin(offset) => LeaseInput::BeginAttempt(fence, run(offset)),
+            WorkerWord::Accept => LeaseInput::Accept(token),
+            WorkerWord::Renew => LeaseInput::Renew(token),
+            WorkerWord::Begin(offset) => LeaseInput::BeginAttempt(token, run(offset)),
             WorkerWord::Close(offset, same) => {
-                let run_number = run(offset);
+                let attempt_number = run(offset);
                 let told = self.log.iter().any(|event| {
-                    matches!(event, LeaseEvent::RunClosed { run_number: n, closing: AttemptEnd::Report } if *n == run_number)
+                    matches!(event, LeaseEvent::RunClosed { attempt_number: n, closing: AttemptEnd::Report } if *n == attempt_number)
                 });
                 LeaseInput::CloseAttempt {
-                    fence,
-                    run_number,
+                    token,
+                    attempt_number,
                     end: AttemptEnd::Report,
                     stored: told.then_some(same),
                 }
             }
             WorkerWord::Complete(outcome, same) => LeaseInput::Complete {
-                fence,
+                token,
                 completion_id: self
                     .completions
                     .last()
@@ -156,7 +164,7 @@ impl LeaseWorld {
                 outcome,
             },
             WorkerWord::GiveUp(drained) => LeaseInput::Release(
-                fence,
+                token,
                 if drained {
                     LossReason::Drained
                 } else {
@@ -170,17 +178,20 @@ impl LeaseWorld {
         if let LeaseStep::Wait(period) = step {
             self.now += period;
         }
-        let Some((input, fence)) = self.input(step) else {
+        let Some((input, sender)) = self.input(step) else {
             return Ok(());
         };
         let before = self.lease.clone();
         let decided = decide(&before, input.clone(), self.now, &RULES);
-        if let Some(fence) = fence.filter(|fence| !before.is_held_by(fence)) {
+        if let Some(sender) = sender.filter(|sender| !before.is_held_by(sender)) {
             let harmless = decided.as_ref().map_or(true, |decision| {
                 decision.events.is_empty() && decision.lease == before
             });
             // A repeated report is accepted from any credential: nothing changes.
-            prop_assert!(harmless, "{fence:?} is fenced off, and {input:?} counted");
+            prop_assert!(
+                harmless,
+                "{sender:?} is not the holder, and {input:?} counted"
+            );
         }
         let Ok(decision) = decided else {
             return Ok(());
@@ -192,8 +203,8 @@ impl LeaseWorld {
         for event in &decision.events {
             match event {
                 LeaseEvent::Granted { epoch, .. } => prop_assert_eq!(*epoch, before.epoch + 1),
-                LeaseEvent::RunBegun { run_number } => {
-                    prop_assert_eq!(*run_number, before.last_attempt + 1);
+                LeaseEvent::RunBegun { attempt_number } => {
+                    prop_assert_eq!(*attempt_number, before.last_attempt + 1);
                     prop_assert!(before.open_attempt.is_none() && before.cancel.is_none());
                 }
                 LeaseEvent::Completed { completion_id, .. } => {
@@ -203,10 +214,7 @@ impl LeaseWorld {
             }
         }
         if let (LeaseStep::Grant, Some(token)) = (step, decision.lease.token.clone()) {
-            self.fences.push(LeaseCredential {
-                epoch: decision.lease.epoch,
-                token,
-            });
+            self.tokens.push(lease_token(decision.lease.epoch, token));
         }
         self.log.extend(decision.events);
         self.lease = decision.lease;
@@ -293,18 +301,15 @@ fn losses_are_charged_apart_from_reports_until_the_task_is_dead() {
         )
         .unwrap()
         .lease;
-        let fence = LeaseCredential {
-            epoch: lease.epoch,
-            token,
-        };
+        let token = lease_token(lease.epoch, token);
         let next = lease.last_attempt + 1;
-        lease = decide(&lease, LeaseInput::BeginAttempt(fence, next), 0, &RULES)
+        lease = decide(&lease, LeaseInput::BeginAttempt(token, next), 0, &RULES)
             .unwrap()
             .lease;
         assert_eq!(lease.due_at, Some(RULES.ttl_ms + RULES.grace_ms));
         let lost = decide(&lease, LeaseInput::Tick, 400, &RULES).unwrap();
         assert!(lost.events.contains(&LeaseEvent::RunClosed {
-            run_number: next,
+            attempt_number: next,
             closing: AttemptEnd::Interrupted
         }));
         pauses.extend(lost.lease.due_at.map(|due| due - 400));
@@ -320,28 +325,21 @@ fn losses_are_charged_apart_from_reports_until_the_task_is_dead() {
 
 #[test]
 fn of_success_and_cancellation_the_first_commit_wins() {
-    let token = "token".to_owned();
-    let fence = LeaseCredential {
-        epoch: 1,
-        token: token.clone(),
+    let token = lease_token(1, "token".to_owned());
+    let grant = LeaseInput::Grant {
+        worker: "w".to_owned(),
+        token: token.lease_token.clone(),
     };
-    let worker = "w".to_owned();
-    let offered = decide(
-        &LeaseState::default(),
-        LeaseInput::Grant { worker, token },
-        0,
-        &RULES,
-    )
-    .unwrap();
+    let offered = decide(&LeaseState::default(), grant, 0, &RULES).unwrap();
     let running = decide(
         &offered.lease,
-        LeaseInput::BeginAttempt(fence.clone(), 1),
+        LeaseInput::BeginAttempt(token.clone(), 1),
         0,
         &RULES,
     )
     .unwrap();
     let success = LeaseInput::Complete {
-        fence,
+        token,
         completion_id: "once".to_owned(),
         outcome: Outcome::Verified,
     };

@@ -5,16 +5,15 @@
 use std::collections::BTreeSet;
 
 use super::known_failures;
-use super::message::fails_alike;
-use super::signature;
-use super::state::Run;
-use super::test_regression::{self, TestRegression};
+use crate::comparison::message::fails_alike;
+use crate::comparison::signature;
+use crate::comparison::test_regression::{self, TestRegression};
 use crate::flakiness::{self, FailureClass, RerunDecision, RerunResults};
-use crate::guard::FindingAction;
 use crate::model::{
-    CheckReport, CheckStatus, CrossedResult, Evidence, KnownFailures, Report, ReportStatus,
-    ReportSummary, StepKind,
+    CheckReport, CheckStatus, CrossedResult, Evidence, FindingAction, KnownFailures, Report,
+    ReportStatus, ReportSummary,
 };
+use crate::run::Run;
 
 /// Maximum number of tests that a report names as fixed or as failing before.
 const MAX_NAMED_TESTS: usize = 50;
@@ -304,22 +303,6 @@ fn summarize_report(report: &mut Report) {
         (_, ReportSummary { passed: 0, .. }) => ReportStatus::AutoPass,
         _ => ReportStatus::Pass,
     };
-}
-
-impl Run {
-    /// The baseline's report of the step at an index of the plan.
-    pub fn baseline_of(&self, index: usize, kind: StepKind, target: &str) -> Option<&CheckReport> {
-        let before = self.baseline.as_ref()?.checks.get(index)?;
-        (before.kind == kind && before.target == target).then_some(before)
-    }
-
-    /// Whether that step passed before the agent began, if it can run again on that tree: distinguishes a new flake
-    /// from an old one.
-    pub fn baseline_passed(&self, index: usize, kind: StepKind, target: &str) -> Option<bool> {
-        let before = self.baseline_of(index, kind, target)?;
-        let judged = before.status == CheckStatus::Pass || before.status.is_failure();
-        (judged && self.start_tree.is_some()).then_some(before.status == CheckStatus::Pass)
-    }
 }
 
 #[cfg(test)]

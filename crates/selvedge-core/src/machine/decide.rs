@@ -2,12 +2,12 @@
 
 use super::event_batch::EventBatch;
 use super::input::{IllegalInputError, Input};
-use super::state::{JournalState, Phase, Run, RunControl};
+use super::journal_state::JournalState;
 use super::transitions;
 use crate::model::{
-    EffectId, EffectKind, Event, Outcome, RetryPolicy, ReviewRecord, RunSpec, SnapshotReason,
-    TreeId,
+    EffectId, EffectKind, Event, RetryPolicy, ReviewRecord, RunSpec, SnapshotReason, TreeId,
 };
+use crate::run::{Phase, Run, RunControl};
 
 /// Decides which events are appended to the journal, from the state and the new input.
 pub fn decide(state: &JournalState, input: Input) -> Result<Vec<Event>, IllegalInputError> {
@@ -95,32 +95,37 @@ fn transition(run: &Run, input: Input, draft: &mut EventBatch) -> Result<(), Ill
             pending_as(run, effect, &EffectKind::Baseline, "baseline taken")?;
             transitions::after_baseline(effect, baseline, draft);
         }
-        (_, Phase::Executing(run_number), Input::SessionEnded { effect, outcome }) => {
+        (_, Phase::Executing(attempt_number), Input::SessionEnded { effect, outcome }) => {
             pending_as(
                 run,
                 effect,
-                &EffectKind::Execute { run_number },
+                &EffectKind::Execute { attempt_number },
                 "session ended",
             )?;
-            transitions::after_session(effect, run_number, outcome, draft);
+            transitions::after_session(effect, attempt_number, outcome, draft);
         }
-        (_, Phase::Verifying(run_number), Input::Verified { effect, report }) => {
-            pending_as(run, effect, &EffectKind::Verify { run_number }, "verified")?;
-            if report.run_number != run_number {
+        (_, Phase::Verifying(attempt_number), Input::Verified { effect, report }) => {
+            pending_as(
+                run,
+                effect,
+                &EffectKind::Verify { attempt_number },
+                "verified",
+            )?;
+            if report.attempt_number != attempt_number {
                 return Err(IllegalInputError::OtherAttempt {
-                    got: report.run_number,
-                    open: run_number,
+                    got: report.attempt_number,
+                    open: attempt_number,
                 });
             }
             transitions::after_report(effect, report, draft);
         }
-        (_, Phase::Judging(run_number), Input::Judged { effect, gate }) => {
+        (_, Phase::Judging(attempt_number), Input::Judged { effect, gate }) => {
             let kind = EffectKind::Judge {
-                run_number,
+                attempt_number,
                 tier: gate.tier,
             };
             pending_as(run, effect, &kind, "judged")?;
-            transitions::after_judgement(effect, run_number, gate, draft);
+            transitions::after_judgement(effect, attempt_number, gate, draft);
         }
         (_, _, Input::Failed { effect, error }) => {
             run.effect(effect).ok_or(IllegalInputError::NotPending {
@@ -216,36 +221,5 @@ fn pending_restore(run: &Run, effect: EffectId) -> Result<TreeId, IllegalInputEr
             input: "restored",
             effect,
         }),
-    }
-}
-
-/// The sentence that marks a run whose agent changed no files.
-pub(crate) const UNCHANGED_REASON: &str = "the agent changed no files";
-
-impl Run {
-    /// The outcome and its reason, if the run stops here.
-    pub fn conclusion(&self) -> (Outcome, String) {
-        let outcome = self.outcome();
-        let reason = match (&self.conclusion, &self.review) {
-            (Some(decided), _) if self.finished => decided.reason.clone(),
-            (_, Some(review)) => review.clone(),
-            _ => "stopped before an outcome was decided; `selvedge resume` continues the run"
-                .to_owned(),
-        };
-        if self.is_unchanged() == Some(true) && outcome.passed_checks() {
-            return (outcome, format!("{reason}; {}", self.describe_unchanged()));
-        }
-        (outcome, reason)
-    }
-
-    /// Explains why no files are changed.
-    pub(crate) fn describe_unchanged(&self) -> &'static str {
-        let last = self.verified_attempts().next_back();
-        let mut guards = last.iter().filter_map(|(_, report)| report.guard.as_ref());
-        if guards.any(|guard| guard.violations().next().is_some()) {
-            "every change of the agent was reverted, so no files are changed"
-        } else {
-            UNCHANGED_REASON
-        }
     }
 }

@@ -3,8 +3,8 @@
 //! Policy is written against the run *after* the input, so every rule reads one state.
 
 use super::evolve::fold;
-use super::state::Run;
 use crate::model::{ENVELOPE_VERSION, EffectKind, Envelope, Event};
+use crate::run::Run;
 
 pub(super) struct EventBatch {
     run: Run,

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::state::{Attempt, Conclusion, JournalState, PendingEffect, Run, RunControl};
+use super::journal_state::JournalState;
 use crate::model::{
     AttemptEnd, EffectId, EffectKind, Envelope, Event, RetryPolicy, ReviewRecord, RunSpec,
     SnapshotReason, ToolFolderChanges, TreeId,
 };
 use crate::plan;
+use crate::run::{Attempt, Conclusion, PendingEffect, Run, RunControl};
 
 /// Folds one event into the state.
 #[must_use]
@@ -118,7 +119,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             run.baseline = Some(Arc::new((**baseline).clone()));
         }
         Event::AttemptBegan {
-            run_number,
+            attempt_number,
             prompt,
             from_tree,
             retry,
@@ -127,7 +128,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             run.reviewed = None;
             run.feedback = None;
             run.attempts.push(Attempt {
-                run_number: *run_number,
+                attempt_number: *attempt_number,
                 retry: *retry,
                 prompt: prompt.clone(),
                 from_tree: from_tree.clone(),

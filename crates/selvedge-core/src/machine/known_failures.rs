@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use selvedge_digest::Failure;
 
-use super::message::{fails_alike, is_about};
-use super::signature::is_within;
-use super::test_regression;
+use crate::comparison::message::{fails_alike, is_about};
+use crate::comparison::signature::is_within;
+use crate::comparison::test_regression;
 use crate::format::counted;
 use crate::model::{CheckReport, CheckStatus, KnownFailures};
 

@@ -4,22 +4,17 @@
 //! [`evolve`] is history: it folds one appended event into the state. Replaying a journal only evolves, so a later
 //! change of policy never changes an old verdict.
 //!
-//! Effects are data: [`Run::pending`] lists them, the driver in `selvedge-engine` carries them out and answers each
-//! with an [`Input`]. This module does not read a clock or create ids.
+//! Effects are data: [`Run::pending`](crate::run::Run::pending) lists them, the driver in `selvedge-engine` carries them
+//! out and answers each with an [`Input`]. This module does not read a clock or create ids.
 
 mod baseline_comparison;
-mod budget;
 mod decide;
 mod event_batch;
 mod evolve;
 mod input;
+mod journal_state;
 mod known_failures;
-mod message;
 mod rerun;
-mod result;
-pub(crate) mod signature;
-mod state;
-pub(crate) mod test_regression;
 mod transitions;
 mod verdict;
 
@@ -27,13 +22,9 @@ mod verdict;
 pub(crate) mod tests;
 
 pub use baseline_comparison::{apply_reruns, compare};
-pub use budget::RemainingBudget;
-pub(crate) use decide::UNCHANGED_REASON;
 pub use decide::decide;
 pub use evolve::evolve;
 pub use input::{IllegalInputError, Input};
+pub use journal_state::JournalState;
 pub use known_failures::{excuse_known_failures, find_touched};
 pub use rerun::{fails_again, is_old_failure, new_failures};
-pub(crate) use result::status_word;
-pub(crate) use signature::oscillates_with;
-pub use state::{Attempt, Conclusion, JournalState, PendingEffect, Phase, Run, RunControl};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::baseline_comparison::{fails_as_before, has_comparable_failures};
-use super::message::{fails_alike, without_numbers};
-use super::test_regression::{self, stable_id};
+use crate::comparison::message::{fails_alike, without_numbers};
+use crate::comparison::test_regression::{self, stable_id};
 use crate::model::{CheckReport, CheckStatus};
 
 /// Whether a check fails as it did before the work began, with the same messages: it is then not flaky. A check without

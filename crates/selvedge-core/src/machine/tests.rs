@@ -7,11 +7,12 @@ use proptest::prelude::*;
 use self::simulation::{
     AttemptScript, EffectInterruption, SimulatedWorld, Simulation, report, spec,
 };
-use super::{Input, JournalState, Phase, decide, evolve};
+use super::{Input, JournalState, decide, evolve};
 use crate::model::{
     AttemptEnd, Cost, CostSource, EffectKind, Envelope, Event, GateReport, Judgement, MicroUsd,
     Outcome, ReportStatus, RunSpec, SessionStatus, SnapshotReason,
 };
+use crate::run::Phase;
 
 fn worlds() -> impl Strategy<Value = SimulatedWorld> {
     use SessionStatus::{CannotSatisfy, Failed, Success, Timeout};
@@ -87,7 +88,7 @@ proptest! {
         prop_assert!(crashes <= super::transitions::MAX_CRASHES + 1);
 
         // Numbers are 1, 2, 3 …, each begun once and closed once.
-        let numbers: Vec<u32> = run.attempts.iter().map(|it| it.run_number).collect();
+        let numbers: Vec<u32> = run.attempts.iter().map(|it| it.attempt_number).collect();
         prop_assert_eq!(&numbers, &(1..=u32::try_from(numbers.len()).unwrap()).collect::<Vec<_>>());
         let closed = simulation.count(|it| matches!(it, Event::AttemptClosed { .. }));
         prop_assert_eq!(closed, run.attempts.len());

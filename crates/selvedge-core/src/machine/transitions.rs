@@ -3,7 +3,6 @@
 use super::baseline_comparison;
 use super::event_batch::EventBatch;
 use super::input::IllegalInputError;
-use super::state::{Phase, RunControl};
 use super::verdict::{self, Verdict};
 use crate::model::{
     AgentKind, AgentSpec, AttemptEnd, Baseline, BetweenAttempts, EffectId, EffectKind, Event,
@@ -11,6 +10,7 @@ use crate::model::{
     SessionStatus, SnapshotReason, TreeId,
 };
 use crate::prompt;
+use crate::run::{Phase, RunControl};
 
 /// Maximum number of verifications of one attempt that could not be carried out before the run ends.
 pub(super) const MAX_VERIFICATION_RERUNS: u32 = 2;
@@ -22,13 +22,13 @@ pub(super) fn first_attempt(spec: &RunSpec) -> Vec<Event> {
     let prompt = prompt::first_prompt(spec);
     vec![
         Event::AttemptBegan {
-            run_number: 1,
+            attempt_number: 1,
             prompt,
             from_tree: None,
             retry: 0,
         },
         Event::EffectRequested {
-            effect: EffectKind::Execute { run_number: 1 },
+            effect: EffectKind::Execute { attempt_number: 1 },
         },
     ]
 }
@@ -36,18 +36,18 @@ pub(super) fn first_attempt(spec: &RunSpec) -> Vec<Event> {
 /// Assigns the next attempt number and requests the session.
 pub(super) fn begin_attempt(draft: &mut EventBatch) {
     let run = draft.run();
-    let run_number = run
+    let attempt_number = run
         .attempts
         .last()
-        .map_or(1, |attempt| attempt.run_number + 1);
+        .map_or(1, |attempt| attempt.attempt_number + 1);
     let began = Event::AttemptBegan {
-        run_number,
+        attempt_number,
         prompt: prompt::next_prompt(run),
         from_tree: run.current_tree.clone(),
         retry: run.used_attempts(),
     };
     draft.push(began);
-    draft.request(EffectKind::Execute { run_number });
+    draft.request(EffectKind::Execute { attempt_number });
 }
 
 /// Begins the first attempt, unless a check could not be run: then no verdict would be possible, and no agent is paid
@@ -98,7 +98,7 @@ fn pending_tree(draft: &EventBatch) -> Option<TreeId> {
     let run = draft.run();
     run.pending.iter().find_map(|pending| match pending.kind {
         EffectKind::Baseline => run.start_tree.clone(),
-        EffectKind::Verify { run_number } => run.attempt(run_number)?.tree.clone(),
+        EffectKind::Verify { attempt_number } => run.attempt(attempt_number)?.tree.clone(),
         _ => None,
     })
 }
@@ -133,14 +133,18 @@ pub(super) fn resume_pending(draft: &mut EventBatch) {
 }
 
 fn request_verification(draft: &mut EventBatch) {
-    if let Some(run_number) = draft.run().open_attempt().map(|attempt| attempt.run_number) {
-        draft.request(EffectKind::Verify { run_number });
+    if let Some(attempt_number) = draft
+        .run()
+        .open_attempt()
+        .map(|attempt| attempt.attempt_number)
+    {
+        draft.request(EffectKind::Verify { attempt_number });
     }
 }
 
 pub(super) fn after_session(
     effect: EffectId,
-    run_number: u32,
+    attempt_number: u32,
     outcome: Box<SessionOutcome>,
     draft: &mut EventBatch,
 ) {
@@ -151,7 +155,7 @@ pub(super) fn after_session(
         .unwrap_or_else(|| "the agent gave no reason".to_owned());
     draft.push(Event::SessionEnded {
         effect,
-        run_number,
+        attempt_number,
         outcome,
     });
     let outcome = match status {
@@ -184,14 +188,14 @@ pub(super) fn after_report(effect: EffectId, mut report: Box<Report>, draft: &mu
     if report.status == ReportStatus::Error
         && draft.run().verification_retries < MAX_VERIFICATION_RERUNS
     {
-        let run_number = report.run_number;
+        let attempt_number = report.attempt_number;
         let reason = verdict::why_not_run(&report);
         draft.push(Event::VerificationRepeated {
             effect,
-            run_number,
+            attempt_number,
             reason,
         });
-        return draft.request(EffectKind::Verify { run_number });
+        return draft.request(EffectKind::Verify { attempt_number });
     }
     draft.push(Event::Reported { effect, report });
     close_attempt(AttemptEnd::Report, draft);
@@ -201,13 +205,13 @@ pub(super) fn after_report(effect: EffectId, mut report: Box<Report>, draft: &mu
 /// Continues after a tier above the checks; the report now includes its result.
 pub(super) fn after_judgement(
     effect: EffectId,
-    run_number: u32,
+    attempt_number: u32,
     gate: Box<GateReport>,
     draft: &mut EventBatch,
 ) {
     draft.push(Event::GateJudged {
         effect,
-        run_number,
+        attempt_number,
         gate,
     });
     apply_verdict(draft);
@@ -215,8 +219,14 @@ pub(super) fn after_judgement(
 
 fn apply_verdict(draft: &mut EventBatch) {
     match verdict::judge_last_report(draft.run()) {
-        Verdict::Judge { run_number, tier } => {
-            draft.request(EffectKind::Judge { run_number, tier });
+        Verdict::Judge {
+            attempt_number,
+            tier,
+        } => {
+            draft.request(EffectKind::Judge {
+                attempt_number,
+                tier,
+            });
         }
         Verdict::Verified(reason) => decide_outcome(Outcome::Verified, reason, None, draft),
         Verdict::Unchecked(reason) => decide_outcome(Outcome::Unchecked, reason, None, draft),
@@ -325,9 +335,13 @@ pub(super) fn finish_cancelled(draft: &mut EventBatch) {
 }
 
 fn close_attempt(closing: AttemptEnd, draft: &mut EventBatch) {
-    if let Some(run_number) = draft.run().open_attempt().map(|attempt| attempt.run_number) {
+    if let Some(attempt_number) = draft
+        .run()
+        .open_attempt()
+        .map(|attempt| attempt.attempt_number)
+    {
         draft.push(Event::AttemptClosed {
-            run_number,
+            attempt_number,
             closing,
         });
     }
@@ -340,13 +354,13 @@ fn finish_failed(outcome: Outcome, reason: String, draft: &mut EventBatch) {
         OnExhausted::Last => None,
         OnExhausted::Original => run.start_tree.clone().map(|tree| (None, tree)),
         OnExhausted::Best => verdict::best_attempt(run)
-            .and_then(|attempt| Some((Some(attempt.run_number), attempt.tree.clone()?))),
+            .and_then(|attempt| Some((Some(attempt.attempt_number), attempt.tree.clone()?))),
     };
     match chosen.filter(|(_, tree)| run.current_tree.as_ref() != Some(tree)) {
         None => decide_outcome(
             outcome,
             reason,
-            run.attempts.last().map(|it| it.run_number),
+            run.attempts.last().map(|it| it.attempt_number),
             draft,
         ),
         Some((delivered, tree)) => {

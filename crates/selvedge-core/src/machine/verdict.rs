@@ -1,14 +1,12 @@
 //! Derives the verdict of a run from its last report: the rules of the design's section 4, in their order.
 
-use super::budget;
-use super::signature;
-use super::state::{Attempt, Run};
 use super::transitions::is_deterministic;
 use crate::format::{counted, first_names};
 use crate::model::{
     CheckReport, CheckStatus, CrossedReport, CrossedResult, GateReport, Outcome, Report,
     ReportStatus,
 };
+use crate::run::{Attempt, Run, budget_exceeded_reason, exhausted_cap};
 
 /// The verdict that follows from the last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +22,7 @@ pub(super) enum Verdict {
     /// The checks pass, and a higher tier must be asked.
     Judge {
         /// The attempt.
-        run_number: u32,
+        attempt_number: u32,
         /// The tier.
         tier: u8,
     },
@@ -70,13 +68,13 @@ fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
             if let Some(gate) = report.gates.iter().find(|gate| gate.passed.is_none()) {
                 return judge_undecided(run, gate);
             }
-            return match (next_tier(run, report), budget::budget_exceeded_reason(run)) {
+            return match (next_tier(run, report), budget_exceeded_reason(run)) {
                 (None, _) => Verdict::Verified(describe_pass(report)),
                 (Some(tier), Some(reason)) => Verdict::NeedsReview(format!(
                     "the checks pass, but tier {tier} was skipped: {reason}"
                 )),
                 (Some(tier), None) => Verdict::Judge {
-                    run_number: attempt.run_number,
+                    attempt_number: attempt.attempt_number,
                     tier,
                 },
             };
@@ -101,10 +99,10 @@ fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
         };
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason);
     }
-    if let Some(reason) = budget::budget_exceeded_reason(run) {
+    if let Some(reason) = budget_exceeded_reason(run) {
         return Verdict::Stop(Outcome::Budget, reason);
     }
-    if signature::is_stuck(run) {
+    if run.is_stuck() {
         let reason =
             "the same failures on the same files, twice: another attempt would change nothing";
         return Verdict::Stop(Outcome::Stuck, reason.to_owned());
@@ -120,7 +118,7 @@ fn may_be_confirmed(run: &Run, report: &Report) -> bool {
 /// Passing checks without any change do not show that the task is done. The agent is informed once.
 fn judge_unchanged(run: &Run) -> Verdict {
     let (used, max) = (run.used_attempts(), run.spec.max_attempts());
-    if used < max && budget::budget_exceeded_reason(run).is_none() && !was_warned_unchanged(run) {
+    if used < max && budget_exceeded_reason(run).is_none() && !was_warned_unchanged(run) {
         return Verdict::Retry;
     }
     let attempts = counted(u64::from(used), "attempt");
@@ -149,7 +147,7 @@ fn next_tier(run: &Run, report: &Report) -> Option<u8> {
 fn judge_undecided(run: &Run, gate: &GateReport) -> Verdict {
     let tier = gate.tier;
     let is_incomplete = gate.judgements.iter().any(|it| it.passed.is_none());
-    if let Some(reason) = budget::exhausted_cap(run).filter(|_| is_incomplete) {
+    if let Some(reason) = exhausted_cap(run).filter(|_| is_incomplete) {
         let reason = format!("the checks pass, but tier {tier} gave no verdict: {reason}");
         return Verdict::Stop(Outcome::Budget, reason);
     }

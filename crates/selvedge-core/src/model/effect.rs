@@ -44,17 +44,20 @@ pub enum EffectKind {
     /// Run the agent's session of an attempt.
     Execute {
         /// The attempt.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
     },
     /// Run the checks on an attempt's work.
     Verify {
         /// The attempt.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
     },
     /// Ask a tier above the checks about an attempt's work.
     Judge {
         /// The attempt.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
         /// 2 or 3.
         tier: u8,
     },

@@ -119,7 +119,8 @@ pub enum Event {
     /// An attempt has its number and its prompt; the agent has not started.
     AttemptBegan {
         /// 1, 2, 3 … without gaps.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
         /// The prompt.
         prompt: Prompt,
         /// The tree from which it begins.
@@ -134,7 +135,8 @@ pub enum Event {
         /// The effect that this ends.
         effect: EffectId,
         /// The attempt.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
         /// Its outcome.
         outcome: Box<SessionOutcome>,
     },
@@ -150,7 +152,8 @@ pub enum Event {
         /// The effect that this ends.
         effect: EffectId,
         /// The attempt.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
         /// Its report.
         gate: Box<GateReport>,
     },
@@ -159,14 +162,16 @@ pub enum Event {
         /// The effect that this ends.
         effect: EffectId,
         /// The attempt.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
         /// The reason.
         reason: String,
     },
     /// An attempt ended.
     AttemptClosed {
         /// The attempt.
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
         /// How it ended.
         closing: AttemptEnd,
     },
@@ -375,7 +380,7 @@ mod tests {
                 outcome: Outcome::Verified,
             },
             Event::EffectRequested {
-                effect: EffectKind::Execute { run_number: 2 },
+                effect: EffectKind::Execute { attempt_number: 2 },
             },
         ] {
             let (kind, data) = event.to_parts().unwrap();

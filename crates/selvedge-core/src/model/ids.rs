@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 /// Text that is not an identifier.
@@ -73,27 +74,88 @@ impl From<TaskId> for RunId {
     }
 }
 
+/// Text that is not the id of a tree.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("invalid snapshot id {0:?}; use the 64 hexadecimal digits that were reported")]
+pub struct ParseTreeIdError(String);
+
 /// The content hash of a snapshot's tree, as used by the shadow git directory.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct TreeId(String);
 
 impl TreeId {
-    /// Wraps the hexadecimal name of a tree.
-    pub fn new(hex: impl Into<String>) -> Self {
-        Self(hex.into())
-    }
+    const HEX_DIGITS: usize = 64;
 
-    /// The hexadecimal name.
+    /// The 64 hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// An id for tests: the bytes of a name of at most 32 bytes.
+    #[cfg(test)]
+    pub(crate) fn of_name(name: &str) -> Self {
+        Self(format!("{:0>64}", crate::format::hex(name.as_bytes())))
     }
 }
 
 impl fmt::Display for TreeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for TreeId {
+    type Error = ParseTreeIdError;
+
+    // Invariant: a tree id is hexadecimal, so it cannot be taken for an option in an argument list.
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_hex = text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if is_hex && text.len() == Self::HEX_DIGITS {
+            Ok(Self(text))
+        } else {
+            Err(ParseTreeIdError(text))
+        }
+    }
+}
+
+impl FromStr for TreeId {
+    type Err = ParseTreeIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.to_owned().try_into()
+    }
+}
+
+impl<'de> Deserialize<'de> for TreeId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.try_into().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_id_can_never_be_an_option() {
+        for text in [
+            "",
+            "--output=/etc/passwd",
+            "HEAD",
+            &"A".repeat(64),
+            &"a".repeat(63),
+        ] {
+            assert!(
+                text.parse::<TreeId>().is_err(),
+                "{text:?} was taken for a tree id"
+            );
+            let json = serde_json::json!(text);
+            assert!(serde_json::from_value::<TreeId>(json).is_err(), "{text:?}");
+        }
+        assert!("0123456789abcdef".repeat(4).parse::<TreeId>().is_ok());
     }
 }

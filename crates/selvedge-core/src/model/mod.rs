@@ -9,6 +9,7 @@ mod effect;
 mod environment;
 mod event;
 mod excluded;
+mod finding;
 mod gate;
 mod ids;
 mod known_failures;
@@ -33,11 +34,15 @@ pub use effect::{EffectId, EffectKind, RetryPolicy, SnapshotReason};
 pub use environment::EnvironmentSpec;
 pub use event::{AttemptEnd, ENVELOPE_VERSION, Envelope, Event, Prompt};
 pub use excluded::{ExcludedContent, ExcludedFile};
+pub use finding::{
+    Finding, FindingAction, FindingKind, FindingSeverity, ProtectionPolicy, ProtectionRule,
+};
 pub use gate::{GateReport, Judgement, JudgingSpec};
-pub use ids::{ParseIdError, RunId, TaskId, TreeId};
+pub use ids::{ParseIdError, ParseTreeIdError, RunId, TaskId, TreeId};
 pub use jiff::Timestamp;
 pub use known_failures::KnownFailures;
-pub use money::{Cost, CostSource, MicroUsd, Usage};
+pub use money::{Cost, CostSource, MicroUsd, Price, Usage};
+pub(crate) use outcome::UNCHANGED_REASON;
 pub use outcome::{Outcome, VerificationStatus, exit_code};
 pub use plan::{PlanResult, PlanSpec, PlannedSubtask, SubtaskEnd, SubtaskResult};
 pub use plugin::{PLUGIN_VERSION, PluginReport, PluginRequest, PluginStatus};

@@ -87,6 +87,9 @@ pub mod exit_code {
     pub const TERMINATED: u8 = 143;
 }
 
+/// The reason that marks a run whose agent changed no files.
+pub(crate) const UNCHANGED_REASON: &str = "the agent changed no files";
+
 impl Outcome {
     /// Whether no check failed at the end; a person may still have to decide.
     pub const fn passed_checks(self) -> bool {
@@ -109,6 +112,17 @@ impl Outcome {
             Self::InfraFailed => exit_code::INFRASTRUCTURE,
             Self::Cancelled => exit_code::CANCELLED,
             Self::Interrupted => exit_code::INTERRUPTED,
+        }
+    }
+
+    /// The `status` of a result, in the terms of the older contract.
+    pub(crate) const fn status_word(self) -> &'static str {
+        match self {
+            Self::Verified | Self::Unchecked => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+            Self::NeedsReview => "needs_review",
+            _ => "failed",
         }
     }
 

@@ -5,6 +5,7 @@ use selvedge_digest::{Failure, TestSummary};
 use serde::{Deserialize, Serialize};
 
 use super::crossed::{CrossedReport, CrossedResult};
+use super::finding::{Finding, FindingSeverity};
 use super::gate::GateReport;
 use super::ids::{TaskId, TreeId};
 use super::processes::ProcessCleanup;
@@ -12,7 +13,6 @@ use super::sandbox::SandboxReport;
 use super::task::{Step, StepKind};
 use super::tools::ToolFolderChanges;
 use crate::format::counted;
-use crate::guard::{Finding, FindingSeverity};
 
 /// The status of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -315,7 +315,8 @@ pub struct Report {
     /// The task.
     pub task_id: TaskId,
     /// The attempt that it judges.
-    pub run_number: u32,
+    #[serde(rename = "run_number")]
+    pub attempt_number: u32,
     /// Its status.
     pub status: ReportStatus,
     /// Counts.

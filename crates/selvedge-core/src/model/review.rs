@@ -95,7 +95,7 @@ mod tests {
     fn target(attempt: Option<u32>, tree: Option<&str>) -> ReviewTarget {
         ReviewTarget {
             attempt,
-            tree: tree.map(TreeId::new),
+            tree: tree.map(TreeId::of_name),
         }
     }
 

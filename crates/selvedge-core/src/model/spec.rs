@@ -8,15 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::AgentKind;
 use super::environment::EnvironmentSpec;
+use super::finding::ProtectionRule;
 use super::gate::JudgingSpec;
 use super::ids::{RunId, TaskId, TreeId};
 use super::known_failures::KnownFailures;
-use super::money::MicroUsd;
+use super::money::{MicroUsd, Price};
 use super::sandbox::SandboxSpec;
 use super::setup::SetupSpec;
 use super::task::Step;
-use crate::guard::ProtectionRule;
-use crate::price::Price;
 
 /// A resolved agent: its program and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -23,4 +23,4 @@ pub use schedule::{
 };
 pub use state::{Plan, PlanStep, SubtaskState};
 pub(crate) use state::{create_plan, fold};
-pub use subtask::{final_tree, subtask_as_task};
+pub use subtask::subtask_as_task;

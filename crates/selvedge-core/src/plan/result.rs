@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::state::{Plan, SubtaskState};
-use crate::machine::{UNCHANGED_REASON, status_word};
 use crate::model::{
     MicroUsd, Outcome, PlanResult, PlannedSubtask, RunId, RunResult, SubtaskResult,
+    UNCHANGED_REASON,
 };
 
 /// Whether all of them changed nothing; `None` if one of them is unknown, or if there are none.
@@ -29,7 +29,7 @@ impl Plan {
         PlanResult {
             task_id: self.spec.task_id,
             run_id: self.run_id,
-            status: status_word(outcome).to_owned(),
+            status: outcome.status_word().to_owned(),
             outcome,
             reason,
             chosen: self.chosen.as_ref().map(|chosen| chosen.id.clone()),

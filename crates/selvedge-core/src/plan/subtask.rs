@@ -1,7 +1,6 @@
-//! Subtasks as tasks of their own, and the tree that a run passes on.
+//! Subtasks as tasks of their own.
 
-use crate::machine::Run;
-use crate::model::{Subtask, Task, TreeId};
+use crate::model::{Subtask, Task};
 
 /// Converts a subtask to a task. Absent fields are inherited from the whole task.
 pub fn subtask_as_task(whole: &Task, subtask: &Subtask) -> Task {
@@ -35,16 +34,4 @@ pub fn subtask_as_task(whole: &Task, subtask: &Subtask) -> Task {
         subtasks: Vec::new(),
         ..whole.clone()
     }
-}
-
-/// The final tree of a run: of the delivered attempt, or else of the last judged one.
-pub fn final_tree(run: &Run) -> Option<TreeId> {
-    let judged = run.verified_attempts().next_back();
-    let delivered = run
-        .conclusion
-        .as_ref()
-        .and_then(|decided| decided.final_attempt);
-    let delivered = delivered.and_then(|number| run.attempt(number));
-    let tree = delivered.and_then(|attempt| attempt.tree.clone());
-    tree.or_else(|| judged.and_then(|(attempt, _)| attempt.tree.clone()))
 }

@@ -158,8 +158,8 @@ impl Walk {
             cost: Cost::reported(MicroUsd(40)),
             usage: Usage::default(),
             worked_ms: 10,
-            start_tree: Some(TreeId::new(format!("before-{id}"))),
-            tree: left.map(|(_, tree)| TreeId::new(tree)),
+            start_tree: Some(TreeId::of_name(&format!("before-{id}"))),
+            tree: left.map(|(_, tree)| TreeId::of_name(tree)),
             behaviour: left.map(|(behaviour, _)| behaviour.to_owned()),
         };
         self.told(Event::SubtaskEnded {
@@ -209,7 +209,7 @@ fn a_failed_one_stops_what_depends_on_it_and_nothing_else() {
     walk.done("b", Outcome::MaxRetriesExhausted);
     assert_eq!(
         walk.next(),
-        "begin c on before-b",
+        format!("begin c on {}", TreeId::of_name("before-b")),
         "its work is none to build on"
     );
     walk.done("c", Outcome::Verified);

@@ -8,44 +8,9 @@ mod name;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use crate::model::{AgentSpec, MicroUsd, Usage};
-
-/// Prices of one model, in millionths of a micro-dollar per token, so that sums are exact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Price {
-    /// Input that was not cached.
-    pub input: u64,
-    /// Output.
-    pub output: u64,
-    /// Input that was read from a cache.
-    pub cache_read: u64,
-    /// Input that was written to a cache.
-    pub cache_write: u64,
-}
-
-/// Price units in one micro-dollar.
-const UNITS_PER_MICRO_USD: u128 = 1_000_000;
-
-impl Price {
-    /// The cost of this usage, rounded to the nearest micro-dollar.
-    pub fn of(&self, usage: &Usage) -> MicroUsd {
-        let kinds = [
-            (usage.input, self.input),
-            (usage.output, self.output),
-            (usage.cache_read, self.cache_read),
-            (usage.cache_write, self.cache_write),
-        ];
-        // Four products of two u64 only overflow u128 for unrealistic usage.
-        let units = kinds.iter().fold(0_u128, |sum, &(tokens, price)| {
-            sum.saturating_add(u128::from(tokens) * u128::from(price))
-        });
-        let micro = units.saturating_add(UNITS_PER_MICRO_USD / 2) / UNITS_PER_MICRO_USD;
-        MicroUsd(u64::try_from(micro).unwrap_or(u64::MAX))
-    }
-}
+use crate::model::{AgentSpec, MicroUsd, Price, Usage};
 
 /// Prices by model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 
 use super::names::{UnlistedFailures, first_names};
 use super::untrusted::{clean, fence, head_within, one_line, tail_within};
-use crate::machine::{Attempt, Run, oscillates_with};
 use crate::model::{
     AttemptEnd, BetweenAttempts, CheckReport, CheckStatus, GuardReport, Report, ReportStatus,
     StepKind,
 };
+use crate::run::{Attempt, Run};
 
 /// Maximum length of the addition to the task, in tokens as estimated by the digest, which never underestimates a
 /// tokenizer.
@@ -154,7 +154,7 @@ fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePro
             .map(|check| passed_title(check))
             .collect(),
         passed_left_out: passed.len().saturating_sub(MAX_PASSED_NAMED),
-        earlier: earlier_lines(run, attempt.run_number),
+        earlier: earlier_lines(run, attempt.attempt_number),
         circle: find_oscillation(run),
         offences: violation_lines(report),
         previous_output: Some(String::new()),
@@ -200,15 +200,15 @@ fn violation_lines(report: &Report) -> Vec<String> {
 
 /// The final texts of both attempts, if the work oscillates.
 fn find_oscillation(run: &Run) -> Option<Oscillation> {
-    let earlier = oscillates_with(run)?;
+    let earlier = run.oscillates_with()?;
     let (last, _) = run.verified_attempts().next_back()?;
     let said = |attempt: &Attempt| {
         let text = attempt.session.as_ref().map_or("", |session| &session.text);
         let said = one_line(&clean(text), EARLIER_CHARS);
-        format!("attempt {}: {said}", attempt.run_number)
+        format!("attempt {}: {said}", attempt.attempt_number)
     };
     Some(Oscillation {
-        back_to: earlier.run_number,
+        back_to: earlier.attempt_number,
         claims: [said(earlier), said(last)],
     })
 }
@@ -287,7 +287,7 @@ fn earlier_lines(run: &Run, corrected: u32) -> Vec<String> {
     let before = run
         .attempts
         .iter()
-        .filter(|attempt| attempt.run_number < corrected);
+        .filter(|attempt| attempt.attempt_number < corrected);
     let lines: Vec<String> = before
         .map(|attempt| one_line(&attempt_line(attempt), EARLIER_CHARS))
         .collect();
@@ -296,7 +296,7 @@ fn earlier_lines(run: &Run, corrected: u32) -> Vec<String> {
 }
 
 fn attempt_line(attempt: &Attempt) -> String {
-    let number = attempt.run_number;
+    let number = attempt.attempt_number;
     match (&attempt.report, attempt.end) {
         (Some(report), _) => {
             let failing = report.failing_checks();

@@ -19,8 +19,8 @@ pub use feedback::feedback;
 pub use judgement::{JudgedWork, judge_prompt};
 pub(crate) use untrusted::{clean, one_line};
 
-use crate::machine::Run;
 use crate::model::{Prompt, RunSpec};
+use crate::run::Run;
 
 /// Prefix of a line with which an agent reports that the task cannot be satisfied.
 pub const CANNOT_SATISFY: &str = "CANNOT_SATISFY:";

@@ -4,13 +4,14 @@ use proptest::prelude::*;
 use selvedge_digest::estimate_tokens;
 
 use super::{CORRECTION_TOKENS, next_prompt, parse_cannot_satisfy};
-use crate::machine::{JournalState, Run, evolve};
+use crate::machine::{JournalState, evolve};
 use crate::model::{
     AgentKind, AgentSpec, AttemptEnd, BetweenAttempts, Budget, CheckReport, CheckStatus, EffectId,
     EffectKind, Envelope, Event, KnownFailures, OnExhausted, Prompt, Report, ReportStatus,
     ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome, SessionStatus, Step, StepKind,
     TaskId, Timestamp, VerificationPlan,
 };
+use crate::run::Run;
 
 const TASK: &str = "Make `greet` greet.\nDo not touch the tests.";
 
@@ -81,7 +82,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
     let mut events = vec![Event::RunCreated {
         spec: Box::new(spec()),
     }];
-    for run_number in 1..=attempts {
+    for attempt_number in 1..=attempts {
         let prompt = Prompt {
             task: TASK.into(),
             correction: None,
@@ -91,7 +92,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
         output.clone_into(&mut outcome.text);
         let report = Report {
             task_id: TaskId::new(uuid::Uuid::from_u128(7)),
-            run_number,
+            attempt_number,
             status: ReportStatus::Fail,
             summary: ReportSummary::of(checks),
             checks: checks.to_vec(),
@@ -107,17 +108,17 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
         };
         events.extend([
             Event::AttemptBegan {
-                run_number,
+                attempt_number,
                 prompt,
                 from_tree: None,
-                retry: run_number - 1,
+                retry: attempt_number - 1,
             },
             Event::EffectRequested {
-                effect: EffectKind::Execute { run_number },
+                effect: EffectKind::Execute { attempt_number },
             },
             Event::SessionEnded {
                 effect,
-                run_number,
+                attempt_number,
                 outcome: Box::new(outcome),
             },
             Event::Reported {
@@ -125,7 +126,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
                 report: Box::new(report),
             },
             Event::AttemptClosed {
-                run_number,
+                attempt_number,
                 closing: AttemptEnd::Report,
             },
         ]);

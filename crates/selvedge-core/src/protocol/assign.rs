@@ -29,8 +29,8 @@ pub struct TaskAssign {
     /// The complete task, including the hub's defaults.
     pub task: Task,
     /// The last attempt number so far; 0 for none.
-    #[serde(default)]
-    pub last_run_number: u32,
+    #[serde(rename = "last_run_number", default)]
+    pub last_attempt_number: u32,
     /// Sequence number of the last event in the task's journal; 0 for none. If there is any, the worker fetches the
     /// journal and continues it.
     #[serde(default)]

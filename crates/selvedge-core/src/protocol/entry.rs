@@ -10,9 +10,108 @@ use serde_json::Value;
 use super::lease::LeaseToken;
 use super::progress::ProgressEvent;
 use crate::model::{
-    Cost, CostSource, Envelope, Outcome, Report, ReviewRecord, RunId, RunResult, Usage,
-    VerificationStatus,
+    AttemptEnd, Cost, CostSource, Envelope, Outcome, Report, ReviewRecord, RunId, RunResult,
+    TreeId, Usage, VerificationStatus,
 };
+
+/// An entry of a worker's stream.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamEntry {
+    /// The common part.
+    pub header: EntryHeader,
+    /// The effect that it has besides its header.
+    pub kind: EntryKind,
+}
+
+/// The effect of an entry besides its header.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EntryKind {
+    /// No further effect.
+    Progress,
+    /// An attempt begins.
+    BeginAttempt(AttemptStart),
+    /// An attempt has its final report.
+    SubmitReport(AttemptReport),
+    /// An attempt ended without a report.
+    CloseAttempt(AttemptClosing),
+    /// The task ended, or awaits review.
+    Complete(TaskCompletion),
+    /// The worker releases the task.
+    Release(TaskRelease),
+}
+
+impl EntryKind {
+    /// The attempt that it closes.
+    pub const fn closed_attempt(&self) -> Option<u32> {
+        match self {
+            Self::SubmitReport(report) => Some(report.attempt_number),
+            Self::CloseAttempt(closing) => Some(closing.attempt_number),
+            _ => None,
+        }
+    }
+}
+
+/// The beginning of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptStart {
+    /// The attempt.
+    #[serde(rename = "run_number")]
+    pub attempt_number: u32,
+    /// The tree that it begins from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_tree: Option<TreeId>,
+}
+
+/// The final report of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptReport {
+    /// The attempt.
+    #[serde(rename = "run_number")]
+    pub attempt_number: u32,
+    /// The complete report, including the higher tiers. Stored unchanged.
+    #[schemars(with = "Report")]
+    pub report: Value,
+}
+
+impl AttemptReport {
+    /// Creates it from an attempt's report.
+    pub fn new(attempt_number: u32, report: &Report) -> Self {
+        Self {
+            attempt_number,
+            report: to_raw_value(report),
+        }
+    }
+}
+
+/// The end of an attempt without a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttemptClosing {
+    /// The attempt.
+    #[serde(rename = "run_number")]
+    pub attempt_number: u32,
+    /// How it ended.
+    pub closing: AttemptEnd,
+}
+
+/// The end of a task, or of its work until a review.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskCompletion {
+    /// The same id whenever this completion is sent again.
+    pub completion_id: String,
+    /// The result.
+    #[serde(flatten)]
+    pub result: Box<TaskResult>,
+}
+
+/// The release of a task that another worker can run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskRelease {
+    /// The reason, as text.
+    pub reason: String,
+    /// Whether it counts against the task's limit of infrastructure failures.
+    #[serde(default)]
+    pub charged: bool,
+}
 
 /// The common part of all entries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -59,7 +158,8 @@ impl EntryHeader {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CostEntry {
     /// The attempt.
-    pub run_number: u32,
+    #[serde(rename = "run_number")]
+    pub attempt_number: u32,
     /// Id of the call within the attempt: `session`, `judge-2-17`, ….
     pub call_id: String,
     /// The cost.
@@ -77,9 +177,9 @@ impl CostEntry {
     const LOST: &str = "lost";
 
     /// The record of an interrupted attempt: its cost is unknown.
-    pub fn lost(run_number: u32) -> Self {
+    pub fn lost(attempt_number: u32) -> Self {
         Self {
-            run_number,
+            attempt_number,
             call_id: Self::LOST.to_owned(),
             cost: Cost::UNKNOWN,
             usage: Usage::default(),
@@ -224,7 +324,7 @@ impl TaskResult {
     pub fn without_run(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self {
             run_id: None,
-            status: crate::machine::status_word(outcome).to_owned(),
+            status: outcome.status_word().to_owned(),
             outcome,
             reason: reason.into(),
             unchanged: None,

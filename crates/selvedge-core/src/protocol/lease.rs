@@ -44,8 +44,8 @@ pub struct HeldLease {
     #[serde(flatten)]
     pub lease: LeaseToken,
     /// The attempt that is open; 0 for none.
-    #[serde(default)]
-    pub run_number: u32,
+    #[serde(rename = "run_number", default)]
+    pub attempt_number: u32,
     /// The last entry of its stream that the worker has stored; 0 for none.
     #[serde(default)]
     pub last_seq: u64,

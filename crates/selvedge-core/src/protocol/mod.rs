@@ -24,7 +24,10 @@ mod submit;
 mod timing;
 
 pub use assign::{AssignedReview, TaskAssign};
-pub use entry::{CostEntry, EntryHeader, FileRef, TaskResult};
+pub use entry::{
+    AttemptClosing, AttemptReport, AttemptStart, CostEntry, EntryHeader, EntryKind, FileRef,
+    StreamEntry, TaskCompletion, TaskRelease, TaskResult,
+};
 pub use lease::{HeldLease, LeaseId, LeaseRenewal, LeaseToken, RenewalResult};
 pub use page::{JournalPage, ReportPage, SubtaskRow, TaskPage, TaskRow, WorkerPage, WorkerRow};
 pub use patches::{

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use super::entry::TaskResult;
 use super::page::{SubtaskRow, TaskRow};
 use super::state::TaskState;
-use crate::machine::Run;
 use crate::model::{MicroUsd, Outcome, PlanResult, RunId, SubtaskResult};
 use crate::plan::all_unchanged;
+use crate::run::Run;
 
 impl TaskRow {
     /// Whether a subtask awaits review before the plan continues.

@@ -4,9 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::format::report_result;
-use crate::machine::Run;
+use crate::describe::report_result;
 use crate::model::{CheckStatus, Cost, Envelope, Event, ReportStatus};
+use crate::run::Run;
 
 /// A single progress event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -108,21 +108,25 @@ pub fn project(envelope: &Envelope, run: &Run) -> Vec<ProgressEvent> {
     let max_retries = run.spec.max_verification_retries;
     match &envelope.event {
         Event::AttemptBegan {
-            run_number, retry, ..
+            attempt_number,
+            retry,
+            ..
         } if *retry > 0 => vec![ProgressEvent::VerificationRetryStart {
-            attempt: *run_number,
+            attempt: *attempt_number,
             max_retries,
             text: format!("retry {retry} of {max_retries}, fresh session"),
         }],
         Event::Reported { report, .. } => vec![ProgressEvent::VerificationRetryComplete {
-            attempt: report.run_number,
+            attempt: report.attempt_number,
             passed: report.summary.passed,
             failed: report.summary.failed,
             status: report.status,
             text: report_result(report),
         }],
-        Event::GateJudged { run_number, .. } => {
-            let report = run.attempt(*run_number).and_then(|it| it.report.as_ref());
+        Event::GateJudged { attempt_number, .. } => {
+            let report = run
+                .attempt(*attempt_number)
+                .and_then(|it| it.report.as_ref());
             let report = report.filter(|report| report.blocking_gate().is_some());
             let status = |report| ProgressEvent::Status {
                 message: report_result(report),

@@ -4,12 +4,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::assign::TaskAssign;
-use super::entry::{EntryHeader, TaskResult};
+use super::entry::{
+    AttemptClosing, AttemptReport, AttemptStart, EntryHeader, EntryKind, StreamEntry,
+    TaskCompletion, TaskRelease,
+};
 use super::lease::{HeldLease, LeaseId, LeaseRenewal, LeaseToken};
-use crate::model::{AttemptEnd, Report, TreeId};
 
 /// The first message of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -70,60 +71,81 @@ pub enum WorkerMessage {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
-        /// The attempt.
-        run_number: u32,
-        /// The tree that it begins from.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        from_tree: Option<TreeId>,
+        /// Its effect.
+        #[serde(flatten)]
+        effect: AttemptStart,
     },
     /// An attempt has its final report.
     SubmitReport {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
-        /// The attempt.
-        run_number: u32,
-        /// The complete report, including the higher tiers. Stored unchanged.
-        #[schemars(with = "Report")]
-        report: Value,
+        /// Its effect.
+        #[serde(flatten)]
+        effect: AttemptReport,
     },
     /// An attempt ended without a report.
     CloseRun {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
-        /// The attempt.
-        run_number: u32,
-        /// How it ended.
-        closing: AttemptEnd,
+        /// Its effect.
+        #[serde(flatten)]
+        effect: AttemptClosing,
     },
     /// The task ended, or awaits review; the lease ends with the acknowledgement.
     TaskComplete {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
-        /// The same id whenever this completion is sent again.
-        completion_id: String,
-        /// The result.
+        /// Its effect.
         #[serde(flatten)]
-        result: Box<TaskResult>,
+        effect: TaskCompletion,
     },
     /// Releases the task so that another worker can run it; the lease ends with the acknowledgement.
     TaskRelease {
         /// The entry.
         #[serde(flatten)]
         entry: EntryHeader,
-        /// The reason, as text.
-        reason: String,
-        /// Whether it counts against the task's limit of infrastructure failures.
-        #[serde(default)]
-        charged: bool,
+        /// Its effect.
+        #[serde(flatten)]
+        effect: TaskRelease,
     },
     /// The worker accepts no further offers.
     Draining,
     /// A message of a later release.
     #[serde(other)]
     Unknown,
+}
+
+impl From<StreamEntry> for WorkerMessage {
+    fn from(StreamEntry { header, kind }: StreamEntry) -> Self {
+        let entry = header;
+        match kind {
+            EntryKind::Progress => Self::TaskProgress(entry),
+            EntryKind::BeginAttempt(effect) => Self::BeginRun { entry, effect },
+            EntryKind::SubmitReport(effect) => Self::SubmitReport { entry, effect },
+            EntryKind::CloseAttempt(effect) => Self::CloseRun { entry, effect },
+            EntryKind::Complete(effect) => Self::TaskComplete { entry, effect },
+            EntryKind::Release(effect) => Self::TaskRelease { entry, effect },
+        }
+    }
+}
+
+impl WorkerMessage {
+    /// The entry that the message is, if it is one.
+    pub fn into_entry(self) -> Option<StreamEntry> {
+        let (header, kind) = match self {
+            Self::TaskProgress(entry) => (entry, EntryKind::Progress),
+            Self::BeginRun { entry, effect } => (entry, EntryKind::BeginAttempt(effect)),
+            Self::SubmitReport { entry, effect } => (entry, EntryKind::SubmitReport(effect)),
+            Self::CloseRun { entry, effect } => (entry, EntryKind::CloseAttempt(effect)),
+            Self::TaskComplete { entry, effect } => (entry, EntryKind::Complete(effect)),
+            Self::TaskRelease { entry, effect } => (entry, EntryKind::Release(effect)),
+            _ => return None,
+        };
+        Some(StreamEntry { header, kind })
+    }
 }
 
 /// Why an entry is rejected.
@@ -209,9 +231,11 @@ pub enum HubMessage {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
-    use crate::model::{Cost, Outcome, Usage};
-    use crate::protocol::{CostEntry, FileRef, RenewalResult};
+    use crate::model::{Cost, Outcome, TreeId, Usage};
+    use crate::protocol::{CostEntry, FileRef, RenewalResult, TaskResult};
 
     fn lease() -> LeaseToken {
         LeaseToken {
@@ -226,7 +250,7 @@ mod tests {
         entry.events =
             vec![serde_json::json!({"v": 1, "type": "moon_phase", "data": {"b": 1, "a": 0.1}})];
         entry.costs = vec![CostEntry {
-            run_number: 1,
+            attempt_number: 1,
             call_id: "session".to_owned(),
             cost: Cost::UNKNOWN,
             usage: Usage::default(),
@@ -247,18 +271,24 @@ mod tests {
             WorkerMessage::TaskProgress(entry()),
             WorkerMessage::BeginRun {
                 entry: entry(),
-                run_number: 2,
-                from_tree: Some(TreeId::new("ab")),
+                effect: AttemptStart {
+                    attempt_number: 2,
+                    from_tree: Some(TreeId::of_name("start")),
+                },
             },
             WorkerMessage::SubmitReport {
                 entry: entry(),
-                run_number: 2,
-                report: serde_json::json!({"z": 1, "a": [0.1, 2]}),
+                effect: AttemptReport {
+                    attempt_number: 2,
+                    report: serde_json::json!({"z": 1, "a": [0.1, 2]}),
+                },
             },
             WorkerMessage::TaskComplete {
                 entry: entry(),
-                completion_id: "once".to_owned(),
-                result: Box::new(result),
+                effect: TaskCompletion {
+                    completion_id: "once".to_owned(),
+                    result: Box::new(result),
+                },
             },
             WorkerMessage::TaskAccept { lease: lease() },
         ] {
@@ -276,10 +306,11 @@ mod tests {
         let text = r#"{"type":"task_complete","task_id":"0190163d-8694-739b-aea5-966c26f8ad91","lease_epoch":1,
             "lease_token":"t","seq":1,"completion_id":"c","status":"completed","outcome":"verified",
             "verification_report":{"status":"pass"},"from_the_future":true}"#;
-        let WorkerMessage::TaskComplete { result, .. } = serde_json::from_str(text).unwrap() else {
+        let WorkerMessage::TaskComplete { effect, .. } = serde_json::from_str(text).unwrap() else {
             panic!("another message")
         };
-        assert_eq!(result.verification_report.unwrap()["status"], "pass");
+        let report = effect.result.verification_report.unwrap();
+        assert_eq!(report["status"], "pass");
         let text = r#"{"type":"moonrise","phase":"full"}"#;
         assert_eq!(
             serde_json::from_str::<HubMessage>(text).unwrap(),

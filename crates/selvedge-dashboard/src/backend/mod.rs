@@ -7,8 +7,8 @@ mod task;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::lease::ReviewAction;
 use selvedge_core::model::{OutputRef, ReviewTarget, RunId};
+use selvedge_core::protocol::ReviewDecision;
 
 pub(crate) use query::TaskQueryParams;
 pub use query::{TaskQuery, TaskQueryOrder};
@@ -127,7 +127,7 @@ pub struct FleetOverview {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewSubmission {
     /// The decision.
-    pub review: ReviewAction,
+    pub review: ReviewDecision,
     /// The work that the page showed to the reviewer.
     pub target: ReviewTarget,
     /// The reviewer's reason.

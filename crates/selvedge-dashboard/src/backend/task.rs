@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::machine::Run;
 use selvedge_core::model::{
     Cost, Outcome, OutputRef, ParentPlan, PlanResult, ReviewTarget, RunId, Timestamp,
 };
 use selvedge_core::plan::Plan;
 use selvedge_core::protocol::ProgressEvent;
+use selvedge_core::run::Run;
 
 use super::query::{TaskQuery, TaskQueryOrder};
 

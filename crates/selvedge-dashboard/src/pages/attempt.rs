@@ -1,14 +1,12 @@
 //! One attempt on its task's page: session, checks, tiers above the checks, and guard.
 
 use jiff::Timestamp;
-use selvedge_core::format::{
-    cost, counted, duration, gate_result, marks as in_words, report_result, tokens,
-};
-use selvedge_core::guard::FindingSeverity;
-use selvedge_core::machine::{Attempt, Run};
+use selvedge_core::describe::{cost, gate_result, marks as in_words, report_result, tokens};
+use selvedge_core::format::{counted, duration};
 use selvedge_core::model::{
-    AttemptEnd, CheckReport, Evidence, GateReport, SessionOutcome, SessionStatus,
+    AttemptEnd, CheckReport, Evidence, FindingSeverity, GateReport, SessionOutcome, SessionStatus,
 };
+use selvedge_core::run::{Attempt, Run};
 
 use super::frame::TimeLabel;
 use crate::grid::{GridCell, marks};
@@ -81,7 +79,7 @@ impl AttemptView {
         on_hub: bool,
         now: Timestamp,
     ) -> Self {
-        let number = attempt.run_number;
+        let number = attempt.attempt_number;
         let session = attempt.session.as_ref();
         let (what, class) = outcome(attempt);
         let last_words = session.map(|it| it.text.trim()).filter(|it| !it.is_empty());

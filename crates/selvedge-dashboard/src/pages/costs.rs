@@ -1,7 +1,7 @@
 //! The cost of a run, by model call.
 
-use selvedge_core::format::cost;
-use selvedge_core::machine::Run;
+use selvedge_core::describe::cost;
+use selvedge_core::run::Run;
 
 use super::frame::short_count;
 use crate::text::single_line;
@@ -20,7 +20,7 @@ pub(super) struct ModelCallCost {
 pub(super) fn model_call_costs(run: &Run) -> Vec<ModelCallCost> {
     let mut calls = Vec::new();
     for attempt in &run.attempts {
-        let number = attempt.run_number;
+        let number = attempt.attempt_number;
         let agent = &run.spec.agent_of(attempt.retry).name;
         if let Some(session) = &attempt.session {
             calls.push(ModelCallCost {

@@ -56,7 +56,7 @@ impl PageFrame {
             has_fleet: false,
             live: String::new(),
             pulse: String::new(),
-            version: crate::web::ASSETS.as_str(),
+            version: crate::assets::VERSION.as_str(),
             notice: String::new(),
         }
     }

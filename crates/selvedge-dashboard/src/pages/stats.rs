@@ -1,7 +1,7 @@
 //! Retry statistics.
 
 use askama::Template;
-use selvedge_core::format::cost;
+use selvedge_core::describe::cost;
 
 use super::frame::PageFrame;
 use crate::charts::{self, ChartSegment};

@@ -2,10 +2,11 @@
 
 use askama::Template;
 use jiff::Timestamp;
-use selvedge_core::format::{cost, duration, tokens};
-use selvedge_core::machine::{Phase, Run};
+use selvedge_core::describe::{cost, tokens};
+use selvedge_core::format::duration;
 use selvedge_core::model::{ReviewTarget, RunId};
 use selvedge_core::plan::Plan;
+use selvedge_core::run::{Phase, Run};
 
 use super::activity::ActivityItem;
 use super::attempt::{AttemptView, CheckView, checks_of};
@@ -186,9 +187,14 @@ impl TaskDetailPage {
         self.grid = CheckGrid::from_run(run);
         let baseline = run.baseline.as_deref();
         self.baseline = baseline.map_or_else(Vec::new, |it| checks_of(&it.checks));
-        let open = run.open_attempt().map_or(0, |attempt| attempt.run_number);
+        let open = run
+            .open_attempt()
+            .map_or(0, |attempt| attempt.attempt_number);
         self.live_attempt = open;
-        let last = run.attempts.last().map_or(0, |attempt| attempt.run_number);
+        let last = run
+            .attempts
+            .last()
+            .map_or(0, |attempt| attempt.attempt_number);
         let on_hub = self.frame.has_fleet;
         self.attempts = run
             .attempts
@@ -312,7 +318,7 @@ fn timeline(run: &Run, now: Timestamp) -> Vec<TimelineRow> {
                 judged += length(gate.duration_ms);
             }
         }
-        let number = attempt.run_number;
+        let number = attempt.attempt_number;
         let words = words.join(", ");
         lines.push(TimelineRow {
             label: format!("attempt {number}"),

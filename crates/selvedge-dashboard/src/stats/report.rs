@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
-use selvedge_core::guard::FindingSeverity;
-use selvedge_core::model::{Cost, MicroUsd};
+use selvedge_core::model::{Cost, FindingSeverity, MicroUsd};
 use serde::{Deserialize, Serialize};
 
 use super::run_stats::{RunCategory, RunStats};

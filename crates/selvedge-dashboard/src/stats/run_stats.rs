@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::guard::{FindingKind, FindingSeverity};
-use selvedge_core::machine::Run;
-use selvedge_core::model::{Cost, Outcome, RunId, Timestamp};
+use selvedge_core::model::{Cost, FindingKind, FindingSeverity, Outcome, RunId, Timestamp};
+use selvedge_core::run::Run;
 use serde::{Deserialize, Serialize};
 
 /// How a run ended, as far as retries matter.
@@ -91,10 +90,10 @@ impl RunStats {
         let first_report = run
             .verified_attempts()
             .next()
-            .map(|(attempt, _)| attempt.run_number);
+            .map(|(attempt, _)| attempt.attempt_number);
         let (mut first_cost, mut retry_cost) = (Cost::ZERO, Cost::ZERO);
         for attempt in &run.attempts {
-            if first_report.is_none_or(|first| attempt.run_number <= first) {
+            if first_report.is_none_or(|first| attempt.attempt_number <= first) {
                 first_cost = first_cost + attempt.cost();
             } else {
                 retry_cost = retry_cost + attempt.cost();

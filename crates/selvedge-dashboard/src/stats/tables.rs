@@ -1,7 +1,8 @@
 //! The statistics as text tables, for terminals and beside charts. The labels of all numbers are defined
 //! here.
 
-use selvedge_core::format::{cost, duration};
+use selvedge_core::describe::cost;
+use selvedge_core::format::duration;
 use selvedge_core::model::Cost;
 
 use super::report::{RetryStats, StatsBucket, StatsGroup, StatsReport};

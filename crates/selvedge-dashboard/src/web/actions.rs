@@ -3,8 +3,8 @@
 use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use selvedge_core::lease::ReviewAction;
-use selvedge_core::model::{ReviewTarget, TreeId};
+use selvedge_core::model::ReviewTarget;
+use selvedge_core::protocol::ReviewDecision;
 
 use super::SharedDashboard;
 use super::auth::LoginSession;
@@ -59,26 +59,26 @@ fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str>
         .take(MAX_REASON_CHARS)
         .collect();
     let review = match (fields.decision.as_str(), fields.retry.as_str()) {
-        ("accept", "") => ReviewAction::Accept,
+        ("accept", "") => ReviewDecision::Accept,
         ("accept", _) => {
             return Err("cannot accept and retry; either accept or reject");
         }
         ("reject", _) if reason.is_empty() => {
             return Err("a rejection needs a reason");
         }
-        ("reject", "") => ReviewAction::Reject,
-        ("reject", "yes") => ReviewAction::Retry,
+        ("reject", "") => ReviewDecision::Reject,
+        ("reject", "yes") => ReviewDecision::Retry,
         _ => return Err("missing decision: accept or reject"),
     };
     let attempt = match fields.attempt.as_str() {
         "" => None,
         number => Some(number.parse().map_err(|_| "invalid attempt number")?),
     };
-    let tree = Some(fields.tree.as_str()).filter(|tree| !tree.is_empty());
-    let named = ReviewTarget {
-        attempt,
-        tree: tree.map(TreeId::new),
+    let tree = match fields.tree.as_str() {
+        "" => None,
+        tree => Some(tree.parse().map_err(|_| "invalid tree id")?),
     };
+    let named = ReviewTarget { attempt, tree };
     if named == ReviewTarget::default() {
         return Err("the form does not name the reviewed attempt; reload the page");
     }

@@ -163,7 +163,7 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
     }
     let value = match dashboard.authenticator.log_in(secret, from).await {
         Ok(value) => value,
-        Err(why) => return login_page(dashboard, StatusCode::UNAUTHORIZED, &why),
+        Err(error) => return login_page(dashboard, StatusCode::UNAUTHORIZED, &error.to_string()),
     };
     // A page instead of a redirect: the cookie is not sent in a redirect chain that began at another site.
     let entered = LoginPage {

@@ -11,7 +11,6 @@
 )]
 
 mod actions;
-mod assets;
 mod auth;
 mod events;
 mod headers;
@@ -28,9 +27,9 @@ use axum::routing::{get, post};
 use futures_util::future::BoxFuture;
 use tower_http::compression::CompressionLayer;
 
+use crate::assets;
 use crate::backend::{DashboardBackend, DashboardUser};
 
-pub(crate) use assets::VERSION as ASSETS;
 pub use headers::AllowedHosts;
 
 /// Version of this program, as named in exported reports.
@@ -45,6 +44,23 @@ pub enum LoginMethod {
     Token,
 }
 
+/// Why a login was rejected, as the login page shows it.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    /// The token does not give access.
+    #[error("Invalid token: unknown, revoked, expired or without the scope `read`.")]
+    InvalidToken,
+    /// The link was never issued, or too long ago.
+    #[error("Invalid link.")]
+    InvalidLink,
+    /// The one-time link was used before.
+    #[error("This link was already used. The terminal shows a new one.")]
+    UsedLink,
+    /// No session can be created; contains the reason.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
 /// Decides who may log in.
 pub trait Authenticator: Send + Sync {
     /// How users log in.
@@ -56,9 +72,12 @@ pub trait Authenticator: Send + Sync {
     /// Whether the cookie is sent over encrypted connections only.
     fn is_secure(&self) -> bool;
 
-    /// Logs a user in by their secret. Returns the cookie's value; `Err` holds the reason of a rejection.
-    fn log_in<'a>(&'a self, secret: &'a str, from: IpAddr)
-    -> BoxFuture<'a, Result<String, String>>;
+    /// Logs a user in by their secret. Returns the cookie's value.
+    fn log_in<'a>(
+        &'a self,
+        secret: &'a str,
+        from: IpAddr,
+    ) -> BoxFuture<'a, Result<String, LoginError>>;
 
     /// The user of a cookie's value.
     fn find_user<'a>(

@@ -10,8 +10,8 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
 use selvedge_core::export::{self, LocationResolver, ReportInput};
-use selvedge_core::machine::Run;
 use selvedge_core::model::{OutputRef, PlanResult, RunId};
+use selvedge_core::run::Run;
 use serde::Deserialize;
 
 use super::auth::LoginSession;

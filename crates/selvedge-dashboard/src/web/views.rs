@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use selvedge_core::machine::Run;
+use selvedge_core::run::Run;
 use serde::Deserialize;
 
 use super::auth::LoginSession;
@@ -246,7 +246,7 @@ pub(super) async fn task_diff(
     } else {
         let attempts = run_of(&inside, &task)?.attempts.iter();
         let each = attempts.map(|attempt| {
-            let number = attempt.run_number;
+            let number = attempt.attempt_number;
             let address = format!("/tasks/{id}/attempts/{number}/diff");
             (address, format!("Attempt {number}"))
         });

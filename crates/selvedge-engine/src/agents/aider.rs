@@ -10,9 +10,9 @@ mod tests;
 
 use std::path::PathBuf;
 
-use super::env::EnvironmentMap;
 use super::jsonl::{AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default};
 use super::{SessionRequest, SessionRole, program};
+use crate::environment::EnvironmentMap;
 
 /// No questions, no look-ups, no terminal decoration, no commits: the tree is delivered, and
 /// commits are left to the user.

@@ -16,9 +16,9 @@ use selvedge_core::model::{MicroUsd, SessionOutcome};
 pub(super) use session_parser::ClaudeSessionParser;
 
 use super::SessionRequest;
-use super::env::EnvironmentMap;
 use super::jsonl::{self, AgentCli, JsonlAgent, SessionAllowance};
 use crate::activity::Activity;
+use crate::environment::EnvironmentMap;
 use crate::process::StopSignal;
 
 /// Limits the program's own retries of one request.

@@ -6,17 +6,14 @@
 //! cloud and registry credentials, agent sockets, database passwords. It gets its own credential;
 //! `env_from` names further variables that the user passes on.
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 
 use selvedge_core::model::{AgentKind, AgentSpec};
 use selvedge_core::redact::is_secret_name;
 
 use super::SessionRequest;
 use super::api::is_api_key;
-
-/// Environment variables by name.
-pub type EnvironmentMap = BTreeMap<OsString, OsString>;
+use crate::environment::EnvironmentMap;
 
 /// Prefix of variables that only Selvedge itself reads.
 const OWN_PREFIX: &str = "SELVEDGE_";
@@ -91,7 +88,7 @@ pub(super) fn with_run_vars(
     mut environment: EnvironmentMap,
     request: &SessionRequest,
 ) -> EnvironmentMap {
-    // The tag of a session is `<run>.<run_number>`.
+    // The tag of a session is `<run>.<attempt_number>`.
     let run = request
         .tag
         .rsplit_once('.')
@@ -99,7 +96,7 @@ pub(super) fn with_run_vars(
     environment.insert("SELVEDGE_RUN_ID".into(), run.into());
     environment.insert(
         "SELVEDGE_RUN_NUMBER".into(),
-        request.run_number.to_string().into(),
+        request.attempt_number.to_string().into(),
     );
     environment
 }
@@ -178,6 +175,8 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn environment(names: &[&str]) -> EnvironmentMap {

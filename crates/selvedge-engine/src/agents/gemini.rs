@@ -18,11 +18,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::env::EnvironmentMap;
 use super::jsonl::{
     AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
 };
 use super::{SessionRequest, SessionRole, env};
+use crate::environment::EnvironmentMap;
 
 /// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &[

@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use super::SessionRequest;
-use super::env::EnvironmentMap;
 use super::jsonl::{AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default};
+use crate::environment::EnvironmentMap;
 
 /// Flags with which a user sets configuration files, which then replace its default one.
 const CONFIG_FLAGS: &[&str] = &["-c", "--config"];

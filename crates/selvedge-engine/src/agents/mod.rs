@@ -63,7 +63,7 @@ pub struct SessionRequest {
     /// The end of the previous attempt's output, for agents whose correction is a follow-up.
     pub previous_output: Option<String>,
     /// Number of the attempt, from 1.
-    pub run_number: u32,
+    pub attempt_number: u32,
     /// The role of the session.
     pub role: SessionRole,
     /// Prefix of the names of its files, such as `attempt-2`.
@@ -78,7 +78,7 @@ pub struct SessionRequest {
     pub tokens_left: Option<u64>,
     /// Folder for prompt, transcript and stderr; exists.
     pub run_dir: PathBuf,
-    /// Marks every process of the session in its environment: `<run>.<run_number>`.
+    /// Marks every process of the session in its environment: `<run>.<attempt_number>`.
     pub tag: String,
     /// Locked by the supervisor while any process of the tree is alive.
     pub lock: PathBuf,

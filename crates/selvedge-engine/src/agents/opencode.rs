@@ -7,11 +7,11 @@ mod record;
 #[cfg(test)]
 mod tests;
 
-use super::env::EnvironmentMap;
 use super::jsonl::{
     AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
 };
 use super::{SessionRequest, SessionRole};
+use crate::environment::EnvironmentMap;
 
 /// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &["--auto", "--agent"];

@@ -13,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::SessionRequest;
-use super::env::EnvironmentMap;
 use super::final_message::output_tail;
 use crate::activity::{Activity, Progress};
+use crate::environment::EnvironmentMap;
 use crate::process::capture::{CapturePlan, CapturedStream, OutputConsumer, StreamPlan};
 use crate::process::{
     self, EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, StderrMode,

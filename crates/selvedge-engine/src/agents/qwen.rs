@@ -14,12 +14,12 @@ use selvedge_core::model::{Cost, CostSource, MicroUsd, SessionOutcome, SessionSt
 use serde_json::json;
 
 use super::claude;
-use super::env::EnvironmentMap;
 use super::jsonl::{
     AgentCli, JsonlAgent, SessionAllowance, SessionParser, has_flag, program_or_default,
 };
 use super::{SessionRequest, SessionRole};
 use crate::activity::Activity;
+use crate::environment::EnvironmentMap;
 
 /// Flags with which a user controls permissions.
 const PERMISSION_FLAGS: &[&str] = &["--approval-mode", "-y", "--yolo", "--allowed-tools"];

@@ -16,8 +16,9 @@ use super::evidence::assess;
 use super::execution::{CommandExecution, ExecutedCommand};
 use super::paths::{CheckDirectory, check_directory};
 use super::reports::{ExpectedReport, ParsedReport};
-use super::{Check, CheckContext, CheckError, CheckOutcome, runners};
+use super::{Check, CheckContext, CheckOutcome, runners};
 use crate::agents::env::{host_env, withheld_variables};
+use crate::check_error::CheckError;
 use crate::sandbox::{self, WorkspaceSandbox};
 
 /// Exit code of a shell or `env` that cannot find the program.

@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::paths::resolve_inside;
 use super::reports::GoTestFilter;
 use super::runners::VariableJoin;
-use super::{CheckContext, CheckError, CheckOutcome, digest};
+use super::{CheckContext, CheckOutcome, digest};
 use crate::agents::env::{check_env, host_env};
+use crate::check_error::CheckError;
 use crate::process::capture::{CaptureError, CapturePlan, CapturedStream, StreamPlan};
 use crate::process::{
     EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, SpawnError, SpawnErrorKind,

@@ -7,7 +7,8 @@ use selvedge_core::model::Step;
 use tokio_util::sync::CancellationToken;
 
 use super::paths::resolve_inside;
-use super::{Check, CheckContext, CheckError, CheckOutcome};
+use super::{Check, CheckContext, CheckOutcome};
+use crate::check_error::CheckError;
 
 pub(super) struct FileExistsCheck {
     target: String,

@@ -6,7 +6,8 @@ use selvedge_core::model::Step;
 use tokio_util::sync::CancellationToken;
 
 use super::paths::resolve_inside;
-use super::{Check, CheckContext, CheckError, CheckOutcome};
+use super::{Check, CheckContext, CheckOutcome};
+use crate::check_error::CheckError;
 use crate::workspace::{self, WorkspaceError};
 
 /// Number of changed files that a reason names; the rest are only counted.

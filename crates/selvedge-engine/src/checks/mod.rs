@@ -25,6 +25,7 @@ use selvedge_core::model::{CheckStatus, Evidence, OutputRef, ProcessCleanup, Ste
 use selvedge_digest::{Analysis, TestSummary};
 use tokio_util::sync::CancellationToken;
 
+use crate::check_error::CheckError;
 use crate::process::Supervisor;
 
 pub use command_line::{first_program, to_argv};
@@ -116,17 +117,6 @@ impl CheckOutcome {
     pub(crate) fn timeout(reason: impl Into<String>) -> Self {
         Self::without_output(CheckStatus::Timeout, Some(reason.into()))
     }
-}
-
-/// Why a check has no outcome.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckError {
-    /// The run is being stopped.
-    #[error("stopped before the check ended")]
-    Cancelled,
-    /// Results can no longer be stored; continuing would lose evidence.
-    #[error("{0}")]
-    Infrastructure(String),
 }
 
 /// One thing that must hold.

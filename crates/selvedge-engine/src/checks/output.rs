@@ -12,7 +12,8 @@ use selvedge_syntax::language_of;
 use tokio_util::sync::CancellationToken;
 
 use super::paths::resolve_inside;
-use super::{Check, CheckContext, CheckError, CheckOutcome};
+use super::{Check, CheckContext, CheckOutcome};
+use crate::check_error::CheckError;
 use crate::syntax::{
     ParserContext, ParserPrograms, ParserVerdict, SourceFile, SyntaxChecker, parse_failure,
 };

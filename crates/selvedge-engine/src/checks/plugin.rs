@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
@@ -13,20 +13,39 @@ use selvedge_core::model::{
     CheckStatus, Evidence, OutputRef, PLUGIN_VERSION, PluginReport, PluginRequest, PluginStatus,
     Step,
 };
-use selvedge_core::plugin::{MAX_ANSWER_BYTES, parse};
+use selvedge_core::plugin::{MAX_ANSWER_BYTES, PluginReportError, parse};
 use selvedge_digest::Analysis;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 use super::command_line::to_argv;
 use super::execution::{STOP_GRACE, excerpt};
 use super::paths::check_directory;
-use super::{Check, CheckContext, CheckError, CheckOutcome};
+use super::{Check, CheckContext, CheckOutcome};
 use crate::agents::env::{check_env, host_env};
+use crate::check_error::CheckError;
 use crate::process::capture::{CaptureError, CapturePlan, StreamPlan};
 use crate::process::{
     self, EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, StderrMode, StdinSource,
 };
+
+/// Why a plug-in has checked nothing.
+#[derive(Debug, thiserror::Error)]
+enum PluginError {
+    #[error(transparent)]
+    EncodeRequest(serde_json::Error),
+    #[error("cannot write {}: {source}", path.display())]
+    WriteRequest { path: PathBuf, source: io::Error },
+    /// It did not end as it must; contains how.
+    #[error("{0}")]
+    Ended(String),
+    #[error(transparent)]
+    ReadReport(#[from] io::Error),
+    #[error(transparent)]
+    Report(#[from] PluginReportError),
+    #[error(transparent)]
+    Join(#[from] JoinError),
+}
 
 pub(super) struct PluginCheck {
     step: Step,
@@ -49,7 +68,7 @@ impl PluginCheck {
         };
         let request = match self.write_request(context, &directory).await {
             Ok(path) => path,
-            Err(error) => return Ok(CheckOutcome::error(error)),
+            Err(error) => return Ok(CheckOutcome::error(error.to_string())),
         };
         let answer = context
             .run_dir
@@ -78,10 +97,10 @@ impl PluginCheck {
         };
         let ended = process::run(prepared, limits, plan, cancel).await;
         let report = match failure_reason(&ended, context)? {
-            Some(why) => Err(why),
+            Some(why) => Err(PluginError::Ended(why)),
             None => spawn_blocking(move || read_report(&answer))
                 .await
-                .unwrap_or_else(|error| Err(error.to_string())),
+                .unwrap_or_else(|error| Err(error.into())),
         };
         Ok(outcome_from_report(report, &ended, context))
     }
@@ -96,7 +115,7 @@ impl PluginCheck {
         &self,
         context: &CheckContext,
         directory: &Path,
-    ) -> Result<PathBuf, String> {
+    ) -> Result<PathBuf, PluginError> {
         let request = PluginRequest {
             v: PLUGIN_VERSION,
             check: self.step.label().to_owned(),
@@ -105,13 +124,14 @@ impl PluginCheck {
             timeout_ms: u64::try_from(context.limit.as_millis()).unwrap_or(u64::MAX),
             settings: self.step.settings.clone().unwrap_or_default(),
         };
-        let text = serde_json::to_vec(&request).map_err(|error| error.to_string())?;
+        let text = serde_json::to_vec(&request).map_err(PluginError::EncodeRequest)?;
         let path = context
             .run_dir
             .join(format!("{}.question", context.output_file));
-        let written = tokio::fs::write(&path, text).await;
-        written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-        Ok(path)
+        match tokio::fs::write(&path, text).await {
+            Ok(()) => Ok(path),
+            Err(source) => Err(PluginError::WriteRequest { path, source }),
+        }
     }
 }
 
@@ -142,24 +162,23 @@ fn failure_reason(
     })
 }
 
-fn read_report(answer: &Path) -> Result<PluginReport, String> {
+fn read_report(answer: &Path) -> Result<PluginReport, PluginError> {
     let mut bytes = Vec::new();
-    let file = File::open(answer).map_err(|error| error.to_string())?;
     let limit = u64::try_from(MAX_ANSWER_BYTES).unwrap_or(u64::MAX);
-    file.take(limit + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
-    parse(&bytes).map_err(|error| error.to_string())
+    File::open(answer)?
+        .take(limit + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(parse(&bytes)?)
 }
 
 /// Combines the plugin's report with how the plugin ended.
 fn outcome_from_report(
-    result: Result<PluginReport, String>,
+    result: Result<PluginReport, PluginError>,
     ended: &SessionExit,
     context: &CheckContext,
 ) -> CheckOutcome {
     let finding = match result {
-        Err(why) => CheckOutcome::error(why),
+        Err(error) => CheckOutcome::error(error.to_string()),
         Ok(report) => {
             let status = match report.status {
                 PluginStatus::Pass => CheckStatus::Pass,

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use ignore::WalkBuilder;
 use selvedge_core::crossing::ExpectedChanges;
-use selvedge_core::guard::{Finding, FindingAction, FindingSeverity, Protection};
+use selvedge_core::guard::Protection;
 use selvedge_core::model::{
-    Baseline, CheckReport, CrossedReport, KnownFailures, SetupSpec, Step, TreeId,
+    Baseline, CheckReport, CrossedReport, Finding, FindingAction, FindingSeverity, KnownFailures,
+    SetupSpec, Step, TreeId,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -23,10 +24,10 @@ use super::baseline_cache::BaselineCache;
 use super::check_runner::VerificationContext;
 use super::cross_verification::{CrossVerification, CrossedTrees};
 use super::guard::{ComparedFiles, EXTERNAL_FOLDERS, known_diagnostics};
-use super::trees::{VerificationTrees, snapshot_id};
+use super::trees::VerificationTrees;
 use crate::activity::Progress;
 use crate::agents::env::{check_env, host_env};
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 use crate::process::Supervisor;
 use crate::workspace::{Workspace, WorkspaceError, check_out};
 
@@ -78,8 +79,8 @@ impl BaseRevision {
         protection: &Protection,
         baseline: &Baseline,
     ) -> Result<Vec<Finding>, WorkspaceError> {
-        let (start, judged) = (snapshot_id(&trees.start)?, snapshot_id(&trees.judged)?);
-        let files = ComparedFiles::between(&trees.workspace, &start, &judged, protection)?;
+        let files =
+            ComparedFiles::between(&trees.workspace, &trees.start, &trees.judged, protection)?;
         let checks: Vec<_> = baseline.checks.iter().cloned().map(Some).collect();
         let mut findings = files.findings(protection, &known_diagnostics(&checks));
         for finding in &mut findings {
@@ -160,11 +161,7 @@ impl BaseRevision {
         let start = then.snapshot("then")?.tree;
         let judged = now.snapshot("now")?.tree;
         now.import_snapshot(&then, &start)?;
-        Ok(VerificationTrees::in_place(
-            now,
-            TreeId::new(judged.as_str()),
-            TreeId::new(start.as_str()),
-        ))
+        Ok(VerificationTrees::in_place(now, judged, start))
     }
 
     /// Runs the checks on the revision, with the dependencies that are installed in the workspace.
@@ -204,14 +201,14 @@ impl BaseRevision {
         trees: &VerificationTrees,
     ) -> Result<VerificationTrees, WorkspaceError> {
         let workspace = Workspace::open(&self.revision_dir, &self.folder.path().join("then"))?;
-        workspace.import_snapshot(&trees.workspace, &snapshot_id(&trees.judged)?)?;
+        workspace.import_snapshot(&trees.workspace, &trees.judged)?;
         let with_installed = |tree: &TreeId, name| {
-            workspace.restore(&snapshot_id(tree)?)?;
+            workspace.restore(tree)?;
             self.link_installed_folders().map_err(|error| {
                 WorkspaceError::io("prepare a revision", &self.revision_dir, error)
             })?;
             let snapshot = workspace.snapshot_kept(name)?;
-            Ok::<_, WorkspaceError>(TreeId::new(snapshot.tree.as_str()))
+            Ok::<_, WorkspaceError>(snapshot.tree)
         };
         let start = with_installed(&trees.start, "start")?;
         let judged = with_installed(&trees.judged, "judged")?;

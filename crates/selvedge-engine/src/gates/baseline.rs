@@ -14,7 +14,7 @@ use super::trees::{VerificationTrees, run_blocking};
 use super::verification::{check_reports, run_steps};
 use super::written_files::FilesBeforeChecks;
 use crate::activity::Progress;
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 use crate::workspace::Workspace;
 
 /// One baseline.

@@ -17,8 +17,8 @@ use selvedge_core::model::{CheckReport, Step, TreeId};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::agents::env::EnvironmentMap;
 use crate::checks::first_program;
+use crate::environment::EnvironmentMap;
 use crate::process::find_program;
 
 /// Results that were not used for this long are removed.

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::setup;
 use crate::activity::{Activity, Progress};
-use crate::checks::{CheckContext, CheckError, CheckOutcome, check_for};
+use crate::check_error::CheckError;
+use crate::checks::{CheckContext, CheckOutcome, check_for};
 use crate::process::Supervisor;
 
 /// Where checks run, and the names of their processes and files.

@@ -24,11 +24,11 @@ use super::installed::InstalledModules;
 use super::known_failures::mark_touched;
 use super::originals::ProjectChanges;
 use super::reruns::CheckReruns;
-use super::trees::{VerificationTrees, run_blocking, snapshot_id};
+use super::trees::{VerificationTrees, run_blocking};
 use super::verification::check_reports;
 use super::written_files::FilesBeforeChecks;
 use crate::activity::{Activity, Progress};
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 use crate::workspace::Workspace;
 
 /// The second verification of an attempt whose checks pass.
@@ -248,23 +248,21 @@ impl CrossedTrees<'_> {
         let (allow, expected) = (self.allow.to_vec(), self.expected.to_vec());
         let installed_in = self.trees.tools_root().to_owned();
         let find = move |workspace: &Workspace| {
-            let (start, judged) = (snapshot_id(&start)?, snapshot_id(&judged)?);
             let refers = content_filter(&steps);
             let may_refer = |path: &Path| refers(&path.to_string_lossy());
             let mut compared = workspace.compare_files(&start, &judged, |_| true)?;
             let mut added_scripts = Vec::new();
             let mut original = BTreeMap::new();
-            if let Some(tree) = &test_base {
+            if let Some(plan_start) = &test_base {
                 // Files that existed at the start of the plan keep their version from then; files that were added
                 // since keep the version of `start`.
-                let plan_start = snapshot_id(tree)?;
-                original = workspace.read_files(&plan_start, may_refer)?;
+                original = workspace.read_files(plan_start, may_refer)?;
                 compared.retain(|file| !original.contains_key(&file.path));
                 let since = workspace
-                    .compare_files(&plan_start, &judged, |path| original.contains_key(path))?;
+                    .compare_files(plan_start, &judged, |path| original.contains_key(path))?;
                 compared.extend(since);
                 let added = workspace
-                    .compare_files(&plan_start, &start, |path| !original.contains_key(path))?;
+                    .compare_files(plan_start, &start, |path| !original.contains_key(path))?;
                 let names = added.iter().map(|file| path_text(&file.path));
                 added_scripts = scripts_among(names, &steps, &allow);
             }
@@ -310,7 +308,7 @@ impl CrossedTrees<'_> {
         files: &[CrossedFile],
     ) -> Result<TreeId, CheckError> {
         self.trees.reset_to_judged_tree().await?;
-        let (start, test_base) = (self.trees.start.clone(), self.test_base.cloned());
+        let (start, plan_start) = (self.trees.start.clone(), self.test_base.cloned());
         let (mut originals, mut merged, mut removed) = (Vec::new(), Vec::new(), Vec::new());
         for file in files {
             let path = PathBuf::from(&file.path);
@@ -322,8 +320,6 @@ impl CrossedTrees<'_> {
         }
         let compose =
             move |workspace: &Workspace| {
-                let start = snapshot_id(&start)?;
-                let plan_start = test_base.as_ref().map(snapshot_id).transpose()?;
                 let (from_plan, from_start) = match &plan_start {
                     None => (Vec::new(), originals),
                     Some(tree) => {
@@ -357,7 +353,7 @@ impl CrossedTrees<'_> {
         if let Some(room) = &self.trees.verification_room {
             room.name_entered(&crossed);
         }
-        Ok(TreeId::new(crossed.as_str()))
+        Ok(crossed)
     }
 }
 

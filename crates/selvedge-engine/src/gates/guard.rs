@@ -5,15 +5,13 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::guard::{
-    ChangedFile, Finding, FindingAction, KnownDiagnostic, Protection, inspect, is_scanned,
-};
-use selvedge_core::model::{CheckReport, TreeId};
+use selvedge_core::guard::{ChangedFile, KnownDiagnostic, Protection, inspect, is_scanned};
+use selvedge_core::model::{CheckReport, Finding, FindingAction, TreeId};
 use selvedge_digest::FailureKind;
 
-use super::trees::{VerificationTrees, run_blocking, snapshot_id};
-use crate::checks::CheckError;
-use crate::workspace::{self, ComparedFile, FileContent, Workspace, WorkspaceError};
+use super::trees::{VerificationTrees, run_blocking};
+use crate::check_error::CheckError;
+use crate::workspace::{ComparedFile, FileContent, Workspace, WorkspaceError};
 
 /// Folders of installed programs and of builds: their byte code is not created by the attempt.
 pub(super) const EXTERNAL_FOLDERS: [&str; 8] = [
@@ -41,7 +39,6 @@ pub(super) async fn apply_guard(
         if start == judged {
             return Ok((Vec::new(), None));
         }
-        let (start, judged) = (snapshot_id(&start)?, snapshot_id(&judged)?);
         let files = ComparedFiles::between(workspace, &start, &judged, &protection)?;
         let findings = files.findings(&protection, &diagnostics);
         let reverted = files.paths_to_revert(&findings);
@@ -50,7 +47,7 @@ pub(super) async fn apply_guard(
         }
         workspace.restore_files(&start, &reverted)?;
         let snapshot = workspace.snapshot_kept(&name)?;
-        Ok((findings, Some(TreeId::new(snapshot.tree.as_str()))))
+        Ok((findings, Some(snapshot.tree)))
     };
     let workspace = trees.workspace.clone();
     let (findings, tree) =
@@ -67,8 +64,8 @@ pub(super) struct ComparedFiles(Vec<(String, ComparedFile)>);
 impl ComparedFiles {
     pub(super) fn between(
         workspace: &Workspace,
-        start: &workspace::SnapshotId,
-        judged: &workspace::SnapshotId,
+        start: &TreeId,
+        judged: &TreeId,
         protection: &Protection,
     ) -> Result<Self, WorkspaceError> {
         let wanted = |path: &Path| {

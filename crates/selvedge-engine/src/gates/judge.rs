@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use selvedge_core::gate::{JudgeAnswer, parse, summarize_votes};
-use selvedge_core::machine::RemainingBudget;
 use selvedge_core::model::{
     AgentSpec, Cost, GateReport, Judgement, JudgingSpec, Prompt, Report, SessionLimits,
     SessionOutcome, SessionStatus,
 };
 use selvedge_core::prompt::{JudgedWork, judge_prompt};
+use selvedge_core::run::RemainingBudget;
 use tokio_util::sync::CancellationToken;
 
 use super::check_runner::millis;
 use super::trees::{VerificationTrees, run_blocking};
 use crate::activity::{Activity, NullProgress, Progress};
 use crate::agents::{SessionRequest, SessionRole, agent_for};
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 use crate::process::Supervisor;
-use crate::workspace::{self, DiffOptions, Workspace};
+use crate::workspace::{DiffOptions, Workspace};
 
 /// Time limit of one answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(5);
@@ -122,12 +122,11 @@ impl JudgeGate<'_> {
         };
         let (start, judged) = (trees.start.clone(), trees.judged.clone());
         let compare = move |workspace: &Workspace| {
-            let id = |tree: &str| workspace::SnapshotId::parse(tree);
             let options = DiffOptions {
                 max_bytes: MAX_DIFF_BYTES,
                 ..DiffOptions::default()
             };
-            workspace.diff(&id(start.as_str())?, &id(judged.as_str())?, options)
+            workspace.diff(&start, &judged, options)
         };
         let diff = run_blocking(&trees.workspace, "cannot compare the trees", compare).await?;
         Ok(JudgePrompt {
@@ -167,7 +166,7 @@ impl JudgeGate<'_> {
             judgement.asked += 1;
             let files = format!(
                 "attempt-{}.tier-{}.{}-{}",
-                self.report.run_number,
+                self.report.attempt_number,
                 self.tier,
                 index + 1,
                 judgement.asked
@@ -250,7 +249,7 @@ impl JudgeGate<'_> {
                 correction: None,
             },
             previous_output: None,
-            run_number: self.report.run_number,
+            attempt_number: self.report.attempt_number,
             role: SessionRole::Judge,
             file_prefix: files,
             workspace: room.to_owned(),

@@ -3,8 +3,8 @@
 use selvedge_core::machine::find_touched;
 use selvedge_core::model::{CheckReport, KnownFailures};
 
-use super::trees::{VerificationTrees, run_blocking, snapshot_id};
-use crate::checks::CheckError;
+use super::trees::{VerificationTrees, run_blocking};
+use crate::check_error::CheckError;
 use crate::workspace::Workspace;
 
 /// Lists them in the reports of the checks.
@@ -19,7 +19,7 @@ pub(super) async fn mark_touched(
     };
     let (start, judged) = (trees.start.clone(), trees.judged.clone());
     let list = move |workspace: &Workspace| {
-        let files = workspace.changed_files(&snapshot_id(&start)?, &snapshot_id(&judged)?)?;
+        let files = workspace.changed_files(&start, &judged)?;
         let paths = files.into_iter().map(|file| file.path);
         Ok(paths
             .map(|path| path.to_string_lossy().into_owned())

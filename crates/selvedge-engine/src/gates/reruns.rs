@@ -13,7 +13,8 @@ use super::check_runner::{IndexedStep, VerificationContext, check_report};
 use super::trees::VerificationTrees;
 use super::verification::passed_in_baseline;
 use crate::activity::{Activity, Progress};
-use crate::checks::{CheckError, CheckOutcome, select_tests};
+use crate::check_error::CheckError;
+use crate::checks::{CheckOutcome, select_tests};
 
 /// Context of reruns.
 pub(super) struct CheckReruns<'a> {

@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::check_runner::{IndexedStep, VerificationContext};
 use super::cross_verification::CrossedTrees;
-use super::trees::{run_blocking, snapshot_id};
+use super::trees::run_blocking;
 use super::verification_room::OpenVerificationRoom;
 use crate::activity::{Activity, Progress};
-use crate::checks::{CheckError, CheckOutcome};
+use crate::check_error::CheckError;
+use crate::checks::CheckOutcome;
 use crate::workspace::Workspace;
 
 /// Suffix of a tool folder that is moved aside while it is installed again.
@@ -101,18 +102,12 @@ impl DependencyInstaller<'_> {
             let name = name.replacen('.', "/", 1).replace('.', "-");
             trees.compose(name, &files).await?;
         }
-        let folders = changes.into_iter().flat_map(|changes| &changes.folders);
+        let folders: &[String] = changes.map_or(&[], |changes| changes.folders.as_slice());
         if let Some(open) = self.verification_room {
-            let installed = self.install_in_room(open).await?;
-            return Ok(match installed {
-                Err(error) => InstallOutcome::Failed(error),
-                Ok(installed) => {
-                    let is_left = |folder: &&String| !installed.contains(Path::new(folder));
-                    InstallOutcome::all_but(folders.filter(is_left).cloned().collect())
-                }
-            });
+            return self.install_in_room(open, folders).await;
         }
-        let aside = StashedFolders::stash(&self.context.workspace, folders.map(PathBuf::from));
+        let paths = folders.iter().map(PathBuf::from);
+        let aside = StashedFolders::stash(&self.context.workspace, paths);
         let installed = self.try_install().await;
         let left = aside.finish(!matches!(installed, Ok(None)));
         let left = left.iter().map(|path| path.to_string_lossy().into_owned());
@@ -123,12 +118,13 @@ impl DependencyInstaller<'_> {
         })
     }
 
-    /// Installs dependencies in a verification room, without the workspace's installed tools; returns the folders that
-    /// exist then, or the reason of the failure.
+    /// Installs dependencies in a verification room, without the workspace's installed tools; `folders` are those that
+    /// should exist then.
     async fn install_in_room(
         &self,
         open: &OpenVerificationRoom,
-    ) -> Result<Result<BTreeSet<PathBuf>, String>, CheckError> {
+        folders: &[String],
+    ) -> Result<InstallOutcome, CheckError> {
         let place = VerificationContext {
             supervisor: open.installer(),
             ..self.context.clone()
@@ -138,13 +134,15 @@ impl DependencyInstaller<'_> {
             ..*self
         };
         if let Some(error) = setup.try_install().await? {
-            return Ok(Err(error));
+            return Ok(InstallOutcome::Failed(error));
         }
         let room = open.verification_room.clone();
         let note = move |_: &Workspace| room.note_installed();
         let what = "cannot determine what was installed";
         let installed = run_blocking(open.verification_room.workspace(), what, note).await?;
-        Ok(Ok(installed))
+        let is_left = |folder: &&String| !installed.contains(Path::new(folder));
+        let left = folders.iter().filter(is_left).cloned().collect();
+        Ok(InstallOutcome::all_but(left))
     }
 
     /// Whether the attempt changed manifests or lock files.
@@ -155,7 +153,6 @@ impl DependencyInstaller<'_> {
         }
         let find = move |workspace: &Workspace| {
             let is_input = |path: &Path| is_dependency_input(&path.to_string_lossy());
-            let (start, judged) = (snapshot_id(&start)?, snapshot_id(&judged)?);
             Ok(!workspace
                 .compare_files(&start, &judged, is_input)?
                 .is_empty())

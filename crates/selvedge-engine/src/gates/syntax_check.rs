@@ -16,10 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use self::tally::SyntaxCheckTally;
 use super::trees::{VerificationTrees, run_blocking};
-use crate::checks::{CheckError, CheckOutcome};
+use crate::check_error::CheckError;
+use crate::checks::CheckOutcome;
 use crate::process::Supervisor;
 use crate::syntax::{ParserContext, ParserPrograms, ParserVerdict, SourceFile, SyntaxChecker};
-use crate::workspace::{self, BlobVersion, FileVersions, Workspace, WorkspaceError};
+use crate::workspace::{BlobVersion, FileVersions, Workspace, WorkspaceError};
 
 /// Maximum number of files that are checked; the number of others is reported.
 const MAX_FILES: usize = 2_000;
@@ -112,10 +113,9 @@ impl SyntaxCheck<'_> {
         let (judged, start) = (judged.clone(), start.clone());
         let (run_dir, except) = (self.run_dir.to_owned(), self.rules.except.clone());
         let work = move |workspace: &Workspace| {
-            let id = |tree: &str| workspace::SnapshotId::parse(tree);
             // Invalid globs were rejected before the run was created.
             let except = Globs::new(&except).ok();
-            let mut versions = workspace.versions(&id(start.as_str())?, &id(judged.as_str())?)?;
+            let mut versions = workspace.versions(&start, &judged)?;
             versions.retain(|file| {
                 let path = file.path.to_string_lossy();
                 !except.as_ref().is_some_and(|globs| globs.is_match(&path))

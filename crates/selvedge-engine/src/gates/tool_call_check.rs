@@ -11,8 +11,9 @@ use selvedge_core::model::{SessionOutcome, ToolCall};
 use selvedge_digest::{Analysis, Failure, FailureKind, FailureSource};
 
 use super::trees::{VerificationTrees, run_blocking};
-use crate::checks::{CheckError, CheckOutcome};
-use crate::workspace;
+use crate::check_error::CheckError;
+use crate::checks::CheckOutcome;
+use crate::workspace::Workspace;
 
 /// Maximum number of lines about calls in a report.
 const MAX_LINES: usize = 20;
@@ -72,10 +73,7 @@ fn describe_failed_calls(calls: &[ToolCall]) -> String {
 /// Every path that differs from the start of the run.
 async fn changed_paths(trees: &VerificationTrees) -> Result<BTreeSet<PathBuf>, CheckError> {
     let (start, judged) = (trees.start.clone(), trees.judged.clone());
-    let compare = move |workspace: &workspace::Workspace| {
-        let id = |tree: &str| workspace::SnapshotId::parse(tree);
-        workspace.changed_files(&id(start.as_str())?, &id(judged.as_str())?)
-    };
+    let compare = move |workspace: &Workspace| workspace.changed_files(&start, &judged);
     let files = run_blocking(&trees.workspace, "cannot compare the trees", compare).await?;
     Ok(files.into_iter().map(|file| file.path).collect())
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use selvedge_core::model::TreeId;
 
-use crate::checks::CheckError;
-use crate::workspace::{self, VerificationRoom, Workspace};
+use crate::check_error::CheckError;
+use crate::workspace::{VerificationRoom, Workspace, WorkspaceError};
 
 /// Snapshots of one workspace, and the two trees that a verification needs.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl VerificationTrees {
             None => ensure_workspace_tree(&self.workspace, tree).await,
             Some(room) => {
                 let tree = tree.clone();
-                let enter = move |_: &Workspace| room.enter(&snapshot_id(&tree)?);
+                let enter = move |_: &Workspace| room.enter(&tree);
                 run_blocking(&self.workspace, "cannot restore the snapshot", enter).await
             }
         }
@@ -61,13 +61,6 @@ impl VerificationTrees {
     }
 }
 
-/// The name of a tree in the snapshots.
-pub(super) fn snapshot_id(
-    tree: &TreeId,
-) -> Result<workspace::SnapshotId, workspace::WorkspaceError> {
-    workspace::SnapshotId::parse(tree.as_str())
-}
-
 /// Makes the workspace equal to a tree; returns whether it differed.
 pub(super) async fn ensure_workspace_tree(
     workspace: &Workspace,
@@ -75,7 +68,7 @@ pub(super) async fn ensure_workspace_tree(
 ) -> Result<bool, CheckError> {
     let tree = tree.clone();
     run_blocking(workspace, "cannot restore the snapshot", move |workspace| {
-        workspace.ensure_tree(&snapshot_id(&tree)?)
+        workspace.ensure_tree(&tree)
     })
     .await
 }
@@ -84,7 +77,7 @@ pub(super) async fn ensure_workspace_tree(
 pub(super) async fn run_blocking<T: Send + 'static>(
     workspace: &Workspace,
     what: &str,
-    work: impl FnOnce(&Workspace) -> Result<T, workspace::WorkspaceError> + Send + 'static,
+    work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
 ) -> Result<T, CheckError> {
     let workspace = workspace.clone();
     let done = tokio::task::spawn_blocking(move || work(&workspace)).await;

@@ -33,7 +33,8 @@ use super::trees::{VerificationTrees, ensure_workspace_tree};
 use super::verification_room::OpenVerificationRoom;
 use super::written_files::FilesBeforeChecks;
 use crate::activity::{Activity, Progress};
-use crate::checks::{CheckError, CheckOutcome};
+use crate::check_error::CheckError;
+use crate::checks::CheckOutcome;
 use crate::process::Supervisor;
 use crate::sandbox::{GitConfigSnapshot, verified_restrictions};
 
@@ -50,7 +51,7 @@ pub struct Verification {
     /// The task.
     pub task_id: TaskId,
     /// The attempt that is judged.
-    pub run_number: u32,
+    pub attempt_number: u32,
     /// The checks.
     pub plan: VerificationPlan,
     /// Time limit for all checks together.
@@ -297,7 +298,7 @@ impl Verification {
                 .to_owned(),
             run_dir: self.run_dir.clone(),
             tag: self.tag.clone(),
-            output_prefix: format!("attempt-{}", self.run_number),
+            output_prefix: format!("attempt-{}", self.attempt_number),
             passing_outputs: self.passing_outputs.clone(),
             lock: self.lock.clone(),
             supervisor: room
@@ -588,7 +589,7 @@ fn failure_digests(findings: &[CheckOutcome]) -> Vec<Option<String>> {
 fn empty_report(verification: &Verification, status: ReportStatus) -> Report {
     Report {
         task_id: verification.task_id,
-        run_number: verification.run_number,
+        attempt_number: verification.attempt_number,
         status,
         summary: ReportSummary::default(),
         checks: Vec::new(),

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use selvedge_core::model::TreeId;
 
-use super::trees::{VerificationTrees, run_blocking, snapshot_id};
+use super::trees::{VerificationTrees, run_blocking};
 use crate::activity::{Activity, Progress};
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 use crate::process::Supervisor;
 use crate::sandbox::{VerificationRoomMounts, WorkspaceSandbox};
 use crate::workspace::{VerificationRoom, VerificationRoomMount, Workspace};
@@ -53,13 +53,12 @@ impl VerificationRoomSlot {
         }
         let (start, places) = (start.clone(), walls.clone());
         let open = move |origin: &Workspace| {
-            let (start, caches) = (snapshot_id(&start)?, places.result_caches());
             VerificationRoom::open(
                 origin,
                 &folder,
                 &start,
                 is_untouched,
-                caches,
+                places.result_caches(),
                 earlier.as_ref(),
             )
         };
@@ -126,11 +125,11 @@ impl VerificationTrees {
         let (start, judged, entered) = (self.start.clone(), self.judged.clone(), room.clone());
         let enter = move |_: &Workspace| {
             entered.forget_entered_tree();
-            entered.enter_without_ignored(&snapshot_id(&start)?, &snapshot_id(&judged)?)
+            entered.enter_without_ignored(&start, &judged)
         };
         let what = "cannot copy the attempt's files into the verification room";
         let (judged, absent) = run_blocking(&self.workspace, what, enter).await?;
-        self.judged = TreeId::new(judged.as_str());
+        self.judged = judged;
         self.workspace = room.workspace().clone();
         self.verification_room = Some(room.clone());
         Ok(absent)

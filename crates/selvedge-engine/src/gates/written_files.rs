@@ -7,8 +7,8 @@ use std::path::Path;
 use selvedge_core::crossing::{BaseFiles, content_filter, find_written_tests};
 use selvedge_core::model::{Step, TreeId};
 
-use super::trees::{run_blocking, snapshot_id};
-use crate::checks::CheckError;
+use super::trees::run_blocking;
+use crate::check_error::CheckError;
 use crate::workspace::{FileStatIndex, Workspace};
 
 const DOING: &str = "cannot compare the files around the checks";
@@ -45,7 +45,7 @@ impl FilesBeforeChecks {
                 let refers = content_filter(&steps);
                 let may_refer = |path: &Path| refers(&path.to_string_lossy());
                 let base: BaseFiles = workspace
-                    .read_files(&snapshot_id(&start)?, may_refer)?
+                    .read_files(&start, may_refer)?
                     .into_iter()
                     .map(|(path, bytes)| (name(&path), bytes))
                     .collect();

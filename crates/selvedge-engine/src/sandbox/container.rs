@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::model::{self, SandboxBackend};
@@ -16,7 +17,7 @@ use super::find_in_system;
 use super::mounts::container_mounts;
 use super::plan::{SandboxPlan, paths};
 use super::portable::PortableProgram;
-use crate::agents::env::EnvironmentMap;
+use crate::environment::EnvironmentMap;
 use crate::process::SystemString;
 
 /// Variables of the user's environment that engines use: locations of their data, and their addresses.
@@ -72,6 +73,24 @@ pub(crate) struct ContainerRequest<'a> {
     pub(crate) home: Option<&'a Path>,
 }
 
+/// Why a container cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ContainerError {
+    #[error("no container image is configured; set `image` in [sandbox]")]
+    NoImage,
+    #[error("the program {0} was not found")]
+    EngineNotFound(&'static str),
+    #[error("`container_args` sets a network, but the profile allows none")]
+    ForbiddenNetwork,
+    #[error("cannot mount {} in a container because of its name", .0.display())]
+    UnmountablePath(PathBuf),
+    /// This program cannot be run in an image.
+    #[error(transparent)]
+    Program(#[from] io::Error),
+    #[error("no program")]
+    NoProgram,
+}
+
 /// Below Selvedge's state directory: one file per container.
 pub(super) const RECORDS_FOLDER: &str = "containers";
 
@@ -96,12 +115,12 @@ impl ContainerPlan {
         settings: &model::ContainerSpec,
         state: &Path,
         environment: &EnvironmentMap,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ContainerError> {
         if settings.image.is_empty() {
-            return Err("no container image is configured; set `image` in [sandbox]".to_owned());
+            return Err(ContainerError::NoImage);
         }
-        let program = find_in_system(backend.name())
-            .ok_or_else(|| format!("the program {} was not found", backend.name()))?;
+        let program =
+            find_in_system(backend.name()).ok_or(ContainerError::EngineNotFound(backend.name()))?;
         let seen = ENGINE_VARIABLES.iter().filter_map(|name| {
             let value = environment.get(OsStr::new(name))?;
             Some((OsStr::new(name).into(), value.as_os_str().into()))
@@ -124,17 +143,15 @@ impl ContainerPlan {
         format!("{} {:?} {:?}", self.image, self.engine.args, self.args)
     }
 
-    /// The engine's arguments that create one container and run the init process in it; or the reason why this is
-    /// impossible.
+    /// The engine's arguments that create one container and run the init process in it.
     pub(crate) fn arguments(
         &self,
         plan: &SandboxPlan,
         wanted: &ContainerRequest<'_>,
-    ) -> Result<Vec<OsString>, String> {
-        let portable = PortableProgram::for_this_process(wanted.init_program)
-            .map_err(|error| error.to_string())?;
+    ) -> Result<Vec<OsString>, ContainerError> {
+        let portable = PortableProgram::for_this_process(wanted.init_program)?;
         let command = portable.command();
-        let (entry, rest) = command.split_first().ok_or("no program")?;
+        let (entry, rest) = command.split_first().ok_or(ContainerError::NoProgram)?;
         let mut label = OsString::from("selvedge.session=");
         label.push(&wanted.label);
         let mut words: Vec<OsString> = self.engine.command_words().map(Into::into).collect();
@@ -156,7 +173,7 @@ impl ContainerPlan {
     }
 
     /// No network, or this machine's own, as in other sandboxes: a server on this machine is then reachable.
-    fn network_arguments(&self, plan: &SandboxPlan) -> Result<Vec<OsString>, String> {
+    fn network_arguments(&self, plan: &SandboxPlan) -> Result<Vec<OsString>, ContainerError> {
         let is_named = self
             .args
             .iter()
@@ -165,9 +182,7 @@ impl ContainerPlan {
             (true, true) => Ok(Vec::new()),
             (true, false) => Ok(["--network", "host"].map(Into::into).to_vec()),
             (false, false) => Ok(["--network", "none"].map(Into::into).to_vec()),
-            (false, true) => {
-                Err("`container_args` sets a network, but the profile allows none".to_owned())
-            }
+            (false, true) => Err(ContainerError::ForbiddenNetwork),
         }
     }
 

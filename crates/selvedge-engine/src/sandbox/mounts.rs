@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::bubblewrap::{TEMPORARY_FOLDERS, temporary_folder_name};
-use super::container::{ContainerRequest, SOCKET_PATH};
+use super::container::{ContainerError, ContainerRequest, SOCKET_PATH};
 use super::plan::{PathAccess, SandboxPlan, nearest_access};
 use super::portable::PortableProgram;
 
@@ -34,7 +34,7 @@ impl ContainerMount {
     }
 
     /// As an argument of the engine's `--mount`.
-    pub(super) fn to_argument(&self, for_podman: bool) -> Result<OsString, String> {
+    pub(super) fn to_argument(&self, for_podman: bool) -> Result<OsString, ContainerError> {
         let (kind, source, end) = match &self.source {
             // Podman would fill it with the content that it must hide.
             MountSource::Empty if for_podman => {
@@ -52,10 +52,7 @@ impl ContainerMount {
         {
             let bytes = path.as_os_str().as_encoded_bytes();
             if bytes.iter().any(|byte| b",\"\n".contains(byte)) {
-                let path = path.display();
-                return Err(format!(
-                    "cannot mount {path} in a container because of its name"
-                ));
+                return Err(ContainerError::UnmountablePath(path.clone()));
             }
             word.push(key);
             word.push(path);

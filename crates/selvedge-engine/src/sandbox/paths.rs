@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use selvedge_core::model::AgentKind;
 
-use crate::agents::env::EnvironmentMap;
+use crate::environment::EnvironmentMap;
 
 const PATH_TABLE: &str = include_str!("places.txt");
 

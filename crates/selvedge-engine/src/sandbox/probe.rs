@@ -19,12 +19,15 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
+use super::container::ContainerError;
 use super::paths::SandboxPaths;
 use super::portable::{self, PortableProgram};
 use super::setup::{SandboxVariant, SessionKind};
 use super::{SandboxContext, WorkspaceSandbox};
 use crate::process::capture::CapturePlan;
-use crate::process::{self, EndReason, Session, SessionCommand, SessionTimeouts, Supervisor};
+use crate::process::{
+    self, EndReason, PrepareError, Session, SessionCommand, SessionTimeouts, SpawnError, Supervisor,
+};
 
 /// A probe takes milliseconds, and the start of a container some hundreds.
 const PROBE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -69,24 +72,50 @@ struct ProbeResults {
     reached_network: bool,
 }
 
-/// Makes all attempts, and returns which restrictions are enforced; or why this sandbox cannot be created.
+/// Why a sandbox does not work here.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProbeError {
+    /// The targets of the attempts cannot be created, or this program is not found.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    EncodeAttempts(serde_json::Error),
+    #[error(transparent)]
+    Container(#[from] ContainerError),
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    #[error("a probe ended unexpectedly ({reason:?}) {stderr}")]
+    Ended { reason: EndReason, stderr: String },
+    #[error("a probe printed no result: {0}")]
+    NoResult(#[source] serde_json::Error),
+    #[error("the workspace cannot be written in it")]
+    WorkspaceReadOnly,
+    #[error("it is not effective: a forbidden file could be accessed")]
+    FilesAccessible,
+    #[error("it is not effective: exit codes could be forged")]
+    ExitCodesForgeable,
+    /// Message of an earlier probe.
+    #[error("{0}")]
+    Remembered(String),
+}
+
+/// Makes all attempts, and returns which restrictions are enforced.
 pub(super) async fn run_probe(
     kind: SandboxVariant<'_>,
     scene: &SandboxContext,
     supervisor: &Supervisor,
-) -> Result<SandboxReport, String> {
-    let stage = ProbeFixture::create(scene).map_err(|error| error.to_string())?;
-    let attempts = stage.attempts(kind, scene);
-    let attempts = attempts.map_err(|error| error.to_string())?;
-    let told = serde_json::to_string(&attempts).map_err(|error| error.to_string())?;
+) -> Result<SandboxReport, ProbeError> {
+    let stage = ProbeFixture::create(scene)?;
+    let attempts = stage.attempts(kind, scene)?;
+    let told = serde_json::to_string(&attempts).map_err(ProbeError::EncodeAttempts)?;
     let scene = SandboxContext {
         workspace: attempts.workspace.clone(),
         ..scene.clone()
     };
     let walls = WorkspaceSandbox::for_probe(kind, &scene, attempts.masked.clone())?;
-    let own =
-        probe_command(kind.backend, &attempts.workspace).map_err(|error| error.to_string())?;
-    let own = own.into_iter();
+    let own = probe_command(kind.backend, &attempts.workspace)?.into_iter();
     let argv: Vec<OsString> = own.chain(["__sandbox-probe".into(), told.into()]).collect();
     let environment = scene.environment.iter();
     let command = SessionCommand {
@@ -97,8 +126,7 @@ pub(super) async fn run_probe(
     };
     let supervisor = Supervisor::new(&supervisor.program, supervisor.args.clone());
     let supervisor = supervisor.with_sandbox(Some(walls));
-    let prepared = Session::prepare(&supervisor, &command).await;
-    let prepared = prepared.map_err(|error| error.to_string())?;
+    let prepared = Session::prepare(&supervisor, &command).await?;
     let limits = SessionTimeouts {
         wall: Some(PROBE_TIMEOUT),
         idle: None,
@@ -106,17 +134,17 @@ pub(super) async fn run_probe(
     let never = CancellationToken::new();
     let ended = process::run(prepared, limits, CapturePlan::default(), &never).await;
     supervisor.shutdown().await;
-    let said = match &ended.reason {
+    let said = match ended.reason {
         EndReason::Exited(0) => serde_json::from_slice::<ProbeResults>(&ended.stdout.head),
-        EndReason::SpawnFailed(failure) => return Err(failure.to_string()),
-        how => {
-            let said = String::from_utf8_lossy(&ended.stderr.head)
+        EndReason::SpawnFailed(failure) => return Err(failure.into()),
+        reason => {
+            let stderr = String::from_utf8_lossy(&ended.stderr.head)
                 .trim()
                 .to_owned();
-            return Err(format!("a probe ended unexpectedly ({how:?}) {said}"));
+            return Err(ProbeError::Ended { reason, stderr });
         }
     };
-    let mut done = said.map_err(|error| format!("a probe printed no result: {error}"))?;
+    let mut done = said.map_err(ProbeError::NoResult)?;
     // A file that was written in a place that is not shared with this machine does not reach it.
     done.wrote_outside = fs::remove_file(&attempts.outside).is_ok();
     done.wrote_cache = attempts
@@ -135,16 +163,16 @@ fn probe_command(backend: SandboxBackend, folder: &Path) -> io::Result<Vec<OsStr
     Ok(portable.command().into_iter().map(Into::into).collect())
 }
 
-fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxReport, String> {
+fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxReport, ProbeError> {
     if !done.wrote_inside {
-        return Err("the workspace cannot be written in it".to_owned());
+        return Err(ProbeError::WorkspaceReadOnly);
     }
     // A sandbox that does not deny these two is not one.
     if done.wrote_outside || done.read_masked {
-        return Err("it is not effective: a forbidden file could be accessed".to_owned());
+        return Err(ProbeError::FilesAccessible);
     }
     if done.reached_reporter {
-        return Err("it is not effective: exit codes could be forged".to_owned());
+        return Err(ProbeError::ExitCodesForgeable);
     }
     let tried = [
         (Restriction::Writes, done.wrote_outside),

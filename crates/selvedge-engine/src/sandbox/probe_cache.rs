@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use selvedge_core::model::{SandboxBackend, SandboxReport};
 use serde::{Deserialize, Serialize};
 
+use super::probe::ProbeError;
 use super::{find_bubblewrap, find_in_system};
 
 const CACHE_FILE: &str = "sandbox.json";
@@ -24,7 +25,15 @@ pub(super) struct ProbeCache {
 struct ProbeCacheFile {
     /// Identifies the programs and the boot that were probed.
     key: String,
-    found: BTreeMap<String, Result<SandboxReport, String>>,
+    found: BTreeMap<String, CachedResult>,
+}
+
+/// The result of a probe, as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum CachedResult {
+    Works(SandboxReport),
+    /// Contains the error's message.
+    Fails(String),
 }
 
 impl ProbeCache {
@@ -48,12 +57,19 @@ impl ProbeCache {
         }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<Result<SandboxReport, String>> {
-        self.file.found.get(name).cloned()
+    pub(super) fn get(&self, name: &str) -> Option<Result<SandboxReport, ProbeError>> {
+        Some(match self.file.found.get(name)?.clone() {
+            CachedResult::Works(report) => Ok(report),
+            CachedResult::Fails(message) => Err(ProbeError::Remembered(message)),
+        })
     }
 
-    pub(super) fn put(&mut self, name: String, held: Result<SandboxReport, String>) {
-        self.file.found.insert(name, held);
+    pub(super) fn put(&mut self, name: String, result: &Result<SandboxReport, ProbeError>) {
+        let cached = match result {
+            Ok(report) => CachedResult::Works(report.clone()),
+            Err(error) => CachedResult::Fails(error.to_string()),
+        };
+        self.file.found.insert(name, cached);
         self.is_changed = true;
     }
 

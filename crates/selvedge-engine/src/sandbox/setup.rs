@@ -8,11 +8,12 @@ use selvedge_core::model::{
     ContainerSpec, SandboxBackend, SandboxProfile, SandboxReport, SandboxSpec,
 };
 
-use super::container::ContainerPlan;
+use super::container::{ContainerError, ContainerPlan};
 use super::paths::{SandboxPaths, canonical};
+use super::probe::ProbeError;
 use super::probe_cache::ProbeCache;
 use super::{WorkspaceSandbox, WorkspaceSandboxInner, caches, is_socket, probe, remove_abandoned};
-use crate::agents::env::EnvironmentMap;
+use crate::environment::EnvironmentMap;
 use crate::process::Supervisor;
 
 /// Paths and environment of the sandboxes.
@@ -40,7 +41,40 @@ pub struct SandboxPair {
 /// A run requires a sandbox that is not available here.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot set up the required sandbox: {0}")]
-pub struct SandboxUnavailableError(pub String);
+pub struct SandboxUnavailableError(#[from] SandboxSetupError);
+
+impl SandboxUnavailableError {
+    /// Why it is not available.
+    pub fn reason(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+enum SandboxSetupError {
+    #[error("`backend = \"none\"` disables it")]
+    BackendNone,
+    #[error("the profile `none` disables it")]
+    ProfileNone,
+    #[error("{}", join_errors(.0))]
+    NoBackendWorks(Vec<BackendError>),
+    #[error(transparent)]
+    Container(ContainerError),
+}
+
+/// Why a backend does not work.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", backend.name())]
+struct BackendError {
+    backend: SandboxBackend,
+    source: ProbeError,
+}
+
+fn join_errors(errors: &[BackendError]) -> String {
+    let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    errors.join("; ")
+}
 
 /// Sets up the requested sandboxes.
 ///
@@ -59,9 +93,7 @@ pub async fn set_up_sandboxes(
     };
     if spec.backend == SandboxBackend::None {
         return if spec.required {
-            Err(SandboxUnavailableError(
-                "`backend = \"none\"` disables it".to_owned(),
-            ))
+            Err(SandboxSetupError::BackendNone.into())
         } else {
             Ok(raised)
         };
@@ -76,13 +108,11 @@ pub async fn set_up_sandboxes(
     ] {
         if profile == SandboxProfile::None {
             if spec.required {
-                return Err(SandboxUnavailableError(
-                    "the profile `none` disables it".to_owned(),
-                ));
+                return Err(SandboxSetupError::ProfileNone.into());
             }
             continue;
         }
-        let mut whys = Vec::new();
+        let mut errors = Vec::new();
         for backend in candidate_backends(spec) {
             let kind = SandboxVariant {
                 backend,
@@ -92,19 +122,20 @@ pub async fn set_up_sandboxes(
             };
             match verify(kind, scene, supervisor, &mut remembered).await {
                 Ok(held) => {
-                    *walls = Some(WorkspaceSandbox::new(kind, spec, scene, held)?);
+                    let sandbox = WorkspaceSandbox::new(kind, spec, scene, held);
+                    *walls = Some(sandbox.map_err(SandboxSetupError::Container)?);
                     break;
                 }
-                Err(why) => whys.push(format!("{}: {why}", backend.name())),
+                Err(source) => errors.push(BackendError { backend, source }),
             }
         }
         if walls.is_none() {
-            let why = whys.join("; ");
+            let error = SandboxSetupError::NoBackendWorks(errors);
             // A user who requests a backend does not want to continue without it.
             if spec.required || spec.backend != SandboxBackend::Auto {
-                return Err(SandboxUnavailableError(why));
+                return Err(error.into());
             }
-            raised.unavailable_reason = Some(why);
+            raised.unavailable_reason = Some(error.to_string());
         }
     }
     remembered.save();
@@ -150,7 +181,10 @@ pub(super) struct SandboxVariant<'a> {
 }
 
 impl SandboxVariant<'_> {
-    fn container_plan(self, scene: &SandboxContext) -> Result<Option<ContainerPlan>, String> {
+    fn container_plan(
+        self,
+        scene: &SandboxContext,
+    ) -> Result<Option<ContainerPlan>, ContainerError> {
         let of =
             |backend| ContainerPlan::new(backend, self.container, &scene.state, &scene.environment);
         self.backend
@@ -177,7 +211,7 @@ async fn verify(
     scene: &SandboxContext,
     supervisor: &Supervisor,
     remembered: &mut ProbeCache,
-) -> Result<SandboxReport, String> {
+) -> Result<SandboxReport, ProbeError> {
     let contained = kind.container_plan(scene)?;
     let name = kind.cache_name(contained.as_ref());
     if let Some(held) = remembered.get(&name) {
@@ -186,7 +220,7 @@ async fn verify(
     let held = probe::run_probe(kind, scene, supervisor).await;
     // An image may be created at any time.
     if held.is_ok() || contained.is_none() {
-        remembered.put(name, held.clone());
+        remembered.put(name, &held);
     }
     held
 }
@@ -197,10 +231,8 @@ impl WorkspaceSandbox {
         spec: &SandboxSpec,
         scene: &SandboxContext,
         held: SandboxReport,
-    ) -> Result<Self, SandboxUnavailableError> {
-        let contained = kind
-            .container_plan(scene)
-            .map_err(SandboxUnavailableError)?;
+    ) -> Result<Self, ContainerError> {
+        let contained = kind.container_plan(scene)?;
         let places = SandboxPaths::new(scene.environment.clone());
         let home = places.home.clone();
         let writable = spec.writable.iter().filter_map(|path| {
@@ -237,10 +269,9 @@ impl WorkspaceSandbox {
         kind: SandboxVariant<'_>,
         scene: &SandboxContext,
         masked: PathBuf,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ContainerError> {
         let held = SandboxReport::default();
-        let walls = Self::new(kind, &SandboxSpec::default(), scene, held);
-        let walls = walls.map_err(|refused| refused.0)?;
+        let walls = Self::new(kind, &SandboxSpec::default(), scene, held)?;
         let own = WorkspaceSandboxInner {
             agent_caches: masked.with_file_name("caches"),
             masked: vec![masked],

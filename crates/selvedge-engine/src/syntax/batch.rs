@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::session::{ParserContext, ParserOutput, ParserRun};
 use super::{ParserPrograms, ParserVerdict, SourceFile, answer, scripts};
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 
 /// How often a parser that failed is restarted for the files after the one that caused it.
 const MAX_RESTARTS: usize = 32;

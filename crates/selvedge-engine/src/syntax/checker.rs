@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::ParserPrograms;
 use super::batch::parser_for;
 use super::session::ParserContext;
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 
 /// A file copied for parsing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::batch::{BatchParser, with_script};
 use super::session::{ParserContext, ParserRun};
 use super::{ParserPrograms, ParserVerdict, SourceFile, answer, scripts};
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 
 /// Newest first: each has keywords that an older file may use as names.
 const EDITIONS: [&str; 4] = ["2024", "2021", "2018", "2015"];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::checks::CheckError;
+use crate::check_error::CheckError;
 use crate::process::capture::{CaptureError, CapturePlan, StreamPlan};
 use crate::process::{
     EndReason, Session, SessionCommand, SessionTimeouts, StdinSource, Supervisor,

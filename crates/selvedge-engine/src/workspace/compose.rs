@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::blobs::BlobReader;
 use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
-use super::ids::SnapshotId;
 use super::import::FileKind;
 use super::manifest::default_permissions;
 
@@ -25,7 +26,7 @@ impl Workspace {
     /// The snapshot is unknown, or git fails.
     pub fn read_files(
         &self,
-        tree: &SnapshotId,
+        tree: &TreeId,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<BTreeMap<PathBuf, Option<Vec<u8>>>, WorkspaceError> {
         let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
@@ -56,7 +57,7 @@ impl Workspace {
     /// The snapshot is unknown, a non-empty folder has a file's name, or the file system rejects a change.
     pub fn compose(
         &self,
-        base: &SnapshotId,
+        base: &TreeId,
         originals: &[PathBuf],
         merged: &[(PathBuf, Vec<u8>)],
     ) -> Result<(), WorkspaceError> {

@@ -9,10 +9,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::git;
-use super::ids::SnapshotId;
 
 const DOING: &str = "copy the workspace";
 const IMPORTING: &str = "import a snapshot";
@@ -60,7 +61,7 @@ impl Workspace {
     ///
     /// # Errors
     /// The other workspace does not have the snapshot, or the disk is full.
-    pub fn import_snapshot(&self, other: &Self, tree: &SnapshotId) -> Result<(), WorkspaceError> {
+    pub fn import_snapshot(&self, other: &Self, tree: &TreeId) -> Result<(), WorkspaceError> {
         let (own_dir, other_dir) = (self.shadow.dir(), other.shadow.dir());
         let lock = self.shadow.lock()?;
         let mut packing = other.git.command(other_dir, other_dir);

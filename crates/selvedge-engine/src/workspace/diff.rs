@@ -6,10 +6,12 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::git;
-use super::ids::{BlobId, SnapshotId};
+use super::ids::BlobId;
 use super::import::{FILES_FOLDER, FileKind};
 use crate::process::spawn_with_blocked_signals;
 
@@ -110,8 +112,8 @@ impl Workspace {
     /// A snapshot is unknown, or git fails.
     pub fn changed_files(
         &self,
-        from: &SnapshotId,
-        to: &SnapshotId,
+        from: &TreeId,
+        to: &TreeId,
     ) -> Result<Vec<SnapshotChange>, WorkspaceError> {
         let differences = self.differences(from, to)?.into_iter();
         let changed = differences.map(|file| SnapshotChange {
@@ -123,8 +125,8 @@ impl Workspace {
 
     pub(super) fn differences(
         &self,
-        from: &SnapshotId,
-        to: &SnapshotId,
+        from: &TreeId,
+        to: &TreeId,
     ) -> Result<Vec<BlobDifference>, WorkspaceError> {
         let place = self.shadow.dir();
         let mut command = self.diff_command();
@@ -151,8 +153,8 @@ impl Workspace {
     /// A snapshot is unknown, or git fails.
     pub fn diff(
         &self,
-        from: &SnapshotId,
-        to: &SnapshotId,
+        from: &TreeId,
+        to: &TreeId,
         options: DiffOptions,
     ) -> Result<UnifiedDiff, WorkspaceError> {
         let mut command = self.diff_command();
@@ -216,8 +218,8 @@ impl Workspace {
     fn explain_unknown_snapshot<T>(
         &self,
         result: Result<T, WorkspaceError>,
-        from: &SnapshotId,
-        to: &SnapshotId,
+        from: &TreeId,
+        to: &TreeId,
     ) -> Result<T, WorkspaceError> {
         if let Err(WorkspaceError::Git { .. }) = &result {
             for tree in [from, to] {

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::ids::SnapshotId;
+use selvedge_core::model::{ParseTreeIdError, TreeId};
 
 /// Why a workspace could not be opened, snapshotted, restored or compared.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub enum WorkspaceError {
     )]
     UnknownSnapshot {
         /// The requested snapshot.
-        tree: SnapshotId,
+        tree: TreeId,
         /// The searched shadow directory.
         shadow: PathBuf,
     },
@@ -62,11 +62,8 @@ pub enum WorkspaceError {
     },
 
     /// Not a tree id.
-    #[error("invalid snapshot id {text:?}; use the 64 hexadecimal digits that were reported")]
-    InvalidSnapshotId {
-        /// The given text.
-        text: String,
-    },
+    #[error(transparent)]
+    InvalidTreeId(#[from] ParseTreeIdError),
 
     /// Restoring would lose files that no snapshot covers.
     #[error(

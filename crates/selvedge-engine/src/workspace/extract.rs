@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::blobs::BlobReader;
 use super::error::WorkspaceError;
-use super::ids::{BlobId, SnapshotId};
+use super::ids::BlobId;
 use super::import::FileKind;
 
 /// The bytes of a plain file in a snapshot.
@@ -32,8 +34,8 @@ impl Workspace {
     /// A snapshot is unknown, or git fails.
     pub fn versions(
         &self,
-        from: &SnapshotId,
-        to: &SnapshotId,
+        from: &TreeId,
+        to: &TreeId,
     ) -> Result<Vec<FileVersions>, WorkspaceError> {
         let plain = |side: Option<(FileKind, BlobId)>| {
             side.filter(|(kind, _)| *kind != FileKind::Link)

@@ -4,12 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
+use selvedge_core::model::TreeId;
 
 use super::Workspace;
 use super::blobs::BlobReader;
 use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
-use super::ids::{BlobId, SnapshotId};
+use super::ids::BlobId;
 use super::import::FileKind;
 use super::restore::write;
 
@@ -41,8 +42,8 @@ impl Workspace {
     /// A snapshot is unknown, or git fails.
     pub fn compare_files(
         &self,
-        from: &SnapshotId,
-        to: &SnapshotId,
+        from: &TreeId,
+        to: &TreeId,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<Vec<ComparedFile>, WorkspaceError> {
         let mut differences = self.differences(from, to)?;
@@ -73,11 +74,7 @@ impl Workspace {
     ///
     /// # Errors
     /// The snapshot is unknown, a folder has a file's name, or the file system rejects a change.
-    pub fn restore_files(
-        &self,
-        from: &SnapshotId,
-        paths: &[PathBuf],
-    ) -> Result<(), WorkspaceError> {
+    pub fn restore_files(&self, from: &TreeId, paths: &[PathBuf]) -> Result<(), WorkspaceError> {
         let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
         let target = self.restore_target(from, &mut blobs)?;
         let to_error =

@@ -1,69 +1,11 @@
-//! The ids that git gives to the objects in the shadow directory: SHA-256 in hexadecimal, regardless of the format of
+//! The ids that git gives to files in the shadow directory: SHA-256, as the ids of trees, regardless of the format of
 //! the user's repository, so that a crafted collision cannot pass as a tree.
 
 use std::fmt;
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::error::WorkspaceError;
-
 const HEX_DIGITS: usize = 64;
-
-/// The id of a snapshot: equal ids mean equal bytes, names, modes and empty folders.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct SnapshotId(String);
-
-impl SnapshotId {
-    /// Parses the 64 hexadecimal digits.
-    ///
-    /// # Errors
-    /// The text is anything else.
-    pub fn parse(text: &str) -> Result<Self, WorkspaceError> {
-        text.parse()
-    }
-
-    /// Returns the 64 hexadecimal digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for SnapshotId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for SnapshotId {
-    type Error = WorkspaceError;
-
-    // Invariant: a tree id is hexadecimal, so it cannot be taken for an option in an argument list.
-    fn try_from(text: String) -> Result<Self, WorkspaceError> {
-        let hex = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-        if hex && text.len() == HEX_DIGITS {
-            Ok(Self(text))
-        } else {
-            Err(WorkspaceError::InvalidSnapshotId { text })
-        }
-    }
-}
-
-impl FromStr for SnapshotId {
-    type Err = WorkspaceError;
-
-    fn from_str(text: &str) -> Result<Self, WorkspaceError> {
-        text.to_owned().try_into()
-    }
-}
-
-impl From<SnapshotId> for String {
-    fn from(id: SnapshotId) -> Self {
-        id.0
-    }
-}
 
 /// The id of a file's bytes, as git computes it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,22 +87,5 @@ mod tests {
             "c1cf6e465077930e88dc5136641d402f72a229ddd996f627d60e9639eaba35a6"
         );
         assert_eq!(BlobId::from_hex(id.to_string().as_bytes()), Some(id));
-    }
-
-    #[test]
-    fn a_tree_id_can_never_be_an_option() {
-        for text in [
-            "",
-            "--output=/etc/passwd",
-            "HEAD",
-            &"A".repeat(64),
-            &"a".repeat(63),
-        ] {
-            assert!(
-                text.parse::<SnapshotId>().is_err(),
-                "{text:?} was taken for a tree id"
-            );
-        }
-        assert!("0123456789abcdef".repeat(4).parse::<SnapshotId>().is_ok());
     }
 }

@@ -8,9 +8,10 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use selvedge_core::model::TreeId;
+
 use super::error::WorkspaceError;
 use super::git::{self, GitProgram};
-use super::ids::SnapshotId;
 use super::shadow::{LATEST_REF, ShadowRepository};
 use crate::process::spawn_with_blocked_signals;
 
@@ -56,7 +57,7 @@ impl FileKind {
 pub(super) struct SnapshotImport<'a> {
     git: &'a GitProgram,
     shadow: &'a ShadowRepository,
-    base: Option<SnapshotId>,
+    base: Option<TreeId>,
     label: &'a str,
     process: Option<ImportProcess>,
 }
@@ -70,7 +71,7 @@ impl<'a> SnapshotImport<'a> {
     pub(super) fn new(
         git: &'a GitProgram,
         shadow: &'a ShadowRepository,
-        base: Option<SnapshotId>,
+        base: Option<TreeId>,
         label: &'a str,
     ) -> Self {
         Self {
@@ -123,7 +124,7 @@ impl<'a> SnapshotImport<'a> {
     }
 
     /// Finishes the import. Returns the last snapshot's tree if nothing differs.
-    pub(super) fn finish(mut self) -> Result<SnapshotId, WorkspaceError> {
+    pub(super) fn finish(mut self) -> Result<TreeId, WorkspaceError> {
         if self.process.is_none()
             && let Some(base) = self.base.take()
         {
@@ -255,7 +256,7 @@ fn write_path(input: &mut impl Write, path: &Path) -> io::Result<()> {
 }
 
 /// Parses the id in `040000 tree ID\t`.
-fn listed_tree(answer: &[u8]) -> Option<SnapshotId> {
+fn listed_tree(answer: &[u8]) -> Option<TreeId> {
     let line = str::from_utf8(answer).ok()?;
     line.strip_prefix("040000 tree ")?.trim_end().parse().ok()
 }

@@ -7,9 +7,11 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use selvedge_core::model::TreeId;
+
 use super::error::WorkspaceError;
 use super::fingerprint::FileFingerprint;
-use super::ids::{BlobId, SnapshotId};
+use super::ids::BlobId;
 use super::relative::RelativePath;
 use super::shadow;
 
@@ -28,7 +30,7 @@ pub(super) struct StoredEntry {
 /// The last snapshot and its files.
 #[derive(Debug)]
 pub(super) struct Inventory {
-    pub(super) tree: SnapshotId,
+    pub(super) tree: TreeId,
     pub(super) manifest: BlobId,
     pub(super) files: BTreeMap<RelativePath, StoredEntry>,
 }

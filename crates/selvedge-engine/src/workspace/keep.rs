@@ -1,9 +1,10 @@
 //! Keeps snapshots by name. Names are refs of the shadow directory.
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::git;
-use super::ids::SnapshotId;
 use super::shadow::{BACKUP_REFS, ShadowRepository};
 
 impl Workspace {
@@ -11,7 +12,7 @@ impl Workspace {
     ///
     /// # Errors
     /// The name is not allowed in a ref, or the snapshot is unknown.
-    pub fn keep(&self, tree: &SnapshotId, name: &str) -> Result<(), WorkspaceError> {
+    pub fn keep(&self, tree: &TreeId, name: &str) -> Result<(), WorkspaceError> {
         let reference = ShadowRepository::kept_ref(name)?;
         let lock = self.shadow.lock()?;
         match self.shadow.set_ref(&self.git, &lock, &reference, tree) {
@@ -26,21 +27,22 @@ impl Workspace {
     ///
     /// # Errors
     /// The name is not allowed in a ref, or git fails.
-    pub fn kept_snapshot(&self, name: &str) -> Result<Option<SnapshotId>, WorkspaceError> {
+    pub fn kept_snapshot(&self, name: &str) -> Result<Option<TreeId>, WorkspaceError> {
         let reference = ShadowRepository::kept_ref(name)?;
         let place = self.shadow.dir();
         let mut command = self.git.command(place, place);
         command.args(["for-each-ref", "--format=%(objectname)", &reference]);
         let answer = git::output_of(command, "look up a snapshot", place)?;
         let line = str::from_utf8(&answer).unwrap_or_default().lines().next();
-        line.map(str::parse).transpose()
+        let tree = line.map(str::parse::<TreeId>).transpose();
+        tree.map_err(WorkspaceError::from)
     }
 
     /// Returns whether the shadow directory has the snapshot.
     ///
     /// # Errors
     /// Git cannot be run.
-    pub fn contains(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
+    pub fn contains(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
         let place = self.shadow.dir();
         let mut command = self.git.command(place, place);
         command.args(["cat-file", "-e", &format!("{tree}^{{tree}}")]);
@@ -77,7 +79,7 @@ impl Workspace {
         git::output_of(command, "pack the snapshots", place).map(drop)
     }
 
-    pub(super) fn unknown_snapshot(&self, tree: &SnapshotId) -> WorkspaceError {
+    pub(super) fn unknown_snapshot(&self, tree: &TreeId) -> WorkspaceError {
         let shadow = self.shadow.dir().to_owned();
         WorkspaceError::UnknownSnapshot {
             tree: tree.clone(),

@@ -56,7 +56,6 @@ pub use exclusions::{ExcludedPath, ExcludedPaths, ExclusionReason, SnapshotLimit
 pub(crate) use exclusions::{is_cache, is_regenerable};
 pub use extract::{BlobVersion, FileVersions};
 pub use file_contents::{ComparedFile, FileContent};
-pub use ids::SnapshotId;
 pub use lock::{LockError, WorkspaceLock};
 pub use restore::RestoreOutcome;
 pub use revision::check_out;

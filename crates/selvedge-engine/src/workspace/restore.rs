@@ -7,12 +7,13 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::blobs::BlobReader;
 use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
 use super::fingerprint::FileFingerprint;
-use super::ids::SnapshotId;
 use super::import::FileKind;
 use super::inventory::StoredEntry;
 use super::obstacles::{blocks_target, check_obstacles};
@@ -34,7 +35,7 @@ pub struct RestoreOutcome {
     /// Files and links that were removed.
     pub removed: Vec<PathBuf>,
     /// A snapshot of the workspace before the restore, kept until [`Workspace::forget_backups`].
-    pub backup_tree: SnapshotId,
+    pub backup_tree: TreeId,
 }
 
 impl Workspace {
@@ -45,7 +46,7 @@ impl Workspace {
     /// # Errors
     /// The snapshot is unknown; something uncovered is in the way (then nothing was changed); or the file system
     /// rejects a change, in which case another restore continues.
-    pub fn restore(&self, tree: &SnapshotId) -> Result<RestoreOutcome, WorkspaceError> {
+    pub fn restore(&self, tree: &TreeId) -> Result<RestoreOutcome, WorkspaceError> {
         let lock = self.shadow.lock()?;
         self.restore_from(&lock, tree, None)
     }
@@ -54,7 +55,7 @@ impl Workspace {
     fn restore_from(
         &self,
         lock: &ShadowLock,
-        tree: &SnapshotId,
+        tree: &TreeId,
         current: Option<DetailedSnapshot>,
     ) -> Result<RestoreOutcome, WorkspaceError> {
         let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
@@ -110,7 +111,7 @@ impl Workspace {
     ///
     /// # Errors
     /// Those of [`Workspace::snapshot`] and [`Workspace::restore`].
-    pub fn ensure_tree(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
+    pub fn ensure_tree(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
         let lock = self.shadow.lock()?;
         let current = self.take_snapshot(&lock, "before a restore", &HashSet::new())?;
         if current.tree == *tree {
@@ -120,7 +121,7 @@ impl Workspace {
         Ok(true)
     }
 
-    fn backup(&self, lock: &ShadowLock, tree: &SnapshotId) -> Result<(), WorkspaceError> {
+    fn backup(&self, lock: &ShadowLock, tree: &TreeId) -> Result<(), WorkspaceError> {
         self.shadow
             .set_ref(&self.git, lock, &ShadowRepository::backup_ref(tree), tree)
     }

@@ -7,9 +7,10 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use selvedge_core::model::TreeId;
+
 use super::error::WorkspaceError;
 use super::git::{self, GitProgram};
-use super::ids::SnapshotId;
 use super::repository::ObjectFormat;
 
 /// Ref of the last snapshot, which the next one is based on.
@@ -91,7 +92,7 @@ impl ShadowRepository {
         git: &GitProgram,
         lock: &ShadowLock,
         reference: &str,
-        tree: &SnapshotId,
+        tree: &TreeId,
     ) -> Result<(), WorkspaceError> {
         self.break_stale_lock(lock, reference);
         let mut command = git.command(&self.dir, &self.dir);
@@ -105,7 +106,7 @@ impl ShadowRepository {
         &self,
         lock: &ShadowLock,
         reference: &str,
-        tree: &SnapshotId,
+        tree: &TreeId,
     ) -> Result<(), WorkspaceError> {
         self.break_stale_lock(lock, reference);
         let path = self.dir.join(reference);
@@ -121,7 +122,7 @@ impl ShadowRepository {
             .map_err(|e| WorkspaceError::io("write", &path, e))
     }
 
-    pub(super) fn backup_ref(tree: &SnapshotId) -> String {
+    pub(super) fn backup_ref(tree: &TreeId) -> String {
         format!("{BACKUP_REFS}/{tree}")
     }
 

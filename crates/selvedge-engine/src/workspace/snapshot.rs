@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::{CacheRules, ExcludedPath, ExcludedPaths};
-use super::ids::{BlobId, SnapshotId};
+use super::ids::BlobId;
 use super::inventory::{Inventory, StoredEntry};
 use super::relative::RelativePath;
 use super::shadow::{LATEST_REF, ShadowLock, ShadowRepository};
@@ -19,7 +21,7 @@ use super::survey::Survey;
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     /// Its id, which can be restored.
-    pub tree: SnapshotId,
+    pub tree: TreeId,
     /// Paths that it does not cover.
     pub excluded: ExcludedPaths,
     /// Folders of installed tools and dependencies (or files in them), which it does not cover either.
@@ -33,7 +35,7 @@ pub struct Snapshot {
 /// A snapshot with everything that was found while taking it.
 #[derive(Debug, Clone)]
 pub(super) struct DetailedSnapshot {
-    pub(super) tree: SnapshotId,
+    pub(super) tree: TreeId,
     pub(super) manifest: BlobId,
     pub(super) files: BTreeMap<RelativePath, StoredEntry>,
     /// All folders that were walked, with their permission bits.

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::blobs::BlobReader;
 use super::error::WorkspaceError;
 use super::git;
-use super::ids::{BlobId, SnapshotId};
+use super::ids::BlobId;
 use super::import::{FILES_FOLDER, FileKind, MANIFEST_FILE};
 use super::manifest::{EXECUTABLE_MODE, SnapshotManifest, default_permissions, parent_folders};
 use super::relative::RelativePath;
@@ -34,7 +36,7 @@ pub(super) struct RestoreTarget {
 impl Workspace {
     pub(super) fn restore_target(
         &self,
-        tree: &SnapshotId,
+        tree: &TreeId,
         blobs: &mut BlobReader,
     ) -> Result<RestoreTarget, WorkspaceError> {
         let place = self.shadow.dir();

@@ -1,10 +1,11 @@
 //! Transfers a snapshot to another machine: its objects as one pack, without those of a snapshot that the other machine
 //! has. Ids are hashes of bytes, so a damaged snapshot cannot be found by its id.
 
+use selvedge_core::model::TreeId;
+
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::git;
-use super::ids::SnapshotId;
 use super::shadow::ShadowRepository;
 
 const PACKING: &str = "pack a snapshot";
@@ -15,11 +16,7 @@ impl Workspace {
     ///
     /// # Errors
     /// One of the snapshots is unknown, or git fails.
-    pub fn pack(
-        &self,
-        tree: &SnapshotId,
-        known: Option<&SnapshotId>,
-    ) -> Result<Vec<u8>, WorkspaceError> {
+    pub fn pack(&self, tree: &TreeId, known: Option<&TreeId>) -> Result<Vec<u8>, WorkspaceError> {
         let place = self.shadow.dir();
         let mut listing = self.git.command(place, place);
         listing.args(["rev-list", "--objects", "--no-object-names", tree.as_str()]);
@@ -34,7 +31,7 @@ impl Workspace {
     ///
     /// # Errors
     /// The pack is invalid, the disk is full, or git fails.
-    pub fn unpack(&self, pack: Vec<u8>, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
+    pub fn unpack(&self, pack: Vec<u8>, tree: &TreeId) -> Result<bool, WorkspaceError> {
         let place = self.shadow.dir();
         let lock = self.shadow.lock()?;
         let mut unpacking = self.git.command(place, place);

@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use selvedge_core::model::TreeId;
+
 use self::files::{make_folder, remove_all};
 use self::git_dir::{copy_git_dir, refresh_git_dir};
 use self::kept_folder::FileFingerprints;
@@ -31,7 +33,6 @@ use self::reuse::ReusableFiles;
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::ExcludedPath;
-use super::ids::SnapshotId;
 
 pub(crate) use self::mounts::VerificationRoomMount;
 pub(crate) use self::results::ResultCache;
@@ -61,7 +62,7 @@ pub(crate) struct VerificationRoom {
 #[derive(Debug, Default)]
 struct VerificationRoomState {
     /// The tree that the checks last ran on.
-    entered: Option<SnapshotId>,
+    entered: Option<TreeId>,
     /// Tool folders that were installed in the room.
     installed: BTreeSet<PathBuf>,
     /// Fingerprints of kept build output and kept result caches.
@@ -77,7 +78,7 @@ impl VerificationRoom {
     pub(crate) fn open(
         origin: &Workspace,
         folder: &Path,
-        start: &SnapshotId,
+        start: &TreeId,
         is_untouched: bool,
         result_caches: Vec<ResultCache>,
         previous: Option<&Self>,
@@ -131,7 +132,7 @@ impl VerificationRoom {
     /// `excluded` is copied.
     fn fill(
         &self,
-        start: &SnapshotId,
+        start: &TreeId,
         existing: ReusableFiles,
         excluded: Option<&[ExcludedPath]>,
     ) -> Result<(), WorkspaceError> {
@@ -146,7 +147,7 @@ impl VerificationRoom {
                 self.take_build_output(excluded, &mut self.state())?;
             }
             let status = status.join().ok().and_then(Result::ok);
-            Ok(status.is_some_and(|status| status.files.is_empty()))
+            Ok::<_, WorkspaceError>(status.is_some_and(|status| status.files.is_empty()))
         })?;
         if is_committed {
             let committed = self.folder.join(COMMITTED_MARKER);
@@ -218,7 +219,7 @@ impl VerificationRoom {
 
     /// Makes the room equal to a tree, and returns whether it differed. Unless the checks last ran on the same tree,
     /// everything that they wrote is removed: build output is reset to the kept one, and `.git` is a fresh copy.
-    pub(crate) fn enter(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
+    pub(crate) fn enter(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
         let mut state = self.state();
         let is_same = state.entered.as_ref() == Some(tree);
         state.entered = None;
@@ -239,7 +240,7 @@ impl VerificationRoom {
     }
 
     /// Restores a tree. Nothing in the room has to be preserved, so build output that is in the way is removed.
-    fn restore_tree(&self, tree: &SnapshotId) -> Result<bool, WorkspaceError> {
+    fn restore_tree(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
         loop {
             match self.snapshots.ensure_tree(tree) {
                 Err(WorkspaceError::UncoveredObstacle { path, .. })
@@ -258,7 +259,7 @@ impl VerificationRoom {
     }
 
     /// Records the id of the room's current content, on which no check has run yet.
-    pub(crate) fn name_entered(&self, tree: &SnapshotId) {
+    pub(crate) fn name_entered(&self, tree: &TreeId) {
         self.state().entered = Some(tree.clone());
     }
 
@@ -266,9 +267,9 @@ impl VerificationRoom {
     /// Returns the resulting tree and the paths of the attempt's ignored files that are absent.
     pub(crate) fn enter_without_ignored(
         &self,
-        start: &SnapshotId,
-        tree: &SnapshotId,
-    ) -> Result<(SnapshotId, Vec<PathBuf>), WorkspaceError> {
+        start: &TreeId,
+        tree: &TreeId,
+    ) -> Result<(TreeId, Vec<PathBuf>), WorkspaceError> {
         self.enter(tree)?;
         let mut absent = self.mounted.absent.clone();
         let changed = self.snapshots.differing_paths(start, tree)?;

@@ -54,7 +54,7 @@ impl AgentFixture {
                 correction: None,
             },
             previous_output: None,
-            run_number: 1,
+            attempt_number: 1,
             role: SessionRole::Implementer,
             file_prefix: "attempt-1".into(),
             workspace: self.work(),

@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use selvedge_engine::workspace::{DiffOptions, FileChangeKind, SnapshotId, WorkspaceError};
+use selvedge_core::model::TreeId;
+use selvedge_engine::workspace::{DiffOptions, FileChangeKind, WorkspaceError};
 
 use super::fixture::WorkspaceFixture;
 
@@ -116,7 +117,7 @@ fn attributes_of_the_workspace_do_not_shape_the_diff() {
 fn an_unknown_snapshot_is_named() {
     let fixture = WorkspaceFixture::folder();
     let known = fixture.snapshot().tree;
-    let unknown: SnapshotId = "0123456789abcdef".repeat(4).parse().unwrap();
+    let unknown: TreeId = "0123456789abcdef".repeat(4).parse().unwrap();
     let workspace = fixture.workspace();
     assert!(!workspace.contains(&unknown).unwrap());
     for (from, to) in [(&known, &unknown), (&unknown, &known)] {

@@ -6,8 +6,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use selvedge_core::model::TreeId;
 use selvedge_engine::workspace::{
-    ExcludedPaths, ExclusionReason, RestoreOutcome, Snapshot, SnapshotId, Workspace,
+    ExcludedPaths, ExclusionReason, RestoreOutcome, Snapshot, Workspace,
 };
 use tempfile::TempDir;
 
@@ -103,7 +104,7 @@ impl WorkspaceFixture {
         self.workspace().snapshot("test").unwrap()
     }
 
-    pub(super) fn restore(&self, tree: &SnapshotId) -> RestoreOutcome {
+    pub(super) fn restore(&self, tree: &TreeId) -> RestoreOutcome {
         self.workspace().restore(tree).unwrap()
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use selvedge_core::model::{Cost, CostSource, MicroUsd, TaskId, Usage};
 use selvedge_core::protocol::{
-    CostEntry, EntryHeader, Hello, HubMessage, LeaseToken, SESSION_PROTOCOL, TaskResult,
-    WORKER_PATH, WorkerMessage,
+    AttemptReport, AttemptStart, CostEntry, EntryHeader, Hello, HubMessage, LeaseToken,
+    SESSION_PROTOCOL, TaskCompletion, TaskResult, WORKER_PATH, WorkerMessage,
 };
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -119,8 +119,10 @@ impl BenchWorker {
         if acknowledged == 0 {
             let begin = WorkerMessage::BeginRun {
                 entry: EntryHeader::new(lease, 1),
-                run_number: 1,
-                from_tree: None,
+                effect: AttemptStart {
+                    attempt_number: 1,
+                    from_tree: None,
+                },
             };
             self.send(&begin).await;
         } else if acknowledged == 1 {
@@ -134,7 +136,7 @@ impl BenchWorker {
 fn report(lease: LeaseToken) -> WorkerMessage {
     let mut entry = EntryHeader::new(lease, 2);
     entry.costs = vec![CostEntry {
-        run_number: 1,
+        attempt_number: 1,
         call_id: "session".to_owned(),
         cost: Cost {
             micro_usd: Some(MicroUsd(1)),
@@ -143,11 +145,11 @@ fn report(lease: LeaseToken) -> WorkerMessage {
         usage: Usage::default(),
         model: None,
     }];
-    WorkerMessage::SubmitReport {
-        entry,
-        run_number: 1,
+    let effect = AttemptReport {
+        attempt_number: 1,
         report: json!({"status": "pass", "summary": {"total": 1, "passed": 1}}),
-    }
+    };
+    WorkerMessage::SubmitReport { entry, effect }
 }
 
 fn complete(lease: LeaseToken) -> WorkerMessage {
@@ -155,7 +157,9 @@ fn complete(lease: LeaseToken) -> WorkerMessage {
         serde_json::from_value(json!({"status": "completed", "outcome": "verified"})).unwrap();
     WorkerMessage::TaskComplete {
         entry: EntryHeader::new(lease, LAST),
-        completion_id: "once".to_owned(),
-        result: Box::new(result),
+        effect: TaskCompletion {
+            completion_id: "once".to_owned(),
+            result: Box::new(result),
+        },
     }
 }

@@ -18,10 +18,10 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
 use tokio::time::{Instant, timeout_at};
 
-use super::tasks::{find_task, load_row};
 use crate::access::Caller;
 use crate::hub::{Hub, HubActivity, WatchGuard};
 use crate::problem::ApiError;
+use crate::service::{self, Actor};
 
 /// How often a watcher polls for changes by another hub.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,7 +44,8 @@ pub(super) async fn stream(
     Query(from): Query<ResumeParams>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let actor = Actor::from(caller);
+    let (view, _) = service::find(&hub, &actor, &task).await?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = last
         .and_then(|id| id.parse().ok())
@@ -55,7 +56,7 @@ pub(super) async fn stream(
         activity: hub.watch(),
         _watched: hub.watch_guard(view.row.task_id),
         hub,
-        caller,
+        actor,
         task: view.row.task_id,
         after,
         last_state: None,
@@ -71,7 +72,7 @@ pub(super) async fn stream(
 
 struct TaskWatcher {
     hub: Arc<Hub>,
-    caller: Caller,
+    actor: Actor,
     task: TaskId,
     after: u64,
     last_state: Option<String>,
@@ -94,7 +95,7 @@ impl TaskWatcher {
 
     /// Sends everything new from the store. Ends once the task is finished.
     async fn send_new_events(&mut self) -> Result<(), EventStreamEnd> {
-        let row = load_row(&self.hub, &self.caller, &self.task.to_string()).await;
+        let row = service::show(&self.hub, &self.actor, &self.task.to_string()).await;
         let row = row.map_err(|_| EventStreamEnd)?;
         while self.after < row.last_event_seq {
             let lines = self

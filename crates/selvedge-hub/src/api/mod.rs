@@ -4,12 +4,11 @@
 mod blobs;
 mod events;
 mod fleet;
-mod new_task;
 pub(crate) mod openapi;
 mod operations;
 mod probes;
 mod reports;
-pub(crate) mod tasks;
+mod tasks;
 mod tokens;
 mod views;
 
@@ -26,10 +25,7 @@ use crate::access;
 use crate::hub::Hub;
 use crate::problem::ApiError;
 
-pub(crate) use new_task::new_task;
 pub use operations::{OPERATIONS, Operation, OperationAccess};
-pub(crate) use tasks::full_row;
-pub(crate) use views::{cost as cost_of, labels};
 
 /// The router with all routes of a hub. The caller merges the dashboard into it.
 pub fn app(hub: &Arc<Hub>) -> Router {

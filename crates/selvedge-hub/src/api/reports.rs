@@ -11,12 +11,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::blobs;
-use super::tasks::find_task;
-use super::views::{AttemptLine, AttemptPage, FilePage, LogPage, LogRow, timestamp};
+use super::views::{AttemptLine, AttemptPage, FilePage, LogPage, LogRow};
 use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::ApiError;
 use crate::result;
+use crate::service::{self, Actor};
+use crate::task_rows::timestamp;
 
 /// Default number of lines in a page.
 const DEFAULT_LINES: usize = 500;
@@ -49,7 +50,7 @@ pub(super) async fn show_result(
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
 ) -> Result<Response, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let found = result::load_body(&hub, &view).await?;
     Ok(json_response(
         found.ok_or_else(|| ApiError::not_found("result"))?,
@@ -61,7 +62,7 @@ pub(super) async fn list_reports(
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
 ) -> Result<Json<ReportPage>, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let reports = hub.store.reports(view.row.task_id).await?;
     let reports = reports
         .iter()
@@ -75,7 +76,7 @@ pub(super) async fn show_report(
     Extension(caller): Extension<Caller>,
     Path((task, number)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let task = view.row.task_id;
     let found = match number.as_str() {
         "latest" => hub.store.reports(task).await?.pop(),
@@ -95,10 +96,10 @@ pub(super) async fn list_attempts(
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
 ) -> Result<Json<AttemptPage>, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let runs = hub.store.runs(view.row.task_id).await?;
     let lines = runs.into_iter().map(|run| AttemptLine {
-        run_number: run.run_number,
+        attempt_number: run.attempt_number,
         lease_epoch: run.epoch,
         begun_at: timestamp(run.begun_at),
         closed_at: run.closed_at.map(timestamp),
@@ -115,7 +116,7 @@ pub(super) async fn journal(
     Path(task): Path<String>,
     Query(part): Query<SeriesParams>,
 ) -> Result<Json<JournalPage>, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let (after, limit) = (part.after.unwrap_or(0), part.limit());
     let lines = hub.store.journal(view.row.task_id, after, limit).await?;
     Ok(Json(JournalPage {
@@ -133,7 +134,7 @@ pub(super) async fn log(
     Path(task): Path<String>,
     Query(part): Query<SeriesParams>,
 ) -> Result<Json<LogPage>, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let (after, limit) = (part.after.unwrap_or(0), part.limit());
     let lines = hub.store.log(view.row.task_id, after, limit).await?;
     Ok(Json(LogPage {
@@ -157,7 +158,7 @@ pub(super) async fn files(
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
 ) -> Result<Json<FilePage>, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let files = hub.store.files(view.row.task_id).await?;
     Ok(Json(FilePage { files }))
 }
@@ -174,7 +175,7 @@ pub(super) async fn download_file(
     Path(task): Path<String>,
     Query(named): Query<FileParams>,
 ) -> Result<Response, ApiError> {
-    let (view, _) = find_task(&hub, &caller, &task).await?;
+    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let files = hub.store.files(view.row.task_id).await?;
     let file = files.into_iter().find(|file| file.name == named.name);
     let file = file.ok_or_else(|| ApiError::not_found("file"))?;

@@ -9,12 +9,13 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use selvedge_core::protocol::{IssuedToken, TokenPage, TokenRequest};
 
-use super::tasks::{BodyResult, parse_json, read_body};
+use super::tasks::{BodyResult, read_body};
 use super::views::token_row;
 use crate::access::Caller;
 use crate::auth::generate_token;
 use crate::hub::Hub;
 use crate::problem::ApiError;
+use crate::service::parse_json;
 
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,

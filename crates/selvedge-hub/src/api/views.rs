@@ -1,13 +1,14 @@
-//! The hub's own response types: rows of the store in their wire format.
+//! The hub's own response types.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use selvedge_core::model::{AttemptEnd, Cost, CostSource, Outcome, Task, TaskId, Timestamp};
-use selvedge_core::protocol::Scope;
-use selvedge_core::protocol::{FileRef, RESERVED_LABEL_PREFIX, TaskRow, TaskState, TokenRow};
-use selvedge_store::hub::{ApiToken, LedgerTotal, Overview, TaskView};
+use selvedge_core::model::{AttemptEnd, Cost, Outcome, Timestamp};
+use selvedge_core::protocol::{FileRef, Scope, TaskState, TokenRow};
+use selvedge_store::hub::{ApiToken, Overview};
 use serde::{Deserialize, Serialize};
+
+use crate::task_rows::{cost_of, timestamp};
 
 /// Files of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,7 +43,8 @@ pub(crate) struct LogPage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct AttemptLine {
     /// Its number.
-    pub(crate) run_number: u32,
+    #[serde(rename = "run_number")]
+    pub(crate) attempt_number: u32,
     /// The epoch of the lease under which it began.
     pub(crate) lease_epoch: u64,
     /// When it began.
@@ -100,75 +102,6 @@ pub(crate) struct HubStats {
     pub(crate) tokens: u64,
     /// Queued tasks by labels.
     pub(crate) waiting: Vec<WaitingTasks>,
-}
-
-pub(crate) fn timestamp(millis: i64) -> Timestamp {
-    Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-pub(crate) fn cost(ledger: LedgerTotal) -> Cost {
-    if ledger.calls == 0 {
-        return Cost::ZERO;
-    }
-    let source = if ledger.unknown > 0 {
-        CostSource::Unknown
-    } else if ledger.estimated > 0 {
-        CostSource::Estimated
-    } else {
-        CostSource::Reported
-    };
-    let known = ledger.calls > ledger.unknown || ledger.micro_usd.0 > 0;
-    Cost {
-        micro_usd: known.then_some(ledger.micro_usd),
-        source,
-    }
-}
-
-pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
-    let lease = &view.row.lease;
-    let task = body.and_then(|body| serde_json::from_str::<Task>(body).ok());
-    TaskRow {
-        task_id: view.row.task_id,
-        state: lease.state,
-        outcome: lease.outcome,
-        reason: view.row.reason.clone(),
-        review: lease.review.clone(),
-        awaiting_review: None,
-        description: view.title.clone(),
-        agent: view.agent.clone(),
-        workspace: view.place.clone(),
-        attempts: lease.last_attempt,
-        max_attempts: view.max_attempts,
-        infra_losses: lease.losses,
-        cost: cost(view.cost),
-        tokens: view.cost.tokens_in.saturating_add(view.cost.tokens_out),
-        lease_epoch: lease.epoch,
-        worker: lease.worker.clone(),
-        priority: view.priority,
-        labels: labels(view, task.as_ref()),
-        tenant: view.tenant.clone(),
-        unplaceable: None,
-        retry_of: view.retry_of,
-        cancel_reason: lease.cancel.clone(),
-        last_event_seq: view.row.event_seq,
-        created_at: timestamp(view.created_at),
-        updated_at: timestamp(view.row.updated_at),
-        parent_task_id: view
-            .part_of
-            .as_ref()
-            .map(|part| TaskId::new(part.plan.uuid())),
-        subtasks: Vec::new(),
-        task: task.map(Box::new),
-    }
-}
-
-/// The labels of the submitted task, without the internal label that keeps a plan from workers.
-pub(crate) fn labels(view: &TaskView, task: Option<&Task>) -> Vec<String> {
-    if let Some(task) = task {
-        return task.labels.clone();
-    }
-    let asked = |label: &&String| !label.starts_with(RESERVED_LABEL_PREFIX);
-    view.labels.iter().filter(asked).cloned().collect()
 }
 
 pub(crate) fn token_row(identity: &ApiToken) -> TokenRow {
@@ -231,7 +164,7 @@ pub(crate) fn stats(overview: &Overview) -> HubStats {
             .map(|(how, count)| (closing(*how), *count))
             .collect(),
         infra_losses: overview.losses,
-        cost: cost(overview.cost),
+        cost: cost_of(overview.cost),
         micro_usd_per_verified: overview.cost.micro_usd.0.checked_div(verified),
         tokens: overview
             .cost

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use selvedge_core::protocol::Scope;
 use selvedge_dashboard::backend::DashboardUser;
-use selvedge_dashboard::web::{Authenticator, LoginMethod};
+use selvedge_dashboard::web::{Authenticator, LoginError, LoginMethod};
 
 use crate::auth;
 use crate::hub::Hub;
@@ -33,7 +33,7 @@ impl Authenticator for TokenAuthenticator {
         &'a self,
         secret: &'a str,
         from: IpAddr,
-    ) -> BoxFuture<'a, Result<String, String>> {
+    ) -> BoxFuture<'a, Result<String, LoginError>> {
         Box::pin(async move {
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
             let known = secret.bytes().all(plain)
@@ -41,10 +41,7 @@ impl Authenticator for TokenAuthenticator {
             if known {
                 Ok(secret.to_owned())
             } else {
-                Err(
-                    "Invalid token: unknown, revoked, expired or without the scope `read`."
-                        .to_owned(),
-                )
+                Err(LoginError::InvalidToken)
             }
         })
     }

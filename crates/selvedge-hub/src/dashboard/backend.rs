@@ -1,10 +1,9 @@
 //! The dashboard's backend over the hub's store. It never returns data of another tenant.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::http::HeaderMap;
-use axum::http::header::LOCATION;
 use selvedge_core::model::{OutputRef, RunId, Task, TaskId};
 use selvedge_core::protocol::{
     RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches,
@@ -16,19 +15,16 @@ use selvedge_dashboard::backend::{
 };
 use selvedge_dashboard::command::submit_again;
 use selvedge_dashboard::stats::RunStats;
-use selvedge_store::hub::{ApiToken, HubStoreError, TaskChange, TaskView};
+use selvedge_store::hub::{HubStoreError, TaskView};
 use tokio::sync::Mutex;
-use uuid::Uuid;
 
 use super::overview;
 use super::rows::{apply_plan_totals, fingerprint, plan_parts, row};
-use crate::access::Caller;
-use crate::api::{labels, tasks};
 use crate::hub::Hub;
-use crate::plans;
-use crate::problem::ApiError;
-use crate::review::{self, ReviewOrder};
-use crate::run_stats;
+use crate::journal_states::load_state;
+use crate::service::{self, Actor, ReviewOrder, ServiceError};
+use crate::task_rows::labels;
+use crate::{plans, result, run_stats};
 
 /// How long cached totals are used, for all visitors. Each open page polls twice a second, and a total reads
 /// every task. Changes by this hub itself are noticed immediately.
@@ -42,11 +38,11 @@ pub(super) struct HubBackend {
 }
 
 pub(super) fn store_failure(error: HubStoreError) -> DashboardError {
-    DashboardError::failed(error)
+    ServiceError::from(error).into()
 }
 
 fn task_not_found() -> DashboardError {
-    DashboardError::NotFound("task not found".to_owned())
+    ServiceError::TaskNotFound.into()
 }
 
 impl HubBackend {
@@ -85,12 +81,7 @@ impl HubBackend {
         visitor: &DashboardUser,
         id: &str,
     ) -> Result<(TaskView, String), DashboardError> {
-        let id: TaskId = id.parse().map_err(|_| task_not_found())?;
-        let found = self.hub.store().task(id).await.map_err(store_failure)?;
-        let own = |view: &TaskView| visitor.tenant.as_deref() == Some(view.tenant.as_str());
-        found
-            .filter(|(view, _)| own(view))
-            .ok_or_else(task_not_found)
+        Ok(service::find(&self.hub, &Actor::from(visitor), id).await?)
     }
 
     async fn load_task(
@@ -99,7 +90,7 @@ impl HubBackend {
         id: &str,
     ) -> Result<TaskDetail, DashboardError> {
         let (view, body) = self.load_view(visitor, id).await?;
-        let state = run_stats::load_state(&self.hub, view.row.task_id).await;
+        let state = load_state(&self.hub, view.row.task_id).await;
         let state = state.map_err(store_failure)?;
         let asked: Option<Task> = serde_json::from_str(&body).ok();
         let lease = &view.row.lease;
@@ -152,9 +143,9 @@ impl HubBackend {
             .filter(|it| !it.is_empty());
         Ok(TaskDetail {
             description: description.unwrap_or_else(|| row.description.clone()),
-            unknown: state.unknown,
+            unknown: state.unknown.clone(),
             facts: about,
-            review: review::target(&self.hub, &view.row)
+            review: service::review_target(&self.hub, &view.row)
                 .await
                 .map(|target| PendingReview {
                     task: row.id.clone(),
@@ -169,7 +160,7 @@ impl HubBackend {
             commands,
             live: LiveActivity::Activity(self.hub.recent_activity(view.row.task_id)),
             sandbox,
-            history: match (parts, state.run) {
+            history: match (parts, state.run.clone()) {
                 (Some(parts), _) => TaskHistory::Subtasks { parts, has_patch },
                 (None, Some(run)) => TaskHistory::Run(Box::new(run)),
                 (None, None) => TaskHistory::NotStarted,
@@ -243,9 +234,19 @@ impl HubBackend {
         Err(DashboardError::NotFound(error.to_owned()))
     }
 
-    async fn change(&self, task: TaskId, change: TaskChange) -> Result<(), DashboardError> {
-        let done = tasks::apply_change(&self.hub, task, change).await;
-        done.map_err(|refused| dashboard_error(&refused))
+    /// A plan's result, and the runs of the subtasks that have begun.
+    async fn load_plan(&self, view: &TaskView, body: &str) -> Result<PlanDetail, HubStoreError> {
+        let row = service::full_row(&self.hub, view, body).await?;
+        let mut runs = BTreeMap::new();
+        for part in row.subtasks.iter().filter(|part| part.state.is_some()) {
+            let state = load_state(&self.hub, part.task_id).await?;
+            runs.extend(state.run.clone().map(|run| (run.run_id, run)));
+        }
+        let told = result::load_result(&self.hub, view).await?;
+        Ok(PlanDetail {
+            result: row.plan_result(&runs, told),
+            runs,
+        })
     }
 }
 
@@ -273,9 +274,7 @@ impl DashboardBackend for HubBackend {
     ) -> DashboardFuture<'a, PlanDetail> {
         Box::pin(async move {
             let (view, body) = self.load_view(visitor, id).await?;
-            plans::load_plan(&self.hub, &view, &body)
-                .await
-                .map_err(store_failure)
+            self.load_plan(&view, &body).await.map_err(store_failure)
         })
     }
 
@@ -351,17 +350,13 @@ impl DashboardBackend for HubBackend {
         decision: ReviewSubmission,
     ) -> DashboardFuture<'a, String> {
         Box::pin(async move {
-            let (view, _) = self.load_view(visitor, id).await?;
             let order = ReviewOrder {
-                review: decision.review,
-                by: visitor.name.clone(),
+                decision: decision.review,
                 stated_by: None,
                 reason: decision.reason,
                 named: decision.target,
             };
-            let change = review::change(&self.hub, &view.row, order).await;
-            let change = change.map_err(|refused| dashboard_error(&refused))?;
-            self.change(view.row.task_id, change).await?;
+            service::review(&self.hub, &Actor::from(visitor), id, order).await?;
             Ok("Decided.".to_owned())
         })
     }
@@ -372,56 +367,37 @@ impl DashboardBackend for HubBackend {
         id: &'a str,
     ) -> DashboardFuture<'a, String> {
         Box::pin(async move {
-            let (view, _) = self.load_view(visitor, id).await?;
-            let change = TaskChange::Cancel {
-                by: visitor.name.clone(),
-                reason: "cancelled on the dashboard".to_owned(),
-            };
-            self.change(view.row.task_id, change).await?;
-            if plans::is_plan(&view) {
-                let stopped = plans::cancel_plan_work(&self.hub, view.row.task_id).await;
-                stopped.map_err(store_failure)?;
-            }
+            let reason = "cancelled on the dashboard".to_owned();
+            service::cancel(&self.hub, &Actor::from(visitor), id, reason).await?;
             Ok("The task is being cancelled.".to_owned())
         })
     }
 
     fn retry<'a>(&'a self, visitor: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String> {
         Box::pin(async move {
-            let (view, body) = self.load_view(visitor, id).await?;
-            let caller = Caller(ApiToken {
-                token_id: Uuid::nil(),
-                name: visitor.name.clone(),
-                prefix: String::new(),
-                tenant: view.tenant.clone(),
-                scopes: Vec::new(),
-                created_at: 0,
-                expires_at: None,
-                last_used_at: None,
-                revoked_at: None,
-            });
-            let made =
-                tasks::resubmit_task(&self.hub, &caller, &view, &body, &HeaderMap::new()).await;
-            let made = made.map_err(|refused| dashboard_error(&refused))?;
-            let place = made.headers().get(LOCATION);
-            let place = place
-                .and_then(|place| place.to_str().ok())
-                .unwrap_or_default();
-            Ok(place.rsplit('/').next().unwrap_or_default().to_owned())
+            let made = service::retry(&self.hub, &Actor::from(visitor), id, None).await?;
+            Ok(made.task_id.to_string())
         })
     }
 }
 
-/// Converts a hub's error for a page.
-fn dashboard_error(refused: &ApiError) -> DashboardError {
-    let problem = refused.problem();
-    let detail = problem
-        .detail
-        .clone()
-        .unwrap_or_else(|| problem.title.clone());
-    match problem.status {
-        404 => task_not_found(),
-        500.. => DashboardError::Failed(detail),
-        _ => DashboardError::Refused(detail),
+impl From<&DashboardUser> for Actor {
+    fn from(user: &DashboardUser) -> Self {
+        Self {
+            // Every user of a hub has a tenant.
+            tenant: user.tenant.clone().unwrap_or_default(),
+            name: user.name.clone(),
+        }
+    }
+}
+
+impl From<ServiceError> for DashboardError {
+    fn from(error: ServiceError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ServiceError::TaskNotFound => Self::NotFound(detail),
+            ServiceError::Conflict(_) | ServiceError::InvalidFields(_) => Self::Refused(detail),
+            ServiceError::Store(_) => Self::Failed(detail),
+        }
     }
 }

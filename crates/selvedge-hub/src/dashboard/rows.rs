@@ -1,15 +1,15 @@
 //! Converts the store's rows to the dashboard's.
 
-use selvedge_core::model::{Outcome, Timestamp};
+use selvedge_core::model::Outcome;
 use selvedge_core::protocol::{SubtaskRow, TaskState};
 use selvedge_dashboard::backend::{DashboardError, DisplayStatus, SubtaskSummary, TaskListItem};
 use selvedge_store::hub::TaskView;
 use sha2::{Digest, Sha256};
 
 use super::backend::store_failure;
-use crate::api::cost_of;
 use crate::hub::Hub;
 use crate::plans;
+use crate::task_rows::{cost_of, timestamp};
 
 /// A task as a list item.
 pub(super) fn row(view: &TaskView) -> TaskListItem {
@@ -25,16 +25,11 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         max_attempts: view.max_attempts,
         cost: cost_of(view.cost),
         tokens: Some((view.cost.tokens_in, view.cost.tokens_out)),
-        created_at: at(view.created_at),
-        updated_at: at(view.row.updated_at),
+        created_at: timestamp(view.created_at),
+        updated_at: timestamp(view.row.updated_at),
         worker: lease.worker.clone(),
         part_of: view.part_of.clone(),
     }
-}
-
-/// Converts milliseconds since 1970.
-fn at(millis: i64) -> Timestamp {
-    Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 pub(super) fn run_standing(state: TaskState, outcome: Option<Outcome>) -> DisplayStatus {

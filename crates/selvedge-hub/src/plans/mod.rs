@@ -11,20 +11,17 @@ mod state;
 mod subtasks;
 mod trees;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::lease::LeaseCredential;
+use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::{Cost, Outcome, Task, TaskId};
 use selvedge_core::plan::ScheduleDecision;
 use selvedge_core::protocol::{
-    EntryHeader, LeaseToken, PLAN_LABEL, SubtaskRow, TaskResult, TaskState,
+    EntryHeader, EntryKind, PLAN_LABEL, StreamEntry, SubtaskRow, TaskCompletion, TaskState,
 };
-use selvedge_dashboard::backend::PlanDetail;
-use selvedge_store::hub::{
-    EntryKind, HubStoreError, StreamEntry, SubmitOutcome, TaskChange, TaskView,
-};
+use selvedge_store::hub::{HubStoreError, SubmitOutcome, TaskChange, TaskView};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
@@ -32,10 +29,9 @@ use uuid::Uuid;
 
 use self::state::PlanState;
 use self::subtasks::Subtasks;
-use crate::api::{full_row, new_task};
+use self::trees::BaseTreeError;
 use crate::hub::{Hub, HubActivity};
-use crate::result;
-use crate::run_stats;
+use crate::new_task::new_task;
 
 /// How long changes are collected before plans are checked.
 const COLLECT_WINDOW: Duration = Duration::from_millis(20);
@@ -128,8 +124,9 @@ async fn advance_plans(
         if of_parts {
             hub.notify_changed(plan);
         }
-        if let Some(fence) = course.lease_credential().filter(|_| renew) {
-            hub.store.change(plan, TaskChange::Renew(fence)).await?;
+        if let Some(token) = course.lease_token().filter(|_| renew) {
+            let renewal = TaskChange::Lease(LeaseInput::Renew(token));
+            hub.store.change(plan, renewal).await?;
         }
         advance_plan(hub, course).await?;
     }
@@ -174,9 +171,13 @@ async fn advance_plan(hub: &Hub, mut course: PlanState) -> Result<(), HubStoreEr
 
 /// Submits a subtask as a task.
 async fn start_subtask(hub: &Hub, course: &PlanState, index: usize) -> Result<(), HubStoreError> {
-    let begins_from = match trees::find_base_tree(hub, course).await? {
+    let begins_from = match trees::find_base_tree(hub, course).await {
         Ok(begins_from) => begins_from,
-        Err(lost) => return finish_plan(hub, course, Outcome::InfraFailed, lost).await,
+        Err(BaseTreeError::Store(error)) => return Err(error),
+        Err(missing) => {
+            let reason = missing.to_string();
+            return finish_plan(hub, course, Outcome::InfraFailed, reason).await;
+        }
     };
     let plan_start = trees::plan_start_tree(hub, course).await?;
     let Some(task) = course.subtask_as_task(index, begins_from, plan_start) else {
@@ -190,8 +191,7 @@ async fn start_subtask(hub: &Hub, course: &PlanState, index: usize) -> Result<()
         task_id,
         &course.view.tenant,
         &course.view.submitted_by,
-    );
-    let new = new.map_err(|error| HubStoreError::Damaged(error.to_string()))?;
+    )?;
     // Another hub may have submitted it first: then it exists as well.
     if let SubmitOutcome::New(_) = hub.store.submit(new).await? {
         hub.notify_changed(task_id);
@@ -211,10 +211,10 @@ async fn cancel_open_subtask(hub: &Hub, course: &PlanState) -> Result<(), HubSto
     let reason = reason.filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or_else(|| "its plan was cancelled".to_owned());
     if let Some(open) = course.subtasks.open() {
-        let change = TaskChange::Cancel {
+        let change = TaskChange::Lease(LeaseInput::Cancel {
             by: HUB_HOLDER.to_owned(),
             reason,
-        };
+        });
         hub.change(open.row.task_id, change).await?;
     }
     Ok(())
@@ -235,33 +235,20 @@ async fn finish_plan(
     outcome: Outcome,
     reason: String,
 ) -> Result<(), HubStoreError> {
-    let Some(LeaseCredential { epoch, token }) = course.lease_credential() else {
+    let Some(lease) = course.lease_token() else {
         return Ok(());
     };
-    let lease = LeaseToken {
-        task_id: course.id(),
-        lease_epoch: epoch,
-        lease_token: token,
-    };
     let (result, files) = course.build_result(hub, outcome, reason).await?;
+    let kind = EntryKind::Complete(TaskCompletion {
+        completion_id: format!("{}.{}", lease.task_id, lease.lease_epoch),
+        result: Box::new(result),
+    });
     let mut header = EntryHeader::new(lease, course.view.row.entry_seq + 1);
     header.files = files;
-    let step = EntryKind::Complete {
-        completion_id: format!("{}.{epoch}", course.id()),
-        outcome,
-        reason: result.reason.clone(),
-        result: encode_result(&result)?,
-    };
-    hub.change(
-        course.id(),
-        TaskChange::Entry(Box::new(StreamEntry { header, step })),
-    )
-    .await?;
+    let entry = StreamEntry { header, kind };
+    let change = TaskChange::Entry(Box::new(entry));
+    hub.change(course.id(), change).await?;
     Ok(())
-}
-
-fn encode_result(result: &TaskResult) -> Result<String, HubStoreError> {
-    serde_json::to_string(result).map_err(|error| HubStoreError::Damaged(error.to_string()))
 }
 
 /// The totals of a plan's subtasks: a plan has no attempts and costs of its own.
@@ -273,25 +260,6 @@ pub(crate) struct PlanTotals {
     pub(crate) tokens: (u64, u64),
     /// The subtasks and their states.
     pub(crate) subtasks: Vec<SubtaskRow>,
-}
-
-/// A plan's result, and the runs of the subtasks that have begun.
-pub(crate) async fn load_plan(
-    hub: &Hub,
-    view: &TaskView,
-    body: &str,
-) -> Result<PlanDetail, HubStoreError> {
-    let row = full_row(hub, view, body).await?;
-    let mut runs = BTreeMap::new();
-    for part in row.subtasks.iter().filter(|part| part.state.is_some()) {
-        let run = run_stats::load_state(hub, part.task_id).await?.run;
-        runs.extend(run.map(|run| (run.run_id, run)));
-    }
-    let told = result::load_result(hub, view).await?;
-    Ok(PlanDetail {
-        result: row.plan_result(&runs, told),
-        runs,
-    })
 }
 
 /// Computes the totals of a plan's subtasks.

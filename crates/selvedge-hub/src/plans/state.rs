@@ -1,9 +1,8 @@
 //! The state of a plan: its own row, its subtasks, and the next step.
 
-use selvedge_core::lease::LeaseCredential;
 use selvedge_core::model::{BaseTree, MicroUsd, Outcome, PlanMembership, Task, TaskId, TreeId};
 use selvedge_core::plan::{self, ScheduleDecision, unblocks_dependents};
-use selvedge_core::protocol::{FileRef, RESULT_PATCH, TaskResult, TaskState};
+use selvedge_core::protocol::{FileRef, LeaseToken, RESULT_PATCH, TaskResult, TaskState};
 use selvedge_store::hub::{HubStoreError, TaskView};
 
 use super::subtasks::Subtasks;
@@ -55,12 +54,9 @@ impl PlanState {
     }
 
     /// The credential of the plan's lease, if it is held.
-    pub(super) fn lease_credential(&self) -> Option<LeaseCredential> {
-        let lease = &self.view.row.lease;
-        Some(LeaseCredential {
-            epoch: lease.epoch,
-            token: lease.token.clone().filter(|_| lease.is_held())?,
-        })
+    pub(super) fn lease_token(&self) -> Option<LeaseToken> {
+        let row = &self.view.row;
+        row.lease.is_held().then(|| row.lease_token())
     }
 
     /// Decides the next step.

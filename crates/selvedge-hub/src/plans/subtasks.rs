@@ -5,8 +5,8 @@ use selvedge_core::plan::{self, SubtaskNode, unblocks_dependents};
 use selvedge_core::protocol::{SubtaskRow, TaskState};
 use selvedge_store::hub::{HubStoreError, TaskView};
 
-use crate::api::cost_of;
 use crate::hub::Hub;
+use crate::task_rows::cost_of;
 
 /// A plan's subtasks.
 pub(super) struct Subtasks {

@@ -3,48 +3,54 @@
 //! Invariant: changes of a failed subtask never affect the verification of another one, and changes of a
 //! verified one are never missing where another builds on them.
 
+use selvedge_core::machine::JournalState;
 use selvedge_core::model::{BaseTree, SubtaskTree, TreeId};
-use selvedge_core::plan::{final_tree, unblocks_dependents};
+use selvedge_core::plan::unblocks_dependents;
+use selvedge_core::run::Run;
 use selvedge_store::hub::{HubStoreError, TaskView};
 
 use super::state::PlanState;
 use crate::hub::Hub;
-use crate::run_stats;
+use crate::journal_states::load_state;
 
-/// The tree to restore; `None` if the workspace already has the right files. The inner error describes what
-/// is missing.
+/// Why the base tree of a subtask cannot be determined.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BaseTreeError {
+    /// The tree of an earlier subtask is missing.
+    #[error(
+        "no tree of subtask `{0}` is stored: its worker takes no snapshots, or its journal has expired"
+    )]
+    Missing(String),
+    #[error(transparent)]
+    Store(#[from] HubStoreError),
+}
+
+/// The tree to restore; `None` if the workspace already has the right files.
 pub(super) async fn find_base_tree(
     hub: &Hub,
     course: &PlanState,
-) -> Result<Result<Option<BaseTree>, String>, HubStoreError> {
+) -> Result<Option<BaseTree>, BaseTreeError> {
     let mut done: Vec<(&str, &TaskView)> = course.subtasks.named().collect();
     done.sort_by_key(|(_, view)| view.created_at);
     if course.subtasks.task.repository.is_none() {
-        return Ok(Ok(
-            tree_to_restore(hub, done.last().map(|(_, view)| *view)).await?
-        ));
+        return Ok(tree_to_restore(hub, done.last().map(|(_, view)| *view)).await?);
     }
     let mut left = Vec::new();
     for (id, view) in done {
         if !view.row.lease.outcome.is_some_and(unblocks_dependents) {
             continue;
         }
-        let state = run_stats::load_state(hub, view.row.task_id).await?;
-        match state.run.as_ref().and_then(final_tree) {
+        let state = load_state(hub, view.row.task_id).await?;
+        match state.run.as_ref().and_then(Run::final_tree) {
             Some(tree) => left.push(SubtaskTree {
                 task_id: view.row.task_id,
                 tree,
             }),
-            None => {
-                return Ok(Err(format!(
-                    "no tree of subtask `{id}` is stored: its worker takes no snapshots, or its journal has \
-                     expired"
-                )));
-            }
+            None => return Err(BaseTreeError::Missing(id.to_owned())),
         }
     }
     let last: Option<TreeId> = left.last().map(|last| last.tree.clone());
-    Ok(Ok(last.map(|tree| BaseTree { tree, left })))
+    Ok(last.map(|tree| BaseTree { tree, left }))
 }
 
 /// For a folder of the worker that still contains the last subtask's files: if that subtask failed, returns
@@ -57,8 +63,8 @@ async fn tree_to_restore(
     else {
         return Ok(None);
     };
-    let state = run_stats::load_state(hub, failed.row.task_id).await?;
-    let tree = state.run.and_then(|run| run.start_tree);
+    let state = load_state(hub, failed.row.task_id).await?;
+    let tree = start_tree(&state);
     Ok(tree.map(|tree| BaseTree {
         tree,
         left: Vec::new(),
@@ -74,10 +80,15 @@ pub(super) async fn plan_start_tree(
     let mut begun: Vec<&TaskView> = course.subtasks.started().collect();
     begun.sort_by_key(|view| view.created_at);
     for view in begun {
-        let state = run_stats::load_state(hub, view.row.task_id).await?;
-        if let Some(tree) = state.run.and_then(|run| run.start_tree) {
-            return Ok(Some(tree));
+        let state = load_state(hub, view.row.task_id).await?;
+        let tree = start_tree(&state);
+        if tree.is_some() {
+            return Ok(tree);
         }
     }
     Ok(None)
+}
+
+fn start_tree(state: &JournalState) -> Option<TreeId> {
+    state.run.as_ref()?.start_tree.clone()
 }

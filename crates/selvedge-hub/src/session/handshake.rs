@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use selvedge_core::lease::LeaseCredential;
+use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::TaskId;
 use selvedge_core::protocol::{
     HeldLease, Hello, HubMessage, LeaseRenewal, RenewalResult, TaskState,
@@ -47,23 +47,19 @@ pub(super) fn welcome_message(hub: &Hub, answers: Vec<LeaseRenewal>) -> HubMessa
 }
 
 async fn renew_held_lease(hub: &Hub, held: &HeldLease) -> Result<RenewalResult, HubStoreError> {
-    let fence = LeaseCredential {
-        epoch: held.lease.lease_epoch,
-        token: held.lease.lease_token.clone(),
-    };
     // A worker that holds the lease has accepted it, even if that was never acknowledged.
-    let change = TaskChange::Accept(fence);
-    renewal_result(hub, held.lease.task_id, change).await
+    let input = LeaseInput::Accept(held.lease.clone());
+    renewal_result(hub, held.lease.task_id, input).await
 }
 
 /// The result of a renewal or an acceptance.
 pub(super) async fn renewal_result(
     hub: &Hub,
     task: TaskId,
-    change: TaskChange,
+    input: LeaseInput,
 ) -> Result<RenewalResult, HubStoreError> {
     let ttl = hub.settings.timing.ttl().as_millis();
-    let verdict = hub.store.change(task, change).await?;
+    let verdict = hub.store.change(task, TaskChange::Lease(input)).await?;
     fault::failpoint("hub.renew.committed");
     Ok(match verdict {
         Some(verdict) if verdict.answer == ChangeAnswer::Applied => RenewalResult::Keep {
@@ -74,7 +70,7 @@ pub(super) async fn renewal_result(
         Some(verdict) => {
             // Another hub may have expired the lease.
             if !verdict.row.lease.is_held() {
-                hub.sessions.release(task, verdict.row.lease.epoch);
+                hub.sessions.release(verdict.row.lease_id());
             }
             RenewalResult::Abort {
                 reason: match verdict.answer {

@@ -4,15 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use selvedge_core::lease::LeaseCredential;
-use selvedge_core::model::{AttemptEnd, TaskId};
+use selvedge_core::lease::{LeaseInput, LossReason};
+use selvedge_core::model::AttemptEnd;
 use selvedge_core::protocol::{
-    EntryHeader, HubMessage, LeaseId, LeaseRenewal, LeaseToken, RefusalCode, WorkerMessage,
+    EntryHeader, EntryKind, HubMessage, LeaseId, LeaseRenewal, LeaseToken, RefusalCode,
+    StreamEntry, WorkerMessage,
 };
 use selvedge_store::fault;
-use selvedge_store::hub::{
-    ChangeAnswer, ChangeOutcome, EntryKind, HubStoreError, StreamEntry, TaskChange,
-};
+use selvedge_store::hub::{ChangeAnswer, ChangeOutcome, HubStoreError, TaskChange};
 
 use super::handshake;
 use super::registry::SessionHandle;
@@ -43,40 +42,32 @@ pub(super) fn handle_message(
     match message {
         WorkerMessage::TaskAccept { lease } => Box::pin(async move {
             fault::failpoint("hub.accept.before");
-            let change = TaskChange::Accept(credential_of(&lease));
-            let told = apply_simple_change(&hub, &lease, change).await;
+            let input = LeaseInput::Accept(lease.clone());
+            let told = apply_lease_input(&hub, lease.id(), input).await;
             fault::failpoint("hub.accept.committed");
             told
         }),
         WorkerMessage::TaskDecline { lease, reason } => Box::pin(async move {
             tracing::info!(task = %lease.task_id, worker = seat.worker(), reason, "declined");
             hub.sessions.record_decline(&seat, lease.task_id);
-            let change = TaskChange::Decline(credential_of(&lease));
-            apply_simple_change(&hub, &lease, change).await
+            let key = lease.id();
+            let input = LeaseInput::Release(lease, LossReason::Declined);
+            apply_lease_input(&hub, key, input).await
         }),
         WorkerMessage::Renew { id, leases } => Box::pin(renew(hub, seat, id, leases)),
         WorkerMessage::Draining => {
             hub.sessions.mark_draining(&seat);
             Box::pin(async { Vec::new() })
         }
-        WorkerMessage::Hello(_) | WorkerMessage::Unknown => Box::pin(async { Vec::new() }),
-        message => match stream_entry(message) {
-            Ok(entry) => Box::pin(write_entry(hub, entry)),
-            Err(refused) => Box::pin(async move { vec![refused] }),
+        message => match message.into_entry() {
+            Some(entry) => Box::pin(write_entry(hub, entry)),
+            None => Box::pin(async { Vec::new() }),
         },
     }
 }
 
-fn credential_of(lease: &LeaseToken) -> LeaseCredential {
-    LeaseCredential {
-        epoch: lease.lease_epoch,
-        token: lease.lease_token.clone(),
-    }
-}
-
-async fn apply_simple_change(hub: &Hub, lease: &LeaseToken, change: TaskChange) -> Vec<HubMessage> {
-    let key = lease.id();
-    let verdict = hub.change(lease.task_id, change).await;
+async fn apply_lease_input(hub: &Hub, key: LeaseId, input: LeaseInput) -> Vec<HubMessage> {
+    let verdict = hub.change(key.task_id, TaskChange::Lease(input)).await;
     change_reply(key, 0, verdict)
 }
 
@@ -113,8 +104,8 @@ async fn renew(
 ) -> Vec<HubMessage> {
     hub.sessions.touch(&seat);
     let each = leases.iter().map(|lease| async {
-        let change = TaskChange::Renew(credential_of(lease));
-        let verdict = handshake::renewal_result(&hub, lease.task_id, change).await;
+        let input = LeaseInput::Renew(lease.clone());
+        let verdict = handshake::renewal_result(&hub, lease.task_id, input).await;
         // Without an answer it is omitted: the worker counts from its last renewal.
         let verdict = verdict.ok()?;
         let key = lease.id();
@@ -126,8 +117,21 @@ async fn renew(
 }
 
 async fn write_entry(hub: Arc<Hub>, mut entry: StreamEntry) -> Vec<HubMessage> {
-    let lease = &entry.header.lease;
-    let (task, key, seq): (TaskId, _, _) = (lease.task_id, lease.id(), entry.header.seq);
+    let (key, seq) = (entry.header.lease.id(), entry.header.seq);
+    let refused = |code, detail| {
+        vec![HubMessage::Refused {
+            key,
+            seq,
+            code,
+            detail,
+        }]
+    };
+    if let EntryKind::CloseAttempt(attempt) = &entry.kind
+        && attempt.closing == AttemptEnd::Report
+    {
+        let detail = "to close an attempt with its report, use `submit_report`";
+        return refused(RefusalCode::Invalid, detail.to_owned());
+    }
     let hashes: Vec<String> = entry
         .header
         .files
@@ -137,21 +141,15 @@ async fn write_entry(hub: Arc<Hub>, mut entry: StreamEntry) -> Vec<HubMessage> {
     if !hashes.is_empty() {
         match hub.store.missing(hashes).await {
             Ok(missing) if missing.is_empty() => {}
-            Ok(missing) => {
-                return vec![HubMessage::Refused {
-                    key,
-                    seq,
-                    code: RefusalCode::MissingBlob,
-                    detail: missing.join(" "),
-                }];
-            }
+            Ok(missing) => return refused(RefusalCode::MissingBlob, missing.join(" ")),
             Err(error) => return change_reply(key, seq, Err(error)),
         }
     }
     let activity = std::mem::take(&mut entry.header.activity);
-    let (before, committed) = fault_points(&entry.step);
+    let (before, committed) = fault_points(&entry.kind);
     before.into_iter().for_each(fault::failpoint);
-    let verdict = hub.change(task, TaskChange::Entry(Box::new(entry))).await;
+    let change = TaskChange::Entry(Box::new(entry));
+    let verdict = hub.change(key.task_id, change).await;
     committed.into_iter().for_each(fault::failpoint);
     if let Ok(Some(ChangeOutcome {
         answer: ChangeAnswer::Applied,
@@ -165,78 +163,16 @@ async fn write_entry(hub: Arc<Hub>, mut entry: StreamEntry) -> Vec<HubMessage> {
 }
 
 /// Failpoints before and after an entry's commit.
-fn fault_points(step: &EntryKind) -> (Option<&'static str>, Option<&'static str>) {
-    match step {
-        EntryKind::Begin(_) => (
+fn fault_points(kind: &EntryKind) -> (Option<&'static str>, Option<&'static str>) {
+    match kind {
+        EntryKind::BeginAttempt(_) => (
             Some("hub.begin_run.before"),
             Some("hub.begin_run.committed"),
         ),
-        EntryKind::Close { .. } => (Some("hub.report.before"), Some("hub.report.committed")),
-        EntryKind::Complete { .. } => (Some("hub.complete.before"), Some("hub.complete.committed")),
-        EntryKind::Progress | EntryKind::Release { .. } => (None, None),
+        EntryKind::SubmitReport(_) | EntryKind::CloseAttempt(_) => {
+            (Some("hub.report.before"), Some("hub.report.committed"))
+        }
+        EntryKind::Complete(_) => (Some("hub.complete.before"), Some("hub.complete.committed")),
+        EntryKind::Progress | EntryKind::Release(_) => (None, None),
     }
-}
-
-/// The entry that a message asks the store to write.
-fn stream_entry(message: WorkerMessage) -> Result<StreamEntry, HubMessage> {
-    let (header, step) = match message {
-        WorkerMessage::BeginRun {
-            entry, run_number, ..
-        } => (entry, EntryKind::Begin(run_number)),
-        WorkerMessage::SubmitReport {
-            entry,
-            run_number,
-            report,
-        } => {
-            let step = EntryKind::Close {
-                run_number,
-                end: AttemptEnd::Report,
-                report: Some(report.to_string()),
-            };
-            (entry, step)
-        }
-        WorkerMessage::CloseRun {
-            entry,
-            run_number,
-            closing,
-        } => {
-            if closing == AttemptEnd::Report {
-                return Err(HubMessage::Refused {
-                    key: entry.lease.id(),
-                    seq: entry.seq,
-                    code: RefusalCode::Invalid,
-                    detail: "to close an attempt with its report, use `submit_report`".to_owned(),
-                });
-            }
-            let step = EntryKind::Close {
-                run_number,
-                end: closing,
-                report: None,
-            };
-            (entry, step)
-        }
-        WorkerMessage::TaskComplete {
-            entry,
-            completion_id,
-            result,
-        } => {
-            let step = EntryKind::Complete {
-                completion_id,
-                outcome: result.outcome,
-                reason: result.reason.clone(),
-                // Contains only maps with string keys and numbers: a result always has a JSON form.
-                result: serde_json::to_string(&result).unwrap_or_default(),
-            };
-            (entry, step)
-        }
-        WorkerMessage::TaskRelease { entry, charged, .. } => {
-            (entry, EntryKind::Release { charged })
-        }
-        WorkerMessage::TaskProgress(entry) => (entry, EntryKind::Progress),
-        // Invariant: this function is only called with entries.
-        _ => {
-            return Err(HubMessage::Unknown);
-        }
-    };
-    Ok(StreamEntry { header, step })
 }

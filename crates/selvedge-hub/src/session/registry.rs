@@ -48,7 +48,7 @@ struct ConnectedWorker {
     hello: Hello,
     labels: Vec<String>,
     draining: bool,
-    held: HashSet<(TaskId, u64)>,
+    held: HashSet<LeaseId>,
     declined: HashMap<TaskId, DeclinedOffer>,
     lost_leases: u64,
     last_seen: Timestamp,
@@ -127,9 +127,7 @@ impl WorkerRegistry {
             .filter(|answer| matches!(answer.verdict, RenewalResult::Keep { .. }));
         self.update_worker(seat, |worker| {
             worker.is_ready = true;
-            worker
-                .held
-                .extend(kept.map(|kept| (kept.key.task_id, kept.key.lease_epoch)));
+            worker.held.extend(kept.map(|kept| kept.key));
         });
     }
 
@@ -211,17 +209,17 @@ impl WorkerRegistry {
             .map(|outgoing| outgoing.try_send(message));
         let sent = matches!(sent, Some(Ok(())));
         if sent {
-            worker.held.insert((key.task_id, key.lease_epoch));
+            worker.held.insert(key);
         }
         sent
     }
 
     /// Removes a task that is no longer held.
-    pub(crate) fn release(&self, task: TaskId, epoch: u64) {
+    pub(crate) fn release(&self, key: LeaseId) {
         for worker in lock(&self.workers).values_mut() {
             worker
                 .held
-                .retain(|(held, under)| *held != task || *under > epoch);
+                .retain(|held| held.task_id != key.task_id || held.lease_epoch > key.lease_epoch);
         }
     }
 
@@ -341,7 +339,7 @@ impl WorkerRegistry {
 }
 
 fn worker_row(name: &str, worker: &ConnectedWorker) -> WorkerRow {
-    let mut tasks: Vec<TaskId> = worker.held.iter().map(|(task, _)| *task).collect();
+    let mut tasks: Vec<TaskId> = worker.held.iter().map(|held| held.task_id).collect();
     tasks.sort_unstable();
     WorkerRow {
         worker: name.to_owned(),

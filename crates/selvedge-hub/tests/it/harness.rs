@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use selvedge_core::protocol::{
-    EntryHeader, Hello, HubMessage, LeaseTiming, LeaseToken, SESSION_PROTOCOL, Scope, TaskAssign,
-    WORKER_PATH, WorkerMessage,
+    AttemptReport, AttemptStart, EntryHeader, Hello, HubMessage, LeaseTiming, LeaseToken,
+    SESSION_PROTOCOL, Scope, TaskAssign, TaskCompletion, TaskResult, WORKER_PATH, WorkerMessage,
 };
 use selvedge_hub::{Hub, HubServerHandle, HubSettings, app, generate_token, run};
 use selvedge_store::hub::{HubStore, PostgresHub, SqliteHub, StoreSettings, TokenStore};
@@ -307,4 +307,32 @@ pub(crate) fn hello(worker: &str) -> Hello {
 
 pub(crate) fn entry(lease: &LeaseToken, seq: u64) -> EntryHeader {
     EntryHeader::new(lease.clone(), seq)
+}
+
+pub(crate) fn begin_run(entry: EntryHeader, attempt_number: u32) -> WorkerMessage {
+    let effect = AttemptStart {
+        attempt_number,
+        from_tree: None,
+    };
+    WorkerMessage::BeginRun { entry, effect }
+}
+
+pub(crate) fn submit_report(
+    entry: EntryHeader,
+    attempt_number: u32,
+    report: Value,
+) -> WorkerMessage {
+    let effect = AttemptReport {
+        attempt_number,
+        report,
+    };
+    WorkerMessage::SubmitReport { entry, effect }
+}
+
+pub(crate) fn complete(entry: EntryHeader, id: &str, result: TaskResult) -> WorkerMessage {
+    let effect = TaskCompletion {
+        completion_id: id.to_owned(),
+        result: Box::new(result),
+    };
+    WorkerMessage::TaskComplete { entry, effect }
 }

@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use selvedge_core::model::Outcome;
-use selvedge_core::protocol::{HubMessage, Scope, TaskResult, WorkerMessage};
+use selvedge_core::protocol::{HubMessage, Scope, TaskResult};
 use selvedge_testkit::Postgres;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, entry, hello};
+use crate::harness::{
+    TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, begin_run, complete, entry, hello,
+};
 
 async fn two_hubs() -> (TestHub, TestHub) {
     let database = TestDatabase::postgres();
@@ -79,23 +81,17 @@ async fn replicas_share_tasks_and_workers() {
         row["unplaceable"],
         "no connected worker has all labels: gpu"
     );
-    let begin = WorkerMessage::BeginRun {
-        entry: {
-            let mut entry = entry(&lease, 1);
-            entry.events = vec![json!({"seq": 1, "type": "first"})];
-            entry
-        },
-        run_number: 1,
-        from_tree: None,
-    };
+    let mut header = entry(&lease, 1);
+    header.events = vec![json!({"seq": 1, "type": "first"})];
+    let begin = begin_run(header, 1);
     let mut watched = EventStreamReader::begin(&two, &first, &submit).await;
     worker.send_acknowledged(&begin, 1).await;
     watched.wait_for("event: journal").await;
-    let complete = WorkerMessage::TaskComplete {
-        entry: entry(&lease, 2),
-        completion_id: "once".to_owned(),
-        result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
-    };
+    let complete = complete(
+        entry(&lease, 2),
+        "once",
+        TaskResult::without_run(Outcome::Verified, ""),
+    );
     worker.send_acknowledged(&complete, 2).await;
     watched.wait_for("\"state\":\"succeeded\"").await;
     let next = worker.next_assignment().await;
@@ -113,11 +109,7 @@ async fn replicas_forward_cancellation_to_the_worker() {
     let (mut worker, _) = TestWorker::connect(&one, &token, &hello("far")).await;
     let task = two.submit(&submit, &json!({"description": "x"})).await;
     let lease = worker.next_assignment().await.lease;
-    let begin = WorkerMessage::BeginRun {
-        entry: entry(&lease, 1),
-        run_number: 1,
-        from_tree: None,
-    };
+    let begin = begin_run(entry(&lease, 1), 1);
     worker.send_acknowledged(&begin, 1).await;
     let path = format!("/api/v1/tasks/{task}/cancel");
     let answer = two.post(&path, &submit, &json!({"reason": "enough"})).await;

@@ -1,32 +1,26 @@
 //! Reviews over the REST API: the work that they name, the recorded reviewer, and the task's state afterwards.
 
 use selvedge_core::model::Outcome;
-use selvedge_core::protocol::{Scope, TaskResult, WorkerMessage};
+use selvedge_core::protocol::{Scope, TaskResult};
 use serde_json::{Value, json};
 
-use crate::harness::{TestDatabase, TestHub, TestWorker, entry, hello};
+use crate::harness::{
+    TestDatabase, TestHub, TestWorker, begin_run, complete, entry, hello, submit_report,
+};
 
 /// Hands in an attempt that needs a review.
 async fn hand_in(worker: &mut TestWorker, attempt: u32) {
     let lease = worker.next_assignment().await.lease;
-    let begin = WorkerMessage::BeginRun {
-        entry: entry(&lease, 1),
-        run_number: attempt,
-        from_tree: None,
-    };
+    let begin = begin_run(entry(&lease, 1), attempt);
     worker.send_acknowledged(&begin, 1).await;
-    let report = WorkerMessage::SubmitReport {
-        entry: entry(&lease, 2),
-        run_number: attempt,
-        report: json!({"run_number": attempt, "status": "pass"}),
-    };
+    let report = submit_report(
+        entry(&lease, 2),
+        attempt,
+        json!({"run_number": attempt, "status": "pass"}),
+    );
     worker.send_acknowledged(&report, 2).await;
     let result = TaskResult::without_run(Outcome::NeedsReview, "a person has to look");
-    let complete = WorkerMessage::TaskComplete {
-        entry: entry(&lease, 3),
-        completion_id: format!("completion {attempt}"),
-        result: Box::new(result),
-    };
+    let complete = complete(entry(&lease, 3), &format!("completion {attempt}"), result);
     worker.send_acknowledged(&complete, 3).await;
 }
 
@@ -50,7 +44,8 @@ pub(crate) async fn review_applies_to_named_work_and_updates_the_result(database
     let both = decide(json!({"decision": "accept", "retry": true})).await;
     assert_eq!(both.status, 422, "{both:?}");
     assert!(both.body.contains("retry"), "{both:?}");
-    for other in [json!({"attempt": 2}), json!({"attempt": 1, "tree": "ab12"})] {
+    let tree = "ab12".repeat(16);
+    for other in [json!({"attempt": 2}), json!({"attempt": 1, "tree": tree})] {
         let mut body = other.clone();
         body["decision"] = json!("accept");
         let refused = decide(body).await;

@@ -7,7 +7,10 @@ use selvedge_core::protocol::{
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, entry, hello};
+use crate::harness::{
+    TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, begin_run, complete, entry, hello,
+    submit_report,
+};
 
 fn refusal(message: &HubMessage) -> Option<RefusalCode> {
     match message {
@@ -28,11 +31,7 @@ pub(crate) async fn task_is_assigned_reported_and_completed_once(database: TestD
     let lease = assign.lease;
     assert_eq!(lease.task_id.to_string(), task);
 
-    let begin = WorkerMessage::BeginRun {
-        entry: entry(&lease, 1),
-        run_number: 1,
-        from_tree: None,
-    };
+    let begin = begin_run(entry(&lease, 1), 1);
     worker.send_acknowledged(&begin, 1).await;
     // Repeating it is harmless.
     worker.send_acknowledged(&begin, 1).await;
@@ -41,7 +40,7 @@ pub(crate) async fn task_is_assigned_reported_and_completed_once(database: TestD
         json!({"v": 1, "run_id": lease.task_id, "seq": 1, "at": "2026-01-01T00:00:00Z", "type": "later", "data": {"b": 0.1, "a": 1}}),
     ];
     costs.costs = vec![CostEntry {
-        run_number: 1,
+        attempt_number: 1,
         call_id: "session".to_owned(),
         cost: Cost {
             micro_usd: Some(MicroUsd(42)),
@@ -50,16 +49,12 @@ pub(crate) async fn task_is_assigned_reported_and_completed_once(database: TestD
         usage: Usage::default(),
         model: None,
     }];
-    let report = WorkerMessage::SubmitReport {
-        entry: costs,
-        run_number: 1,
-        report: json!({"z": 1, "status": "pass", "a": [0.1, 2]}),
-    };
+    let report = submit_report(costs, 1, json!({"z": 1, "status": "pass", "a": [0.1, 2]}));
     worker.send_acknowledged(&report, 2).await;
     worker.send_acknowledged(&report, 2).await;
     let mut other = report.clone();
-    if let WorkerMessage::SubmitReport { report, .. } = &mut other {
-        *report = json!({"status": "fail"});
+    if let WorkerMessage::SubmitReport { effect, .. } = &mut other {
+        effect.report = json!({"status": "fail"});
     }
     assert_eq!(
         refusal(&worker.request(&other).await),
@@ -67,11 +62,11 @@ pub(crate) async fn task_is_assigned_reported_and_completed_once(database: TestD
     );
     let gap = WorkerMessage::TaskProgress(entry(&lease, 9));
     assert_eq!(refusal(&worker.request(&gap).await), Some(RefusalCode::Gap));
-    let complete = WorkerMessage::TaskComplete {
-        entry: entry(&lease, 3),
-        completion_id: "once".to_owned(),
-        result: Box::new(TaskResult::without_run(Outcome::Verified, "all good")),
-    };
+    let complete = complete(
+        entry(&lease, 3),
+        "once",
+        TaskResult::without_run(Outcome::Verified, "all good"),
+    );
     worker.send_acknowledged(&complete, 3).await;
     // The same id gets the same answer.
     worker.send_acknowledged(&complete, 3).await;
@@ -144,11 +139,7 @@ pub(crate) async fn lost_lease_goes_to_another_worker_and_rejects_the_first(
     let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
     let task = hub.submit(&submit, &json!({"description": "x"})).await;
     let lease = first.next_assignment().await.lease;
-    let begin = WorkerMessage::BeginRun {
-        entry: entry(&lease, 1),
-        run_number: 1,
-        from_tree: None,
-    };
+    let begin = begin_run(entry(&lease, 1), 1);
     first.send_acknowledged(&begin, 1).await;
     // The worker disconnects; the hub waits for the TTL and a third before it assigns the task to another one.
     drop(first);
@@ -157,22 +148,14 @@ pub(crate) async fn lost_lease_goes_to_another_worker_and_rejects_the_first(
     assert_eq!(
         (
             assign.lease.lease_epoch,
-            assign.last_run_number,
+            assign.last_attempt_number,
             assign.infra_losses
         ),
         (2, 1, 1)
     );
-    let begin = WorkerMessage::BeginRun {
-        entry: entry(&assign.lease, 1),
-        run_number: 2,
-        from_tree: None,
-    };
+    let begin = begin_run(entry(&assign.lease, 1), 2);
     second.send_acknowledged(&begin, 1).await;
-    let report = WorkerMessage::SubmitReport {
-        entry: entry(&lease, 2),
-        run_number: 1,
-        report: json!({"status": "pass"}),
-    };
+    let report = submit_report(entry(&lease, 2), 1, json!({"status": "pass"}));
     let (mut first, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
     assert_eq!(
         refusal(&first.request(&report).await),
@@ -197,11 +180,7 @@ pub(crate) async fn hub_restart_keeps_leases_and_delivers_cancellation(database:
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     let task = hub.submit(&submit, &json!({"description": "x"})).await;
     let lease = worker.next_assignment().await.lease;
-    let begin = WorkerMessage::BeginRun {
-        entry: entry(&lease, 1),
-        run_number: 1,
-        from_tree: None,
-    };
+    let begin = begin_run(entry(&lease, 1), 1);
     worker.send_acknowledged(&begin, 1).await;
     drop(worker);
     let hub = hub.restart().await;
@@ -214,7 +193,7 @@ pub(crate) async fn hub_restart_keeps_leases_and_delivers_cancellation(database:
     let mut back = hello("one");
     back.held = vec![HeldLease {
         lease: lease.clone(),
-        run_number: 1,
+        attempt_number: 1,
         last_seq: 1,
     }];
     let (mut worker, welcome) = TestWorker::connect(&hub, &token, &back).await;
@@ -228,11 +207,11 @@ pub(crate) async fn hub_restart_keeps_leases_and_delivers_cancellation(database:
         panic!("not kept: {answers:?}")
     };
     assert_eq!((*next_seq, cancel.as_deref()), (2, Some("enough")));
-    let complete = WorkerMessage::TaskComplete {
-        entry: entry(&lease, 2),
-        completion_id: "once".to_owned(),
-        result: Box::new(TaskResult::without_run(Outcome::Cancelled, "as was wished")),
-    };
+    let complete = complete(
+        entry(&lease, 2),
+        "once",
+        TaskResult::without_run(Outcome::Cancelled, "as was wished"),
+    );
     worker.send_acknowledged(&complete, 2).await;
     hub.wait_for_state(&task, &submit, &["cancelled"]).await;
 }
@@ -244,18 +223,18 @@ pub(crate) async fn lease_that_is_not_kept_uses_no_slot(database: TestDatabase) 
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     hub.submit(&submit, &json!({"description": "x"})).await;
     let lease = worker.next_assignment().await.lease;
-    let complete = WorkerMessage::TaskComplete {
-        entry: entry(&lease, 1),
-        completion_id: "once".to_owned(),
-        result: Box::new(TaskResult::without_run(Outcome::Verified, "all good")),
-    };
+    let complete = complete(
+        entry(&lease, 1),
+        "once",
+        TaskResult::without_run(Outcome::Verified, "all good"),
+    );
     worker.send_acknowledged(&complete, 1).await;
     drop(worker);
     // The worker did not receive the acknowledgement, and still believes that it holds the task.
     let mut back = hello("one");
     back.held = vec![HeldLease {
         lease,
-        run_number: 0,
+        attempt_number: 0,
         last_seq: 1,
     }];
     let (_worker, _) = TestWorker::connect(&hub, &token, &back).await;

@@ -16,12 +16,12 @@ pub fn of_two_writers_one_is_fenced<B: JournalBackend>(fresh: impl Fn() -> B) {
     const ROUNDS: u64 = 40;
     let backend = fresh();
     let start = Barrier::new(2);
-    let writer = |run_number: u32| {
+    let writer = |attempt_number: u32| {
         let journal = backend.open();
         let mut committed = 0_u64;
         for round in 0..ROUNDS {
             let last = round * 2;
-            let batch = numbered(run(1), last, [began(run_number), began(run_number)]);
+            let batch = numbered(run(1), last, [began(attempt_number), began(attempt_number)]);
             start.wait();
             match journal.append(run(1), last, &batch).unwrap() {
                 AppendOutcome::Committed => committed += 1,

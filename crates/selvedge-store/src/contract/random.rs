@@ -74,23 +74,23 @@ fn events() -> impl Strategy<Value = Event> {
         Just(Event::Suspended),
         Just(session_started()),
         (any::<String>(), "/[a-z/]{0,9}").prop_map(|(text, path)| created(&text, &path)),
-        (1..9_u32).prop_map(|run_number| {
+        (1..9_u32).prop_map(|attempt_number| {
             Event::EffectRequested {
-                effect: EffectKind::Verify { run_number },
+                effect: EffectKind::Verify { attempt_number },
             }
         }),
         (1..9_u32, any::<String>(), any::<Option<String>>()).prop_map(
             |(retry, task, correction)| {
                 let prompt = Prompt { task, correction };
                 Event::AttemptBegan {
-                    run_number: retry + 1,
+                    attempt_number: retry + 1,
                     prompt,
                     from_tree: None,
                     retry,
                 }
             }
         ),
-        (1..9_u32, costs()).prop_map(|(run_number, cost)| session_ended(run_number, cost)),
+        (1..9_u32, costs()).prop_map(|(attempt_number, cost)| session_ended(attempt_number, cost)),
         (1..9_u32).prop_map(interrupted),
         Just(Event::RunFinished {
             outcome: Outcome::Budget

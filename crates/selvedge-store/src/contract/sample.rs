@@ -86,16 +86,16 @@ pub(super) fn part_created(plan: RunId, subtask: &str) -> Event {
     event
 }
 
-pub(super) fn began(run_number: u32) -> Event {
+pub(super) fn began(attempt_number: u32) -> Event {
     let prompt = Prompt {
         task: "mend it".to_owned(),
         correction: None,
     };
     Event::AttemptBegan {
-        run_number,
+        attempt_number,
         prompt,
         from_tree: None,
-        retry: run_number - 1,
+        retry: attempt_number - 1,
     }
 }
 
@@ -105,31 +105,31 @@ pub(super) fn session_started() -> Event {
     }
 }
 
-pub(super) fn session_ended(run_number: u32, cost: Cost) -> Event {
+pub(super) fn session_ended(attempt_number: u32, cost: Cost) -> Event {
     let outcome = SessionOutcome {
         cost,
         ..SessionOutcome::new(SessionStatus::Success)
     };
     Event::SessionEnded {
         effect: EffectId(3),
-        run_number,
+        attempt_number,
         outcome: Box::new(outcome),
     }
 }
 
-pub(super) fn judged(run_number: u32, cost: Cost) -> Event {
+pub(super) fn judged(attempt_number: u32, cost: Cost) -> Event {
     let judgement = json!({"judge": "other", "cost": cost});
     let gate = json!({"tier": 2, "judgements": [judgement]});
     Event::GateJudged {
         effect: EffectId(3),
-        run_number,
+        attempt_number,
         gate: Box::new(serde_json::from_value(gate).unwrap()),
     }
 }
 
-pub(super) fn interrupted(run_number: u32) -> Event {
+pub(super) fn interrupted(attempt_number: u32) -> Event {
     Event::AttemptClosed {
-        run_number,
+        attempt_number,
         closing: AttemptEnd::Interrupted,
     }
 }

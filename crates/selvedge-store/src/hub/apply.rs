@@ -5,17 +5,17 @@
 //! earlier lease adds evidence and costs, and changes nothing else.
 
 use selvedge_core::lease::{
-    InputDisposition, LeaseCredential, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason,
-    ReviewAction, decide,
+    InputDisposition, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason, decide,
 };
 use selvedge_core::model::AttemptEnd;
-use selvedge_core::protocol::{RefusalCode, TaskState};
+use selvedge_core::protocol::{
+    AttemptReport, EntryKind, LeaseToken, RefusalCode, ReviewDecision, StreamEntry, TaskCompletion,
+    TaskState,
+};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::change::{
-    ChangeAnswer, EntryKind, JournalLine, StoredAttempt, StreamEntry, TaskChange, WriteSet,
-};
+use super::change::{ChangeAnswer, JournalLine, StoredAttempt, TaskChange, WriteSet};
 use super::mutants;
 use super::rows::TaskRecord;
 
@@ -25,7 +25,7 @@ pub(crate) fn digest(body: &str) -> [u8; 32] {
 }
 
 /// Applies a change to a row; returns the answer and the data to write. `stored` is the stored state of the
-/// attempt that an [`EntryKind::Close`] names.
+/// attempt that the change would close.
 pub fn apply(
     row: &mut TaskRecord,
     change: &TaskChange,
@@ -60,33 +60,24 @@ impl ChangeApplier<'_> {
         match change {
             TaskChange::AcquireForHub { holder, token } => {
                 let (worker, token) = (holder.clone(), token.clone());
-                self.decide_and_record(LeaseInput::Grant {
-                    worker,
-                    token: token.clone(),
-                })?;
-                let epoch = self.row.lease.epoch;
-                self.decide_and_record(LeaseInput::Accept(LeaseCredential { epoch, token }))
+                self.decide_and_record(LeaseInput::Grant { worker, token })?;
+                self.decide_and_record(LeaseInput::Accept(self.row.lease_token()))
             }
-            TaskChange::Accept(fence) => self.decide_and_record(LeaseInput::Accept(fence.clone())),
-            TaskChange::Decline(fence) => {
-                self.decide_and_record(LeaseInput::Release(fence.clone(), LossReason::Declined))
-            }
-            TaskChange::Renew(fence) => self.decide_and_record(LeaseInput::Renew(fence.clone())),
-            TaskChange::Forget { epoch } => {
-                let epoch = *epoch;
-                let token = self.row.lease.token.clone().unwrap_or_default();
-                let fence = LeaseCredential { epoch, token };
-                self.decide_and_record(LeaseInput::Release(fence, LossReason::Forgotten))
-            }
-            TaskChange::Cancel { .. } if mutants::reopens_ended(self.row, &mut self.written) => {
+            TaskChange::Lease(LeaseInput::Cancel { .. })
+                if mutants::reopens_ended(self.row, &mut self.written) =>
+            {
                 Ok(ChangeAnswer::Applied)
             }
-            TaskChange::Cancel { by, reason } => {
-                let (by, reason) = (by.clone(), reason.clone());
-                self.decide_and_record(LeaseInput::Cancel { by, reason })
+            TaskChange::Lease(input) => self.decide_and_record(input.clone()),
+            TaskChange::Forget { epoch } => {
+                let token = LeaseToken {
+                    lease_epoch: *epoch,
+                    ..self.row.lease_token()
+                };
+                self.decide_and_record(LeaseInput::Release(token, LossReason::Forgotten))
             }
             TaskChange::Review {
-                review,
+                decision,
                 record,
                 epoch,
                 after,
@@ -98,16 +89,15 @@ impl ChangeApplier<'_> {
                     return Err(refuse(RefusalCode::Gap, detail));
                 }
                 let answer = self.decide_and_record(LeaseInput::Review {
-                    review: *review,
+                    decision: *decision,
                     epoch: *epoch,
                     record: record.clone(),
                 })?;
                 // After a retry the task continues, so its state has no reason yet.
-                self.row.reason = (*review != ReviewAction::Retry).then(|| record.summary());
+                self.row.reason = (*decision != ReviewDecision::Retry).then(|| record.summary());
                 self.append(events)?;
                 Ok(answer)
             }
-            TaskChange::Tick => self.decide_and_record(LeaseInput::Tick),
             TaskChange::Entry(entry) => self.entry(entry, stored),
         }
     }
@@ -122,16 +112,16 @@ impl ChangeApplier<'_> {
             self.row.log_seq += 1;
             match &event {
                 LeaseEvent::Granted { .. } => self.row.entry_seq = 0,
-                LeaseEvent::RunBegun { run_number } => {
+                LeaseEvent::RunBegun { attempt_number } => {
                     let epoch = self.row.lease.epoch;
-                    self.written.begun.push((*run_number, epoch));
+                    self.written.begun.push((*attempt_number, epoch));
                 }
                 LeaseEvent::RunClosed {
-                    run_number,
+                    attempt_number,
                     closing,
                 } => {
-                    self.written.closed.push((*run_number, *closing));
-                    cut_off = Some(*run_number);
+                    self.written.closed.push((*attempt_number, *closing));
+                    cut_off = Some(*attempt_number);
                 }
                 LeaseEvent::LeaseLost { .. } | LeaseEvent::Completed { .. } => {
                     self.written.interrupted.extend(cut_off);
@@ -157,74 +147,22 @@ impl ChangeApplier<'_> {
         entry: &StreamEntry,
         stored: Option<StoredAttempt>,
     ) -> Result<ChangeAnswer, ChangeAnswer> {
-        let header = &entry.header;
-        let mut fence = LeaseCredential {
-            epoch: header.lease.lease_epoch,
-            token: header.lease.lease_token.clone(),
-        };
-        if self.row.lease.is_latest(&fence) && header.seq <= self.row.entry_seq {
-            return self.check_repeated(&entry.step, stored);
+        let StreamEntry { header, kind } = entry;
+        let mut token = header.lease.clone();
+        if self.row.lease.is_latest(&token) && header.seq <= self.row.entry_seq {
+            return self.check_repeated(kind, stored);
         }
-        let held = self.row.lease.is_held_by(&fence);
-        let mistaken =
-            !held && mutants::accepts_stale_completion(self.row, &mut fence, &entry.step);
+        let held = self.row.lease.is_held_by(&token);
+        let mistaken = !held && mutants::accepts_stale_completion(self.row, &mut token, kind);
         if !held && !mistaken {
-            return Err(self.record_late_entry(entry, &fence));
+            return Err(self.record_late_entry(entry));
         }
         let next = self.row.entry_seq + 1;
         if header.seq != next && !mistaken {
             return Err(refuse(RefusalCode::Gap, &format!("expected entry {next}")));
         }
         self.check_sequence(&header.events)?;
-        let same = is_same_closing(&entry.step, stored);
-        match &entry.step {
-            EntryKind::Progress => {}
-            EntryKind::Begin(run_number) => {
-                let cancel = mutants::take_cancel(self.row);
-                self.decide_and_record(LeaseInput::BeginAttempt(fence, *run_number))?;
-                self.row.lease.cancel = cancel.or(self.row.lease.cancel.take());
-            }
-            EntryKind::Close {
-                run_number,
-                end: closing,
-                report,
-            } => {
-                let epoch = fence.epoch;
-                self.decide_and_record(LeaseInput::CloseAttempt {
-                    fence,
-                    run_number: *run_number,
-                    end: *closing,
-                    stored: same,
-                })?;
-                if let (Some(body), None) = (report, same) {
-                    let kept = mutants::alter_report(body.clone());
-                    let report = (*run_number, epoch, digest(body), kept);
-                    self.written.reports.push(report);
-                }
-            }
-            EntryKind::Complete {
-                completion_id,
-                outcome,
-                reason,
-                result,
-            } => {
-                self.decide_and_record(LeaseInput::Complete {
-                    fence,
-                    completion_id: completion_id.clone(),
-                    outcome: *outcome,
-                })?;
-                self.row.reason = Some(reason.clone()).filter(|reason| !reason.is_empty());
-                self.written.result = Some((completion_id.clone(), result.clone()));
-            }
-            EntryKind::Release { charged } => {
-                let reason = if *charged {
-                    LossReason::Infrastructure
-                } else {
-                    LossReason::Drained
-                };
-                self.decide_and_record(LeaseInput::Release(fence, reason))?;
-            }
-        }
+        self.apply_kind(kind, token, stored)?;
         self.append(&header.events)?;
         self.written.costs = mutants::duplicate_costs(header.costs.clone());
         self.written.files.clone_from(&header.files);
@@ -233,19 +171,85 @@ impl ChangeApplier<'_> {
         Ok(ChangeAnswer::Applied)
     }
 
+    /// Applies what an entry does besides its header.
+    fn apply_kind(
+        &mut self,
+        kind: &EntryKind,
+        token: LeaseToken,
+        stored: Option<StoredAttempt>,
+    ) -> Result<(), ChangeAnswer> {
+        let same = is_same_closing(kind, stored);
+        match kind {
+            EntryKind::Progress => {}
+            EntryKind::BeginAttempt(start) => {
+                let cancel = mutants::take_cancel(self.row);
+                self.decide_and_record(LeaseInput::BeginAttempt(token, start.attempt_number))?;
+                self.row.lease.cancel = cancel.or(self.row.lease.cancel.take());
+            }
+            EntryKind::SubmitReport(AttemptReport {
+                attempt_number,
+                report,
+            }) => {
+                let epoch = token.lease_epoch;
+                self.decide_and_record(LeaseInput::CloseAttempt {
+                    token,
+                    attempt_number: *attempt_number,
+                    end: AttemptEnd::Report,
+                    stored: same,
+                })?;
+                if same.is_none() {
+                    let body = report.to_string();
+                    let digest = digest(&body);
+                    let report = (*attempt_number, epoch, digest, mutants::alter_report(body));
+                    self.written.reports.push(report);
+                }
+            }
+            EntryKind::CloseAttempt(attempt) => {
+                self.decide_and_record(LeaseInput::CloseAttempt {
+                    token,
+                    attempt_number: attempt.attempt_number,
+                    end: attempt.closing,
+                    stored: same,
+                })?;
+            }
+            EntryKind::Complete(TaskCompletion {
+                completion_id,
+                result,
+            }) => {
+                self.decide_and_record(LeaseInput::Complete {
+                    token,
+                    completion_id: completion_id.clone(),
+                    outcome: result.outcome,
+                })?;
+                self.row.reason = Some(result.reason.clone()).filter(|reason| !reason.is_empty());
+                // Contains only maps with string keys and numbers: a result always has a JSON form.
+                let body = serde_json::to_string(result).unwrap_or_default();
+                self.written.result = Some((completion_id.clone(), body));
+            }
+            EntryKind::Release(release) => {
+                let reason = if release.charged {
+                    LossReason::Infrastructure
+                } else {
+                    LossReason::Drained
+                };
+                self.decide_and_record(LeaseInput::Release(token, reason))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Checks an entry that was applied before: only different content is an error.
     fn check_repeated(
         &self,
-        step: &EntryKind,
+        kind: &EntryKind,
         stored: Option<StoredAttempt>,
     ) -> Result<ChangeAnswer, ChangeAnswer> {
-        let other = match step {
-            EntryKind::Close { .. } => is_same_closing(step, stored) == Some(false),
-            EntryKind::Complete { completion_id, .. } => {
+        let other = match kind {
+            EntryKind::Complete(completion) => {
                 let known = self.row.lease.completion.as_ref();
-                known.is_some_and(|known| known != completion_id)
+                known.is_some_and(|known| *known != completion.completion_id)
             }
-            _ => false,
+            _ => is_same_closing(kind, stored) == Some(false),
         };
         if other {
             return Err(refuse(
@@ -257,24 +261,22 @@ impl ChangeApplier<'_> {
     }
 
     /// Records an entry of an expired lease: its costs still count, and its report is kept as evidence.
-    fn record_late_entry(&mut self, entry: &StreamEntry, fence: &LeaseCredential) -> ChangeAnswer {
-        if (1..=self.row.lease.epoch).contains(&fence.epoch) {
+    fn record_late_entry(&mut self, entry: &StreamEntry) -> ChangeAnswer {
+        let StreamEntry { header, kind } = entry;
+        let epoch = header.lease.lease_epoch;
+        if (1..=self.row.lease.epoch).contains(&epoch) {
             // Lost costs are dropped: for an interrupted attempt the hub has already recorded one itself, and
             // an attempt that the hub does not know of had no agent.
-            let costs = entry.header.costs.iter().filter(|cost| !cost.is_lost());
+            let costs = header.costs.iter().filter(|cost| !cost.is_lost());
             self.written.costs.extend(costs.cloned());
-            if let EntryKind::Close {
-                run_number,
-                report: Some(body),
-                ..
-            } = &entry.step
-            {
-                let report = (*run_number, fence.epoch, digest(body), body.clone());
+            if let EntryKind::SubmitReport(attempt) = kind {
+                let body = attempt.report.to_string();
+                let report = (attempt.attempt_number, epoch, digest(&body), body);
                 self.written.late_reports.push(report);
             }
         }
         let lease = &self.row.lease;
-        if lease.is_latest(fence) && lease.state.is_terminal() {
+        if lease.is_latest(&header.lease) && lease.state.is_terminal() {
             return refuse(RefusalCode::Terminal, "the task has ended");
         }
         refusal_answer(LeaseError::Stale { epoch: lease.epoch }, lease.state)
@@ -311,21 +313,20 @@ impl ChangeApplier<'_> {
 }
 
 /// Whether an attempt was closed before with the same content; `None` if it was not closed.
-fn is_same_closing(step: &EntryKind, stored: Option<StoredAttempt>) -> Option<bool> {
-    let EntryKind::Close {
-        end: closing,
-        report,
-        ..
-    } = step
-    else {
-        return None;
-    };
+fn is_same_closing(kind: &EntryKind, stored: Option<StoredAttempt>) -> Option<bool> {
     let stored = stored?;
-    let digest = report.as_deref().map(digest);
-    if stored.end == AttemptEnd::Interrupted && *closing == AttemptEnd::Report {
+    let (end, digest) = match kind {
+        EntryKind::SubmitReport(attempt) => {
+            let digest = digest(&attempt.report.to_string());
+            (AttemptEnd::Report, Some(digest))
+        }
+        EntryKind::CloseAttempt(attempt) => (attempt.closing, None),
+        _ => return None,
+    };
+    if stored.end == AttemptEnd::Interrupted && end == AttemptEnd::Report {
         return None;
     }
-    Some(stored.end == *closing && stored.digest == digest)
+    Some(stored.end == end && stored.digest == digest)
 }
 
 fn refuse(code: RefusalCode, detail: &str) -> ChangeAnswer {

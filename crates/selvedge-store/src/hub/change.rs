@@ -1,8 +1,8 @@
 //! Changes of a task, and everything that a change may write.
 
-use selvedge_core::lease::{LeaseCredential, LeaseEvent, ReviewAction};
-use selvedge_core::model::{AttemptEnd, Outcome, ReviewRecord};
-use selvedge_core::protocol::{CostEntry, EntryHeader, FileRef, RefusalCode};
+use selvedge_core::lease::{LeaseEvent, LeaseInput};
+use selvedge_core::model::{AttemptEnd, ReviewRecord};
+use selvedge_core::protocol::{CostEntry, FileRef, RefusalCode, ReviewDecision, StreamEntry};
 use serde_json::Value;
 
 use super::rows::TaskRecord;
@@ -17,12 +17,8 @@ pub enum TaskChange {
         /// A fresh random lease token.
         token: String,
     },
-    /// The worker accepts the offer.
-    Accept(LeaseCredential),
-    /// The worker declines the offer.
-    Decline(LeaseCredential),
-    /// The worker renews its lease.
-    Renew(LeaseCredential),
+    /// An input that only concerns the lease.
+    Lease(LeaseInput),
     /// The worker was restarted and does not know of this lease.
     Forget {
         /// The epoch of the lease.
@@ -30,17 +26,10 @@ pub enum TaskChange {
     },
     /// The worker sends an entry of its stream.
     Entry(Box<StreamEntry>),
-    /// A user cancels the task.
-    Cancel {
-        /// The user's name.
-        by: String,
-        /// The reason.
-        reason: String,
-    },
     /// A user reviews the task.
     Review {
         /// The decision.
-        review: ReviewAction,
+        decision: ReviewDecision,
         /// The reviewer, the reason, and the attempt that was reviewed.
         record: ReviewRecord,
         /// The epoch under which the reviewed attempt was handed in. The decision does not count if there has
@@ -51,64 +40,16 @@ pub enum TaskChange {
         /// Events that the decision adds to the journal.
         events: Vec<Value>,
     },
-    /// Time has passed: deadlines are checked.
-    Tick,
 }
 
 impl TaskChange {
     /// The attempt that this change would close; its stored state is needed to decide.
     pub(crate) fn closed_attempt(&self) -> Option<u32> {
         match self {
-            Self::Entry(entry) => match &entry.step {
-                EntryKind::Close { run_number, .. } => Some(*run_number),
-                _ => None,
-            },
+            Self::Entry(entry) => entry.kind.closed_attempt(),
             _ => None,
         }
     }
-}
-
-/// An entry of a worker's stream.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StreamEntry {
-    /// The part that all entries have.
-    pub header: EntryHeader,
-    /// The kind of the entry.
-    pub step: EntryKind,
-}
-
-/// The kind of an entry: the effect that it has besides its header.
-#[derive(Debug, Clone, PartialEq)]
-pub enum EntryKind {
-    /// No further effect.
-    Progress,
-    /// An attempt begins.
-    Begin(u32),
-    /// An attempt ended, with or without a report.
-    Close {
-        /// The attempt's number.
-        run_number: u32,
-        /// How it ended.
-        end: AttemptEnd,
-        /// The report as JSON, if there is one.
-        report: Option<String>,
-    },
-    /// The task is finished, or needs a review.
-    Complete {
-        /// The worker's id for this completion.
-        completion_id: String,
-        /// The outcome.
-        outcome: Outcome,
-        /// The reason, in one line.
-        reason: String,
-        /// The whole result as JSON.
-        result: String,
-    },
-    /// The worker releases the task.
-    Release {
-        /// Whether it counts as a loss.
-        charged: bool,
-    },
 }
 
 /// The stored end of an attempt, as far as checking a repeated report needs it.
@@ -152,11 +93,6 @@ pub struct JournalLine {
     pub event: String,
 }
 
-/// A line of the ledger.
-pub type CostLine = CostEntry;
-/// A named blob.
-pub type FileLine = FileRef;
-
 /// Everything that a change writes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WriteSet {
@@ -173,11 +109,11 @@ pub struct WriteSet {
     /// The journal's next events.
     pub journal: Vec<JournalLine>,
     /// Entries of the cost ledger.
-    pub costs: Vec<CostLine>,
+    pub costs: Vec<CostEntry>,
     /// Interrupted attempts: their cost is unknown unless their worker has reported it.
     pub interrupted: Vec<u32>,
     /// Files that are named by the change.
-    pub files: Vec<FileLine>,
+    pub files: Vec<FileRef>,
     /// The result: the worker's completion id and the body.
     pub result: Option<(String, String)>,
     /// Whether the task's row changed.

@@ -19,10 +19,7 @@ mod task_queries;
 mod traits;
 
 pub use apply::apply;
-pub use change::{
-    ChangeAnswer, ChangeOutcome, CostLine, EntryKind, FileLine, JournalLine, StoredAttempt,
-    StreamEntry, TaskChange, WriteSet,
-};
+pub use change::{ChangeAnswer, ChangeOutcome, JournalLine, StoredAttempt, TaskChange, WriteSet};
 pub use error::HubStoreError;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHub;

@@ -1,11 +1,11 @@
 //! Mutants for the fault tests: bugs in applying a change of a task, which show that the checker detects
 //! them. Without the feature `faults` none of them can be active, and all of this compiles to nothing.
 
-use selvedge_core::lease::{LeaseCredential, LeaseEvent, evolve};
+use selvedge_core::lease::{LeaseEvent, evolve};
 use selvedge_core::model::Outcome;
-use selvedge_core::protocol::{CostEntry, TaskState};
+use selvedge_core::protocol::{CostEntry, EntryKind, LeaseToken, TaskState};
 
-use super::change::{EntryKind, WriteSet};
+use super::change::WriteSet;
 use super::rows::TaskRecord;
 use crate::fault::is_mutant_active;
 
@@ -46,15 +46,14 @@ pub(super) fn duplicate_costs(costs: Vec<CostEntry>) -> Vec<CostEntry> {
 /// Mutant: accepts a completion that was sent under an earlier lease.
 pub(super) fn accepts_stale_completion(
     row: &TaskRecord,
-    fence: &mut LeaseCredential,
-    step: &EntryKind,
+    token: &mut LeaseToken,
+    kind: &EntryKind,
 ) -> bool {
-    let stale = matches!(step, EntryKind::Complete { .. }) && row.lease.is_held();
+    let stale = matches!(kind, EntryKind::Complete(_)) && row.lease.is_held();
     if !stale || !is_mutant_active("stale_complete") {
         return false;
     }
-    fence.epoch = row.lease.epoch;
-    fence.token = row.lease.token.clone().unwrap_or_default();
+    *token = row.lease_token();
     true
 }
 

@@ -1,9 +1,9 @@
 //! The rows of the hub's tables, independent of the database. Bodies (tasks, reports, results, events) are
 //! text that is stored unchanged.
 
-use selvedge_core::lease::{LeaseCredential, LeaseState};
+use selvedge_core::lease::LeaseState;
 use selvedge_core::model::{AttemptEnd, MicroUsd, Outcome, ParentPlan, TaskId};
-use selvedge_core::protocol::TaskState;
+use selvedge_core::protocol::{LeaseId, LeaseToken, TaskState};
 use uuid::Uuid;
 
 /// A task to submit.
@@ -67,6 +67,25 @@ pub struct TaskRecord {
     pub reason: Option<String>,
     /// Milliseconds since 1970.
     pub updated_at: i64,
+}
+
+impl TaskRecord {
+    /// Its last assignment.
+    pub const fn lease_id(&self) -> LeaseId {
+        LeaseId {
+            task_id: self.task_id,
+            lease_epoch: self.lease.epoch,
+        }
+    }
+
+    /// The credential of its last assignment.
+    pub fn lease_token(&self) -> LeaseToken {
+        LeaseToken {
+            task_id: self.task_id,
+            lease_epoch: self.lease.epoch,
+            lease_token: self.lease.token.clone().unwrap_or_default(),
+        }
+    }
 }
 
 /// A task as shown in lists, on pages and to clients.
@@ -162,7 +181,7 @@ pub struct LogLine {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRow {
     /// Its number.
-    pub run_number: u32,
+    pub attempt_number: u32,
     /// The epoch of the lease under which it began.
     pub epoch: u64,
     /// Milliseconds since 1970.
@@ -177,7 +196,7 @@ pub struct AttemptRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportRow {
     /// The attempt that it is about.
-    pub run_number: u32,
+    pub attempt_number: u32,
     /// The epoch of the lease under which it was made.
     pub epoch: u64,
     /// The report, unchanged.
@@ -211,8 +230,6 @@ pub struct PollRequest {
 pub struct Assignment {
     /// The worker's name.
     pub worker: String,
-    /// The credential of the lease.
-    pub fence: LeaseCredential,
     /// The task's row after the assignment.
     pub row: TaskRecord,
     /// The whole task as JSON.

@@ -64,7 +64,7 @@ pub trait Queue: Send + Sync {
     /// All runs of a tenant that have a journal, with their saved statistics.
     fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>>;
     /// Saves statistics of runs, replacing those of shorter journals. They can be recomputed.
-    fn save_run_stats(&self, facts: Vec<NewRunStats>) -> StoreFuture<'_, ()>;
+    fn save_run_stats(&self, stats: Vec<NewRunStats>) -> StoreFuture<'_, ()>;
     /// The hub's log of a task, after the given line.
     fn log(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<LogLine>>;
     /// Totals over all tasks.
@@ -100,7 +100,7 @@ pub trait RunRecords: Send + Sync {
     /// The reports, by attempt number.
     fn reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>>;
     /// One report.
-    fn report(&self, task: TaskId, run_number: u32) -> StoreFuture<'_, Option<ReportRow>>;
+    fn report(&self, task: TaskId, attempt_number: u32) -> StoreFuture<'_, Option<ReportRow>>;
     /// Reports that were sent under expired leases.
     fn late_reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>>;
     /// The accepted result.

@@ -7,10 +7,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::StoreError;
 
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/001_journal.sql"),
-    include_str!("migrations/002_plans.sql"),
-];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/001_journal.sql")];
 
 /// Whether the database has this program's format; a later format is an error.
 pub(super) fn is_current(db: &Connection, path: &Path) -> Result<bool, StoreError> {

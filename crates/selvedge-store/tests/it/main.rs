@@ -4,7 +4,6 @@
     reason = "what cannot be done fails the test that needed it"
 )]
 
-mod earlier;
 mod hub;
 mod kill;
 mod sqlite;

@@ -84,7 +84,7 @@ fn journal_of_later_format_is_rejected() {
                 error,
                 StoreError::Newer {
                     found: 99,
-                    known: 2,
+                    known: 1,
                     ..
                 }
             ),

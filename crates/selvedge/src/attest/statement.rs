@@ -3,11 +3,11 @@
 
 use selvedge_core::export::ReportVerdict;
 use selvedge_core::format::hex;
-use selvedge_core::machine::Run;
 use selvedge_core::model::{
     AgentKind, CheckMarks, CheckReport, CheckStatus, Evidence, ExcludedContent, GuardStatus,
     KnownFailures, Outcome, Report, RunId, StepKind, TaskId, Timestamp, TreeId,
 };
+use selvedge_core::run::Run;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -165,7 +165,7 @@ pub(crate) fn run_statement(run: &Run, subject: Subject, not_covered: Vec<String
     let spec = &run.spec;
     let mut models = run.sessions().filter_map(|session| session.model.clone());
     let baseline = run.baseline.as_ref();
-    let attempt = report.and_then(|report| run.attempt(report.run_number));
+    let attempt = report.and_then(|report| run.attempt(report.attempt_number));
     let agent = spec.agent_of(attempt.map_or(0, |attempt| attempt.retry));
     let facts = AttestedRun {
         run_id: run.run_id,
@@ -176,7 +176,7 @@ pub(crate) fn run_statement(run: &Run, subject: Subject, not_covered: Vec<String
             kind: agent.kind,
             model: models.next_back().or_else(|| agent.model.clone()),
         },
-        attempt: report.map(|report| report.run_number),
+        attempt: report.map(|report| report.attempt_number),
         attempts: run.attempts.len(),
         baseline: baseline.map(|it| it.checks.iter().map(|check| check.status).collect()),
         known_failures: spec.known_failures.clone(),

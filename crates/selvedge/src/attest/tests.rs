@@ -13,7 +13,7 @@ use super::*;
 fn statement() -> Statement {
     let report = Report {
         task_id: TaskId::new(Uuid::from_u128(7)),
-        run_number: 1,
+        attempt_number: 1,
         status: ReportStatus::Pass,
         summary: ReportSummary::default(),
         checks: Vec::new(),

@@ -1,6 +1,7 @@
 //! `selvedge review`.
 
 use clap::Args;
+use selvedge_core::model::TreeId;
 
 use crate::hub_client::HubArgs;
 use crate::output::OutputFormat;
@@ -31,7 +32,7 @@ pub(crate) struct ReviewArgs {
     pub(crate) attempt: Option<u32>,
     /// Fail if a tree other than this one is awaiting review.
     #[arg(long, value_name = "TREE")]
-    pub(crate) tree: Option<String>,
+    pub(crate) tree: Option<TreeId>,
     /// Reason for the decision.
     #[arg(
         long,

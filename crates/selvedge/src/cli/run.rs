@@ -7,9 +7,8 @@ use selvedge_core::config::Flags;
 
 use super::checks::CheckArgs;
 use super::known_failures::KnownArgs;
-use super::reports::ReportArgs;
 use crate::hub_client::HubArgs;
-use crate::output::OutputFormat;
+use crate::output::{OutputFormat, ReportArgs};
 
 /// `selvedge run`
 #[derive(Debug, Args)]

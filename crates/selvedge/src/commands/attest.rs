@@ -14,7 +14,8 @@ use crate::attest::{
 use crate::cli::AttestCommand;
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::output::{file, one_line, style};
+use crate::output::file;
+use crate::terminal::{one_line, style};
 
 /// The attestation is not valid. Same code as for checks that ran and failed.
 const EXIT_NOT_VALID: u8 = exit_code::CHECKS_FAILED;

@@ -11,11 +11,12 @@ use selvedge_core::config::{self, Flags};
 use selvedge_core::model::{AgentSpec, RunId, Task};
 use uuid::Uuid;
 
-use super::{environment, load_settings, print_notice};
+use super::{environment, load_settings};
 use crate::cli::DemoArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::output::style;
+use crate::output::print_notice;
+use crate::terminal::style;
 use crate::{demo, launch, resolve};
 
 /// The name of the demo's agent in all output.

@@ -16,8 +16,9 @@ use super::{canonical_directory, environment, load_settings};
 use crate::cli::DoctorArgs;
 use crate::error::CliError;
 use crate::local::{StateDir, disk};
-use crate::output::{json, one_line, style};
+use crate::output::json;
 use crate::secrets;
+use crate::terminal::{one_line, style};
 
 /// The result of one check of the installation.
 #[derive(Debug, Serialize)]
@@ -219,7 +220,7 @@ fn check_sandbox(
                     Ok(sandboxes) => sandboxes
                         .agents
                         .map(|sandbox| sandbox.verified_restrictions().summary()),
-                    Err(refused) => Some(refused.0),
+                    Err(refused) => Some(refused.reason()),
                 };
                 findings.push(DoctorFinding {
                     what: format!("sandbox {}", backend.name()),

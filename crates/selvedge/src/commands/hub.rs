@@ -17,11 +17,12 @@ use selvedge_store::hub::{HubStore, HubStoreError, PostgresHub, SqliteHub, Store
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::environment;
 use super::run_checks::build_runtime;
-use super::{environment, print_notice};
 use crate::cli::ServeArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
+use crate::output::print_notice;
 use crate::secrets::{self, RedactingWriter};
 use crate::streams::print_output;
 

@@ -15,8 +15,8 @@ use crate::error::CliError;
 use crate::init::{self, Proposal, Trial, TriedProposal};
 use crate::output::ReportOutputs;
 use crate::output::human_reporter::HumanReporter;
-use crate::output::style;
 use crate::settings::REPOSITORY_FILE;
+use crate::terminal::style;
 
 pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     let dir = canonical_directory(args.dir.as_deref())?;

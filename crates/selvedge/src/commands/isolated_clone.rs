@@ -7,10 +7,11 @@ use selvedge_core::model::RunId;
 use selvedge_engine::checkout::{Checkout, CheckoutError, RepositoryAddress};
 use selvedge_store::Journal;
 
-use super::{canonical_directory, print_notice};
+use super::canonical_directory;
 use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
+use crate::output::print_notice;
 
 /// Creates the clone if requested; returns the directory in it that corresponds to the working directory.
 pub(super) fn prepare_clone(

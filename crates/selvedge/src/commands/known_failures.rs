@@ -8,12 +8,12 @@ use selvedge_core::model::{CheckReport, CheckStatus, KnownFailures, Report, Task
 
 use super::run::is_in_git;
 use super::run_checks::{ProjectChecks, build_runtime, run_checks};
-use super::{canonical_directory, environment, load_settings, print_notice, working_directory};
+use super::{canonical_directory, environment, load_settings, working_directory};
 use crate::cli::KnownFailuresArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::output::ReportOutputs;
 use crate::output::human_reporter::HumanReporter;
+use crate::output::{ReportOutputs, print_notice};
 use crate::resolve;
 
 pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {

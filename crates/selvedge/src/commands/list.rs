@@ -8,8 +8,9 @@ use super::{canonical_directory, environment, fleet};
 use crate::cli::ListArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::output::{OutputFormat, json, one_line, style};
-use selvedge_core::format::cost;
+use crate::output::{OutputFormat, json};
+use crate::terminal::{one_line, style};
+use selvedge_core::describe::cost;
 
 pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
     if let Some(credentials) = fleet::hub_credentials(&args.hub)? {

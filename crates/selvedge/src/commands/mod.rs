@@ -34,10 +34,10 @@ use std::path::{Path, PathBuf};
 use selvedge_core::model::RunId;
 use selvedge_store::SqliteJournal;
 
-use crate::cli::{CliCommand, ReportArgs};
+use crate::cli::CliCommand;
 use crate::error::CliError;
 use crate::local::{StateDir, WorkspaceRuns};
-use crate::output::{OutputFormat, OutputOptions, ReportOutputs, style};
+use crate::output::{OutputFormat, OutputOptions, ReportArgs, ReportOutputs, print_notice};
 use crate::settings::{self, DiagnosticSeverity, LoadedSettings, SettingsError, environment};
 
 pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
@@ -152,9 +152,4 @@ fn working_directory(settings: &LoadedSettings, dir: &Path) -> PathBuf {
         ));
     }
     root.to_owned()
-}
-
-/// Prints something that the user should know before the run begins.
-pub(crate) fn print_notice(text: &str) {
-    errln!("{} {text}", style::warning("note:"));
 }

@@ -1,10 +1,10 @@
 //! `selvedge restore`: reverts the workspace to any tree of a run. The current state is snapshotted first, so that a
 //! restore can be undone.
 
-use selvedge_core::machine::Run;
 use selvedge_core::model::{TreeId, exit_code};
 use selvedge_core::plan::Plan;
-use selvedge_engine::workspace::{self, WorkspaceError};
+use selvedge_core::run::Run;
+use selvedge_engine::workspace::WorkspaceError;
 use selvedge_store::SqliteJournal;
 
 use super::{environment, resolve_run};
@@ -29,7 +29,6 @@ pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
     };
     let _lock = launch::lock_workspace(&home, dir, run_id)?;
     let workspace = home.open_workspace(dir).map_err(workspace_cli_error)?;
-    let tree = workspace::SnapshotId::parse(tree.as_str()).map_err(workspace_cli_error)?;
     let restored = workspace.restore(&tree).map_err(workspace_cli_error)?;
     let (changed, removed) = (restored.changed.len(), restored.removed.len());
     if changed + removed == 0 {
@@ -52,7 +51,7 @@ pub(super) fn run(args: &RestoreArgs) -> Result<u8, CliError> {
 
 fn resolve_tree(args: &RestoreArgs, run: &Run) -> Result<TreeId, CliError> {
     if let Some(tree) = &args.tree {
-        return Ok(TreeId::new(tree));
+        return Ok(tree.clone());
     }
     let (tree, what) = match args.attempt {
         None => (run.start_tree.clone(), "the start of the run".to_owned()),
@@ -80,7 +79,7 @@ fn resolve_plan_tree(
     plan: &Plan,
 ) -> Result<TreeId, CliError> {
     if let Some(tree) = &args.tree {
-        return Ok(TreeId::new(tree));
+        return Ok(tree.clone());
     }
     let short = plan.run_id.short();
     if args.attempt.is_some() {

@@ -1,8 +1,9 @@
 //! `selvedge review`: a person's decision on work that is awaiting review.
 
-use selvedge_core::machine::{Input, JournalState, Phase, Run, decide};
-use selvedge_core::model::{Event, ReviewTarget, RunId, TreeId};
+use selvedge_core::machine::{Input, JournalState, decide};
+use selvedge_core::model::{Event, ReviewTarget, RunId};
 use selvedge_core::plan::{Plan, PlanStep};
+use selvedge_core::run::{Phase, Run};
 use selvedge_store::{RunStatus, RunSummary, SqliteJournal};
 
 use super::{environment, fleet, workspace_runs};
@@ -128,7 +129,7 @@ fn announce(args: &ReviewArgs, run_id: RunId, target: &ReviewTarget) -> Result<(
 pub(super) fn requested_target(args: &ReviewArgs) -> ReviewTarget {
     ReviewTarget {
         attempt: args.attempt,
-        tree: args.tree.as_deref().map(TreeId::new),
+        tree: args.tree.clone(),
     }
 }
 

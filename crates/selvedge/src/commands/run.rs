@@ -10,12 +10,12 @@ use uuid::Uuid;
 use super::task_file::read_task;
 use super::{
     canonical_directory, environment, fleet, isolated_clone, load_settings, output_options,
-    print_notice, working_directory,
+    working_directory,
 };
 use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::output::OutputOptions;
+use crate::output::{OutputOptions, print_notice};
 use crate::settings::{DiagnosticSeverity, render_diagnostic};
 use crate::{launch, resolve};
 

@@ -105,7 +105,7 @@ async fn execute_checks(
     let verification = Verification {
         verification_room: None,
         task_id: TaskId::new(Uuid::now_v7()),
-        run_number: 1,
+        attempt_number: 1,
         plan: checks.plan.clone(),
         limit: checks.limit,
         workspace: dir.to_owned(),

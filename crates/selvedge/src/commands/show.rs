@@ -7,10 +7,10 @@ use std::path::Path;
 
 use anstream::adapter::strip_str;
 use selvedge_core::export::ReportInput;
-use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{OutputRef, RunId, RunResult, exit_code};
 use selvedge_core::plan::Plan;
-use selvedge_engine::workspace::{DiffOptions, SnapshotId};
+use selvedge_core::run::{Attempt, Run};
+use selvedge_engine::workspace::DiffOptions;
 use selvedge_store::{Journal, SqliteJournal};
 
 use super::{environment, fleet, resolve_run, workspace_runs};
@@ -18,8 +18,9 @@ use crate::cli::ShowArgs;
 use crate::error::CliError;
 use crate::local::{StateDir, run_results};
 use crate::output::run_details::{self, DetailOptions};
-use crate::output::{self, OutputFormat, json, sanitize_text};
+use crate::output::{self, OutputFormat, json};
 use crate::streams::write_output;
+use crate::terminal::sanitize_text;
 
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let environment = environment();
@@ -192,10 +193,6 @@ fn print_diff(home: &StateDir, run: &Run, attempt: Option<&Attempt>) -> Result<u
     };
     let compare = || {
         let workspace = home.open_workspace(&run.spec.workspace)?;
-        let (from, to) = (
-            SnapshotId::parse(from.as_str())?,
-            SnapshotId::parse(to.as_str())?,
-        );
         workspace.diff(&from, &to, DiffOptions::default())
     };
     let diff = compare().map_err(CliError::infrastructure)?;
@@ -211,7 +208,7 @@ pub(super) fn stored_output(
     attempt: &Attempt,
     check: Option<usize>,
 ) -> Result<&OutputRef, CliError> {
-    let number = attempt.run_number;
+    let number = attempt.attempt_number;
     let output = match check {
         None => attempt
             .session

@@ -4,12 +4,11 @@
 use std::path::Path;
 
 use selvedge_core::config::ResolvedConfig;
-use selvedge_core::machine::RemainingBudget;
 use selvedge_core::model::{JudgingSpec, Report, ReportStatus, SessionLimits};
+use selvedge_core::run::RemainingBudget;
 use selvedge_engine::activity::Progress;
-use selvedge_engine::checks::CheckError;
 use selvedge_engine::process::Supervisor;
-use selvedge_engine::{JudgeGate, VerificationTrees};
+use selvedge_engine::{CheckError, JudgeGate, VerificationTrees};
 use tokio_util::sync::CancellationToken;
 
 use super::run_checks::create_output_dir;

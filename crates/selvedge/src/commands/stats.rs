@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use selvedge_core::format::{cost, counted};
+use selvedge_core::describe::cost;
+use selvedge_core::format::counted;
 use selvedge_core::model::exit_code;
 use selvedge_dashboard::stats::{StatsPeriod, StatsReport, StatsTable, tables};
 
@@ -10,7 +11,8 @@ use super::{canonical_directory, environment, fleet};
 use crate::cli::StatsArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::output::{OutputFormat, json, one_line, style};
+use crate::output::{OutputFormat, json};
+use crate::terminal::{one_line, style};
 use crate::ui::load_facts;
 
 pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {

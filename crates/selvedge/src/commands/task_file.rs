@@ -5,11 +5,20 @@ use std::path::Path;
 
 use selvedge_core::model::Task;
 
-use super::print_notice;
 use crate::error::CliError;
+use crate::output::print_notice;
 
 /// Size limit for a task file, in bytes.
 const MAX_TASK_BYTES: u64 = 1 << 20;
+
+/// Why a text is not a task in TOML.
+#[derive(Debug, thiserror::Error)]
+enum TomlTaskError {
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    #[error("unknown key `{0}` in the task")]
+    UnknownKey(String),
+}
 
 /// Reads a task; the path `-` means standard input.
 pub(super) fn read_task(path: &Path) -> Result<Task, CliError> {
@@ -60,14 +69,13 @@ fn task_from_json(text: &str) -> Result<(Task, Vec<String>), serde_json::Error> 
 }
 
 /// Parses a task written by hand. An unknown key such as `depend_on` is an error, because it is probably a mistake.
-fn task_from_toml(text: &str) -> Result<Task, String> {
-    let document = toml::Deserializer::parse(text).map_err(|error| error.to_string())?;
+fn task_from_toml(text: &str) -> Result<Task, TomlTaskError> {
+    let document = toml::Deserializer::parse(text)?;
     let mut unknown = Vec::new();
-    let task = serde_ignored::deserialize(document, |path| unknown.push(key_path(&path)));
-    let task: Task = task.map_err(|error| error.to_string())?;
-    match unknown.first() {
+    let task = serde_ignored::deserialize(document, |path| unknown.push(key_path(&path)))?;
+    match unknown.into_iter().next() {
         None => Ok(task),
-        Some(key) => Err(format!("unknown key `{key}` in the task")),
+        Some(key) => Err(TomlTaskError::UnknownKey(key)),
     }
 }
 
@@ -89,13 +97,15 @@ mod tests {
         assert_eq!(task.subtasks[1].depends_on, ["a"]);
         let slip = text.replace("depends_on", "depend_on");
         assert_eq!(
-            task_from_toml(&slip).unwrap_err(),
+            task_from_toml(&slip).unwrap_err().to_string(),
             "unknown key `subtasks.1.depend_on` in the task"
         );
         let (_, passed_over) =
             task_from_json(r#"{"description": "x", "budget": {"max_cost": 1}}"#).unwrap();
         assert_eq!(passed_over, ["budget.max_cost"]);
-        let broken = task_from_toml("description = [1\n").unwrap_err();
+        let broken = task_from_toml("description = [1\n")
+            .unwrap_err()
+            .to_string();
         assert!(broken.contains("line 1"), "{broken}");
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
+use selvedge_core::describe::marks;
 use selvedge_core::export::{ReportInput, ReportVerdict};
-use selvedge_core::format::{counted, duration, marks};
+use selvedge_core::format::{counted, duration};
 use selvedge_core::model::{CheckReport, Report, ReportStatus, Task, VerificationPlan, exit_code};
 use selvedge_engine::BaseRevision;
 use selvedge_engine::activity::Progress;
@@ -13,20 +14,18 @@ use super::base_comparison::{BaseComparison, check_out_base};
 use super::run::is_in_git;
 use super::run_checks::{ProjectChecks, build_runtime, run_checks_with_changes};
 use super::standalone_judging::StandaloneJudging;
-use super::{
-    canonical_directory, environment, load_settings, output_options, print_notice,
-    working_directory,
-};
+use super::{canonical_directory, environment, load_settings, output_options, working_directory};
 use crate::cli::VerifyArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
 use crate::output::human_reporter::HumanReporter;
 use crate::output::json::{self, JsonReporter};
 use crate::output::labels::{format_cross_check, format_guard_finding};
-use crate::output::{OutputFormat, gates, indent_lines, one_line, print_verdict, style};
+use crate::output::{OutputFormat, gates, print_notice, print_verdict};
 use crate::resolve;
 use crate::secrets;
 use crate::settings::REPOSITORY_FILE;
+use crate::terminal::{indent_lines, one_line, style};
 
 pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let environment = environment();

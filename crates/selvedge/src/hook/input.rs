@@ -6,6 +6,17 @@ use serde::Deserialize;
 
 const STOP_EVENT: &str = "Stop";
 
+/// Why the input cannot be used, for the user.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StopHookInputError {
+    #[error("invalid input for a Stop hook of Claude Code: {0}")]
+    Invalid(#[from] serde_json::Error),
+    #[error("`session_id` is empty")]
+    EmptySessionId,
+    #[error("unsupported event `{0}`: configure the hook for `{STOP_EVENT}`")]
+    UnsupportedEvent(String),
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct StopHookInput {
     /// The agent's id of the session.
@@ -21,18 +32,14 @@ pub(crate) struct StopHookInput {
 }
 
 impl StopHookInput {
-    /// Parses the input; the error is for the user.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let stop: Self = serde_json::from_str(text)
-            .map_err(|error| format!("invalid input for a Stop hook of Claude Code: {error}"))?;
+    pub(crate) fn parse(text: &str) -> Result<Self, StopHookInputError> {
+        let stop: Self = serde_json::from_str(text)?;
         if stop.session_id.is_empty() {
-            return Err("`session_id` is empty".to_owned());
+            return Err(StopHookInputError::EmptySessionId);
         }
         match stop.hook_event_name.as_deref() {
             None | Some(STOP_EVENT) => Ok(stop),
-            Some(event) => Err(format!(
-                "unsupported event `{event}`: configure the hook for `{STOP_EVENT}`"
-            )),
+            Some(event) => Err(StopHookInputError::UnsupportedEvent(event.to_owned())),
         }
     }
 }

@@ -6,7 +6,6 @@ use futures_util::stream::FuturesUnordered;
 use selvedge_core::machine::JournalState;
 use selvedge_core::model::{Event, Outcome, RunId};
 use selvedge_core::plan::{LeadingSubtask, Plan, Selection};
-use selvedge_engine::workspace;
 use uuid::Uuid;
 
 use super::command_context::CommandContext;
@@ -152,13 +151,11 @@ fn restore_selected_tree(
     let tree = part.end.as_ref().and_then(|end| end.tree.as_ref());
     let tree = tree.ok_or_else(lost)?;
     let restore = || {
-        let tree = workspace::SnapshotId::parse(tree.as_str())?;
         let copy = context.home.open_workspace(&subtask.spec.workspace)?;
         let target = context.home.open_workspace(&plan.spec.workspace)?;
-        target.import_snapshot(&copy, &tree)?;
-        target.restore(&tree)
+        target.import_snapshot(&copy, tree)?;
+        target.restore(tree)
     };
     let restored = restore().map_err(CliError::infrastructure)?;
-    let backup_tree = restored.backup_tree.as_str();
-    Ok(selvedge_core::model::TreeId::new(backup_tree))
+    Ok(restored.backup_tree)
 }

@@ -12,7 +12,7 @@ use selvedge_engine::checkout::{
 
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
-use crate::output::{sanitize_text, style};
+use crate::terminal::{sanitize_text, style};
 
 /// Delivers the work of a finished run if that failed before. Returns the exit code, or `None` if there is nothing to
 /// deliver.

@@ -11,8 +11,9 @@ mod signals;
 use std::path::Path;
 
 use selvedge_core::export::ReportInput;
-use selvedge_core::machine::{Input, JournalState, Run, RunControl};
+use selvedge_core::machine::{Input, JournalState};
 use selvedge_core::model::{Event, Outcome, PlanSpec, RunId, RunSpec};
+use selvedge_core::run::{Run, RunControl};
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
 use selvedge_store::Journal;
 

@@ -3,10 +3,11 @@
 //! A decision is durable before it is carried out: a subtask has begun when the plan's journal names its run, so a
 //! resumed plan finds that run or begins it.
 
-use selvedge_core::machine::{Input, JournalState, Run};
+use selvedge_core::machine::{Input, JournalState};
 use selvedge_core::model::{Event, PlanSpec, PlannedSubtask, RunId, RunSpec, TreeId};
 use selvedge_core::plan::{Plan, PlanStep};
-use selvedge_engine::{Observer, workspace};
+use selvedge_core::run::Run;
+use selvedge_engine::Observer;
 use uuid::Uuid;
 
 use super::best_of;
@@ -130,8 +131,8 @@ fn restore_base_tree(
 ) -> Result<TreeId, CliError> {
     let restore = || {
         let workspace = context.home.open_workspace(&plan.spec.workspace)?;
-        workspace.restore(&workspace::SnapshotId::parse(tree.as_str())?)
+        workspace.restore(tree)
     };
     let restored = tokio::task::block_in_place(restore).map_err(CliError::infrastructure)?;
-    Ok(TreeId::new(restored.backup_tree.as_str()))
+    Ok(restored.backup_tree)
 }

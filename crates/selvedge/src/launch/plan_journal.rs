@@ -1,11 +1,12 @@
 //! Writes a plan's journal.
 
 use selvedge_core::export::ReportInput;
-use selvedge_core::machine::{JournalState, Run, evolve};
+use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{
     ENVELOPE_VERSION, Envelope, Event, Outcome, RunId, SubtaskEnd, Timestamp,
 };
-use selvedge_core::plan::{Plan, describe_behaviour, final_tree};
+use selvedge_core::plan::{Plan, describe_behaviour};
+use selvedge_core::run::Run;
 use selvedge_engine::{AppendResult, EventSink};
 
 use super::command_context::CommandContext;
@@ -108,7 +109,7 @@ fn subtask_ended_event(id: String, run: &Run, outcome: Outcome, reason: String) 
         usage: run.usage(),
         worked_ms: run.active_ms(),
         start_tree: run.start_tree.clone(),
-        tree: final_tree(run),
+        tree: run.final_tree(),
         behaviour: judged.map(|(_, report)| describe_behaviour(report)),
     };
     Event::SubtaskEnded {

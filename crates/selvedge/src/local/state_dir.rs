@@ -9,9 +9,10 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::machine::{JournalState, Run, evolve};
+use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{RunId, RunResult};
 use selvedge_core::plan::Plan;
+use selvedge_core::run::Run;
 use selvedge_engine::workspace::{Workspace, WorkspaceError, file_name_for};
 use selvedge_store::{Journal, RunMatch, SqliteJournal, StoreError};
 

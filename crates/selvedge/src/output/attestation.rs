@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use selvedge_core::machine::Run;
 use selvedge_core::model::{Report, exit_code};
+use selvedge_core::run::Run;
 
+use super::report_args::ReportArgs;
 use super::reports::{ReportTarget, write_target};
 use crate::attest::{
     PrivateKey, Statement, Subject, compute_subject, encode_attestation, run_statement,
     verification_statement,
 };
-use crate::cli::ReportArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::output::style;
+use crate::terminal::style;
 
 /// Limit for the file names in an error about a changed workspace.
 const MAX_NAMED_FILES: usize = 5;
@@ -138,10 +138,8 @@ impl AttestationWriter {
         let now = workspace
             .snapshot("an attestation")
             .map_err(CliError::infrastructure)?;
-        if now.tree.as_str() != tree.as_str() {
-            let run_tree = selvedge_engine::workspace::SnapshotId::parse(tree.as_str());
-            let changed =
-                run_tree.and_then(|run_tree| workspace.changed_files(&run_tree, &now.tree));
+        if now.tree != *tree {
+            let changed = workspace.changed_files(tree, &now.tree);
             let changed = changed
                 .unwrap_or_default()
                 .into_iter()

@@ -1,10 +1,11 @@
 //! Formats the verdicts of the tiers above the checks, for live output and for run details.
 
-use selvedge_core::machine::Attempt;
 use selvedge_core::model::{GateReport, Judgement};
+use selvedge_core::run::Attempt;
 
-use super::{one_line, style};
-use selvedge_core::format::{cost, duration, gate_result, report_result};
+use crate::terminal::{one_line, style};
+use selvedge_core::describe::{cost, gate_result, report_result};
+use selvedge_core::format::duration;
 
 /// Formats a tier's verdict, the judges' verdicts, and the issues that they report.
 pub(crate) fn format_gate(gate: &GateReport) -> String {

@@ -5,12 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{
     AttemptEnd, Baseline, CheckStatus, Cost, EffectKind, Envelope, Event, Outcome, Report, RunId,
     RunResult, SessionOutcome, SessionStatus,
 };
 use selvedge_core::plan::Plan;
+use selvedge_core::run::{Attempt, Run};
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
@@ -20,8 +20,10 @@ use super::labels::{
     status_mark, unkept_notice,
 };
 use super::prefixed::PrefixedReporter;
-use super::{ReportOutputs, Reporter, indent_lines, one_line, plan, print_verdict, style};
-use selvedge_core::format::{cost, counted, duration, marks, tokens};
+use super::{ReportOutputs, Reporter, plan, print_verdict};
+use crate::terminal::{indent_lines, one_line, style};
+use selvedge_core::describe::{cost, marks, tokens};
+use selvedge_core::format::{counted, duration};
 
 /// Width limit for an activity, in characters.
 const ACTIVITY_WIDTH: usize = 72;
@@ -105,7 +107,7 @@ impl<'a> HumanReporter<'a> {
     fn print_attempt_start(&self, attempt: &Attempt, run: &Run) {
         let number = attempt.retry + 1;
         let of = run.spec.max_attempts();
-        let again = attempt.run_number > number && attempt.prompt.correction.is_none();
+        let again = attempt.attempt_number > number && attempt.prompt.correction.is_none();
         let note = match (attempt.retry, again) {
             (_, true) => " (restarted)".to_owned(),
             (0, false) => String::new(),
@@ -258,8 +260,8 @@ impl Observer for HumanReporter<'_> {
             Event::RunCreated { .. } => {
                 self.print_line(run_header(run));
             }
-            Event::AttemptBegan { run_number, .. } => {
-                if let Some(attempt) = run.attempt(*run_number) {
+            Event::AttemptBegan { attempt_number, .. } => {
+                if let Some(attempt) = run.attempt(*attempt_number) {
                     self.print_attempt_start(attempt, run);
                 }
             }
@@ -289,11 +291,11 @@ impl Observer for HumanReporter<'_> {
             }
             Event::AttemptClosed {
                 closing: AttemptEnd::Interrupted,
-                run_number,
+                attempt_number,
             } => {
                 self.stop_spinner();
                 self.print_line(style::warning(format!(
-                    "  attempt {run_number} was interrupted: it does not count as a retry"
+                    "  attempt {attempt_number} was interrupted: it does not count as a retry"
                 )));
             }
             Event::SuspendRequested { .. } => {

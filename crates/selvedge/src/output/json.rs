@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::machine::Run;
 use selvedge_core::model::{Envelope, RunId, RunResult};
 use selvedge_core::plan::Plan;
+use selvedge_core::run::Run;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 use serde::Serialize;

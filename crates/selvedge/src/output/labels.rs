@@ -1,13 +1,11 @@
 //! Labels of statuses and findings, one line each, for live output and for run details.
 
-use selvedge_core::guard::{Finding, FindingSeverity};
-use selvedge_core::machine::Run;
+use crate::terminal::{one_line, style};
 use selvedge_core::model::{
-    CheckStatus, CrossedReport, CrossedResult, Evidence, ExcludedContent, Outcome, SessionStatus,
-    TreeId,
+    CheckStatus, CrossedReport, CrossedResult, Evidence, ExcludedContent, Finding, FindingSeverity,
+    Outcome, SessionStatus, TreeId,
 };
-
-use super::{one_line, style};
+use selvedge_core::run::Run;
 
 pub(crate) fn format_guard_finding(finding: &Finding) -> String {
     let sign = match finding.strength {

@@ -1,7 +1,7 @@
 //! Output formats: text for people, one JSON object, or JSON lines.
 //!
-//! Text from agents, checks and repositories passes through [`sanitize_text`] before it reaches a terminal. In the JSON
-//! formats, standard output contains only JSON; everything else goes to standard error.
+//! Text from agents, checks and repositories passes through [`sanitize_text`](crate::terminal::sanitize_text) before it
+//! reaches a terminal. In the JSON formats, standard output contains only JSON; everything else goes to standard error.
 
 mod attestation;
 pub(crate) mod file;
@@ -11,21 +11,22 @@ pub(crate) mod json;
 pub(crate) mod labels;
 pub(crate) mod plan;
 mod prefixed;
+mod report_args;
 mod reports;
 pub(crate) mod run_details;
-pub(crate) mod style;
-mod text;
 
 use std::collections::BTreeMap;
 
-use selvedge_core::machine::Run;
 use selvedge_core::model::{Envelope, RunId, RunResult};
 use selvedge_core::plan::Plan;
+use selvedge_core::run::Run;
 use selvedge_engine::Observer;
 
+use crate::terminal::style;
+
 pub(crate) use attestation::AttestationWriter;
+pub(crate) use report_args::ReportArgs;
 pub(crate) use reports::ReportOutputs;
-pub(crate) use text::{indent_lines, one_line, sanitize_text};
 
 /// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -92,4 +93,9 @@ pub(crate) fn print_verdict(reports: &ReportOutputs, text: &str) {
     } else {
         out!("{text}");
     }
+}
+
+/// Prints something that the user should know before the run begins.
+pub(crate) fn print_notice(text: &str) {
+    errln!("{} {text}", style::warning("note:"));
 }

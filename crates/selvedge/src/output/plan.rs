@@ -6,8 +6,9 @@ use selvedge_core::model::{Outcome, PlannedSubtask, RunId, RunResult, SubtaskEnd
 use selvedge_core::plan::{Plan, SubtaskState};
 
 use super::labels::outcome_label;
-use super::{indent_lines, one_line, style};
-use selvedge_core::format::{cost, counted, duration, tokens};
+use crate::terminal::{indent_lines, one_line, style};
+use selvedge_core::describe::{cost, tokens};
+use selvedge_core::format::{counted, duration};
 
 /// Width limit for a subtask's name, in characters.
 const ID_WIDTH: usize = 24;

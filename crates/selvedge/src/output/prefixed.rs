@@ -1,14 +1,15 @@
 //! Reports one of several concurrent runs: only its main events, each line prefixed with its name.
 
-use selvedge_core::format::{cost, duration};
-use selvedge_core::machine::Run;
+use selvedge_core::describe::cost;
+use selvedge_core::format::duration;
 use selvedge_core::model::{Envelope, Event};
+use selvedge_core::run::Run;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
 use super::human_reporter::HumanReporter;
 use super::labels::{session_label, status_mark};
-use super::{one_line, style};
+use crate::terminal::{one_line, style};
 
 /// Prints through the reporter that all runs share.
 pub(super) struct PrefixedReporter<'a> {
@@ -38,9 +39,9 @@ impl Progress for PrefixedReporter<'_> {
 impl Observer for PrefixedReporter<'_> {
     fn on_event(&self, envelope: &Envelope, run: &Run) {
         match &envelope.event {
-            Event::AttemptBegan { run_number, .. } => {
+            Event::AttemptBegan { attempt_number, .. } => {
                 let of = run.spec.max_attempts();
-                self.print_line(&format!("attempt {run_number} of {of}"));
+                self.print_line(&format!("attempt {attempt_number} of {of}"));
             }
             Event::SessionEnded { outcome, .. } => {
                 let retry = run.attempts.last().map_or(0, |attempt| attempt.retry);

@@ -3,14 +3,14 @@
 //! Whether a file can be written is checked before any money is spent. A report that then cannot be written is a
 //! separate error: the verdict and the other reports are not affected.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use selvedge_core::export::{self, LocationResolver, ReportInput};
 use selvedge_core::model::exit_code;
 
+use super::report_args::{CodeHost, ReportArgs};
 use super::{AttestationWriter, OutputFormat, file};
-use crate::cli::{CodeHost, ReportArgs};
 use crate::error::CliError;
 use crate::local::StateDir;
 use crate::streams::write_output;
@@ -42,6 +42,15 @@ pub(super) enum ReportTarget {
     Stderr,
     File(PathBuf),
     Append(PathBuf),
+}
+
+/// Why a report was not written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteReportError {
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("to standard error: {0}")]
+    Stderr(#[source] io::Error),
 }
 
 impl ReportOutputs {
@@ -213,8 +222,11 @@ fn parse_target(
     }
 }
 
-pub(super) fn write_target(target: &ReportTarget, text: &[u8]) -> Result<(), String> {
-    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+pub(super) fn write_target(target: &ReportTarget, text: &[u8]) -> Result<(), WriteReportError> {
+    let failed = |path: &Path, source: io::Error| WriteReportError::File {
+        path: path.to_owned(),
+        source,
+    };
     match target {
         ReportTarget::File(path) => file::replace(path, text).map_err(|error| failed(path, error)),
         ReportTarget::Append(path) => file::append(path, text).map_err(|error| failed(path, error)),
@@ -224,8 +236,8 @@ pub(super) fn write_target(target: &ReportTarget, text: &[u8]) -> Result<(), Str
             Ok(())
         }
         ReportTarget::Stderr => {
-            let written = std::io::stderr().lock().write_all(text);
-            written.map_err(|error| format!("to standard error: {error}"))
+            let written = io::stderr().lock().write_all(text);
+            written.map_err(WriteReportError::Stderr)
         }
     }
 }

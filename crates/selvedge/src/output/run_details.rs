@@ -2,8 +2,8 @@
 //! checks.
 
 use jiff::tz::TimeZone;
-use selvedge_core::machine::{Attempt, Run};
 use selvedge_core::model::{AttemptEnd, CheckReport, Evidence, ProcessCleanup, RunSpec, Timestamp};
+use selvedge_core::run::{Attempt, Run};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -13,8 +13,9 @@ use super::labels::{
     evidence_label, format_cross_check, format_guard_finding, restore_command, session_label,
     status_mark,
 };
-use super::{indent_lines, one_line, style};
-use selvedge_core::format::{cost, counted, duration, marks, tokens};
+use crate::terminal::{indent_lines, one_line, style};
+use selvedge_core::describe::{cost, marks, tokens};
+use selvedge_core::format::{counted, duration};
 
 /// Length limit for an agent's final message, in characters.
 const MAX_FINAL_MESSAGE_CHARS: usize = 600;
@@ -43,7 +44,8 @@ pub(crate) fn format_run(run: &Run, detail: DetailOptions) -> String {
     if let Some(unkept) = &run.excluded {
         text += &format!("  excluded   {}\n", one_line(&unkept.describe(), 400));
     }
-    let is_selected = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
+    let is_selected =
+        |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.attempt_number);
     for attempt in run.attempts.iter().filter(is_selected) {
         text += &format_attempt(attempt, spec, detail);
     }
@@ -55,7 +57,7 @@ pub(crate) fn format_run(run: &Run, detail: DetailOptions) -> String {
 }
 
 fn format_attempt(attempt: &Attempt, spec: &RunSpec, detail: DetailOptions) -> String {
-    let number = style::strong(format!("attempt {}", attempt.run_number));
+    let number = style::strong(format!("attempt {}", attempt.attempt_number));
     let retry = if attempt.retry > 0 {
         format!("retry {} · ", attempt.retry)
     } else {
@@ -220,7 +222,8 @@ fn format_time(at: Timestamp) -> String {
 
 /// The details as JSON: result, resolved specification and attempts.
 pub(crate) fn run_json(run: &Run, detail: DetailOptions) -> Value {
-    let is_selected = |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.run_number);
+    let is_selected =
+        |attempt: &&Attempt| detail.attempt.is_none_or(|it| it == attempt.attempt_number);
     let attempts: Vec<Value> = run
         .attempts
         .iter()
@@ -241,7 +244,8 @@ pub(crate) fn run_json(run: &Run, detail: DetailOptions) -> Value {
 fn attempt_json(attempt: &Attempt) -> Value {
     #[derive(Serialize)]
     struct AttemptJson<'a> {
-        run_number: u32,
+        #[serde(rename = "run_number")]
+        attempt_number: u32,
         retry: u32,
         began_at: Timestamp,
         prompt: String,
@@ -252,7 +256,7 @@ fn attempt_json(attempt: &Attempt) -> Value {
         closing: Option<AttemptEnd>,
     }
     let object = AttemptJson {
-        run_number: attempt.run_number,
+        attempt_number: attempt.attempt_number,
         retry: attempt.retry,
         began_at: attempt.began_at,
         prompt: attempt.prompt.full_text(),

@@ -24,42 +24,68 @@ mod tests;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use self::options::{ScriptSource, ScriptedAgentOptions};
 use self::prompt::ReceivedPrompt;
 pub(crate) use self::script::{AgentScript, FileText, ScriptStep};
 use self::step_runner::StepRunner;
-use crate::demo;
 
 /// Exit code for an invalid script: the test is wrong, not the program under test.
 const EXIT_BAD_SCRIPT: u8 = 70;
 
-/// Runs the agent; `args` are those after `__agent`.
-pub(crate) fn main(args: &[OsString]) -> ExitCode {
-    match run_agent(args) {
+/// Why the agent cannot follow its script.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ScriptedAgentError {
+    #[error("{0} needs a value")]
+    MissingValue(String),
+    #[error("--speak takes claude or plain")]
+    UnknownFormat,
+    #[error("--script FILE or --demo is needed")]
+    NoScript,
+    /// The script or the log.
+    #[error("{}: {source}", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("{}: {source}", path.display())]
+    InvalidScript {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error("prompt: {0}")]
+    Prompt(#[source] io::Error),
+    #[error("cannot write output: {0}")]
+    Output(#[source] io::Error),
+    #[error("step {number}: {source}")]
+    Step { number: usize, source: io::Error },
+}
+
+/// Runs the agent; `args` are those after `__agent`, and `demo` is the script of `--demo`.
+pub(crate) fn main(args: &[OsString], demo: fn() -> AgentScript) -> ExitCode {
+    match run_agent(args, demo) {
         Ok(code) => ExitCode::from(code),
-        Err(message) => {
+        Err(error) => {
             // There is nowhere else to report errors.
-            let _ = writeln!(io::stderr(), "scripted agent: {message}");
+            let _ = writeln!(io::stderr(), "scripted agent: {error}");
             ExitCode::from(EXIT_BAD_SCRIPT)
         }
     }
 }
 
-fn run_agent(args: &[OsString]) -> Result<u8, String> {
+fn run_agent(args: &[OsString], demo: fn() -> AgentScript) -> Result<u8, ScriptedAgentError> {
     let options = ScriptedAgentOptions::parse(args)?;
     let script = match &options.source {
         ScriptSource::File(path) => AgentScript::read(path)?,
-        ScriptSource::Demo => demo::script(),
+        ScriptSource::Demo => demo(),
     };
-    let prompt =
-        ReceivedPrompt::receive(&options.rest).map_err(|error| format!("prompt: {error}"))?;
+    let prompt = ReceivedPrompt::receive(&options.rest).map_err(ScriptedAgentError::Prompt)?;
     if let Some(log) = &options.log {
         prompt
             .append_to_log(log)
-            .map_err(|error| format!("{}: {error}", log.display()))?;
+            .map_err(|source| ScriptedAgentError::File {
+                path: log.clone(),
+                source,
+            })?;
     }
     let mut writer = options.speak.session_writer();
     let mut runner = StepRunner {
@@ -75,7 +101,7 @@ pub(crate) fn run_silently(
     script: &AgentScript,
     attempt: usize,
     workspace: &Path,
-) -> Result<u8, String> {
+) -> Result<u8, ScriptedAgentError> {
     let mut writer = plain::PlainSessionWriter::new(io::sink());
     StepRunner {
         workspace,

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 
+use super::ScriptedAgentError;
 use super::claude::ClaudeSessionWriter;
 use super::plain::PlainSessionWriter;
 use super::session_writer::SessionWriter;
@@ -43,7 +44,7 @@ impl SessionFormat {
 }
 
 impl ScriptedAgentOptions {
-    pub(super) fn parse(args: &[OsString]) -> Result<Self, String> {
+    pub(super) fn parse(args: &[OsString]) -> Result<Self, ScriptedAgentError> {
         let mut source = None;
         let mut speak = SessionFormat::Claude;
         let mut log = std::env::var_os(LOG_VARIABLE).map(PathBuf::from);
@@ -51,8 +52,8 @@ impl ScriptedAgentOptions {
         let mut args = args.iter();
         while let Some(argument) = args.next() {
             let mut value = || {
-                args.next()
-                    .ok_or(format!("{} needs a value", argument.display()))
+                let missing = || ScriptedAgentError::MissingValue(argument.display().to_string());
+                args.next().ok_or_else(missing)
             };
             match argument.to_str() {
                 Some("--demo") => source = Some(ScriptSource::Demo),
@@ -62,13 +63,13 @@ impl ScriptedAgentOptions {
                     speak = match value()?.to_str() {
                         Some("claude") => SessionFormat::Claude,
                         Some("plain") => SessionFormat::Plain,
-                        _ => return Err("--speak takes claude or plain".to_owned()),
+                        _ => return Err(ScriptedAgentError::UnknownFormat),
                     }
                 }
                 _ => rest.push(argument.as_os_str().to_owned()),
             }
         }
-        let source = source.ok_or("--script FILE or --demo is needed")?;
+        let source = source.ok_or(ScriptedAgentError::NoScript)?;
         Ok(Self {
             source,
             speak,

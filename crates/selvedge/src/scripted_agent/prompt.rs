@@ -39,10 +39,10 @@ impl ReceivedPrompt {
 
     /// Appends one line of JSON in one write, so that concurrent sessions do not mix their lines.
     pub(super) fn append_to_log(&self, path: &Path) -> io::Result<()> {
-        let run_number = std::env::var("SELVEDGE_RUN_NUMBER").ok();
+        let env_attempt_number = std::env::var("SELVEDGE_RUN_NUMBER").ok();
         let line = json!({
             "attempt": self.attempt_number(),
-            "run_number": run_number.and_then(|number| number.parse::<u32>().ok()),
+            "run_number": env_attempt_number.and_then(|number| number.parse::<u32>().ok()),
             "pid": std::process::id(),
             "prompt": self.text,
         });

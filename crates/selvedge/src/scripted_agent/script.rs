@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::ScriptedAgentError;
+
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct AgentScript {
@@ -163,10 +165,15 @@ impl AgentScript {
         }
     }
 
-    pub(super) fn read(path: &Path) -> Result<Self, String> {
-        let say = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| say(&error))?;
-        serde_json::from_str(&text).map_err(|error| say(&error))
+    pub(super) fn read(path: &Path) -> Result<Self, ScriptedAgentError> {
+        let text = fs::read_to_string(path).map_err(|source| ScriptedAgentError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+        serde_json::from_str(&text).map_err(|source| ScriptedAgentError::InvalidScript {
+            path: path.to_owned(),
+            source,
+        })
     }
 
     /// The steps of an attempt, counted from 1.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::script::{ScriptStep, ScriptedResult};
 use super::session_writer::SessionWriter;
-use super::{daemon, flood};
+use super::{ScriptedAgentError, daemon, flood};
 
 /// How often to check whether a file exists.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -32,14 +32,14 @@ enum StepOutcome {
 impl StepRunner<'_> {
     /// Runs the steps; returns the exit code. A step that cannot be run is an error of the script; the message names
     /// the step.
-    pub(super) fn run_steps(&mut self, steps: &[ScriptStep]) -> Result<u8, String> {
-        let output_error = |error: io::Error| format!("cannot write output: {error}");
+    pub(super) fn run_steps(&mut self, steps: &[ScriptStep]) -> Result<u8, ScriptedAgentError> {
+        let output_error = ScriptedAgentError::Output;
         self.writer.write_start().map_err(output_error)?;
         let mut ended = None;
         for (number, step) in (1..).zip(steps) {
             match self
                 .run_step(step)
-                .map_err(|error| format!("step {number}: {error}"))?
+                .map_err(|source| ScriptedAgentError::Step { number, source })?
             {
                 StepOutcome::Continue => {}
                 StepOutcome::Ended(code) => ended = Some(code),

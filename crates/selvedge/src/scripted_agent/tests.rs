@@ -1,12 +1,14 @@
 //! Tests of the scripted agent without the surrounding program.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::ScriptedAgentError;
 use super::claude::ClaudeSessionWriter;
 use super::plain::PlainSessionWriter;
 use super::script::AgentScript;
@@ -15,7 +17,7 @@ use super::step_runner::StepRunner;
 
 /// The results of an attempt: exit code, output and workspace.
 struct Performed {
-    code: Result<u8, String>,
+    code: u8,
     printed: Vec<u8>,
     workspace: TempDir,
 }
@@ -33,7 +35,10 @@ impl Performed {
     }
 }
 
-fn perform(steps: &Value, writer: &mut dyn SessionWriter) -> (Result<u8, String>, TempDir) {
+fn perform(
+    steps: &Value,
+    writer: &mut dyn SessionWriter,
+) -> (Result<u8, ScriptedAgentError>, TempDir) {
     let script: AgentScript = serde_json::from_value(json!([steps])).unwrap();
     let workspace = tempfile::tempdir().unwrap();
     let mut runner = StepRunner {
@@ -47,7 +52,7 @@ fn claude(steps: &Value) -> Performed {
     let mut printed = Vec::new();
     let (code, workspace) = perform(steps, &mut ClaudeSessionWriter::new(&mut printed));
     Performed {
-        code,
+        code: code.unwrap(),
         printed,
         workspace,
     }
@@ -57,7 +62,7 @@ fn plain(steps: &Value) -> Performed {
     let mut printed = Vec::new();
     let (code, workspace) = perform(steps, &mut PlainSessionWriter::new(&mut printed));
     Performed {
-        code,
+        code: code.unwrap(),
         printed,
         workspace,
     }
@@ -73,7 +78,7 @@ fn it_speaks_of_its_work_as_claude_code_does() {
         {"run": ["sh", "-c", "cat a/b.txt; exit 3"]},
         {"say": "Done."},
     ]));
-    assert_eq!(performed.code, Ok(0));
+    assert_eq!(performed.code, 0);
     assert_eq!(performed.read("a/b.txt"), "1\ntwo\n");
 
     let records = performed.records();
@@ -120,7 +125,7 @@ fn the_final_record_says_what_the_script_says() {
             "usage": {"input_tokens": 900, "output_tokens": 40}, "errors": ["enough"],
         }},
     ]));
-    assert_eq!(performed.code, Ok(1));
+    assert_eq!(performed.code, 1);
     let last = performed.records().pop().unwrap();
     assert_eq!(last["is_error"], true);
     assert_eq!(last["errors"], json!(["enough"]));
@@ -133,7 +138,7 @@ fn the_final_record_says_what_the_script_says() {
     let refused = claude(&json!([
         {"result": {"is_error": true, "api_error_status": 529}}, {"exit": 0},
     ]));
-    assert_eq!(refused.code, Ok(0));
+    assert_eq!(refused.code, 0);
     let last = refused.records().pop().unwrap();
     assert_eq!(
         (&last["subtype"], &last["is_error"]),
@@ -178,7 +183,7 @@ fn it_floods_with_as_many_bytes_as_it_is_told() {
 #[test]
 fn it_can_break_off_and_mumble() {
     let broken = claude(&json!([{"die_mid_record": true}, {"say": "never"}]));
-    assert_eq!(broken.code, Ok(1));
+    assert_eq!(broken.code, 1);
     let last = broken.printed.rsplit(|byte| *byte == b'\n').next().unwrap();
     assert!(last.starts_with(b"{"));
     serde_json::from_slice::<Value>(last).unwrap_err();
@@ -198,7 +203,7 @@ fn daemons_go_on_after_it() {
     for kind in ["background", "setsid", "double_fork"] {
         let performed =
             plain(&json!([{"daemon": {"kind": kind, "write_to": "ticks", "every_ms": 1}}]));
-        assert_eq!(performed.code, Ok(0));
+        assert_eq!(performed.code, 0);
         let ticks = || performed.read("ticks").lines().count();
         let before = ticks();
         while ticks() <= before {
@@ -238,10 +243,11 @@ fn daemons_go_on_after_it() {
 
 #[test]
 fn a_script_that_cannot_be_followed_says_where() {
-    let lost = plain(&json!([
+    let steps = json!([
         {"write": {"path": "x", "text": "aa"}}, {"replace": {"path": "x", "from": "b", "to": "c"}},
-    ]));
-    assert_eq!(lost.code.unwrap_err(), "step 2: x: `b` not found");
+    ]);
+    let (lost, _) = perform(&steps, &mut PlainSessionWriter::new(io::sink()));
+    assert_eq!(lost.unwrap_err().to_string(), "step 2: x: `b` not found");
     let unknown = serde_json::from_value::<AgentScript>(json!([[{"dance": true}]])).unwrap_err();
     assert!(
         unknown.to_string().contains("unknown variant `dance`"),

@@ -7,8 +7,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use selvedge_core::machine::Run;
 use selvedge_core::model::{OutputRef, RunId};
+use selvedge_core::run::Run;
 use selvedge_dashboard::backend::{
     AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
     DiffRange, DisplayStatus, FleetOverview, LiveActivity, OutputSlice, ReviewSubmission,
@@ -16,7 +16,7 @@ use selvedge_dashboard::backend::{
 };
 use selvedge_dashboard::command::run_again;
 use selvedge_dashboard::stats::RunStats;
-use selvedge_engine::workspace::{DiffOptions, SnapshotId};
+use selvedge_engine::workspace::DiffOptions;
 use selvedge_store::{Journal, RunFilter, SqliteJournal};
 
 use super::held_locks::HeldLocks;
@@ -244,7 +244,7 @@ impl LocalBackendState {
     /// The output of the session that is running.
     fn live(&self, run: &Run) -> Option<(RunId, OutputRef)> {
         let attempt = run.open_attempt()?;
-        let file = format!("attempt-{}.stdout", attempt.run_number);
+        let file = format!("attempt-{}.stdout", attempt.attempt_number);
         let metadata = fs::metadata(self.home.run_dir(run.run_id).join(&file)).ok()?;
         let output = OutputRef {
             file,
@@ -288,10 +288,6 @@ impl LocalBackendState {
         let (from, to) = compared_trees(run, between).ok_or_else(none)?;
         let compare = || {
             let workspace = self.home.open_workspace(&run.spec.workspace)?;
-            let (from, to) = (
-                SnapshotId::parse(from.as_str())?,
-                SnapshotId::parse(to.as_str())?,
-            );
             let options = DiffOptions {
                 max_bytes: MAX_DIFF_BYTES,
                 ..DiffOptions::default()

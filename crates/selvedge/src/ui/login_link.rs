@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use selvedge_core::format::hex;
 use selvedge_dashboard::backend::DashboardUser;
-use selvedge_dashboard::web::{Authenticator, LoginMethod};
+use selvedge_dashboard::web::{Authenticator, LoginError, LoginMethod};
 use sha2::{Digest, Sha256};
 
 use crate::error::CliError;
@@ -61,8 +61,8 @@ impl OneTimeLoginLink {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn log_in(&self, token: &str) -> Result<String, String> {
-        let failed = |error: CliError| error.to_string();
+    fn log_in(&self, token: &str) -> Result<String, LoginError> {
+        let failed = |error: CliError| LoginError::Unavailable(error.to_string());
         let mut secrets = self.secrets();
         if hash(token) == hash(&secrets.unused) {
             let (cookie, next) = (
@@ -80,9 +80,9 @@ impl OneTimeLoginLink {
         drop(secrets);
         if was_used {
             self.show();
-            return Err("This link was already used. The terminal shows a new one.".to_owned());
+            return Err(LoginError::UsedLink);
         }
-        Err("Invalid link.".to_owned())
+        Err(LoginError::InvalidLink)
     }
 }
 
@@ -99,7 +99,11 @@ impl Authenticator for OneTimeLoginLink {
         false
     }
 
-    fn log_in<'a>(&'a self, secret: &'a str, _: IpAddr) -> BoxFuture<'a, Result<String, String>> {
+    fn log_in<'a>(
+        &'a self,
+        secret: &'a str,
+        _: IpAddr,
+    ) -> BoxFuture<'a, Result<String, LoginError>> {
         Box::pin(async move { self.log_in(secret) })
     }
 
@@ -158,7 +162,10 @@ mod tests {
         assert!(login_link.log_in("guess").is_err());
         let cookie = login_link.log_in(&token).unwrap();
         assert!(login_link.secrets().sessions.contains(&hash(&cookie)));
-        assert!(login_link.log_in(&token).unwrap_err().contains("new one"));
+        assert!(matches!(
+            login_link.log_in(&token),
+            Err(LoginError::UsedLink)
+        ));
         let links = printed.lock().unwrap().clone();
         assert_eq!(
             links.len(),

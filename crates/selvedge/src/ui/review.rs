@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
 
-use selvedge_core::lease::ReviewAction;
-use selvedge_core::machine::{JournalState, Run};
+use selvedge_core::machine::JournalState;
 use selvedge_core::model::{ReviewTarget, RunId, exit_code};
+use selvedge_core::protocol::ReviewDecision;
+use selvedge_core::run::Run;
 use selvedge_dashboard::backend::{DashboardError, PendingReview, ReviewSubmission};
 use tokio::process::Command;
 
@@ -44,9 +45,9 @@ pub(super) async fn run_review_command(
     let mut command = Command::new(program);
     command.args(["review", run, "--format", "json"]);
     let (arguments, timeout): (&[&str], _) = match decision.review {
-        ReviewAction::Accept => (&["--accept"], REVIEW_TIMEOUT),
-        ReviewAction::Reject => (&["--reject"], REVIEW_TIMEOUT),
-        ReviewAction::Retry => (&["--reject", "--retry"], RETRY_REVIEW_TIMEOUT),
+        ReviewDecision::Accept => (&["--accept"], REVIEW_TIMEOUT),
+        ReviewDecision::Reject => (&["--reject"], REVIEW_TIMEOUT),
+        ReviewDecision::Retry => (&["--reject", "--retry"], RETRY_REVIEW_TIMEOUT),
     };
     command.args(arguments);
     // The decision applies only to the work that the page showed.

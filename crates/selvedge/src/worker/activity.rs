@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use selvedge_core::machine::Run;
 use selvedge_core::model::{Cost, Envelope, Event, Step};
 use selvedge_core::protocol::{ProgressEvent, project};
+use selvedge_core::run::Run;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
 
@@ -156,8 +156,8 @@ impl Progress for ActivityBuffer {
 impl Observer for ActivityBuffer {
     fn on_event(&self, envelope: &Envelope, run: &Run) {
         match &envelope.event {
-            Event::AttemptBegan { run_number, .. } => {
-                self.attempt.store(*run_number, Ordering::Relaxed);
+            Event::AttemptBegan { attempt_number, .. } => {
+                self.attempt.store(*attempt_number, Ordering::Relaxed);
                 lock_ignoring_poison(&self.cost_before_attempt).0 = run.cost();
             }
             Event::RunCreated { .. } | Event::Resumed { .. } => {

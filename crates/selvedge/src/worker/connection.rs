@@ -8,7 +8,7 @@ use futures_util::{SinkExt, StreamExt};
 use selvedge_core::protocol::{Hello, TaskAssign, WorkerMessage};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::{self, Message};
 
 use super::connection_session::{ConnectionEnd, ConnectionSession};
 use super::lease::LeaseTable;
@@ -105,7 +105,9 @@ async fn maintain_connection(
                     wait = MIN_RECONNECT_DELAY;
                 }
                 match ended {
-                    ConnectionEnd::Broken(why) => ConnectionEvent::Disconnected(why),
+                    ConnectionEnd::Broken(error) => {
+                        ConnectionEvent::Disconnected(error.to_string())
+                    }
                     ConnectionEnd::WorkerGone => return,
                 }
             }
@@ -185,16 +187,16 @@ async fn write_frames<S>(
 }
 
 /// Reads the next text frame; `None` if the connection is closed.
-pub(super) async fn read_text_frame<S>(stream: &mut S) -> Option<Result<String, String>>
+pub(super) async fn read_text_frame<S>(stream: &mut S) -> Option<Result<String, tungstenite::Error>>
 where
-    S: futures_util::Stream<Item = Result<Message, tokio_tungstenite::tungstenite::Error>> + Unpin,
+    S: futures_util::Stream<Item = Result<Message, tungstenite::Error>> + Unpin,
 {
     loop {
         match stream.next().await? {
             Ok(Message::Text(text)) => return Some(Ok(text.as_str().to_owned())),
             Ok(Message::Close(_)) => return None,
             Ok(_) => {}
-            Err(error) => return Some(Err(error.to_string())),
+            Err(error) => return Some(Err(error)),
         }
     }
 }

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::{self, Message};
 
 use super::connection::{
     ConnectionEvent, FrameWriter, OutgoingFrame, WorkerIdentity, read_text_frame,
@@ -22,10 +23,23 @@ use super::lease::WorkerLease;
 /// Time limit for the hub's answer to `hello`.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Why a connection broke.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectionError {
+    #[error("the hub closed the session")]
+    ClosedByHub,
+    #[error("the hub does not respond")]
+    NoResponse,
+    #[error("the connection to the hub is closed")]
+    WriterClosed,
+    #[error(transparent)]
+    Read(#[from] tungstenite::Error),
+}
+
 /// How a session ended.
 pub(super) enum ConnectionEnd {
     /// The connection broke.
-    Broken(String),
+    Broken(ConnectionError),
     /// The worker's main loop has ended.
     WorkerGone,
 }
@@ -71,8 +85,8 @@ impl<'a> ConnectionSession<'a> {
     {
         let (sink, mut stream) = socket.split();
         let writer = FrameWriter::new(sink);
-        if let Err(why) = self.exchange_hello(&writer, &mut stream).await {
-            return ConnectionEnd::Broken(why);
+        if let Err(error) = self.exchange_hello(&writer, &mut stream).await {
+            return ConnectionEnd::Broken(error);
         }
         if self
             .events
@@ -88,13 +102,13 @@ impl<'a> ConnectionSession<'a> {
             tokio::select! {
                 biased;
                 _ = renew.tick() => {
-                    if let Err(why) = self.send_renewal(&writer) {
-                        return ConnectionEnd::Broken(why);
+                    if let Err(error) = self.send_renewal(&writer) {
+                        return ConnectionEnd::Broken(error);
                     }
                 }
                 frame = read_text_frame(&mut stream) => match frame {
-                    None => return ConnectionEnd::Broken("the hub closed the session".to_owned()),
-                    Some(Err(why)) => return ConnectionEnd::Broken(why),
+                    None => return ConnectionEnd::Broken(ConnectionError::ClosedByHub),
+                    Some(Err(error)) => return ConnectionEnd::Broken(error.into()),
                     Some(Ok(text)) => {
                         if let Some(ended) = self.handle_message(&text).await {
                             return ended;
@@ -103,7 +117,7 @@ impl<'a> ConnectionSession<'a> {
                 },
                 (frame, room) = async { (outgoing.recv().await, writer.reserve_slot().await) } => {
                     let (Some(frame), Some(room)) = (frame, room) else {
-                        return ConnectionEnd::Broken("the connection to the hub is closed".to_owned());
+                        return ConnectionEnd::Broken(ConnectionError::WriterClosed);
                     };
                     if frame.connection == self.connection {
                         room.send(frame.text);
@@ -117,14 +131,9 @@ impl<'a> ConnectionSession<'a> {
         &mut self,
         writer: &FrameWriter,
         stream: &mut S,
-    ) -> Result<(), String>
+    ) -> Result<(), ConnectionError>
     where
-        S: futures_util::Stream<
-                Item = Result<
-                    tokio_tungstenite::tungstenite::Message,
-                    tokio_tungstenite::tungstenite::Error,
-                >,
-            > + Unpin,
+        S: futures_util::Stream<Item = Result<Message, tungstenite::Error>> + Unpin,
     {
         let mut hello = self.identity.hello.clone();
         let leases = self.identity.leases.all();
@@ -139,10 +148,8 @@ impl<'a> ConnectionSession<'a> {
         let until = tokio::time::Instant::now() + HELLO_TIMEOUT;
         loop {
             let frame = tokio::time::timeout_at(until, read_text_frame(stream));
-            let frame = frame
-                .await
-                .map_err(|_| "the hub does not respond".to_owned())?;
-            let text = frame.ok_or("the hub closed the session")??;
+            let frame = frame.await.map_err(|_| ConnectionError::NoResponse)?;
+            let text = frame.ok_or(ConnectionError::ClosedByHub)??;
             let Ok(message) = serde_json::from_str::<HubMessage>(&text) else {
                 continue;
             };
@@ -159,14 +166,14 @@ impl<'a> ConnectionSession<'a> {
         }
     }
 
-    fn send_renewal(&mut self, writer: &FrameWriter) -> Result<(), String> {
+    fn send_renewal(&mut self, writer: &FrameWriter) -> Result<(), ConnectionError> {
         let late = self.timing.renew_interval() * 2;
         if self
             .pending_renewals
             .values()
             .any(|sent| sent.elapsed() > late)
         {
-            return Err("the hub does not respond".to_owned());
+            return Err(ConnectionError::NoResponse);
         }
         let leases = self.identity.leases.all();
         self.resend_acceptances(&leases, writer);
@@ -183,7 +190,7 @@ impl<'a> ConnectionSession<'a> {
         if writer.send_urgent(&WorkerMessage::Renew { id, leases }) {
             Ok(())
         } else {
-            Err("the connection to the hub is closed".to_owned())
+            Err(ConnectionError::WriterClosed)
         }
     }
 

@@ -3,32 +3,15 @@
 //! Invariant: all events that follow an `attempt_began` in its append are in the same entry. If the hub knew an attempt
 //! but not its start, the attempt would be started twice after a takeover.
 
-use selvedge_core::machine::{Attempt, JournalState, evolve};
-use selvedge_core::model::{AttemptEnd, EffectKind, Envelope, Event, Report, TreeId};
-use selvedge_core::protocol::CostEntry;
-
-/// The payload of an entry besides its events.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum EntryPayload {
-    Progress,
-    BeginAttempt {
-        run_number: u32,
-        from_tree: Option<TreeId>,
-    },
-    SubmitReport {
-        run_number: u32,
-        report: Box<Report>,
-    },
-    CloseAttempt {
-        run_number: u32,
-        closing: AttemptEnd,
-    },
-}
+use selvedge_core::machine::{JournalState, evolve};
+use selvedge_core::model::{AttemptEnd, EffectKind, Envelope, Event};
+use selvedge_core::protocol::{AttemptClosing, AttemptReport, AttemptStart, CostEntry, EntryKind};
+use selvedge_core::run::Attempt;
 
 /// An entry without its header.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EntryDraft {
-    pub(super) payload: EntryPayload,
+    pub(super) kind: EntryKind,
     pub(super) events: Vec<Envelope>,
     pub(super) costs: Vec<CostEntry>,
     /// The attempt whose tree is final and will be judged: the hub has to store the tree.
@@ -52,7 +35,7 @@ impl EntryBuilder {
         });
         let unsubmitted = judging
             .and_then(|run| run.attempts.last())
-            .map(|it| it.run_number);
+            .map(|it| it.attempt_number);
         Self {
             state,
             unsubmitted_attempt: unsubmitted,
@@ -63,7 +46,7 @@ impl EntryBuilder {
     pub(super) fn open_attempt(&self) -> u32 {
         let run = self.state.run.as_ref();
         run.and_then(|run| run.open_attempt())
-            .map_or(0, |attempt| attempt.run_number)
+            .map_or(0, |attempt| attempt.attempt_number)
     }
 
     /// Applies an append, and returns its entries.
@@ -74,20 +57,20 @@ impl EntryBuilder {
             if self.finalizes_report(&envelope.event)
                 && let Some(report) = self.take_report()
             {
-                open.payload = report;
+                open.kind = report;
                 drafts.push(std::mem::replace(&mut open, EntryDraft::progress()));
             }
             if let Event::AttemptBegan {
-                run_number,
+                attempt_number,
                 from_tree,
                 ..
             } = &envelope.event
             {
                 let began = EntryDraft {
-                    payload: EntryPayload::BeginAttempt {
-                        run_number: *run_number,
+                    kind: EntryKind::BeginAttempt(AttemptStart {
+                        attempt_number: *attempt_number,
                         from_tree: from_tree.clone(),
-                    },
+                    }),
                     ..EntryDraft::progress()
                 };
                 drafts.push(std::mem::replace(&mut open, began));
@@ -101,7 +84,7 @@ impl EntryBuilder {
             }
         }
         drafts.push(open);
-        drafts.retain(|it| !it.events.is_empty() || it.payload != EntryPayload::Progress);
+        drafts.retain(|it| !it.events.is_empty() || it.kind != EntryKind::Progress);
         drafts
     }
 
@@ -119,66 +102,66 @@ impl EntryBuilder {
             )
     }
 
-    fn take_report(&mut self) -> Option<EntryPayload> {
-        let run_number = self.unsubmitted_attempt.take()?;
-        let report = self.attempt(run_number)?.report.clone()?;
-        Some(EntryPayload::SubmitReport {
-            run_number,
-            report: Box::new(report),
-        })
+    fn take_report(&mut self) -> Option<EntryKind> {
+        let attempt_number = self.unsubmitted_attempt.take()?;
+        let report = self.attempt(attempt_number)?.report.as_ref()?;
+        let report = AttemptReport::new(attempt_number, report);
+        Some(EntryKind::SubmitReport(report))
     }
 
     /// Whether the event closes an attempt without a report, which is a separate entry.
     fn close_attempt(&mut self, event: &Event, draft: &mut EntryDraft) -> bool {
         let Event::AttemptClosed {
-            run_number,
+            attempt_number,
             closing,
         } = event
         else {
             return false;
         };
         if *closing == AttemptEnd::Report {
-            self.unsubmitted_attempt = Some(*run_number);
-            draft.sealed_attempt = Some(*run_number);
+            self.unsubmitted_attempt = Some(*attempt_number);
+            draft.sealed_attempt = Some(*attempt_number);
             return false;
         }
-        draft.payload = EntryPayload::CloseAttempt {
-            run_number: *run_number,
+        draft.kind = EntryKind::CloseAttempt(AttemptClosing {
+            attempt_number: *attempt_number,
             closing: *closing,
-        };
+        });
         true
     }
 
-    fn attempt(&self, run_number: u32) -> Option<&Attempt> {
-        self.state.run.as_ref()?.attempt(run_number)
+    fn attempt(&self, attempt_number: u32) -> Option<&Attempt> {
+        self.state.run.as_ref()?.attempt(attempt_number)
     }
 
     fn cost_entry(&self, envelope: &Envelope) -> Option<CostEntry> {
         match &envelope.event {
             Event::SessionEnded {
-                run_number,
+                attempt_number,
                 outcome,
                 ..
             } => Some(CostEntry {
-                run_number: *run_number,
+                attempt_number: *attempt_number,
                 call_id: "session".to_owned(),
                 cost: outcome.cost,
                 usage: outcome.usage,
                 model: outcome.model.clone(),
             }),
             Event::GateJudged {
-                run_number, gate, ..
+                attempt_number,
+                gate,
+                ..
             } => Some(CostEntry {
-                run_number: *run_number,
+                attempt_number: *attempt_number,
                 call_id: format!("gate-{}-{}", gate.tier, envelope.seq),
                 cost: gate.cost(),
                 usage: gate.usage(),
                 model: None,
             }),
-            Event::AttemptClosed { run_number, .. } => {
-                let attempt = self.attempt(*run_number)?;
+            Event::AttemptClosed { attempt_number, .. } => {
+                let attempt = self.attempt(*attempt_number)?;
                 let cut_off = attempt.session.is_none();
-                cut_off.then(|| CostEntry::lost(*run_number))
+                cut_off.then(|| CostEntry::lost(*attempt_number))
             }
             _ => None,
         }
@@ -188,7 +171,7 @@ impl EntryBuilder {
 impl EntryDraft {
     const fn progress() -> Self {
         Self {
-            payload: EntryPayload::Progress,
+            kind: EntryKind::Progress,
             events: Vec::new(),
             costs: Vec::new(),
             sealed_attempt: None,
@@ -277,14 +260,15 @@ mod tests {
     }
 
     fn words(drafts: &[EntryDraft]) -> Vec<(String, usize, usize)> {
-        let word = |kind: &EntryPayload| match kind {
-            EntryPayload::Progress => "progress".to_owned(),
-            EntryPayload::BeginAttempt { run_number, .. } => format!("begin {run_number}"),
-            EntryPayload::SubmitReport { run_number, .. } => format!("report {run_number}"),
-            EntryPayload::CloseAttempt { run_number, .. } => format!("close {run_number}"),
+        let word = |kind: &EntryKind| match kind {
+            EntryKind::Progress => "progress".to_owned(),
+            EntryKind::BeginAttempt(attempt) => format!("begin {}", attempt.attempt_number),
+            EntryKind::SubmitReport(attempt) => format!("report {}", attempt.attempt_number),
+            EntryKind::CloseAttempt(attempt) => format!("close {}", attempt.attempt_number),
+            other => panic!("the events of a run do not end its task: {other:?}"),
         };
         let told = drafts.iter();
-        told.map(|it| (word(&it.payload), it.events.len(), it.costs.len()))
+        told.map(|it| (word(&it.kind), it.events.len(), it.costs.len()))
             .collect()
     }
 

@@ -10,16 +10,16 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use selvedge_core::machine::JournalState;
-use selvedge_core::model::{Envelope, Report};
-use selvedge_core::protocol::{EntryHeader, TaskResult, WorkerMessage};
+use selvedge_core::model::Envelope;
+use selvedge_core::protocol::{AttemptReport, EntryHeader, EntryKind, StreamEntry, WorkerMessage};
 use selvedge_engine::workspace::Workspace;
 use selvedge_engine::{AppendResult, EventSink, SinkError};
 use selvedge_store::{OutboxEntry, fault};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::activity::ActivityBuffer;
-use super::entry_builder::{EntryBuilder, EntryDraft, EntryPayload};
+use super::activity::{ActivityBatch, ActivityBuffer};
+use super::entry_builder::{EntryBuilder, EntryDraft};
 use super::entry_sender::{SEND_WINDOW, Upload};
 use super::lease::WorkerLease;
 use super::outbox::AsyncOutbox;
@@ -27,19 +27,6 @@ use super::uploads::{AttemptTrees, output_files, prepare_upload};
 
 /// How often activities are sent.
 const ACTIVITY_FLUSH_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The entry that ends a task.
-#[derive(Debug, Clone)]
-pub(super) enum FinalEntry {
-    Complete {
-        completion_id: String,
-        result: Box<TaskResult>,
-    },
-    Release {
-        reason: String,
-        charged: bool,
-    },
-}
 
 pub(super) struct HubEventSink {
     lease: Arc<WorkerLease>,
@@ -108,16 +95,9 @@ impl HubEventSink {
             let Some(batch) = self.activity.take() else {
                 continue;
             };
-            let mut entry = self.next_entry(&mut inner);
-            entry.activity = batch.activity;
-            entry.dropped = batch.dropped;
+            let entry = self.activity_entry(batch, &mut inner);
             let open = inner.entry_builder.open_attempt();
-            let written = self.write_entries(
-                0,
-                Vec::new(),
-                vec![(entry, EntryPayload::Progress, Vec::new())],
-                open,
-            );
+            let written = self.write_entries(0, Vec::new(), vec![(entry, Vec::new())], open);
             if !matches!(written.await, Ok(true)) {
                 // Activities may be lost. If nothing can be written, the next append reports that.
                 inner.seq -= 1;
@@ -128,38 +108,18 @@ impl HubEventSink {
     /// Ends the task; returns once the hub has the entry. Returns `false` if the lease ended before.
     pub(super) async fn end_task(
         &self,
-        last: FinalEntry,
+        last: EntryKind,
         files: Vec<Upload>,
     ) -> Result<bool, BoxedError> {
         fault::failpoint("worker.complete.before");
         let mut inner = self.state.lock().await;
-        let mut entry = self.next_entry(&mut inner);
+        let mut entry = self.next_entry(last, &mut inner);
         if let Some(batch) = self.activity.take() {
-            entry.activity = batch.activity;
-            entry.dropped = batch.dropped;
+            entry.header.activity = batch.activity;
+            entry.header.dropped = batch.dropped;
         }
-        entry.files = files.iter().map(|it| it.file.clone()).collect();
-        let seq = entry.seq;
-        let message = match last {
-            FinalEntry::Complete {
-                completion_id,
-                result,
-            } => WorkerMessage::TaskComplete {
-                entry,
-                completion_id,
-                result,
-            },
-            FinalEntry::Release { reason, charged } => WorkerMessage::TaskRelease {
-                entry,
-                reason,
-                charged,
-            },
-        };
-        let entry = OutboxEntry {
-            seq,
-            message: serde_json::to_string(&message)?,
-            files: serde_json::to_string(&files)?,
-        };
+        let seq = entry.header.seq;
+        let entry = outbox_entry(entry, &files)?;
         let key = self.lease.key();
         let written = self
             .outbox
@@ -175,9 +135,19 @@ impl HubEventSink {
         Ok(acknowledged)
     }
 
-    fn next_entry(&self, inner: &mut HubSinkState) -> EntryHeader {
+    fn next_entry(&self, kind: EntryKind, inner: &mut HubSinkState) -> StreamEntry {
         inner.seq += 1;
-        EntryHeader::new(self.lease.lease.clone(), inner.seq)
+        StreamEntry {
+            header: EntryHeader::new(self.lease.lease.clone(), inner.seq),
+            kind,
+        }
+    }
+
+    fn activity_entry(&self, batch: ActivityBatch, inner: &mut HubSinkState) -> StreamEntry {
+        let mut entry = self.next_entry(EntryKind::Progress, inner);
+        entry.header.activity = batch.activity;
+        entry.header.dropped = batch.dropped;
+        entry
     }
 
     async fn append_events(
@@ -201,23 +171,19 @@ impl HubEventSink {
         let mut barrier = None;
         // Activities before these events are sent before them.
         if let Some(batch) = self.activity.take() {
-            let mut entry = self.next_entry(&mut inner);
-            entry.activity = batch.activity;
-            entry.dropped = batch.dropped;
-            entries.push((entry, EntryPayload::Progress, Vec::new()));
+            entries.push((self.activity_entry(batch, &mut inner), Vec::new()));
         }
         for draft in drafts {
             let uploads = self.collect_uploads(&draft, &mut inner).await;
-            let mut entry = self.next_entry(&mut inner);
+            let mut entry = self.next_entry(draft.kind, &mut inner);
             for event in &draft.events {
-                entry.events.push(serde_json::to_value(event)?);
+                entry.header.events.push(serde_json::to_value(event)?);
             }
-            entry.costs = draft.costs;
-            entry.files = uploads.iter().map(|it| it.file.clone()).collect();
-            if matches!(draft.payload, EntryPayload::BeginAttempt { .. }) {
-                barrier = Some(entry.seq);
+            entry.header.costs = draft.costs;
+            if matches!(entry.kind, EntryKind::BeginAttempt(_)) {
+                barrier = Some(entry.header.seq);
             }
-            entries.push((entry, draft.payload, uploads));
+            entries.push((entry, uploads));
         }
         let open = inner.entry_builder.open_attempt();
         if !self.write_entries(after, journal, entries, open).await? {
@@ -239,21 +205,17 @@ impl HubEventSink {
         &self,
         after: u64,
         journal: Vec<String>,
-        entries: Vec<(EntryHeader, EntryPayload, Vec<Upload>)>,
+        entries: Vec<(StreamEntry, Vec<Upload>)>,
         open: u32,
     ) -> Result<bool, BoxedError> {
         let mut rows = Vec::new();
         let (mut reports, mut notes) = (false, Vec::new());
-        for (entry, kind, uploads) in entries {
-            if let EntryPayload::SubmitReport { run_number, report } = &kind {
+        for (entry, uploads) in entries {
+            if let EntryKind::SubmitReport(attempt) = &entry.kind {
                 reports = true;
-                notes.extend(report_trace(&entry, *run_number, report));
+                notes.extend(report_trace(&entry.header, attempt));
             }
-            rows.push(OutboxEntry {
-                seq: entry.seq,
-                message: serde_json::to_string(&worker_message(entry, kind)?)?,
-                files: serde_json::to_string(&uploads)?,
-            });
+            rows.push(outbox_entry(entry, &uploads)?);
         }
         let Some(last) = rows.last().map(|row| row.seq) else {
             return Ok(true);
@@ -279,12 +241,7 @@ impl HubEventSink {
 
     /// Files of the draft's attempt that the hub stores: outputs, patches, tree.
     async fn collect_uploads(&self, draft: &EntryDraft, inner: &mut HubSinkState) -> Vec<Upload> {
-        let number = match &draft.payload {
-            EntryPayload::SubmitReport { run_number, .. }
-            | EntryPayload::CloseAttempt { run_number, .. } => Some(*run_number),
-            _ => draft.sealed_attempt,
-        };
-        let Some(number) = number else {
+        let Some(number) = draft.kind.closed_attempt().or(draft.sealed_attempt) else {
             return Vec::new();
         };
         let Some(run) = &inner.entry_builder.state.run else {
@@ -339,43 +296,25 @@ impl EventSink for HubEventSink {
     }
 }
 
-fn worker_message(
-    entry: EntryHeader,
-    kind: EntryPayload,
-) -> Result<WorkerMessage, serde_json::Error> {
-    Ok(match kind {
-        EntryPayload::Progress => WorkerMessage::TaskProgress(entry),
-        EntryPayload::BeginAttempt {
-            run_number,
-            from_tree,
-        } => WorkerMessage::BeginRun {
-            entry,
-            run_number,
-            from_tree,
-        },
-        EntryPayload::SubmitReport { run_number, report } => WorkerMessage::SubmitReport {
-            entry,
-            run_number,
-            report: serde_json::to_value(&report)?,
-        },
-        EntryPayload::CloseAttempt {
-            run_number,
-            closing,
-        } => WorkerMessage::CloseRun {
-            entry,
-            run_number,
-            closing,
-        },
+/// An entry as the outbox stores it. The entry names the files that are uploaded before it.
+fn outbox_entry(
+    mut entry: StreamEntry,
+    uploads: &[Upload],
+) -> Result<OutboxEntry, serde_json::Error> {
+    entry.header.files = uploads.iter().map(|it| it.file.clone()).collect();
+    Ok(OutboxEntry {
+        seq: entry.header.seq,
+        message: serde_json::to_string(&WorkerMessage::from(entry))?,
+        files: serde_json::to_string(uploads)?,
     })
 }
 
 /// Lets the fault tests compare the hub's reports with this one, byte for byte.
-fn report_trace(entry: &EntryHeader, run: u32, report: &Report) -> Option<Value> {
+fn report_trace(entry: &EntryHeader, attempt: &AttemptReport) -> Option<Value> {
     fault::draft_trace(|| {
-        let body = serde_json::to_value(report).unwrap_or_default().to_string();
         serde_json::json!({
             "what": "report", "task": entry.lease.task_id, "epoch": entry.lease.lease_epoch,
-            "seq": entry.seq, "run": run, "body": body,
+            "seq": entry.seq, "run": attempt.attempt_number, "body": attempt.report.to_string(),
         })
     })
 }

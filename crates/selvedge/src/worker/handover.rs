@@ -4,10 +4,10 @@
 //! the next attempt begins from the fresh clone, and a note reports that. A folder is never uploaded as a whole: only
 //! the worker that began the run knows its original state, so no other worker continues the run.
 
-use selvedge_core::machine::Run;
 use selvedge_core::model::{EffectKind, Envelope, TaskId, TreeId};
 use selvedge_core::protocol::{FileRef, JournalPage};
-use selvedge_engine::workspace::{self, Workspace};
+use selvedge_core::run::Run;
+use selvedge_engine::workspace::Workspace;
 
 use super::task_workspace::{TaskWorkspace, TaskWorkspaceError, WorkDirs};
 use crate::hub_client::{HubClient, HubError};
@@ -83,7 +83,7 @@ pub(super) async fn take_over_trees(
         |error: &dyn std::fmt::Display| TaskWorkspaceError::Retryable(error.to_string());
     let Some(workspace) = task_workspace
         .open_workspace(work_dirs)
-        .map_err(TaskWorkspaceError::Retryable)?
+        .map_err(|error| retryable(&error))?
     else {
         return Ok(Vec::new());
     };
@@ -106,7 +106,7 @@ pub(super) async fn take_over_trees(
             "the trees of earlier attempts are not available: the next attempt starts from a fresh clone"
                 .to_owned(),
         );
-        let fresh = TreeId::new(fresh.tree.as_str());
+        let fresh = fresh.tree;
         for attempt in &mut run.attempts {
             attempt.from_tree = attempt.from_tree.take().filter(is_present);
             attempt.tree = attempt.tree.take().filter(is_present);
@@ -119,8 +119,7 @@ pub(super) async fn take_over_trees(
     // After a review the next attempt begins at once, from the current files.
     if run.review.is_some()
         && let Some(tree) = run.current_tree.as_ref().filter(|tree| is_present(tree))
-        && let Ok(tree) = workspace::SnapshotId::parse(tree.as_str())
-        && let Err(error) = tokio::task::block_in_place(|| workspace.restore(&tree))
+        && let Err(error) = tokio::task::block_in_place(|| workspace.restore(tree))
     {
         notes.push(format!("cannot restore the reviewed tree: {error}"));
     }
@@ -141,9 +140,6 @@ async fn fetch_missing_trees(
         let Some(file) = files.iter().find(|file| file.name == name) else {
             continue;
         };
-        let Ok(id) = workspace::SnapshotId::parse(tree.as_str()) else {
-            continue;
-        };
         if is_tree_present(workspace, &tree) {
             continue;
         }
@@ -153,7 +149,7 @@ async fn fetch_missing_trees(
             // The hub has deleted it.
             Err(_) => continue,
         };
-        let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &id));
+        let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &tree));
         if let Err(error) = unpacked {
             notes.push(format!("cannot import a tree: {error}"));
         }
@@ -162,22 +158,22 @@ async fn fetch_missing_trees(
 }
 
 fn is_tree_present(workspace: &Workspace, tree: &TreeId) -> bool {
-    workspace::SnapshotId::parse(tree.as_str()).is_ok_and(|tree| {
-        tokio::task::block_in_place(|| workspace.contains(&tree)).unwrap_or(false)
-    })
+    tokio::task::block_in_place(|| workspace.contains(tree)).unwrap_or(false)
 }
 
 /// Marks the open attempt's session as started, whatever its state was.
 fn mark_interrupted(run: &mut Run) {
-    let Some(open) = run.open_attempt().map(|it| it.run_number) else {
+    let Some(open) = run.open_attempt().map(|it| it.attempt_number) else {
         return;
     };
     let id = run.pending.first().map(|it| it.id);
     run.pending.clear();
     run.pending
-        .extend(id.map(|id| selvedge_core::machine::PendingEffect {
+        .extend(id.map(|id| selvedge_core::run::PendingEffect {
             id,
-            kind: EffectKind::Execute { run_number: open },
+            kind: EffectKind::Execute {
+                attempt_number: open,
+            },
             started: true,
         }));
 }

@@ -41,13 +41,13 @@ pub(super) struct WorkerLease {
     /// Notified when an entry was written.
     pub(super) entry_written: Notify,
     last_seq: AtomicU64,
-    run_number: AtomicU32,
+    attempt_number: AtomicU32,
     /// The entry that ends the task on this worker; `u64::MAX` before there is one.
     final_seq: AtomicU64,
 }
 
 impl WorkerLease {
-    pub(super) fn new(lease: LeaseToken, last_seq: u64, run_number: u32) -> Arc<Self> {
+    pub(super) fn new(lease: LeaseToken, last_seq: u64, attempt_number: u32) -> Arc<Self> {
         let status = LeaseStatus {
             connection: 0,
             next_seq: 1,
@@ -63,7 +63,7 @@ impl WorkerLease {
             status: watch::Sender::new(status),
             entry_written: Notify::new(),
             last_seq: AtomicU64::new(last_seq),
-            run_number: AtomicU32::new(run_number),
+            attempt_number: AtomicU32::new(attempt_number),
             final_seq: AtomicU64::new(u64::MAX),
         })
     }
@@ -76,7 +76,7 @@ impl WorkerLease {
     pub(super) fn to_held_lease(&self) -> HeldLease {
         HeldLease {
             lease: self.lease.clone(),
-            run_number: self.run_number.load(Ordering::Relaxed),
+            attempt_number: self.attempt_number.load(Ordering::Relaxed),
             last_seq: self.last_seq.load(Ordering::Relaxed),
         }
     }
@@ -90,9 +90,9 @@ impl WorkerLease {
     }
 
     /// Records the last written entry and the open attempt.
-    pub(super) fn record_written(&self, last_seq: u64, run_number: u32) {
+    pub(super) fn record_written(&self, last_seq: u64, attempt_number: u32) {
         self.last_seq.store(last_seq, Ordering::Relaxed);
-        self.run_number.store(run_number, Ordering::Relaxed);
+        self.attempt_number.store(attempt_number, Ordering::Relaxed);
         self.entry_written.notify_one();
     }
 

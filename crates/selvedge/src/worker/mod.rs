@@ -43,7 +43,7 @@ use self::task_runner::{TaskExit, TaskRunner};
 use self::task_workspace::WorkDirs;
 use crate::error::CliError;
 use crate::hub_client::{HubClient, HubCredentials};
-use crate::output::{sanitize_text, style};
+use crate::terminal::{sanitize_text, style};
 
 /// The worker's options.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ impl WorkerRuntime {
                 continue;
             };
             let worker_lease =
-                WorkerLease::new(assign.lease.clone(), task.last_seq, task.run_number);
+                WorkerLease::new(assign.lease.clone(), task.last_seq, task.attempt_number);
             leases.add(Arc::clone(&worker_lease));
             resumed.push((assign, worker_lease));
         }

@@ -151,7 +151,7 @@ impl TaskRunner {
         settings.resolved.setup.in_clone = task_workspace.is_clone();
         let workspace = task_workspace
             .open_workspace(&self.work_dirs)
-            .map_err(TaskError::Retryable)?;
+            .map_err(|error| TaskError::Retryable(error.to_string()))?;
         let mut task = assign.task.clone();
         task.task_id = Some(assign.lease.task_id);
         // On a hub, retries must be requested.

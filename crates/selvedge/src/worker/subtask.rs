@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use selvedge_core::model::{PlanMembership, RunSpec, SubtaskTree, Task, TreeId};
-use selvedge_engine::workspace::{self, Workspace};
+use selvedge_engine::workspace::Workspace;
 
 use super::handover::TaskFileList;
 use super::task_workspace::{TaskWorkspace, TaskWorkspaceError, WorkDirs};
@@ -15,7 +15,7 @@ use crate::settings::REPOSITORY_FILE;
 pub(super) struct LaterSubtask {
     workspace: Workspace,
     /// The tree that the plan began from; `None` if it is not available.
-    plan_start: Option<workspace::SnapshotId>,
+    plan_start: Option<TreeId>,
 }
 
 impl LaterSubtask {
@@ -33,7 +33,7 @@ impl LaterSubtask {
         };
         let Some(workspace) = task_workspace
             .open_workspace(work_dirs)
-            .map_err(TaskWorkspaceError::Retryable)?
+            .map_err(retryable_error)?
         else {
             return Err(TaskWorkspaceError::Rejected(
                 "the trees of earlier subtasks can only be restored in a git repository".to_owned(),
@@ -47,8 +47,7 @@ impl LaterSubtask {
             for subtask_tree in &from.left {
                 fetch_tree(hub, &workspace, subtask_tree).await?;
             }
-            let tree = parse_tree_id(&from.tree)?;
-            let restored = tokio::task::block_in_place(|| workspace.restore(&tree));
+            let restored = tokio::task::block_in_place(|| workspace.restore(&from.tree));
             restored.map_err(retryable_error)?;
         }
         Ok(Some(Self {
@@ -88,8 +87,7 @@ impl LaterSubtask {
 
     /// The tree whose tests judge this subtask's work.
     pub(super) fn test_base(&self, spec: &RunSpec) -> Option<TreeId> {
-        let tree = self.plan_start.as_ref().filter(|_| spec.snapshots)?;
-        Some(TreeId::new(tree.as_str()))
+        self.plan_start.clone().filter(|_| spec.snapshots)
     }
 }
 
@@ -99,13 +97,12 @@ fn plan_start_tree(
     part: &PlanMembership,
     task_workspace: &TaskWorkspace,
     workspace: &Workspace,
-    now: workspace::SnapshotId,
-) -> Result<Option<workspace::SnapshotId>, TaskWorkspaceError> {
+    now: TreeId,
+) -> Result<Option<TreeId>, TaskWorkspaceError> {
     if let Some(tree) = &part.plan_start {
-        let tree = parse_tree_id(tree)?;
-        let is_present = tokio::task::block_in_place(|| workspace.contains(&tree));
+        let is_present = tokio::task::block_in_place(|| workspace.contains(tree));
         if is_present.unwrap_or(false) {
-            return Ok(Some(tree));
+            return Ok(Some(tree.clone()));
         }
         if !task_workspace.is_clone() {
             return Err(TaskWorkspaceError::Retryable(format!(
@@ -124,13 +121,13 @@ async fn fetch_tree(
     workspace: &Workspace,
     subtask_tree: &SubtaskTree,
 ) -> Result<(), TaskWorkspaceError> {
-    let tree = parse_tree_id(&subtask_tree.tree)?;
-    let is_present = tokio::task::block_in_place(|| workspace.contains(&tree));
+    let tree = &subtask_tree.tree;
+    let is_present = tokio::task::block_in_place(|| workspace.contains(tree));
     if is_present.unwrap_or(false) {
         return Ok(());
     }
     let pack = download_pack(hub, subtask_tree).await?;
-    let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, &tree));
+    let unpacked = tokio::task::block_in_place(|| workspace.unpack(pack, tree));
     unpacked.map_err(retryable_error).map(drop)
 }
 
@@ -161,11 +158,6 @@ async fn download_pack(
     hub.get_bytes(&format!("/blobs/{}", file.hash), &[])
         .await
         .map_err(download_error)
-}
-
-fn parse_tree_id(tree: &TreeId) -> Result<workspace::SnapshotId, TaskWorkspaceError> {
-    workspace::SnapshotId::parse(tree.as_str())
-        .map_err(|error| TaskWorkspaceError::Rejected(error.to_string()))
 }
 
 fn retryable_error(error: impl std::fmt::Display) -> TaskWorkspaceError {

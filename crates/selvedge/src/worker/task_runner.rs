@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::machine::{Input, JournalState, RunControl};
+use selvedge_core::machine::{Input, JournalState};
 use selvedge_core::model::{Outcome, RunId, TaskId, Timestamp};
-use selvedge_core::protocol::{TaskAssign, TaskResult};
+use selvedge_core::protocol::{EntryKind, TaskAssign, TaskCompletion, TaskRelease, TaskResult};
+use selvedge_core::run::RunControl;
 use selvedge_engine::{DriveError, Driver, RunContext, StopRequest};
 use selvedge_store::fault;
 use tokio::sync::watch;
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 use super::activity::ActivityBuffer;
 use super::deliver::prepare_result;
-use super::event_sink::{FinalEntry, HubEventSink};
+use super::event_sink::HubEventSink;
 use super::lease::WorkerLease;
 use super::outbox::{AsyncOutbox, OutboxError};
 use super::recovery::RecoveredRun;
@@ -100,10 +101,10 @@ impl TaskRunner {
                 }
                 Err(TaskError::Fenced) => break lost_exit(&worker_lease),
                 Err(TaskError::Retryable(reason)) => {
-                    let last = FinalEntry::Release {
+                    let last = EntryKind::Release(TaskRelease {
                         reason: reason.clone(),
                         charged: true,
-                    };
+                    });
                     if self.end_without_run(&worker_lease, last).await {
                         break TaskExit::Released(reason);
                     }
@@ -150,7 +151,8 @@ impl TaskRunner {
             let reason = "the worker is shutting down".to_owned();
             let charged = false;
             let exit = TaskExit::Released(reason.clone());
-            (FinalEntry::Release { reason, charged }, exit)
+            let release = TaskRelease { reason, charged };
+            (EntryKind::Release(release), exit)
         } else {
             let reason = worker_lease
                 .current_status()
@@ -174,7 +176,7 @@ impl TaskRunner {
     }
 
     /// Ends a task that has no running run.
-    async fn end_without_run(&self, worker_lease: &Arc<WorkerLease>, last: FinalEntry) -> bool {
+    async fn end_without_run(&self, worker_lease: &Arc<WorkerLease>, last: EntryKind) -> bool {
         let activity = Arc::new(ActivityBuffer::default());
         let sink = HubEventSink::new(
             Arc::clone(worker_lease),
@@ -209,7 +211,7 @@ impl TaskRunner {
         } = self.recover_run(assign, &task_workspace, &activity).await?;
         let workspace = task_workspace
             .open_workspace(&self.work_dirs)
-            .map_err(TaskError::Retryable)?;
+            .map_err(|error| TaskError::Retryable(error.to_string()))?;
         let spec = match (&first, &state.run) {
             (Some(Input::Create { spec }), _) => spec.as_ref().clone(),
             (_, Some(run)) => (*run.spec).clone(),
@@ -219,7 +221,7 @@ impl TaskRunner {
         let run_context = task_workspace
             .build_run_context(&self.work_dirs, workspace.clone(), &spec)
             .await;
-        let run_context = run_context.map_err(TaskError::Retryable)?;
+        let run_context = run_context.map_err(|error| TaskError::Retryable(error.to_string()))?;
         let sink = HubEventSink::new(
             Arc::clone(worker_lease),
             self.outbox.clone(),
@@ -353,10 +355,10 @@ impl TaskRunner {
             } else {
                 "the run stopped before it finished"
             };
-            let last = FinalEntry::Release {
+            let last = EntryKind::Release(TaskRelease {
                 reason: reason.to_owned(),
                 charged: run.control != RunControl::Suspended,
-            };
+            });
             let is_recorded = sink.end_task(last, Vec::new()).await.map_err(retryable)?;
             return if is_recorded {
                 Ok(TaskExit::Released(reason.to_owned()))
@@ -366,11 +368,11 @@ impl TaskRunner {
         }
         let (result, files) = prepare_result(assign, task_workspace, run);
         let outcome = result.outcome;
-        let last = FinalEntry::Complete {
+        let last = EntryKind::Complete(TaskCompletion {
             // The same for every submission: a task ends once per lease.
             completion_id: format!("{}.{}", assign.lease.task_id, assign.lease.lease_epoch),
             result: Box::new(result),
-        };
+        });
         if sink.end_task(last, files).await.map_err(retryable)? {
             Ok(TaskExit::Done(outcome))
         } else {
@@ -381,8 +383,8 @@ impl TaskRunner {
 
 fn has_attempts(assign: &TaskAssign, worker_lease: &WorkerLease) -> bool {
     assign
-        .last_run_number
-        .max(worker_lease.to_held_lease().run_number)
+        .last_attempt_number
+        .max(worker_lease.to_held_lease().attempt_number)
         > 0
 }
 
@@ -392,15 +394,15 @@ fn completion_without_run(
     worker_lease: &WorkerLease,
     outcome: Outcome,
     reason: String,
-) -> FinalEntry {
+) -> EntryKind {
     let mut result = TaskResult::without_run(outcome, reason);
     if has_attempts(assign, worker_lease) {
         result = result.with_unknown_cost();
     }
-    FinalEntry::Complete {
+    EntryKind::Complete(TaskCompletion {
         completion_id: Uuid::now_v7().to_string(),
         result: Box::new(result),
-    }
+    })
 }
 
 fn lost_exit(worker_lease: &WorkerLease) -> TaskExit {

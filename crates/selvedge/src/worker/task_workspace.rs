@@ -10,8 +10,10 @@ use selvedge_engine::checkout::{
     BranchCommit, Checkout, CheckoutError, CommitAuthor, RepositoryAddress,
 };
 use selvedge_engine::process::Supervisor;
-use selvedge_engine::sandbox::{SandboxContext, set_up_sandboxes};
-use selvedge_engine::workspace::{LockError, Workspace, WorkspaceLock, file_name_for};
+use selvedge_engine::sandbox::{SandboxContext, SandboxUnavailableError, set_up_sandboxes};
+use selvedge_engine::workspace::{
+    LockError, Workspace, WorkspaceError, WorkspaceLock, file_name_for,
+};
 use selvedge_engine::{RunContext, VerificationRoomSlot};
 
 use crate::secrets;
@@ -174,7 +176,10 @@ impl TaskWorkspace {
     }
 
     /// The workspace with its snapshots; `None` outside of a git repository.
-    pub(super) fn open_workspace(&self, work_dirs: &WorkDirs) -> Result<Option<Workspace>, String> {
+    pub(super) fn open_workspace(
+        &self,
+        work_dirs: &WorkDirs,
+    ) -> Result<Option<Workspace>, WorkspaceError> {
         let shadow = match &self.clone {
             Some(_) => self.task_dir.join("shadow"),
             None => work_dirs
@@ -182,7 +187,7 @@ impl TaskWorkspace {
                 .join("shadows")
                 .join(file_name_for(&self.dir)),
         };
-        let workspace = Workspace::open(&self.dir, &shadow).map_err(|error| error.to_string())?;
+        let workspace = Workspace::open(&self.dir, &shadow)?;
         Ok(Some(workspace).filter(Workspace::is_git))
     }
 
@@ -193,15 +198,14 @@ impl TaskWorkspace {
         work_dirs: &WorkDirs,
         workspace: Option<Workspace>,
         spec: &RunSpec,
-    ) -> Result<RunContext, String> {
+    ) -> Result<RunContext, SandboxUnavailableError> {
         let context = SandboxContext {
             workspace: self.dir.clone(),
             state: work_dirs.root.clone(),
             environment: env::host_env(),
         };
         let sandboxes =
-            set_up_sandboxes(&spec.sandbox, &context, &Supervisor::this_program()).await;
-        let sandboxes = sandboxes.map_err(|refused| refused.to_string())?;
+            set_up_sandboxes(&spec.sandbox, &context, &Supervisor::this_program()).await?;
         let redactor = secrets::run_redactor(spec);
         Ok(RunContext {
             run_dir: self.run_dir(),
@@ -228,29 +232,25 @@ impl TaskWorkspace {
         task: &Task,
         id: TaskId,
         message: &str,
-    ) -> Result<Option<(BranchCommit, Vec<u8>)>, String> {
+    ) -> Result<Option<(BranchCommit, Vec<u8>)>, CheckoutError> {
         let Some((clone, _)) = &self.clone else {
             return Ok(None);
         };
         let identity = CommitAuthor::from_git_config(&clone.tree());
-        let branch_commit = clone.commit(&branch_name(task, id), message, &identity);
-        let Some(branch_commit) = branch_commit.map_err(|error| error.to_string())? else {
+        let branch_commit = clone.commit(&branch_name(task, id), message, &identity)?;
+        let Some(branch_commit) = branch_commit else {
             return Ok(None);
         };
-        let patch = clone
-            .patch(&branch_commit)
-            .map_err(|error| error.to_string())?;
+        let patch = clone.patch(&branch_commit)?;
         Ok(Some((branch_commit, patch)))
     }
 
     /// Pushes a commit to the repository that was cloned. Blocks.
-    pub(super) fn push(&self, branch_commit: &BranchCommit) -> Result<(), String> {
+    pub(super) fn push(&self, branch_commit: &BranchCommit) -> Result<(), CheckoutError> {
         let Some((clone, address)) = &self.clone else {
             return Ok(());
         };
-        clone
-            .push(address, branch_commit)
-            .map_err(|error| error.to_string())
+        clone.push(address, branch_commit)
     }
 }
 

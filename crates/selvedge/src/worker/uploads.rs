@@ -4,7 +4,7 @@ use std::path::Path;
 
 use selvedge_core::model::{Report, SessionOutcome, TreeId};
 use selvedge_core::protocol::{FileRef, attempt_patch, since_start_patch};
-use selvedge_engine::workspace::{self, DiffOptions, Workspace};
+use selvedge_engine::workspace::{DiffOptions, Workspace};
 
 use super::entry_sender::Upload;
 use crate::hub_client::file_ref;
@@ -55,29 +55,25 @@ impl AttemptTrees {
         let Some(tree) = &self.tree else {
             return Vec::new();
         };
-        let parsed = |tree: &TreeId| workspace::SnapshotId::parse(tree.as_str()).ok();
-        let (Some(to), start) = (parsed(tree), self.start.as_ref().and_then(parsed)) else {
-            return Vec::new();
-        };
         let mut files = Vec::new();
         let options = DiffOptions {
             max_bytes: MAX_PATCH_BYTES,
             ..DiffOptions::default()
         };
-        let mut patch = |name: String, from: &workspace::SnapshotId| {
-            if let Ok(diff) = workspace.diff(from, &to, options) {
+        let mut patch = |name: String, from: &TreeId| {
+            if let Ok(diff) = workspace.diff(from, tree, options) {
                 files.extend(save_for_upload(&name, &diff.bytes, run_dir));
             }
         };
-        let from = self.from.as_ref().and_then(parsed);
-        if let Some(from) = &from {
+        if let Some(from) = &self.from {
             patch(attempt_patch(number), from);
         }
         // If the attempt began from the run's start, both patches would be the same.
-        if let Some(start) = start.as_ref().filter(|start| from.as_ref() != Some(*start)) {
+        let start = self.start.as_ref();
+        if let Some(start) = start.filter(|&start| self.from.as_ref() != Some(start)) {
             patch(since_start_patch(number), start);
         }
-        if let Ok(pack) = workspace.pack(&to, start.as_ref()) {
+        if let Ok(pack) = workspace.pack(tree, start) {
             let name = format!("tree/{tree}");
             let path = run_dir.join(format!("tree-{tree}.pack"));
             if std::fs::write(&path, pack).is_ok() {

@@ -25,8 +25,8 @@ pub(crate) fn agent(env: &TestEnv, body: &str) -> String {
 }
 
 /// Returns the prompt of an attempt.
-pub(crate) fn prompt(env: &TestEnv, run_number: u32) -> String {
-    std::fs::read_to_string(env.root().join("prompts").join(run_number.to_string())).unwrap()
+pub(crate) fn prompt(env: &TestEnv, attempt_number: u32) -> String {
+    std::fs::read_to_string(env.root().join("prompts").join(attempt_number.to_string())).unwrap()
 }
 
 /// Waits until a file exists; panics after a minute.

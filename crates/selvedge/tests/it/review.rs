@@ -49,10 +49,11 @@ fn review_applies_to_the_named_attempt_and_tree() {
         .unwrap()
         .to_owned();
     let attempt = ["--attempt", "1"];
+    let other = "ab12".repeat(16);
     for stale in [
         &["--attempt", "2"][..],
-        &["--tree", "ab12"],
-        &["--attempt", "1", "--tree", "ab12"],
+        &["--tree", &other],
+        &["--attempt", "1", "--tree", &other],
     ] {
         let out = env
             .selvedge(["review", &run, "--accept"].iter().chain(stale))

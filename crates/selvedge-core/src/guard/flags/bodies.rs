@@ -1,9 +1,9 @@
 //! Equalities that are always true, written over two lines: a header, and a body.
 
-use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
 use super::Flag;
 use super::change::ChangedLines;
+use crate::model::{FindingKind, FindingSeverity};
 
 static EQUALITY: Pattern = Pattern::new(concat!(
     r"\bdef\s+__eq__\s*\(|\bfn\s+eq\s*\(|\b(?:equals|Equals)\s*\(|\bdef\s+(?:==|eql\?|===)",

@@ -1,11 +1,11 @@
 //! Tricks that take more than one line: code that inspects its callers is legitimate, and so is a text about tests, but
 //! together they detect whether a test is running.
 
-use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
 use super::Flag;
 use super::change::ChangedLines;
+use crate::model::{FindingKind, FindingSeverity};
 
 /// How many lines may be between the two halves.
 const MAX_DISTANCE: usize = 8;

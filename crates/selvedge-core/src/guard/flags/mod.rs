@@ -12,7 +12,7 @@ mod suppressions;
 use std::collections::BTreeMap;
 
 use super::ChangedFile;
-use super::finding::{Finding, FindingAction, FindingKind, FindingSeverity};
+use crate::model::{Finding, FindingAction, FindingKind, FindingSeverity};
 use change::{ChangedLines, MovedLines};
 
 pub use suppressions::KnownDiagnostic;

@@ -1,12 +1,12 @@
 //! Tricks that a single line shows, as a table of rules.
 
-use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{
     self, C, Curly, Elixir, Go, JavaScript, Php, Python, Ruby, Rust,
 };
 use super::Flag;
 use super::change::ChangedLines;
+use crate::model::{FindingKind, FindingSeverity};
 
 /// The files to which a rule applies.
 #[derive(Clone, Copy, PartialEq)]

@@ -1,10 +1,10 @@
 //! Comments and attributes that suppress what a linter or a type checker reports.
 
-use super::super::finding::{FindingKind, FindingSeverity};
 use super::super::pattern::Pattern;
 use super::super::text::{SourceLanguage, language};
 use super::Flag;
 use super::change::ChangedLines;
+use crate::model::{FindingKind, FindingSeverity};
 
 /// A diagnostic that a linter or a type checker reported before the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use selvedge_digest::{TestIds, TestSummary};
 use super::*;
 use crate::machine::tests::simulation::{SimulatedWorld, report, spec};
 use crate::machine::{JournalState, evolve};
-use crate::model::{Baseline, EffectId, Envelope, Event, RunId, Step, Timestamp, TreeId};
+use crate::model::{Baseline, EffectId, Envelope, Event, RunId, Step, StepKind, Timestamp, TreeId};
 
 fn check(status: CheckStatus, passed: &[&str], failed: &[&str]) -> CheckReport {
     let list = |ids: &[&str]| TestIds {
@@ -58,7 +58,7 @@ fn run(before: CheckReport, known_failures: &[&str]) -> Run {
                 evolve(state, &envelope)
             });
     let mut run = state.run.unwrap();
-    run.start_tree = Some(TreeId::new("start"));
+    run.start_tree = Some(TreeId::of_name("start"));
     run
 }
 
@@ -106,7 +106,7 @@ fn regression_is_named_by_its_tests_and_an_old_failure_by_its_message() {
     assert_eq!(check.regressed_tests, ["a"]);
     assert_eq!(check.preexisting_tests, ["b"]);
     assert!(check.marks.regression && !check.marks.preexisting);
-    let told = crate::format::marks(check).unwrap();
+    let told = crate::describe::marks(check).unwrap();
     assert_eq!(
         told,
         "a regression: this test passed before: a; failed in the same way before the work began: b"

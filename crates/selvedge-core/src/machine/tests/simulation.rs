@@ -1,6 +1,6 @@
 //! A simulated driver: random results of agents and checks are sent to the machine, with the journal in memory.
 
-use super::super::{Input, JournalState, Run, RunControl, decide, evolve};
+use super::super::{Input, JournalState, decide, evolve};
 use crate::model::ReviewTarget;
 use crate::model::{
     AgentKind, AgentSpec, Baseline, Budget, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
@@ -9,6 +9,7 @@ use crate::model::{
     SessionStatus, SnapshotReason, Step, StepKind, TaskId, Timestamp, TreeId, Usage,
     VerificationPlan,
 };
+use crate::run::{Run, RunControl};
 
 /// The script of one attempt.
 #[derive(Debug, Clone)]
@@ -112,7 +113,7 @@ pub(crate) fn spec(world: &SimulatedWorld) -> RunSpec {
     }
 }
 
-pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>) -> Report {
+pub(crate) fn report(attempt_number: u32, status: ReportStatus, tree: Option<TreeId>) -> Report {
     let status_of_check = match status {
         ReportStatus::Pass => CheckStatus::Pass,
         ReportStatus::Error => CheckStatus::Error,
@@ -134,7 +135,7 @@ pub(crate) fn report(run_number: u32, status: ReportStatus, tree: Option<TreeId>
     ];
     Report {
         task_id: TaskId::new(uuid::Uuid::from_u128(7)),
-        run_number,
+        attempt_number,
         status,
         summary: ReportSummary::of(&checks),
         checks,
@@ -233,7 +234,7 @@ impl Simulation {
                     SnapshotReason::Start => 0,
                     SnapshotReason::After | SnapshotReason::Backup => fate.tree,
                 };
-                let tree = TreeId::new(format!("t{tree}"));
+                let tree = TreeId::of_name(&format!("t{tree}"));
                 self.say(Input::Snapshotted {
                     effect,
                     tree,
@@ -280,11 +281,11 @@ impl Simulation {
                     }
                 }
             }
-            EffectKind::Verify { run_number } => {
+            EffectKind::Verify { attempt_number } => {
                 match mishaps.next().unwrap_or(EffectInterruption::None) {
                     EffectInterruption::None => {
                         let tree = self.run().attempts.last().unwrap().tree.clone();
-                        let report = Box::new(report(run_number, fate.report, tree));
+                        let report = Box::new(report(attempt_number, fate.report, tree));
                         self.say(Input::Verified { effect, report });
                     }
                     EffectInterruption::Crash => self.say(Input::Resume),

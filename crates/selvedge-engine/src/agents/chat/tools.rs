@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use self::arguments::ToolArguments;
 use super::conversation::FunctionCall;
 use super::timeouts::SessionTimer;
-use super::workspace_fs::WorkspaceRoot;
+use super::workspace_fs::{FileError, WorkspaceRoot};
 use crate::agents::SessionRequest;
 
 /// The result of a call.
@@ -29,13 +29,34 @@ pub(super) enum ToolResult {
     SessionEnded(Box<SessionOutcome>),
 }
 
-impl From<Result<String, String>> for ToolResult {
-    fn from(result: Result<String, String>) -> Self {
+impl From<Result<String, ToolError>> for ToolResult {
+    fn from(result: Result<String, ToolError>) -> Self {
         match result {
             Ok(said) => Self::Done(said),
-            Err(said) => Self::Failed(said),
+            Err(error) => Self::Failed(error.to_string()),
         }
     }
+}
+
+/// Why a call failed, as a message for the model.
+#[derive(Debug, thiserror::Error)]
+enum ToolError {
+    #[error("unknown tool `{name}`; the tools are {}", TOOL_NAMES.join(", "))]
+    UnknownTool { name: String },
+    #[error("the argument `{0}` is missing; it must be a string")]
+    MissingArgument(&'static str),
+    #[error(transparent)]
+    File(#[from] FileError),
+    #[error("`{0}` is not a text file (no UTF-8)")]
+    NotText(String),
+    #[error("old_text is empty; to write a whole file use write_file")]
+    EmptyOldText,
+    #[error("old_text does not occur in `{0}`; read the file again and copy it exactly")]
+    OldTextMissing(String),
+    #[error("old_text occurs {count} times in `{path}`; add lines around it until it is unique")]
+    OldTextAmbiguous { path: String, count: usize },
+    #[error("invalid pattern: {0}")]
+    InvalidPattern(#[source] regex::Error),
 }
 
 /// The tools of one session.
@@ -182,7 +203,7 @@ fn run_file_tool(
     root: &WorkspaceRoot,
     limit: usize,
     call: &FunctionCall,
-) -> Result<String, String> {
+) -> Result<String, ToolError> {
     let arguments = ToolArguments::new(call);
     match call.name.as_str() {
         "list_files" => find::list(root, arguments, limit),
@@ -190,10 +211,10 @@ fn run_file_tool(
         "search" => find::search(root, arguments, limit),
         "edit_file" => files::edit(root, arguments),
         "write_file" => files::write(root, arguments),
-        other => Err(format!(
-            "unknown tool `{other}`; the tools are {}",
-            TOOL_NAMES.join(", ")
-        )),
+        other => {
+            let name = other.to_owned();
+            Err(ToolError::UnknownTool { name })
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::jsonl::{
 };
 use super::message_or_default;
 use crate::agents::SessionRequest;
-use crate::agents::env::EnvironmentMap;
+use crate::environment::EnvironmentMap;
 
 /// goose as an agent.
 pub type GooseAgent = JsonlAgent<GooseRun>;

@@ -34,12 +34,12 @@ pub(super) use status::resolve_status;
 pub(super) use tool::{tool_call_from_input, tool_call_from_subject};
 
 use self::attempt::AttemptRunner;
-use super::env::EnvironmentMap;
 use super::final_message::detect_cannot_satisfy;
 use super::program::{self, ActivitySender};
 use super::retry::Backoff;
 use super::{Agent, SessionRequest};
 use crate::activity::{Activity, Progress};
+use crate::environment::EnvironmentMap;
 use crate::process::capture::{LineSplitter, OutputConsumer, OutputLine};
 use crate::process::{SessionExit, StopSignal};
 

@@ -86,7 +86,7 @@ pub(in crate::agents) fn request() -> SessionRequest {
             correction: None,
         },
         previous_output: None,
-        run_number: 1,
+        attempt_number: 1,
         role: SessionRole::Implementer,
         file_prefix: "attempt-1".into(),
         workspace: nowhere.clone(),

@@ -48,6 +48,15 @@ pub(super) struct ConnectedContainer {
     pub(super) init_pid: Option<i32>,
 }
 
+/// A container that could not be removed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RemoveContainerError {
+    #[error("{name}: {answer}")]
+    Refused { name: String, answer: String },
+    #[error("{name}: {source}")]
+    EngineNotStarted { name: String, source: io::Error },
+}
+
 impl SessionContainer {
     /// Records a container that is about to be created.
     pub(super) fn register(plan: &SandboxPlan, temporary: &Path) -> io::Result<Self> {
@@ -126,16 +135,12 @@ impl SessionContainer {
         }
     }
 
-    /// Removes the container, whatever it is doing; an error contains the engine's answer.
-    pub(super) fn remove(self) -> Result<(), String> {
+    /// Removes the container, whatever it is doing.
+    pub(super) fn remove(self) -> Result<(), RemoveContainerError> {
         remove_container(&self.engine, &self.name)?;
         // The record is no longer needed.
         let _ = std::fs::remove_file(&self.record);
         Ok(())
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 }
 
@@ -163,26 +168,32 @@ fn remove_if_abandoned(record: &Path) -> io::Result<bool> {
 }
 
 /// A container that does not exist counts as removed.
-fn remove_container(engine: &ContainerEngine, name: &str) -> Result<(), String> {
+fn remove_container(engine: &ContainerEngine, name: &str) -> Result<(), RemoveContainerError> {
     let ask = |words: &[&str]| {
         engine_command(engine)
             .args(engine.command_words())
             .args(words)
             .output()
     };
-    let mut answer = String::new();
+    let mut result = Ok(());
     for _ in 0..REMOVE_ATTEMPTS {
-        match ask(&["rm", "--force", name]) {
+        result = match ask(&["rm", "--force", name]) {
             Ok(output) if output.status.success() => return Ok(()),
-            Ok(output) => answer = String::from_utf8_lossy(&output.stderr).into_owned(),
-            Err(error) => answer = error.to_string(),
-        }
+            Ok(output) => Err(RemoveContainerError::Refused {
+                name: name.to_owned(),
+                answer: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            }),
+            Err(source) => Err(RemoveContainerError::EngineNotStarted {
+                name: name.to_owned(),
+                source,
+            }),
+        };
         let found = ask(&["container", "inspect", name]);
         if found.is_ok_and(|found| !found.status.success()) {
             return Ok(());
         }
     }
-    Err(answer.trim().to_owned())
+    result
 }
 
 /// A command of the engine, without its arguments.

@@ -33,6 +33,7 @@ pub(crate) use self::launch::ResolvedProgram;
 pub(crate) use self::signals::spawn_with_blocked_signals;
 pub(crate) use self::temporary_folder::remove_abandoned_folders as clear_temporary;
 
+use self::container::RemoveContainerError;
 use self::control::ControlSocket;
 use self::event_loop::EventLoop;
 use self::sandboxed::SandboxResources;
@@ -73,7 +74,10 @@ fn run_session(
     let output = control.take_descriptors();
     let (tree, lock) = match prepare(spec) {
         Ok(prepared) => prepared,
-        Err(message) => return control.send(&SupervisorMessage::Refused { message }),
+        Err(error) => {
+            let message = error.to_string();
+            return control.send(&SupervisorMessage::Refused { message });
+        }
     };
     control.send(&SupervisorMessage::Ready)?;
 
@@ -94,8 +98,8 @@ fn run_session(
     let watch = EventLoop::new(spec, (pid, launched.init), tree, signals, control);
     let mut report = watch.run_until_empty();
     // No process is left in the sandbox.
-    if let Some(Err(stays)) = surroundings.map(SandboxResources::remove) {
-        report = with_survivor(report, &stays);
+    if let Some(Err(error)) = surroundings.map(SandboxResources::remove) {
+        report = with_survivor(report, &error);
     }
     // The lock is released last.
     drop(lock);
@@ -104,10 +108,10 @@ fn run_session(
 }
 
 /// Adds a container that could not be removed to the survivors: it may still hold processes.
-fn with_survivor(report: SupervisorMessage, container: &str) -> SupervisorMessage {
+fn with_survivor(report: SupervisorMessage, error: &RemoveContainerError) -> SupervisorMessage {
     match report {
         SupervisorMessage::Gone(mut tree) => {
-            let name = format!("container {container}");
+            let name = format!("container {error}");
             tree.survivors.push(ProcessName { pid: 0, name });
             SupervisorMessage::Surviving(tree)
         }
@@ -115,16 +119,24 @@ fn with_survivor(report: SupervisorMessage, container: &str) -> SupervisorMessag
     }
 }
 
-/// Becomes the subreaper and takes the lock, or returns why that failed.
-fn prepare(spec: &SessionSpec) -> Result<(ProcessTree, Option<File>), String> {
-    let tree = ProcessTree::become_subreaper()
-        .map_err(|error| format!("cannot adopt orphans: {error}"))?;
+/// Why a session cannot be supervised.
+#[derive(Debug, thiserror::Error)]
+enum SupervisionError {
+    #[error("cannot adopt orphans: {0}")]
+    Subreaper(#[source] io::Error),
+    #[error("cannot lock {}: {source}", path.display())]
+    Lock { path: PathBuf, source: io::Error },
+}
+
+/// Becomes the subreaper and takes the lock.
+fn prepare(spec: &SessionSpec) -> Result<(ProcessTree, Option<File>), SupervisionError> {
+    let tree = ProcessTree::become_subreaper().map_err(SupervisionError::Subreaper)?;
     let Some(path) = spec.lock.as_ref().map(PathBuf::from) else {
         return Ok((tree, None));
     };
     match lock::hold_shared(&path) {
         Ok(file) => Ok((tree, Some(file))),
-        Err(error) => Err(format!("cannot lock {}: {error}", path.display())),
+        Err(source) => Err(SupervisionError::Lock { path, source }),
     }
 }
 

@@ -14,7 +14,7 @@ use std::process::{Child, Command, Stdio};
 
 use selvedge_core::model::SandboxBackend;
 
-use super::container::SessionContainer;
+use super::container::{RemoveContainerError, SessionContainer};
 use super::control::ControlSocket;
 use super::launch::{
     LaunchedProgram, ResolvedProgram, explain_spawn_error, process_id, spawn_failure,
@@ -69,14 +69,9 @@ pub(super) struct SandboxResources {
 }
 
 impl SandboxResources {
-    /// Removes all resources; an error names a container that could not be removed.
-    pub(super) fn remove(self) -> Result<(), String> {
-        let removed = self.container.map(|container| {
-            let name = container.name().to_owned();
-            container.remove().map_err(|why| format!("{name}: {why}"))
-        });
-        drop(self.temporary);
-        removed.unwrap_or(Ok(()))
+    /// Removes all resources, the container before its temporary folder.
+    pub(super) fn remove(self) -> Result<(), RemoveContainerError> {
+        self.container.map_or(Ok(()), SessionContainer::remove)
     }
 }
 

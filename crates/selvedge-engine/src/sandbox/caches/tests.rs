@@ -1,7 +1,7 @@
 //! Which folder an agent and a check get for each cache, seeds, and removal of folders.
 
 use super::*;
-use crate::agents::env::EnvironmentMap;
+use crate::environment::EnvironmentMap;
 
 /// A home with caches, and a folder for those of agents.
 struct CachesFixture {

@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use selvedge_core::model::TreeId;
+
 use super::DOING;
 use super::files::make_folder;
 use super::reuse::{self, ReusableFiles};
@@ -13,7 +15,7 @@ use crate::workspace::blobs::BlobReader;
 use crate::workspace::dir_handle::DirHandle;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
-use crate::workspace::ids::{BlobId, SnapshotId};
+use crate::workspace::ids::BlobId;
 use crate::workspace::inventory::{Inventory, StoredEntry};
 use crate::workspace::repository::Repository;
 use crate::workspace::restore::{is_stored_as, write};
@@ -52,7 +54,7 @@ impl Workspace {
     /// Writes a snapshot to this folder, except for the files that are already there: `existing` are all files in it.
     pub(super) fn write_snapshot(
         &self,
-        tree: &SnapshotId,
+        tree: &TreeId,
         existing: ReusableFiles,
     ) -> Result<(), WorkspaceError> {
         let _lock = self.shadow.lock()?;
@@ -109,8 +111,8 @@ impl Workspace {
     /// Returns the paths of files that differ between two snapshots.
     pub(super) fn differing_paths(
         &self,
-        from: &SnapshotId,
-        to: &SnapshotId,
+        from: &TreeId,
+        to: &TreeId,
     ) -> Result<Vec<PathBuf>, WorkspaceError> {
         let differences = self.differences(from, to)?;
         Ok(differences.into_iter().map(|file| file.path).collect())

@@ -178,7 +178,7 @@ mod tests {
         let changed = root.join("a/b/changed");
         let modified = changed.metadata().unwrap().modified().unwrap();
         fs::write(&changed, "other").unwrap();
-        let file = fs::File::options().write(true).open(&changed).unwrap();
+        let file = File::options().write(true).open(&changed).unwrap();
         file.set_modified(modified).unwrap();
         fs::remove_file(root.join("replaced")).unwrap();
         symlink("same", root.join("replaced")).unwrap();

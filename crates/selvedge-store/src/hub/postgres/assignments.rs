@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use selvedge_core::lease::{LeaseCredential, LeaseInput, LeaseRules, decide};
+use selvedge_core::lease::{LeaseInput, LeaseRules, decide};
 use selvedge_core::model::TaskId;
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
@@ -215,10 +215,9 @@ impl AssignmentBatch<'_> {
         let mut cells = PostgresColumns::of(found);
         let PostgresTaskRow { number, mut row } = columns::read_task_row(&mut cells)?;
         let body = cells.next()?;
-        let token = Uuid::new_v4().simple().to_string();
         let input = LeaseInput::Grant {
             worker: worker.to_owned(),
-            token: token.clone(),
+            token: Uuid::new_v4().simple().to_string(),
         };
         let Ok(decision) = decide(&row.lease, input, self.now, self.rules) else {
             return Ok(None);
@@ -235,10 +234,8 @@ impl AssignmentBatch<'_> {
         self.assigned.push(number);
         let kept = row.clone();
         self.writes.rows.push(PostgresTaskRow { number, row: kept });
-        let epoch = row.lease.epoch;
         Ok(Some(Assignment {
             worker: worker.to_owned(),
-            fence: LeaseCredential { epoch, token },
             row,
             body,
         }))
@@ -264,7 +261,8 @@ impl AssignmentBatch<'_> {
                 self.writes.rows.push(PostgresTaskRow { number, row });
                 continue;
             }
-            let (_, written) = apply(&mut row, &TaskChange::Tick, None, self.now, rules);
+            let tick = TaskChange::Lease(LeaseInput::Tick);
+            let (_, written) = apply(&mut row, &tick, None, self.now, rules);
             self.writes.add(number, self.now, written)?;
             let kept = row.clone();
             self.writes.rows.push(PostgresTaskRow { number, row: kept });

@@ -133,7 +133,7 @@ pub(super) struct BatchWriter<W: BatchOp> {
 
 impl<W: BatchOp> fmt::Debug for BatchWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lane").finish_non_exhaustive()
+        f.debug_struct("BatchWriter").finish_non_exhaustive()
     }
 }
 
@@ -332,11 +332,11 @@ impl<W: BatchOp> BatchWriterTask<W> {
 
     /// The writer's last committed transaction. Afterwards the latest one can no longer be committed.
     async fn last_commit(&mut self) -> Result<i64, BatchError> {
-        let (lane, batch) = (self.writer_id, self.batch);
+        let (writer_id, batch) = (self.writer_id, self.batch);
         let link = self.ensure_connected().await?;
         let row = link
             .client
-            .query_one(&last_commit_query(), &[&lane, &batch])
+            .query_one(&last_commit_query(), &[&writer_id, &batch])
             .await;
         row.map(|row| row.get(0)).map_err(|error| {
             if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {

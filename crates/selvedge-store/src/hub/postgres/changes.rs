@@ -23,12 +23,12 @@ use crate::hub::sqlite::columns::{closing, damaged};
 
 /// The stored ends of closed attempts.
 const SELECT_CLOSED_RUNS: &str = "
-    SELECT r.task_id, u.run_number, u.closing, p.digest
-    FROM unnest($1::uuid[], $2::integer[]) AS k (task_id, run_number)
+    SELECT r.task_id, u.attempt_number, u.closed_as, p.digest
+    FROM unnest($1::uuid[], $2::integer[]) AS k (task_id, attempt_number)
     JOIN request r ON r.task_id = k.task_id
-    JOIN run u ON u.task_no = r.task_no AND u.run_number = k.run_number
-    LEFT JOIN report p ON p.task_no = u.task_no AND p.run_number = u.run_number
-    WHERE u.closing IS NOT NULL";
+    JOIN attempt u ON u.task_no = r.task_no AND u.attempt_number = k.attempt_number
+    LEFT JOIN report p ON p.task_no = u.task_no AND p.attempt_number = u.attempt_number
+    WHERE u.closed_as IS NOT NULL";
 
 /// The time after the locks were acquired.
 pub(super) const SELECT_NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";

@@ -15,7 +15,7 @@ use crate::hub::sqlite::columns::{damaged, outcome, review};
 
 /// The columns for decisions, from `task t` and `request r`.
 pub(super) const ROW_COLUMNS: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t.worker, t.due_at, \
-     t.last_run, t.open_run, t.reports, t.losses, t.cancel, t.completion, t.outcome, t.feedback, \
+     t.last_attempt, t.open_attempt, t.reports, t.losses, t.cancel, t.completion, t.outcome, t.feedback, \
      t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
 /// The other columns of a [`TaskView`], with the task's cost as `c`.
 pub(super) const VIEW_COLUMNS: &str = "r.tenant, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
@@ -181,8 +181,8 @@ pub(super) struct TaskColumns<'a> {
     tokens: Vec<Option<&'a str>>,
     workers: Vec<Option<Cow<'a, str>>>,
     due: Vec<Option<i64>>,
-    last_runs: Vec<i32>,
-    open_runs: Vec<Option<i32>>,
+    last_attempts: Vec<i32>,
+    open_attempts: Vec<Option<i32>>,
     reports: Vec<i32>,
     losses: Vec<i32>,
     cancels: Vec<Option<Cow<'a, str>>>,
@@ -201,7 +201,7 @@ pub(super) struct TaskColumns<'a> {
 pub(super) const UPDATE_TASKS: &str = "
     UPDATE task t SET
         state = u.state, epoch = u.epoch, token = u.token, worker = u.worker, due_at = u.due_at,
-        last_run = u.last_run, open_run = u.open_run, reports = u.reports, losses = u.losses,
+        last_attempt = u.last_attempt, open_attempt = u.open_attempt, reports = u.reports, losses = u.losses,
         cancel = u.cancel, completion = u.completion, outcome = u.outcome, feedback = u.feedback,
         reason = u.reason, entry_seq = u.entry_seq, event_seq = u.event_seq, log_seq = u.log_seq,
         updated_at = u.updated_at, over_at = u.over_at
@@ -209,7 +209,7 @@ pub(super) const UPDATE_TASKS: &str = "
                 $7::integer[], $8::integer[], $9::integer[], $10::integer[], $11::text[],
                 $12::text[], $13::text[], $14::text[], $15::text[], $16::bigint[], $17::bigint[],
                 $18::bigint[], $19::bigint[], $20::bigint[])
-         AS u (task_no, state, epoch, token, worker, due_at, last_run, open_run, reports, losses,
+         AS u (task_no, state, epoch, token, worker, due_at, last_attempt, open_attempt, reports, losses,
                cancel, completion, outcome, feedback, reason, entry_seq, event_seq, log_seq,
                updated_at, over_at)
     WHERE t.task_no = u.task_no";
@@ -231,8 +231,8 @@ impl<'a> TaskColumns<'a> {
         self.tokens.push(lease.token.as_deref());
         self.workers.push(optional_text(lease.worker.as_ref()));
         self.due.push(lease.due_at);
-        self.last_runs.push(small(lease.last_attempt));
-        self.open_runs.push(lease.open_attempt.map(small));
+        self.last_attempts.push(small(lease.last_attempt));
+        self.open_attempts.push(lease.open_attempt.map(small));
         self.reports.push(small(lease.reports));
         self.losses.push(small(lease.losses));
         self.cancels.push(optional_text(lease.cancel.as_ref()));
@@ -265,8 +265,8 @@ impl<'a> TaskColumns<'a> {
             &self.tokens,
             &self.workers,
             &self.due,
-            &self.last_runs,
-            &self.open_runs,
+            &self.last_attempts,
+            &self.open_attempts,
             &self.reports,
             &self.losses,
             &self.cancels,

@@ -10,9 +10,9 @@ use super::columns::NOW;
 /// was given up.
 pub(super) fn record_commit_query() -> String {
     format!(
-        "INSERT INTO lane (lane_id, batch, given_up, used_at) VALUES ($1, $2, 0, {NOW})
-         ON CONFLICT (lane_id) DO UPDATE SET used_at = excluded.used_at,
-             batch = CASE WHEN excluded.batch > lane.given_up THEN excluded.batch END"
+        "INSERT INTO commit_marker (writer_id, batch, given_up, used_at) VALUES ($1, $2, 0, {NOW})
+         ON CONFLICT (writer_id) DO UPDATE SET used_at = excluded.used_at,
+             batch = CASE WHEN excluded.batch > commit_marker.given_up THEN excluded.batch END"
     )
 }
 
@@ -20,15 +20,15 @@ pub(super) fn record_commit_query() -> String {
 /// Waits for a transaction that is currently writing the row, even if the row does not exist yet.
 pub(super) fn last_commit_query() -> String {
     format!(
-        "INSERT INTO lane (lane_id, batch, given_up, used_at) VALUES ($1, 0, $2, {NOW})
-         ON CONFLICT (lane_id) DO UPDATE SET used_at = excluded.used_at, given_up = excluded.given_up
+        "INSERT INTO commit_marker (writer_id, batch, given_up, used_at) VALUES ($1, 0, $2, {NOW})
+         ON CONFLICT (writer_id) DO UPDATE SET used_at = excluded.used_at, given_up = excluded.given_up
          RETURNING batch"
     )
 }
 
 /// Removes marker rows that have not been used for a day.
 pub(super) async fn delete_old_markers(client: &Client) -> Result<(), Error> {
-    let old = format!("DELETE FROM lane WHERE used_at < {NOW} - 86400000");
+    let old = format!("DELETE FROM commit_marker WHERE used_at < {NOW} - 86400000");
     client.batch_execute(&old).await
 }
 
@@ -53,9 +53,9 @@ mod tests {
         let connector = Connector::new(address).unwrap();
         let (mut lost, anew) = tokio::try_join!(connector.client(), connector.client()).unwrap();
         migrate(&mut lost).await.unwrap();
-        let lane = Uuid::new_v4();
+        let writer_id = Uuid::new_v4();
         let (mark, last) = (record_commit_query(), last_commit_query());
-        let values = |batch: &'static i64| -> [&(dyn ToSql + Sync); 2] { [&lane, batch] };
+        let values = |batch: &'static i64| -> [&(dyn ToSql + Sync); 2] { [&writer_id, batch] };
 
         assert_eq!(lost.execute(&mark, &values(&6)).await.unwrap(), 1);
         lost.batch_execute("BEGIN").await.unwrap();

@@ -83,7 +83,8 @@ pub(super) async fn overview(hub: &PostgresHub) -> Result<Overview, HubStoreErro
     for (outcome, count) in counts(hub, &by_outcome).await? {
         overview.outcomes.push((from_word(outcome)?, count));
     }
-    let closings = "SELECT closing, count(*) FROM run WHERE closing IS NOT NULL GROUP BY closing";
+    let closings =
+        "SELECT closed_as, count(*) FROM attempt WHERE closed_as IS NOT NULL GROUP BY closed_as";
     for (closing, count) in counts(hub, closings).await? {
         overview.closings.push((from_word(closing)?, count));
     }

@@ -5,13 +5,7 @@ use tokio_postgres::{Client, Transaction};
 
 use crate::hub::error::HubStoreError;
 
-const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/001_hub.sql"),
-    include_str!("migrations/002_plans.sql"),
-    include_str!("migrations/003_facts.sql"),
-    include_str!("migrations/004_lanes.sql"),
-    include_str!("migrations/005_parts.sql"),
-];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/001_hub.sql")];
 
 /// Migrates the schema to this program's version; another hub that starts at the same time waits.
 pub(super) async fn migrate(client: &mut Client) -> Result<(), HubStoreError> {

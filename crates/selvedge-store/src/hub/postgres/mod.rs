@@ -97,10 +97,10 @@ impl PostgresHub {
         let submissions = SubmissionWriter {
             notifier: Arc::clone(&bell),
         };
-        let lane = |_| BatchWriter::start(connector.clone(), Arc::clone(&changes));
+        let start_writer = |_| BatchWriter::start(connector.clone(), Arc::clone(&changes));
         let (hearing, heard) = watch::channel(0);
         Ok(Self {
-            changes: (0..CHANGE_WRITERS).map(lane).collect(),
+            changes: (0..CHANGE_WRITERS).map(start_writer).collect(),
             claims: BatchWriter::start(connector.clone(), Arc::new(claims)),
             submissions: BatchWriter::start(connector.clone(), Arc::new(submissions)),
             pool: connector.pool(POOL_SIZE)?,
@@ -113,8 +113,8 @@ impl PostgresHub {
     fn writer_for(&self, task: TaskId) -> &BatchWriter<ChangeWriter> {
         let mut hasher = DefaultHasher::new();
         task.hash(&mut hasher);
-        let lanes = u64::try_from(self.changes.len()).unwrap_or(1);
-        let at = usize::try_from(hasher.finish() % lanes).unwrap_or(0);
+        let writers = u64::try_from(self.changes.len()).unwrap_or(1);
+        let at = usize::try_from(hasher.finish() % writers).unwrap_or(0);
         &self.changes[at]
     }
 

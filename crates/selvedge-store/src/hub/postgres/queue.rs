@@ -112,8 +112,8 @@ impl Queue for PostgresHub {
         Box::pin(task_queries::run_stats(self, tenant))
     }
 
-    fn save_run_stats(&self, facts: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
-        Box::pin(task_queries::save_run_stats(self, facts))
+    fn save_run_stats(&self, stats: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
+        Box::pin(task_queries::save_run_stats(self, stats))
     }
 
     fn log(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<LogLine>> {

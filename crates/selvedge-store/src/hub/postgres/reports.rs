@@ -29,7 +29,7 @@ impl PostgresHub {
 fn read_report_row(row: &Row) -> Result<ReportRow, HubStoreError> {
     let mut cells = PostgresColumns::of(row);
     Ok(ReportRow {
-        run_number: cells.small()?,
+        attempt_number: cells.small()?,
         epoch: cells.count()?,
         body: cells.next()?,
     })
@@ -60,14 +60,14 @@ impl RunRecords for PostgresHub {
 
     fn runs(&self, task: TaskId) -> StoreFuture<'_, Vec<AttemptRow>> {
         Box::pin(async move {
-            let sql = "SELECT u.run_number, u.epoch, u.begun_at, u.closed_at, u.closing
-                 FROM request r JOIN run u ON u.task_no = r.task_no
-                 WHERE r.task_id = $1 ORDER BY u.run_number";
+            let sql = "SELECT u.attempt_number, u.epoch, u.begun_at, u.closed_at, u.closed_as
+                 FROM request r JOIN attempt u ON u.task_no = r.task_no
+                 WHERE r.task_id = $1 ORDER BY u.attempt_number";
             let rows = self.rows(sql, &[&task.uuid()]).await?;
             let runs = rows.iter().map(|row| {
                 let mut cells = PostgresColumns::of(row);
                 Ok(AttemptRow {
-                    run_number: cells.small()?,
+                    attempt_number: cells.small()?,
                     epoch: cells.count()?,
                     begun_at: cells.next()?,
                     closed_at: cells.next()?,
@@ -80,29 +80,31 @@ impl RunRecords for PostgresHub {
 
     fn reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>> {
         Box::pin(async move {
-            let sql = "SELECT p.run_number, p.epoch, p.body
+            let sql = "SELECT p.attempt_number, p.epoch, p.body
                  FROM request r JOIN report p ON p.task_no = r.task_no
-                 WHERE r.task_id = $1 ORDER BY p.run_number";
+                 WHERE r.task_id = $1 ORDER BY p.attempt_number";
             let rows = self.rows(sql, &[&task.uuid()]).await?;
             rows.iter().map(read_report_row).collect()
         })
     }
 
-    fn report(&self, task: TaskId, run_number: u32) -> StoreFuture<'_, Option<ReportRow>> {
+    fn report(&self, task: TaskId, attempt_number: u32) -> StoreFuture<'_, Option<ReportRow>> {
         Box::pin(async move {
-            let sql = "SELECT p.run_number, p.epoch, p.body
+            let sql = "SELECT p.attempt_number, p.epoch, p.body
                  FROM request r JOIN report p ON p.task_no = r.task_no
-                 WHERE r.task_id = $1 AND p.run_number = $2";
-            let rows = self.rows(sql, &[&task.uuid(), &small(run_number)]).await?;
+                 WHERE r.task_id = $1 AND p.attempt_number = $2";
+            let rows = self
+                .rows(sql, &[&task.uuid(), &small(attempt_number)])
+                .await?;
             rows.first().map(read_report_row).transpose()
         })
     }
 
     fn late_reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>> {
         Box::pin(async move {
-            let sql = "SELECT p.run_number, p.epoch, p.body
+            let sql = "SELECT p.attempt_number, p.epoch, p.body
                  FROM request r JOIN late_report p ON p.task_no = r.task_no
-                 WHERE r.task_id = $1 ORDER BY p.epoch, p.run_number";
+                 WHERE r.task_id = $1 ORDER BY p.epoch, p.attempt_number";
             let rows = self.rows(sql, &[&task.uuid()]).await?;
             rows.iter().map(read_report_row).collect()
         })

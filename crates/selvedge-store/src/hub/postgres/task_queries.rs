@@ -40,7 +40,7 @@ const fn order_clause(order: TaskSortOrder) -> &'static str {
             "(SELECT coalesce(sum(tokens_in::numeric + tokens_out), 0) FROM cost
               WHERE cost.task_no = t.task_no) DESC, r.task_id DESC"
         }
-        TaskSortOrder::MostAttempts => "t.last_run DESC, r.task_id DESC",
+        TaskSortOrder::MostAttempts => "t.last_attempt DESC, r.task_id DESC",
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) async fn queue_latencies(
     limit: usize,
 ) -> Result<Vec<i64>, HubStoreError> {
     let sql = "SELECT u.begun_at - r.created_at FROM request r
-               JOIN run u ON u.task_no = r.task_no AND u.run_number = 1
+               JOIN attempt u ON u.task_no = r.task_no AND u.attempt_number = 1
                WHERE r.tenant = $1 ORDER BY r.task_no DESC LIMIT $2";
     let rows = hub.rows(sql, &[&text(&tenant), &int(limit as u64)]).await?;
     rows.iter()
@@ -130,7 +130,7 @@ pub(super) async fn run_stats(
     tenant: String,
 ) -> Result<Vec<RunStatsRow>, HubStoreError> {
     let sql = "SELECT r.task_id, t.event_seq, f.event_seq, f.body FROM request r
-               JOIN task t ON t.task_no = r.task_no LEFT JOIN facts f ON f.task_no = r.task_no
+               JOIN task t ON t.task_no = r.task_no LEFT JOIN run_stats f ON f.task_no = r.task_no
                WHERE r.tenant = $1 AND t.event_seq > 0 ORDER BY r.task_no";
     let rows = hub.rows(sql, &[&text(&tenant)]).await?;
     let line = |row| {
@@ -150,20 +150,20 @@ pub(super) async fn run_stats(
 
 pub(super) async fn save_run_stats(
     hub: &PostgresHub,
-    facts: Vec<NewRunStats>,
+    stats: Vec<NewRunStats>,
 ) -> Result<(), HubStoreError> {
     // Statistics of a shorter journal must not replace those of a longer one. If there are several for one
     // task, the one of the longest journal is saved.
-    let sql = "INSERT INTO facts (task_no, event_seq, body)
+    let sql = "INSERT INTO run_stats (task_no, event_seq, body)
                SELECT DISTINCT ON (r.task_no) r.task_no, u.event_seq, u.body
                FROM unnest($1::uuid[], $2::bigint[], $3::text[]) AS u (task_id, event_seq, body)
                JOIN request r ON r.task_id = u.task_id
                ORDER BY r.task_no, u.event_seq DESC
                ON CONFLICT (task_no) DO UPDATE SET event_seq = excluded.event_seq, body = excluded.body
-               WHERE excluded.event_seq >= facts.event_seq";
-    let tasks: Vec<Uuid> = facts.iter().map(|(task, ..)| task.uuid()).collect();
-    let seqs: Vec<i64> = facts.iter().map(|(_, seq, _)| int(*seq)).collect();
-    let bodies: Vec<_> = facts.iter().map(|(.., body)| text(body)).collect();
+               WHERE excluded.event_seq >= run_stats.event_seq";
+    let tasks: Vec<Uuid> = stats.iter().map(|(task, ..)| task.uuid()).collect();
+    let seqs: Vec<i64> = stats.iter().map(|(_, seq, _)| int(*seq)).collect();
+    let bodies: Vec<_> = stats.iter().map(|(.., body)| text(body)).collect();
     hub.rows(sql, &[&tasks, &seqs, &bodies]).await?;
     Ok(())
 }

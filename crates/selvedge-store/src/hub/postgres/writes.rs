@@ -8,26 +8,27 @@ use std::pin::Pin;
 
 use futures_util::future::join_all;
 use selvedge_core::model::AttemptEnd;
+use selvedge_core::protocol::CostEntry;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
 use super::batch_writer::WriterConnection;
 use super::columns::{PostgresTaskRow, TaskColumns, UPDATE_TASKS, int, small, text};
-use crate::hub::change::{CostLine, WriteSet};
+use crate::hub::change::WriteSet;
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{damaged, word};
 
 const LOG: &str = "
     INSERT INTO log SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])";
 const BEGUN: &str = "
-    INSERT INTO run (task_no, run_number, epoch, begun_at)
+    INSERT INTO attempt (task_no, attempt_number, epoch, begun_at)
     SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[])";
 const CLOSED: &str = "
-    UPDATE run r SET closed_at = u.at, closing = u.closing
+    UPDATE attempt r SET closed_at = u.at, closed_as = u.closed_as
     FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::text[])
-         AS u (task_no, run_number, at, closing)
-    WHERE r.task_no = u.task_no AND r.run_number = u.run_number
-      AND (r.closing IS NULL OR r.closing = 'interrupted')";
+         AS u (task_no, attempt_number, at, closed_as)
+    WHERE r.task_no = u.task_no AND r.attempt_number = u.attempt_number
+      AND (r.closed_as IS NULL OR r.closed_as = 'interrupted')";
 const REPORTS: &str = "
     INSERT INTO report
     SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bigint[], $4::bigint[], $5::bytea[], $6::text[])
@@ -43,7 +44,7 @@ const COSTS: &str = "
     SELECT line.* FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::text[],
                               $7::bigint[], $8::bigint[], $9::text[]) AS line (task_no, run, call)
     WHERE line.call <> 'lost' OR NOT EXISTS (
-        SELECT 1 FROM cost WHERE cost.task_no = line.task_no AND cost.run_number = line.run)
+        SELECT 1 FROM cost WHERE cost.task_no = line.task_no AND cost.attempt_number = line.run)
     ON CONFLICT DO NOTHING";
 const RESULTS: &str = "
     INSERT INTO result SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[])
@@ -201,10 +202,10 @@ impl BatchWrites {
         for line in written.journal {
             self.journal.push(task, line.seq, now, line.event);
         }
-        let cut_off = written.interrupted.into_iter().map(CostLine::lost);
+        let cut_off = written.interrupted.into_iter().map(CostEntry::lost);
         for line in written.costs.into_iter().chain(cut_off) {
             self.costs.tasks.push(task);
-            self.costs.runs.push(small(line.run_number));
+            self.costs.runs.push(small(line.attempt_number));
             self.costs.calls.push(text(&line.call_id).into_owned());
             self.costs.at.push(now);
             let amount = line.cost.micro_usd.map(|amount| int(amount.0));

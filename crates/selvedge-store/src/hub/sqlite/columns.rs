@@ -17,7 +17,7 @@ use crate::hub::rows::{LedgerTotal, TaskRecord, TaskView};
 /// The columns for decisions, as [`row`] reads them.
 macro_rules! row_columns {
     () => {
-        "task_id, state, epoch, token, worker, due_at, last_run, open_run, reports, losses, cancel, \
+        "task_id, state, epoch, token, worker, due_at, last_attempt, open_attempt, reports, losses, cancel, \
          completion, outcome, feedback, reason, entry_seq, event_seq, log_seq, updated_at"
     };
 }
@@ -209,8 +209,8 @@ pub(super) fn save(
     SqliteTaskRow { number, row, .. }: &SqliteTaskRow,
 ) -> Result<(), HubStoreError> {
     let mut update = db.prepare_cached(
-        "UPDATE task SET state = ?2, epoch = ?3, token = ?4, worker = ?5, due_at = ?6, last_run = ?7,
-             open_run = ?8, reports = ?9, losses = ?10, cancel = ?11, completion = ?12,
+        "UPDATE task SET state = ?2, epoch = ?3, token = ?4, worker = ?5, due_at = ?6, last_attempt = ?7,
+             open_attempt = ?8, reports = ?9, losses = ?10, cancel = ?11, completion = ?12,
              outcome = ?13, feedback = ?14, reason = ?15, entry_seq = ?16, event_seq = ?17,
              log_seq = ?18, updated_at = ?19
          WHERE task_no = ?1 AND epoch <= ?3

@@ -13,13 +13,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use crate::fault;
 use crate::hub::error::HubStoreError;
 
-pub(super) const MIGRATIONS: &[&str] = &[
-    include_str!("migrations/001_hub.sql"),
-    include_str!("migrations/002_facts.sql"),
-    include_str!("migrations/003_plans.sql"),
-    include_str!("migrations/004_parts.sql"),
-    include_str!("migrations/005_due.sql"),
-];
+const MIGRATIONS: &[&str] = &[include_str!("migrations/001_hub.sql")];
 /// Pages in the log after which a commit triggers a checkpoint.
 const CHECKPOINT_PAGES: u32 = 16_000;
 

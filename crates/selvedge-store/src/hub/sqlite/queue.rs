@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, named_params, params};
-use selvedge_core::lease::{LeaseCredential, LeaseEvent, LeaseInput, LeaseRules, decide};
+use selvedge_core::lease::{LeaseEvent, LeaseInput, LeaseRules, decide};
 use selvedge_core::model::{Outcome, TaskId};
 use selvedge_core::protocol::{PLAN_LABEL, TaskState};
 use uuid::Uuid;
@@ -137,8 +137,8 @@ impl Queue for SqliteHub {
         Box::pin(self.read(move |db| task_queries::run_stats(db, &tenant)))
     }
 
-    fn save_run_stats(&self, facts: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
-        Box::pin(self.write(move |db| task_queries::save_run_stats(db, &facts)))
+    fn save_run_stats(&self, stats: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
+        Box::pin(self.write(move |db| task_queries::save_run_stats(db, &stats)))
     }
 
     fn log(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<LogLine>> {
@@ -284,13 +284,12 @@ fn assign_task(
     now: i64,
     rules: &LeaseRules,
 ) -> Result<Option<Assignment>, HubStoreError> {
-    let token = Uuid::new_v4().simple().to_string();
     if fault::is_mutant_active("double_grant") {
         kept.row.lease.epoch = kept.row.lease.epoch.saturating_sub(1);
     }
     let input = LeaseInput::Grant {
         worker: worker.to_owned(),
-        token: token.clone(),
+        token: Uuid::new_v4().simple().to_string(),
     };
     let Ok(decision) = decide(&kept.row.lease, input, now, rules) else {
         return Ok(None);
@@ -302,12 +301,10 @@ fn assign_task(
         kept.row.log_seq += 1;
         reports::insert_log_line(db, kept.number, kept.row.log_seq, now, event)?;
     }
-    let epoch = kept.row.lease.epoch;
     let row = kept.row.clone();
     db.save(kept)?;
     Ok(Some(Assignment {
         worker: worker.to_owned(),
-        fence: LeaseCredential { epoch, token },
         row,
         body,
     }))
@@ -327,7 +324,7 @@ fn apply_change(
     let open = kept.row.lease.open_attempt;
     let closed = change.closed_attempt().filter(|run| open != Some(*run));
     let stored = match closed {
-        Some(run_number) => reports::load_stored_attempt(db, kept.number, run_number)?,
+        Some(attempt_number) => reports::load_stored_attempt(db, kept.number, attempt_number)?,
         None => None,
     };
     let (answer, written) = apply(&mut kept.row, change, stored, now, rules);
@@ -361,7 +358,8 @@ fn expire_due(
     let due = db.due(now, |state| !quiet || !at_work(state), MAX_EXPIRED)?;
     let mut swept = Vec::new();
     for task in due {
-        let verdict = apply_change(db, task, &TaskChange::Tick, now, rules)?;
+        let tick = TaskChange::Lease(LeaseInput::Tick);
+        let verdict = apply_change(db, task, &tick, now, rules)?;
         swept.extend(verdict.map(|verdict| verdict.row));
     }
     Ok(swept)

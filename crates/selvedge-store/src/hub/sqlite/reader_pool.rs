@@ -70,9 +70,9 @@ pub(super) fn overview(db: &Connection) -> Result<Overview, HubStoreError> {
     ))? {
         overview.outcomes.push((from_word(outcome)?, count));
     }
-    for (closing, count) in
-        counts("SELECT closing, count(*) FROM run WHERE closing IS NOT NULL GROUP BY closing")?
-    {
+    for (closing, count) in counts(
+        "SELECT closed_as, count(*) FROM attempt WHERE closed_as IS NOT NULL GROUP BY closed_as",
+    )? {
         overview.closings.push((from_word(closing)?, count));
     }
     for (wanted, into) in [

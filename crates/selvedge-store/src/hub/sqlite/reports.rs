@@ -3,11 +3,11 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use selvedge_core::lease::LeaseEvent;
 use selvedge_core::model::{AttemptEnd, TaskId};
-use selvedge_core::protocol::FileRef;
+use selvedge_core::protocol::{CostEntry, FileRef};
 
 use super::SqliteHub;
 use super::columns::{closing, damaged, word};
-use crate::hub::change::{CostLine, JournalLine, StoredAttempt, WriteSet};
+use crate::hub::change::{JournalLine, StoredAttempt, WriteSet};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{AttemptRow, Completion, ReportRow};
 use crate::hub::traits::{RunRecords, StoreFuture};
@@ -29,18 +29,18 @@ pub(super) fn insert_log_line(
 pub(super) fn load_stored_attempt(
     db: &Connection,
     task_no: i64,
-    run_number: u32,
+    attempt_number: u32,
 ) -> Result<Option<StoredAttempt>, HubStoreError> {
     let mut query = db.prepare_cached(
-        "SELECT closing FROM run WHERE task_no = ?1 AND run_number = ?2 AND closing IS NOT NULL",
+        "SELECT closed_as FROM attempt WHERE task_no = ?1 AND attempt_number = ?2 AND closed_as IS NOT NULL",
     )?;
-    let word = query.query_row(params![task_no, run_number], |row| row.get(0));
+    let word = query.query_row(params![task_no, attempt_number], |row| row.get(0));
     let Some(closing) = closing(word.optional()?)? else {
         return Ok(None);
     };
     let mut query =
-        db.prepare_cached("SELECT digest FROM report WHERE task_no = ?1 AND run_number = ?2")?;
-    let digest = query.query_row(params![task_no, run_number], |row| row.get(0));
+        db.prepare_cached("SELECT digest FROM report WHERE task_no = ?1 AND attempt_number = ?2")?;
+    let digest = query.query_row(params![task_no, attempt_number], |row| row.get(0));
     let digest = digest.optional()?;
     Ok(Some(StoredAttempt {
         end: closing,
@@ -57,24 +57,24 @@ pub(super) fn insert_writes(
     for (seq, event) in &written.log {
         insert_log_line(db, task_no, *seq, now, event)?;
     }
-    for (run_number, epoch) in &written.begun {
+    for (attempt_number, epoch) in &written.begun {
         db.prepare_cached(
-            "INSERT INTO run (task_no, run_number, epoch, begun_at) VALUES (?1, ?2, ?3, ?4)",
+            "INSERT INTO attempt (task_no, attempt_number, epoch, begun_at) VALUES (?1, ?2, ?3, ?4)",
         )?
-        .execute(params![task_no, run_number, epoch, now])?;
+        .execute(params![task_no, attempt_number, epoch, now])?;
     }
-    for (run_number, closing) in &written.closed {
-        close(db, task_no, *run_number, *closing, now)?;
+    for (attempt_number, closing) in &written.closed {
+        close(db, task_no, *attempt_number, *closing, now)?;
     }
     for (table, reports) in [
         ("report", &written.reports),
         ("late_report", &written.late_reports),
     ] {
-        for (run_number, epoch, digest, body) in reports {
+        for (attempt_number, epoch, digest, body) in reports {
             db.prepare_cached(&format!(
                 "INSERT INTO {table} VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING"
             ))?
-            .execute(params![task_no, run_number, epoch, now, digest, body])?;
+            .execute(params![task_no, attempt_number, epoch, now, digest, body])?;
         }
     }
     for line in &written.journal {
@@ -88,7 +88,7 @@ pub(super) fn insert_writes(
         )?
         .execute(params![
             task_no,
-            line.run_number,
+            line.attempt_number,
             line.call_id,
             now,
             line.cost.micro_usd.map(|amount| amount.0),
@@ -98,16 +98,16 @@ pub(super) fn insert_writes(
             body
         ])?;
     }
-    for run_number in &written.interrupted {
-        let line = CostLine::lost(*run_number);
+    for attempt_number in &written.interrupted {
+        let line = CostEntry::lost(*attempt_number);
         let body = serde_json::to_string(&line).map_err(damaged)?;
         db.prepare_cached(
             "INSERT INTO cost SELECT ?1, ?2, ?3, ?4, NULL, ?5, 0, 0, ?6
-             WHERE NOT EXISTS (SELECT 1 FROM cost WHERE task_no = ?1 AND run_number = ?2)",
+             WHERE NOT EXISTS (SELECT 1 FROM cost WHERE task_no = ?1 AND attempt_number = ?2)",
         )?
         .execute(params![
             task_no,
-            run_number,
+            attempt_number,
             line.call_id,
             now,
             word(line.cost.source),
@@ -131,21 +131,21 @@ pub(super) fn insert_writes(
 fn close(
     db: &Connection,
     task_no: i64,
-    run_number: u32,
+    attempt_number: u32,
     closing: AttemptEnd,
     now: i64,
 ) -> Result<(), HubStoreError> {
     db.prepare_cached(
-        "UPDATE run SET closed_at = ?3, closing = ?4
-         WHERE task_no = ?1 AND run_number = ?2 AND (closing IS NULL OR closing = 'interrupted')",
+        "UPDATE attempt SET closed_at = ?3, closed_as = ?4
+         WHERE task_no = ?1 AND attempt_number = ?2 AND (closed_as IS NULL OR closed_as = 'interrupted')",
     )?
-    .execute(params![task_no, run_number, now, word(closing)])?;
+    .execute(params![task_no, attempt_number, now, word(closing)])?;
     Ok(())
 }
 
 fn read_report_row(row: &Row<'_>) -> rusqlite::Result<ReportRow> {
     Ok(ReportRow {
-        run_number: row.get(0)?,
+        attempt_number: row.get(0)?,
         epoch: row.get(1)?,
         body: row.get(2)?,
     })
@@ -171,14 +171,14 @@ impl RunRecords for SqliteHub {
     fn runs(&self, task: TaskId) -> StoreFuture<'_, Vec<AttemptRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT run_number, epoch, begun_at, closed_at, closing FROM run
-                 WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY run_number",
+                "SELECT attempt_number, epoch, begun_at, closed_at, closed_as FROM attempt
+                 WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY attempt_number",
             )?;
             let mut rows = query.query([task.to_string()])?;
             let mut runs = Vec::new();
             while let Some(row) = rows.next()? {
                 runs.push(AttemptRow {
-                    run_number: row.get(0)?,
+                    attempt_number: row.get(0)?,
                     epoch: row.get(1)?,
                     begun_at: row.get(2)?,
                     closed_at: row.get(3)?,
@@ -192,19 +192,19 @@ impl RunRecords for SqliteHub {
     fn reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT run_number, epoch, body FROM report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY run_number",
+                "SELECT attempt_number, epoch, body FROM report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) ORDER BY attempt_number",
             )?;
             let rows = query.query_map([task.to_string()], read_report_row)?;
             Ok(rows.collect::<Result<_, _>>()?)
         }))
     }
 
-    fn report(&self, task: TaskId, run_number: u32) -> StoreFuture<'_, Option<ReportRow>> {
+    fn report(&self, task: TaskId, attempt_number: u32) -> StoreFuture<'_, Option<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT run_number, epoch, body FROM report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) AND run_number = ?2",
+                "SELECT attempt_number, epoch, body FROM report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1) AND attempt_number = ?2",
             )?;
-            let found = query.query_row(params![task.to_string(), run_number], read_report_row);
+            let found = query.query_row(params![task.to_string(), attempt_number], read_report_row);
             Ok(found.optional()?)
         }))
     }
@@ -212,8 +212,8 @@ impl RunRecords for SqliteHub {
     fn late_reports(&self, task: TaskId) -> StoreFuture<'_, Vec<ReportRow>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT run_number, epoch, body FROM late_report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1)
-                 ORDER BY epoch, run_number",
+                "SELECT attempt_number, epoch, body FROM late_report WHERE task_no = (SELECT task_no FROM task WHERE task_id = ?1)
+                 ORDER BY epoch, attempt_number",
             )?;
             let rows = query.query_map([task.to_string()], read_report_row)?;
             Ok(rows.collect::<Result<_, _>>()?)

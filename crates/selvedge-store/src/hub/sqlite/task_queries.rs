@@ -36,7 +36,7 @@ const fn order_clause(order: TaskSortOrder) -> &'static str {
             "(SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM cost c
               WHERE c.task_no = task.task_no) DESC, task_id DESC"
         }
-        TaskSortOrder::MostAttempts => "last_run DESC, task_id DESC",
+        TaskSortOrder::MostAttempts => "last_attempt DESC, task_id DESC",
     }
 }
 
@@ -111,8 +111,8 @@ pub(super) fn queue_latencies(
     limit: usize,
 ) -> Result<Vec<i64>, HubStoreError> {
     let mut query = db.prepare_cached(
-        "SELECT r.begun_at - t.created_at FROM task t CROSS JOIN run r
-         ON r.task_no = t.task_no AND r.run_number = 1
+        "SELECT r.begun_at - t.created_at FROM task t CROSS JOIN attempt r
+         ON r.task_no = t.task_no AND r.attempt_number = 1
          WHERE t.tenant = ?1 ORDER BY t.task_no DESC LIMIT ?2",
     )?;
     let waits = query.query_map(params![tenant, limit], |row| row.get(0))?;
@@ -122,31 +122,31 @@ pub(super) fn queue_latencies(
 pub(super) fn run_stats(db: &Connection, tenant: &str) -> Result<Vec<RunStatsRow>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT t.task_id, t.event_seq, f.event_seq, f.body FROM task t
-         LEFT JOIN facts f ON f.task_no = t.task_no
+         LEFT JOIN run_stats f ON f.task_no = t.task_no
          WHERE t.tenant = ?1 AND t.event_seq > 0 ORDER BY t.task_no",
     )?;
     let mut rows = query.query([tenant])?;
-    let mut facts = Vec::new();
+    let mut stats = Vec::new();
     while let Some(row) = rows.next()? {
         let seq: Option<u64> = row.get(2)?;
         let body: Option<String> = row.get(3)?;
-        facts.push(RunStatsRow {
+        stats.push(RunStatsRow {
             task_id: parsed(&row.get::<_, String>(0)?)?,
             event_seq: row.get(1)?,
             saved: seq.zip(body),
         });
     }
-    Ok(facts)
+    Ok(stats)
 }
 
-pub(super) fn save_run_stats(db: &Connection, facts: &[NewRunStats]) -> Result<(), HubStoreError> {
+pub(super) fn save_run_stats(db: &Connection, stats: &[NewRunStats]) -> Result<(), HubStoreError> {
     // Statistics of a shorter journal must not replace those of a longer one.
     let mut keep = db.prepare_cached(
-        "INSERT INTO facts SELECT task_no, ?2, ?3 FROM task WHERE task_id = ?1
+        "INSERT INTO run_stats SELECT task_no, ?2, ?3 FROM task WHERE task_id = ?1
          ON CONFLICT DO UPDATE SET event_seq = excluded.event_seq, body = excluded.body
-         WHERE excluded.event_seq >= facts.event_seq",
+         WHERE excluded.event_seq >= run_stats.event_seq",
     )?;
-    for (task, seq, body) in facts {
+    for (task, seq, body) in stats {
         keep.execute(params![task.to_string(), seq, body])?;
     }
     Ok(())

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
 use selvedge_core::protocol::{CostEntry, TaskState};
 use selvedge_store::hub::{
-    EntryKind, HubStore, ListFilter, NewTask, RunStatsRow, TaskChange, TaskCounts, TaskFilter,
+    HubStore, ListFilter, NewTask, RunStatsRow, TaskChange, TaskCounts, TaskFilter,
     TaskPageRequest, TaskSortOrder, TaskView,
 };
 
-use super::fixture::{StoreFixture, complete, entry, report, task, want};
+use super::fixture::{StoreFixture, begin, complete, entry, report, task, want};
 
 const TENANT: &str = "default";
 const TASKS: u32 = 66;
@@ -49,7 +49,7 @@ async fn create_tasks(fixture: &StoreFixture) -> std::sync::Arc<dyn HubStore> {
         if number % 4 == 0 {
             continue;
         }
-        let mut steps = vec![EntryKind::Begin(1)];
+        let mut steps = vec![begin(1)];
         if number % 4 > 1 {
             steps.extend([report(1, "{}"), complete("once")]);
         }
@@ -63,7 +63,7 @@ async fn create_tasks(fixture: &StoreFixture) -> std::sync::Arc<dyn HubStore> {
                 ..Usage::default()
             };
             change.header.costs = vec![CostEntry {
-                run_number: 1,
+                attempt_number: 1,
                 call_id: format!("call-{seq}"),
                 cost: Cost {
                     micro_usd: (number % 5 > 0).then_some(MicroUsd(number * 31 % 17)),
@@ -225,13 +225,13 @@ pub(super) async fn run_stats_are_never_replaced_by_older_ones(fixture: StoreFix
         store.submit(one(number)).await.unwrap();
     }
     let lines = store.run_stats(TENANT.to_owned()).await.unwrap();
-    assert_eq!(lines, [], "what has no journal has no facts");
+    assert_eq!(lines, [], "what has no journal has no statistics");
     let granted = store
         .assign_tasks(vec![want("loom", 2, &[])])
         .await
         .unwrap();
     for granted in &granted {
-        let TaskChange::Entry(mut change) = entry(granted, 1, EntryKind::Begin(1)) else {
+        let TaskChange::Entry(mut change) = entry(granted, 1, begin(1)) else {
             unreachable!("an entry")
         };
         change.header.events = vec![

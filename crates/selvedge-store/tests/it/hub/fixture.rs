@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use selvedge_core::lease::{LeaseEvent, LeaseRules, LeaseState, evolve};
-use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
-use selvedge_core::protocol::{CostEntry, EntryHeader as Header, LeaseToken as Wire};
+use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
+use selvedge_core::protocol::{
+    AttemptReport, AttemptStart, CostEntry, EntryHeader, EntryKind, StreamEntry, TaskCompletion,
+    TaskResult,
+};
 use selvedge_store::hub::{
-    Assignment, ChangeAnswer, EntryKind, HubStore, NewTask, PollRequest, PostgresHub, SqliteHub,
-    StoreSettings, StreamEntry, TaskChange,
+    Assignment, ChangeAnswer, HubStore, NewTask, PollRequest, PostgresHub, SqliteHub,
+    StoreSettings, TaskChange,
 };
 use selvedge_testkit::Postgres;
 use tempfile::TempDir;
@@ -72,15 +75,10 @@ pub(super) fn want(worker: &str, slots: usize, labels: &[&str]) -> PollRequest {
     }
 }
 
-pub(super) fn entry(granted: &Assignment, seq: u64, step: EntryKind) -> TaskChange {
-    let lease = Wire {
-        task_id: granted.row.task_id,
-        lease_epoch: granted.fence.epoch,
-        lease_token: granted.fence.token.clone(),
-    };
-    let mut header = Header::new(lease, seq);
+pub(super) fn entry(granted: &Assignment, seq: u64, kind: EntryKind) -> TaskChange {
+    let mut header = EntryHeader::new(granted.row.lease_token(), seq);
     header.costs = vec![CostEntry {
-        run_number: 1,
+        attempt_number: 1,
         call_id: "session".to_owned(),
         cost: Cost {
             micro_usd: Some(MicroUsd(7)),
@@ -89,24 +87,28 @@ pub(super) fn entry(granted: &Assignment, seq: u64, step: EntryKind) -> TaskChan
         usage: Usage::default(),
         model: None,
     }];
-    TaskChange::Entry(Box::new(StreamEntry { header, step }))
+    TaskChange::Entry(Box::new(StreamEntry { header, kind }))
 }
 
-pub(super) fn report(run_number: u32, body: &str) -> EntryKind {
-    EntryKind::Close {
-        run_number,
-        end: AttemptEnd::Report,
-        report: Some(body.to_owned()),
-    }
+pub(super) fn begin(attempt_number: u32) -> EntryKind {
+    EntryKind::BeginAttempt(AttemptStart {
+        attempt_number,
+        from_tree: None,
+    })
+}
+
+pub(super) fn report(attempt_number: u32, body: &str) -> EntryKind {
+    EntryKind::SubmitReport(AttemptReport {
+        attempt_number,
+        report: serde_json::from_str(body).unwrap(),
+    })
 }
 
 pub(super) fn complete(id: &str) -> EntryKind {
-    EntryKind::Complete {
+    EntryKind::Complete(TaskCompletion {
         completion_id: id.to_owned(),
-        outcome: Outcome::Verified,
-        reason: String::new(),
-        result: "{}".to_owned(),
-    }
+        result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
+    })
 }
 
 pub(super) async fn apply_change(

@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
+use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, TaskId, Usage};
-use selvedge_core::protocol::{CostEntry, FileRef};
+use selvedge_core::protocol::{AttemptClosing, CostEntry, EntryKind, FileRef};
 use selvedge_store::hub::{
-    BlobState, ChangeAnswer, EntryKind, HubStore, ListFilter, NewApiToken, SubmitOutcome,
-    TaskChange,
+    BlobState, ChangeAnswer, HubStore, ListFilter, NewApiToken, SubmitOutcome, TaskChange,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::fixture::{
-    StoreFixture, apply_change, complete, entry, poll_in_order, report, task, want,
+    StoreFixture, apply_change, begin, complete, entry, poll_in_order, report, task, want,
 };
 
 fn hash(bytes: &[u8]) -> String {
@@ -172,17 +172,17 @@ async fn complete_task(store: &dyn HubStore, number: u128) -> (TaskId, TaskChang
         .unwrap()
         .remove(0);
     let name = append_blob(store, format!("file {number}").as_bytes()).await;
-    let mut begin = entry(&granted, 1, EntryKind::Begin(1));
-    if let TaskChange::Entry(begin) = &mut begin {
-        begin.header.events = vec![json!({"seq": 1, "type": "first"}), json!({"seq": 2})];
-        begin.header.files = vec![FileRef {
+    let mut first = entry(&granted, 1, begin(1));
+    if let TaskChange::Entry(first) = &mut first {
+        first.header.events = vec![json!({"seq": 1, "type": "first"}), json!({"seq": 2})];
+        first.header.files = vec![FileRef {
             name: "out".to_owned(),
             hash: name,
             size: 6,
         }];
     }
     for change in [
-        begin,
+        first,
         entry(&granted, 2, report(1, "{}")),
         entry(&granted, 3, complete("once")),
     ] {
@@ -245,10 +245,10 @@ pub(super) async fn unusual_text_and_large_costs_are_stored(fixture: StoreFixtur
         .unwrap();
     let granted = granted.first().expect("its labels fit");
     assert_eq!(granted.body, body);
-    let mut costly = entry(granted, 1, EntryKind::Begin(1));
+    let mut costly = entry(granted, 1, begin(1));
     if let TaskChange::Entry(costly) = &mut costly {
         let cost = |call: &str| CostEntry {
-            run_number: 1,
+            attempt_number: 1,
             call_id: call.to_owned(),
             cost: Cost {
                 micro_usd: Some(MicroUsd(i64::MAX as u64 / 3)),
@@ -263,19 +263,18 @@ pub(super) async fn unusual_text_and_large_costs_are_stored(fixture: StoreFixtur
         apply_change(store.as_ref(), id, costly).await,
         ChangeAnswer::Applied
     );
-    let cancel = TaskChange::Cancel {
+    let cancel = TaskChange::Lease(LeaseInput::Cancel {
         by: "me".to_owned(),
         reason: "because\0".to_owned(),
-    };
+    });
     assert_eq!(
         apply_change(store.as_ref(), id, cancel).await,
         ChangeAnswer::Applied
     );
-    let closed = EntryKind::Close {
-        run_number: 1,
-        end: AttemptEnd::Cancelled,
-        report: None,
-    };
+    let closed = EntryKind::CloseAttempt(AttemptClosing {
+        attempt_number: 1,
+        closing: AttemptEnd::Cancelled,
+    });
     assert_eq!(
         apply_change(store.as_ref(), id, entry(granted, 2, closed)).await,
         ChangeAnswer::Applied

@@ -2,9 +2,9 @@
 
 use selvedge_core::lease::LeaseRules;
 use selvedge_core::protocol::TaskState;
-use selvedge_store::hub::{ChangeAnswer, EntryKind};
+use selvedge_store::hub::ChangeAnswer;
 
-use super::fixture::{StoreFixture, apply_change, entry, report, task, want};
+use super::fixture::{StoreFixture, apply_change, begin, entry, report, task, want};
 
 /// Regression test: a fault test found that the cost appeared to be known and zero.
 pub(super) async fn cost_of_attempt_closed_by_the_hub_is_unknown(fixture: StoreFixture) {
@@ -23,12 +23,12 @@ pub(super) async fn cost_of_attempt_closed_by_the_hub_is_unknown(fixture: StoreF
         .await
         .unwrap()
         .remove(0);
-    let mut begin = entry(&granted, 1, EntryKind::Begin(1));
-    if let selvedge_store::hub::TaskChange::Entry(entry) = &mut begin {
+    let mut first = entry(&granted, 1, begin(1));
+    if let selvedge_store::hub::TaskChange::Entry(entry) = &mut first {
         entry.header.costs.clear();
     }
     assert_eq!(
-        apply_change(&*store, id, begin).await,
+        apply_change(&*store, id, first).await,
         ChangeAnswer::Applied
     );
     while store.task(id).await.unwrap().unwrap().0.row.lease.state != TaskState::Dead {

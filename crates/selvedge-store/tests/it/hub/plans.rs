@@ -1,6 +1,6 @@
 //! Tests of plans: tasks that the hub holds itself and that are not assigned to workers.
 
-use selvedge_core::lease::LeaseCredential;
+use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::ParentPlan;
 use selvedge_core::protocol::{PLAN_LABEL, TaskState};
 use selvedge_store::hub::{Assignment, ChangeAnswer, ListFilter, TaskChange};
@@ -51,17 +51,13 @@ pub(super) async fn plan_is_held_by_the_hub_until_it_ends(fixture: StoreFixture)
         Some("one"),
         "any hub may renew it"
     );
-    let fence = LeaseCredential {
-        epoch: 1,
-        token: "one".to_owned(),
-    };
+    let renewal = TaskChange::Lease(LeaseInput::Renew(view.row.lease_token()));
     assert_eq!(
-        apply_change(&*store, id, TaskChange::Renew(fence.clone())).await,
+        apply_change(&*store, id, renewal).await,
         ChangeAnswer::Applied
     );
     let held = Assignment {
         worker: "the hub".to_owned(),
-        fence,
         row: view.row,
         body,
     };
@@ -75,10 +71,10 @@ pub(super) async fn plan_is_held_by_the_hub_until_it_ends(fixture: StoreFixture)
     let plan = task(3, 0, &[PLAN_LABEL]);
     let id = plan.task_id;
     store.submit(plan).await.unwrap();
-    let cancel = TaskChange::Cancel {
+    let cancel = TaskChange::Lease(LeaseInput::Cancel {
         by: "a person".to_owned(),
         reason: String::new(),
-    };
+    });
     assert_eq!(
         apply_change(&*store, id, cancel).await,
         ChangeAnswer::Applied

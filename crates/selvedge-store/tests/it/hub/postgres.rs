@@ -4,13 +4,13 @@
 use selvedge_core::lease::LeaseRules;
 use selvedge_core::protocol::TaskState;
 use selvedge_store::hub::{
-    Assignment, ChangeAnswer, EntryKind, HubStoreError, PostgresHub, StoreSettings, SubmitOutcome,
+    Assignment, ChangeAnswer, HubStoreError, PostgresHub, StoreSettings, SubmitOutcome,
 };
 use selvedge_testkit::Postgres;
 
 use super::fixture::{
-    StoreFixture, apply_change, assert_log_replays, complete, entry, poll_in_order, report, task,
-    want,
+    StoreFixture, apply_change, assert_log_replays, begin, complete, entry, poll_in_order, report,
+    task, want,
 };
 
 async fn refused(url: &str) -> String {
@@ -40,11 +40,7 @@ async fn two_hubs_never_assign_a_task_twice() {
     ids.dedup();
     assert_eq!((granted.len(), ids.len()), (300, 300));
     // The stream of each task now arrives through both hubs, as after a worker has moved.
-    for (seq, step) in [
-        (1, EntryKind::Begin(1)),
-        (2, report(1, "{}")),
-        (3, complete("once")),
-    ] {
+    for (seq, step) in [(1, begin(1)), (2, report(1, "{}")), (3, complete("once"))] {
         let changes = granted.iter().flat_map(|granted| {
             let change = entry(granted, seq, step.clone());
             let id = granted.row.task_id;
@@ -107,7 +103,7 @@ async fn two_hubs_expire_each_lease_once() {
     let granted = one.assign_tasks(vec![want("w", 100, &[])]).await.unwrap();
     let begun = granted
         .iter()
-        .map(|granted| one.change(granted.row.task_id, entry(granted, 1, EntryKind::Begin(1))));
+        .map(|granted| one.change(granted.row.task_id, entry(granted, 1, begin(1))));
     poll_in_order(begun).await;
     let expirations = (0..6).flat_map(|_| [one.expire_due(false), two.expire_due(false)]);
     let mut expired: Vec<_> = poll_in_order(expirations)
@@ -287,11 +283,7 @@ async fn postgres_rejects_changes_of_written_rows() {
         .await
         .unwrap()
         .remove(0);
-    for (seq, step) in [
-        (1, EntryKind::Begin(1)),
-        (2, report(1, "{}")),
-        (3, complete("once")),
-    ] {
+    for (seq, step) in [(1, begin(1)), (2, report(1, "{}")), (3, complete("once"))] {
         assert_eq!(
             apply_change(store.as_ref(), id, entry(&granted, seq, step)).await,
             ChangeAnswer::Applied

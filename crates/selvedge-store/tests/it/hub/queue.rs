@@ -1,15 +1,15 @@
 //! Tests of tasks, their leases, and the entries of workers.
 
-use selvedge_core::lease::{LeaseCredential, LeaseRules};
+use selvedge_core::lease::{LeaseInput, LeaseRules};
 use selvedge_core::model::{AttemptEnd, MicroUsd, TaskId};
-use selvedge_core::protocol::{CostEntry, RefusalCode, TaskState};
+use selvedge_core::protocol::{CostEntry, EntryKind, LeaseToken, RefusalCode, TaskState};
 use selvedge_store::hub::{
-    Assignment, ChangeAnswer, EntryKind, ListFilter, PollRequest, SubmitOutcome, TaskChange,
+    Assignment, ChangeAnswer, ListFilter, PollRequest, SubmitOutcome, TaskChange,
 };
 
 use super::fixture::{
-    StoreFixture, apply_change, assert_log_replays, complete, entry, poll_in_order, report, task,
-    want,
+    StoreFixture, apply_change, assert_log_replays, begin, complete, entry, poll_in_order, report,
+    task, want,
 };
 
 pub(super) async fn acknowledged_writes_survive_restart(fixture: StoreFixture) {
@@ -27,11 +27,7 @@ pub(super) async fn acknowledged_writes_survive_restart(fixture: StoreFixture) {
         .unwrap()
         .remove(0);
     let body = r#"{"z":1,"a":0.1}"#;
-    for (seq, step) in [
-        (1, EntryKind::Begin(1)),
-        (2, report(1, body)),
-        (3, complete("once")),
-    ] {
+    for (seq, step) in [(1, begin(1)), (2, report(1, body)), (3, complete("once"))] {
         for again in ["first", "again"] {
             let change = entry(&granted, seq, step.clone());
             assert_eq!(
@@ -116,7 +112,7 @@ pub(super) async fn ended_lease_accepts_only_evidence_and_costs(fixture: StoreFi
         .unwrap()
         .remove(0);
     assert_eq!(
-        apply_change(store.as_ref(), id, entry(&first, 1, EntryKind::Begin(1))).await,
+        apply_change(store.as_ref(), id, entry(&first, 1, begin(1))).await,
         ChangeAnswer::Applied
     );
     assert!(
@@ -131,9 +127,9 @@ pub(super) async fn ended_lease_accepts_only_evidence_and_costs(fixture: StoreFi
         .await
         .unwrap()
         .remove(0);
-    assert_eq!(second.fence.epoch, first.fence.epoch + 1);
+    assert_eq!(second.row.lease.epoch, first.row.lease.epoch + 1);
     let before = store.task(id).await.unwrap().unwrap().0.row;
-    for step in [report(1, "{}"), EntryKind::Begin(2), complete("late")] {
+    for step in [report(1, "{}"), begin(2), complete("late")] {
         let answer = apply_change(store.as_ref(), id, entry(&first, 2, step)).await;
         assert!(
             matches!(
@@ -152,14 +148,15 @@ pub(super) async fn ended_lease_accepts_only_evidence_and_costs(fixture: StoreFi
         entry.header.costs = vec![CostEntry::lost(2)];
     }
     apply_change(store.as_ref(), id, unheard).await;
-    let wrong = LeaseCredential {
-        epoch: second.fence.epoch,
-        token: "guessed".to_owned(),
+    let wrong = LeaseToken {
+        lease_token: "guessed".to_owned(),
+        ..second.row.lease_token()
     };
-    let answer = apply_change(store.as_ref(), id, TaskChange::Accept(wrong)).await;
+    let wrong = TaskChange::Lease(LeaseInput::Accept(wrong));
+    let answer = apply_change(store.as_ref(), id, wrong).await;
     assert!(
         matches!(answer, ChangeAnswer::Refused { .. }),
-        "an epoch alone is no fence"
+        "an epoch alone is not a credential"
     );
     let (after, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!(after.row, before);
@@ -241,7 +238,7 @@ pub(super) async fn entries_of_one_task_keep_their_order(fixture: StoreFixture) 
     };
     let mut all = Vec::new();
     for run in 1..=20 {
-        all.push(next(EntryKind::Begin(run)));
+        all.push(next(begin(run)));
         all.push(next(report(run, &format!(r#"{{"run":{run}}}"#))));
         all.push(next(EntryKind::Progress));
     }
@@ -255,7 +252,7 @@ pub(super) async fn entries_of_one_task_keep_their_order(fixture: StoreFixture) 
         .await
         .unwrap()
         .iter()
-        .map(|run| run.run_number)
+        .map(|run| run.attempt_number)
         .collect();
     assert_eq!(numbers, (1..=20).collect::<Vec<_>>());
     assert_eq!(store.reports(id).await.unwrap().len(), 20);
@@ -275,7 +272,7 @@ pub(super) async fn report_is_stored_once(fixture: StoreFixture) {
         .await
         .unwrap()
         .remove(0);
-    apply_change(store.as_ref(), id, entry(&granted, 1, EntryKind::Begin(1))).await;
+    apply_change(store.as_ref(), id, entry(&granted, 1, begin(1))).await;
     let all = [
         store.change(id, entry(&granted, 2, report(1, "{}"))),
         store.change(id, entry(&granted, 2, report(1, "{}"))),
@@ -301,7 +298,7 @@ pub(super) async fn report_is_stored_once(fixture: StoreFixture) {
     let unknown = task(2, 0, &[]).task_id;
     assert!(
         store
-            .change(unknown, TaskChange::Tick)
+            .change(unknown, TaskChange::Lease(LeaseInput::Tick))
             .await
             .unwrap()
             .is_none()

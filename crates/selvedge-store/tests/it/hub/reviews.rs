@@ -1,26 +1,28 @@
 //! A review counts for exactly the attempt that the reviewer saw, and only once.
 
-use selvedge_core::lease::ReviewAction;
-use selvedge_core::model::{Outcome, ReviewRecord, ReviewTarget, TaskId, TreeId};
-use selvedge_core::protocol::{RefusalCode, TaskState};
-use selvedge_store::hub::{ChangeAnswer, EntryKind, HubStore, TaskChange, TaskRecord};
+use selvedge_core::model::{Outcome, ReviewRecord, ReviewTarget, TaskId};
+use selvedge_core::protocol::{
+    EntryKind, RefusalCode, ReviewDecision, TaskCompletion, TaskResult, TaskState,
+};
+use selvedge_store::hub::{ChangeAnswer, HubStore, TaskChange, TaskRecord};
 use serde_json::json;
 
 use super::fixture::{
-    StoreFixture, apply_change, assert_log_replays, entry, poll_in_order, report, task, want,
+    StoreFixture, apply_change, assert_log_replays, begin, entry, poll_in_order, report, task, want,
 };
 
 /// Makes a worker hand in an attempt that needs a review; returns the task after that.
 async fn hand_in(store: &dyn HubStore, id: TaskId, attempt: u32) -> TaskRecord {
     let granted = store.assign_tasks(vec![want("w", 1, &[])]).await.unwrap();
-    let needs_review = EntryKind::Complete {
+    let needs_review = EntryKind::Complete(TaskCompletion {
         completion_id: format!("completion {attempt}"),
-        outcome: Outcome::NeedsReview,
-        reason: "a person has to look".to_owned(),
-        result: "{}".to_owned(),
-    };
+        result: Box::new(TaskResult::without_run(
+            Outcome::NeedsReview,
+            "a person has to look",
+        )),
+    });
     for (seq, step) in [
-        (1, EntryKind::Begin(attempt)),
+        (1, begin(attempt)),
         (2, report(attempt, "{}")),
         (3, needs_review),
     ] {
@@ -32,17 +34,17 @@ async fn hand_in(store: &dyn HubStore, id: TaskId, attempt: u32) -> TaskRecord {
     view.row
 }
 
-fn decision(row: &TaskRecord, review: ReviewAction, reason: &str) -> TaskChange {
+fn review(row: &TaskRecord, decision: ReviewDecision, reason: &str) -> TaskChange {
     TaskChange::Review {
-        review,
+        decision,
         record: ReviewRecord {
-            accepted: review == ReviewAction::Accept,
+            accepted: decision == ReviewDecision::Accept,
             by: "ada".to_owned(),
             stated_by: None,
             reason: reason.to_owned(),
             target: ReviewTarget {
                 attempt: Some(row.lease.last_attempt),
-                tree: Some(TreeId::new("ab12")),
+                tree: Some("ab12".repeat(16).parse().unwrap()),
             },
         },
         epoch: row.lease.epoch,
@@ -77,13 +79,13 @@ pub(super) async fn review_applies_to_the_reviewed_work_only(fixture: StoreFixtu
         (other_grant, RefusalCode::Conflict),
         (other_journal, RefusalCode::Gap),
     ] {
-        let answer = apply_change(store, id, decision(&row, ReviewAction::Accept, "")).await;
+        let answer = apply_change(store, id, review(&row, ReviewDecision::Accept, "")).await;
         assert_eq!(code(&answer), Some(expected));
         let (view, _) = store.task(id).await.unwrap().unwrap();
         assert_eq!(view.row, first, "what is refused changes nothing");
     }
 
-    let back = apply_change(store, id, decision(&first, ReviewAction::Retry, "more")).await;
+    let back = apply_change(store, id, review(&first, ReviewDecision::Retry, "more")).await;
     assert_eq!(back, ChangeAnswer::Applied);
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!(
@@ -92,13 +94,13 @@ pub(super) async fn review_applies_to_the_reviewed_work_only(fixture: StoreFixtu
     );
     let second = hand_in(store, id, 2).await;
     assert_eq!(second.lease.review, None, "another attempt began");
-    let stale = apply_change(store, id, decision(&first, ReviewAction::Accept, "")).await;
+    let stale = apply_change(store, id, review(&first, ReviewDecision::Accept, "")).await;
     assert_eq!(code(&stale), Some(RefusalCode::Conflict));
 
     // Of many concurrent reviews, one decides.
     let all = (0..10).map(|number| {
-        let review = [ReviewAction::Accept, ReviewAction::Reject][number % 2];
-        store.change(id, decision(&second, review, &number.to_string()))
+        let decision = [ReviewDecision::Accept, ReviewDecision::Reject][number % 2];
+        store.change(id, review(&second, decision, &number.to_string()))
     });
     let answers = poll_in_order(all).await;
     let decided = answers

@@ -10,7 +10,8 @@ use crate::cli::{CancelArgs, RetryArgs, ReviewArgs};
 use crate::commands::{environment, review};
 use crate::error::CliError;
 use crate::hub_client::HubClient;
-use crate::output::{OutputFormat, OutputOptions, json, style};
+use crate::output::{OutputFormat, OutputOptions, json};
+use crate::terminal::style;
 
 pub(super) async fn cancel(hub: &HubClient, args: &CancelArgs) -> Result<u8, CliError> {
     let task = find_task(hub, &args.task).await?;

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use selvedge_core::machine::{JournalState, Run, evolve};
+use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, Outcome, TaskId, exit_code};
 use selvedge_core::protocol::{ProgressEvent, TaskRow, TaskState};
+use selvedge_core::run::Run;
 use selvedge_engine::activity::Activity;
 
 use super::{fetch_task, plan, short_id};
 use crate::error::CliError;
 use crate::hub_client::{HubClient, HubError, TaskStreamEvent};
-use crate::output::{OutputFormat, OutputOptions, Reporter, json, reporter_for, style};
+use crate::output::{OutputFormat, OutputOptions, Reporter, json, reporter_for};
+use crate::terminal::style;
 
 /// Shortest delay before a broken stream is reconnected.
 const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(200);
@@ -145,7 +147,7 @@ impl TaskFollower<'_> {
             "{}",
             style::dim(format!(
                 "task {id} {}",
-                crate::output::sanitize_text(&status)
+                crate::terminal::sanitize_text(&status)
             ))
         );
     }
@@ -172,7 +174,7 @@ impl TaskFollower<'_> {
         } else if self.output.format == OutputFormat::Human {
             let state = self.task.state.as_str();
             let reason = self.task.reason.clone().or(self.task.cancel_reason.clone());
-            let reason = reason.map(|it| format!(": {}", crate::output::sanitize_text(&it)));
+            let reason = reason.map(|it| format!(": {}", crate::terminal::sanitize_text(&it)));
             outln!("\n{}{}", style::bad(state), reason.unwrap_or_default());
         } else {
             let result: Result<serde_json::Value, _> =

@@ -22,7 +22,7 @@ use crate::cli::{
 use crate::error::CliError;
 use crate::hub_client::{HubArgs, HubClient, HubCredentials, HubError};
 use crate::local::StateDir;
-use crate::output::OutputOptions;
+use crate::output::{OutputOptions, print_notice};
 use crate::worker::{self, WorkerOptions};
 
 /// Limit for the pages that are searched for a short task id.
@@ -138,7 +138,7 @@ where
 {
     let hub = HubClient::new(credentials)?;
     if hub.is_unencrypted() {
-        super::print_notice("the token is sent unencrypted; use https");
+        print_notice("the token is sent unencrypted; use https");
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

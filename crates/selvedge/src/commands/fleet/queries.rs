@@ -1,12 +1,12 @@
 //! Queries of a hub's tasks, workers and statistics.
 
 use jiff::tz::TimeZone;
-use selvedge_core::format::cost;
-use selvedge_core::machine::Run;
+use selvedge_core::describe::cost;
 use selvedge_core::model::{TaskId, exit_code};
 use selvedge_core::protocol::{
     TaskRow, TaskState, WorkerPage, WorkerRow, attempt_patch, whole_patches,
 };
+use selvedge_core::run::Run;
 use selvedge_dashboard::stats::StatsReport;
 use serde_json::{Value, json};
 
@@ -16,7 +16,8 @@ use crate::commands::show;
 use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::run_details::{self, DetailOptions};
-use crate::output::{OutputFormat, json as print, one_line, sanitize_text, style};
+use crate::output::{OutputFormat, json as print};
+use crate::terminal::{one_line, sanitize_text, style};
 
 const TASKS_PER_PAGE: usize = 100;
 
@@ -132,7 +133,7 @@ async fn show_run(
         Some(attempt) if args.check.is_some() || args.transcript => {
             vec![show::stored_output(attempt, args.check)?.file.clone()]
         }
-        Some(attempt) if args.diff => vec![attempt_patch(attempt.run_number)],
+        Some(attempt) if args.diff => vec![attempt_patch(attempt.attempt_number)],
         None if args.diff => whole_patches(run),
         _ => Vec::new(),
     };

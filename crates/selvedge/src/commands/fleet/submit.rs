@@ -6,12 +6,12 @@ use selvedge_core::protocol::SubmitAnswer;
 
 use super::{follow, short_id};
 use crate::cli::{DeliverTo, RunArgs, SubmitArgs};
-use crate::commands::print_notice;
 use crate::commands::task_file::read_task;
 use crate::error::CliError;
 use crate::hub_client::HubClient;
-use crate::output::{OutputFormat, OutputOptions, json, sanitize_text, style};
+use crate::output::{OutputFormat, OutputOptions, json, print_notice};
 use crate::secrets;
+use crate::terminal::{sanitize_text, style};
 use selvedge_core::model::exit_code;
 
 /// The retry limit of `selvedge run` if the task sets none.

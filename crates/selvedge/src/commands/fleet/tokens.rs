@@ -12,8 +12,9 @@ use selvedge_core::protocol::{IssuedToken, Scope, TokenPage, TokenRequest, Token
 use crate::cli::{ScopeArg, TokensArgs, TokensCommand};
 use crate::error::CliError;
 use crate::hub_client::HubClient;
-use crate::output::{OutputFormat, json, one_line, style};
+use crate::output::{OutputFormat, json};
 use crate::streams::output_failed;
+use crate::terminal::{one_line, style};
 
 pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, CliError> {
     match &args.command {

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::super::conversation::FunctionCall;
+use super::ToolError;
 
 /// The arguments of one call.
 #[derive(Debug, Clone, Copy)]
@@ -37,27 +38,27 @@ impl<'a> ToolArguments<'a> {
         self.text(COMMAND).ok()
     }
 
-    pub(super) fn required_path(self) -> Result<&'a str, String> {
+    pub(super) fn required_path(self) -> Result<&'a str, ToolError> {
         self.text(PATH)
     }
 
-    pub(super) fn required_pattern(self) -> Result<&'a str, String> {
+    pub(super) fn required_pattern(self) -> Result<&'a str, ToolError> {
         self.text(PATTERN)
     }
 
-    pub(super) fn required_command(self) -> Result<&'a str, String> {
+    pub(super) fn required_command(self) -> Result<&'a str, ToolError> {
         self.text(COMMAND)
     }
 
-    pub(super) fn content(self) -> Result<&'a str, String> {
+    pub(super) fn content(self) -> Result<&'a str, ToolError> {
         self.text(CONTENT)
     }
 
-    pub(super) fn old_text(self) -> Result<&'a str, String> {
+    pub(super) fn old_text(self) -> Result<&'a str, ToolError> {
         self.text(OLD_TEXT)
     }
 
-    pub(super) fn new_text(self) -> Result<&'a str, String> {
+    pub(super) fn new_text(self) -> Result<&'a str, ToolError> {
         self.text(NEW_TEXT)
     }
 
@@ -68,15 +69,10 @@ impl<'a> ToolArguments<'a> {
         }
     }
 
-    fn text(self, names: &[&str]) -> Result<&'a str, String> {
+    fn text(self, names: &[&'static str]) -> Result<&'a str, ToolError> {
         let given = names
             .iter()
             .find_map(|name| self.values.get(*name)?.as_str());
-        given.ok_or_else(|| {
-            format!(
-                "the argument `{}` is missing; it must be a string",
-                names[0]
-            )
-        })
+        given.ok_or(ToolError::MissingArgument(names[0]))
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::super::workspace_fs::WorkspaceRoot;
+use super::ToolError;
 use super::arguments::ToolArguments;
 
 /// Lines of a file that are returned by default.
@@ -12,7 +13,7 @@ pub(super) fn read(
     root: &WorkspaceRoot,
     arguments: ToolArguments<'_>,
     limit: usize,
-) -> Result<String, String> {
+) -> Result<String, ToolError> {
     let text = read_text(root, arguments.required_path()?)?;
     let whole = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
     let first = whole(arguments.number("start_line")).unwrap_or(1).max(1);
@@ -38,7 +39,10 @@ pub(super) fn read(
     })
 }
 
-pub(super) fn edit(root: &WorkspaceRoot, arguments: ToolArguments<'_>) -> Result<String, String> {
+pub(super) fn edit(
+    root: &WorkspaceRoot,
+    arguments: ToolArguments<'_>,
+) -> Result<String, ToolError> {
     let (path, old, new) = (
         arguments.required_path()?,
         arguments.old_text()?,
@@ -46,36 +50,32 @@ pub(super) fn edit(root: &WorkspaceRoot, arguments: ToolArguments<'_>) -> Result
     );
     let text = read_text(root, path)?;
     if old.is_empty() {
-        return Err("old_text is empty; to write a whole file use write_file".to_owned());
+        return Err(ToolError::EmptyOldText);
     }
     match text.matches(old).count() {
         1 => {}
-        0 => {
-            return Err(format!(
-                "old_text does not occur in `{path}`; read the file again and copy it exactly"
-            ));
-        }
-        many => {
-            return Err(format!(
-                "old_text occurs {many} times in `{path}`; add lines around it until it is unique"
-            ));
+        0 => return Err(ToolError::OldTextMissing(path.to_owned())),
+        count => {
+            let path = path.to_owned();
+            return Err(ToolError::OldTextAmbiguous { path, count });
         }
     }
     let changed = text.replacen(old, new, 1);
-    root.write(path, changed.as_bytes())
-        .map_err(|error| error.to_string())?;
+    root.write(path, changed.as_bytes())?;
     Ok(format!("changed `{path}`"))
 }
 
-pub(super) fn write(root: &WorkspaceRoot, arguments: ToolArguments<'_>) -> Result<String, String> {
+pub(super) fn write(
+    root: &WorkspaceRoot,
+    arguments: ToolArguments<'_>,
+) -> Result<String, ToolError> {
     let (path, content) = (arguments.required_path()?, arguments.content()?);
-    root.write(path, content.as_bytes())
-        .map_err(|error| error.to_string())?;
+    root.write(path, content.as_bytes())?;
     Ok(format!("wrote {} bytes to `{path}`", content.len()))
 }
 
-fn read_text(root: &WorkspaceRoot, path: &str) -> Result<String, String> {
-    let bytes = root.read(path).map_err(|error| error.to_string())?;
+fn read_text(root: &WorkspaceRoot, path: &str) -> Result<String, ToolError> {
+    let bytes = root.read(path)?;
     // Editing a file that is not text would change bytes unintentionally.
-    String::from_utf8(bytes).map_err(|_| format!("`{path}` is not a text file (no UTF-8)"))
+    String::from_utf8(bytes).map_err(|_| ToolError::NotText(path.to_owned()))
 }

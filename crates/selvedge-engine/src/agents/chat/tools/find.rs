@@ -7,6 +7,7 @@ use ignore::WalkBuilder;
 use regex::{Regex, RegexBuilder};
 
 use super::super::workspace_fs::WorkspaceRoot;
+use super::ToolError;
 use super::arguments::ToolArguments;
 use crate::agents::final_message::shorten;
 
@@ -27,10 +28,8 @@ pub(super) fn list(
     root: &WorkspaceRoot,
     arguments: ToolArguments<'_>,
     limit: usize,
-) -> Result<String, String> {
-    let directory = root
-        .directory(arguments.path().unwrap_or("."))
-        .map_err(|e| e.to_string())?;
+) -> Result<String, ToolError> {
+    let directory = root.directory(arguments.path().unwrap_or("."))?;
     let mut told = String::new();
     let mut listed = 0;
     let mut left_out = 0;
@@ -61,14 +60,14 @@ pub(super) fn search(
     root: &WorkspaceRoot,
     arguments: ToolArguments<'_>,
     limit: usize,
-) -> Result<String, String> {
+) -> Result<String, ToolError> {
     let pattern = compile_pattern(arguments.required_pattern()?)?;
     let path = arguments.path().unwrap_or(".");
     let files: Vec<PathBuf> = if let Ok(directory) = root.directory(path) {
         files_below(&directory).take(MAX_SEARCHED_FILES).collect()
     } else {
-        root.read(path).map_err(|error| error.to_string())?;
-        vec![root.resolve(path).map_err(|error| error.to_string())?]
+        root.read(path)?;
+        vec![root.resolve(path)?]
     };
     let mut told = String::new();
     let mut matches = 0;
@@ -103,7 +102,7 @@ pub(super) fn search(
 }
 
 /// Compiles the pattern as a regular expression; taken literally if it is invalid.
-fn compile_pattern(pattern: &str) -> Result<Regex, String> {
+fn compile_pattern(pattern: &str) -> Result<Regex, ToolError> {
     let build = |text: &str| {
         RegexBuilder::new(text)
             .size_limit(REGEX_MEMORY_LIMIT)
@@ -111,7 +110,7 @@ fn compile_pattern(pattern: &str) -> Result<Regex, String> {
     };
     build(pattern)
         .or_else(|_| build(&regex::escape(pattern)))
-        .map_err(|error| format!("invalid pattern: {error}"))
+        .map_err(ToolError::InvalidPattern)
 }
 
 /// Every file below a directory that git does not ignore, in order; symbolic links are not

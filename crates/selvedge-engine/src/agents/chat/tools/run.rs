@@ -29,7 +29,7 @@ impl ToolExecutor<'_> {
         let arguments = ToolArguments::new(call);
         let command_line = match arguments.required_command() {
             Ok(command_line) => command_line,
-            Err(missing) => return ToolResult::Failed(missing),
+            Err(error) => return ToolResult::Failed(error.to_string()),
         };
         let asked = arguments.number("timeout_seconds").map(Duration::from_secs);
         let timeout = asked

@@ -3,7 +3,7 @@
 use selvedge_core::model::{ParentPlan, Task, TaskId};
 use selvedge_core::protocol::PLAN_LABEL;
 use selvedge_core::route::named_agents;
-use selvedge_store::hub::NewTask;
+use selvedge_store::hub::{HubStoreError, NewTask};
 
 /// Maximum number of characters of a title.
 const MAX_TITLE_CHARS: usize = 200;
@@ -14,9 +14,11 @@ pub(crate) fn new_task(
     task_id: TaskId,
     tenant: &str,
     submitted_by: &str,
-) -> Result<NewTask, serde_json::Error> {
+) -> Result<NewTask, HubStoreError> {
     let is_plan = !task.subtasks.is_empty();
     let attempts = task.max_verification_retries.unwrap_or(0).saturating_add(1);
+    let body =
+        serde_json::to_string(task).map_err(|error| HubStoreError::Damaged(error.to_string()))?;
     Ok(NewTask {
         task_id,
         tenant: tenant.to_owned(),
@@ -49,7 +51,7 @@ pub(crate) fn new_task(
         } else {
             attempts
         },
-        body: serde_json::to_string(task)?,
+        body,
         idempotency: None,
     })
 }

@@ -35,7 +35,7 @@ impl From<String> for TestRegression {
 }
 
 /// Finds evidence that contradicts an exit code of 0: failed tests, or a missing closing summary.
-pub(super) fn find_contradiction(
+pub(crate) fn find_contradiction(
     before: &TestSummary,
     now: Option<&TestSummary>,
 ) -> Option<TestRegression> {
@@ -201,7 +201,7 @@ fn describe(tests: Vec<String>, verb: &str) -> Option<TestRegression> {
 }
 
 /// The ids of all tests with a result, if the runner named every one of them.
-pub(super) fn executed_ids(tests: &TestSummary) -> Option<BTreeSet<String>> {
+pub(crate) fn executed_ids(tests: &TestSummary) -> Option<BTreeSet<String>> {
     let lists = [&tests.passed_ids, &tests.failed_ids];
     let every = tests.names_executed();
     every.then(|| lists.into_iter().flat_map(ids).collect())
@@ -213,7 +213,7 @@ pub(crate) fn ids(list: &TestIds) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Removes the line number from a doc test's id.
-pub(super) fn stable_id(id: &str) -> String {
+pub(crate) fn stable_id(id: &str) -> String {
     match id.split_once(" (line ") {
         Some((name, rest)) => {
             let after = rest.split_once(')').map_or("", |(_, after)| after);

@@ -9,9 +9,9 @@ use axum::response::{IntoResponse, Response};
 use selvedge_core::format::hex;
 use sha2::{Digest, Sha256};
 
-const CSS: &str = include_str!("../../assets/dashboard.css");
-const SCRIPT: &str = include_str!("../../assets/dashboard.js");
-const ICON: &str = include_str!("../../assets/icon.svg");
+const CSS: &str = include_str!("../assets/dashboard.css");
+const SCRIPT: &str = include_str!("../assets/dashboard.js");
+const ICON: &str = include_str!("../assets/icon.svg");
 
 /// Version in the URLs of all assets; it changes whenever an asset changes.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
@@ -27,7 +27,7 @@ const CACHE_IMMUTABLE: &str = "public, max-age=31536000, immutable";
 const CACHE_REVALIDATE: &str = "public, no-cache";
 
 /// Serves one asset.
-pub(super) async fn asset(
+pub(crate) async fn asset(
     Path(name): Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
@@ -60,7 +60,7 @@ pub(super) async fn asset(
 }
 
 /// Serves the icon that browsers request by themselves.
-pub(super) async fn icon(headers: HeaderMap) -> Response {
+pub(crate) async fn icon(headers: HeaderMap) -> Response {
     asset(Path("icon.svg".to_owned()), RawQuery(None), headers).await
 }
 

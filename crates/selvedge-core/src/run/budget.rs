@@ -60,7 +60,7 @@ pub(super) fn remaining_budget(run: &Run, for_attempt: bool) -> RemainingBudget 
 }
 
 /// The limit that is exhausted, if any.
-pub(super) fn exhausted_cap(run: &Run) -> Option<String> {
+pub(crate) fn exhausted_cap(run: &Run) -> Option<String> {
     let budget = &run.spec.budget;
     let (cost, tokens, wall) = (run.cost().at_least(), run.usage().total(), run.active_ms());
     if let Some(cap) = budget.cost_micro_usd.filter(|cap| cost >= *cap) {
@@ -83,7 +83,7 @@ pub(super) fn exhausted_cap(run: &Run) -> Option<String> {
 
 /// Why no further attempt fits the budget: a limit is exhausted, or the spent amount plus the most expensive attempt so
 /// far would exceed it.
-pub(super) fn budget_exceeded_reason(run: &Run) -> Option<String> {
+pub(crate) fn budget_exceeded_reason(run: &Run) -> Option<String> {
     let budget = &run.spec.budget;
     if let Some(cap) = budget.cost_micro_usd {
         let spent = run.cost().at_least();

@@ -2,7 +2,9 @@
 
 use super::state::Run;
 use crate::crossing::ExpectedChanges;
-use crate::model::{Cost, CostSource, MicroUsd, Outcome, ReportStatus, RunResult};
+use crate::model::{
+    Cost, CostSource, MicroUsd, Outcome, ReportStatus, RunResult, UNCHANGED_REASON,
+};
 
 impl Run {
     /// Summarizes the run's outcome or current state.
@@ -22,7 +24,7 @@ impl Run {
         RunResult {
             task_id: self.spec.task_id,
             run_id: self.run_id,
-            status: status_word(outcome).to_owned(),
+            status: outcome.status_word().to_owned(),
             outcome,
             reason,
             unchanged: self.is_unchanged(),
@@ -77,7 +79,7 @@ impl Run {
             .iter()
             .filter(|it| it.session.is_none() && it.end.is_some());
         for attempt in cut_off {
-            let number = attempt.run_number;
+            let number = attempt.attempt_number;
             warnings.push(format!(
                 "attempt {number} was interrupted: its cost is unknown"
             ));
@@ -106,14 +108,30 @@ impl Run {
         (!unmatched.is_empty())
             .then(|| format!("`expect_test_changes` lists entries that did not change: {names}"))
     }
-}
 
-pub(crate) fn status_word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Verified | Outcome::Unchecked => "completed",
-        Outcome::Cancelled => "cancelled",
-        Outcome::Interrupted => "interrupted",
-        Outcome::NeedsReview => "needs_review",
-        _ => "failed",
+    /// The outcome and its reason, if the run stops here.
+    pub fn conclusion(&self) -> (Outcome, String) {
+        let outcome = self.outcome();
+        let reason = match (&self.conclusion, &self.review) {
+            (Some(decided), _) if self.finished => decided.reason.clone(),
+            (_, Some(review)) => review.clone(),
+            _ => "stopped before an outcome was decided; `selvedge resume` continues the run"
+                .to_owned(),
+        };
+        if self.is_unchanged() == Some(true) && outcome.passed_checks() {
+            return (outcome, format!("{reason}; {}", self.describe_unchanged()));
+        }
+        (outcome, reason)
+    }
+
+    /// Explains why no files are changed.
+    pub(crate) fn describe_unchanged(&self) -> &'static str {
+        let last = self.verified_attempts().next_back();
+        let mut guards = last.iter().filter_map(|(_, report)| report.guard.as_ref());
+        if guards.any(|guard| guard.violations().next().is_some()) {
+            "every change of the agent was reverted, so no files are changed"
+        } else {
+            UNCHANGED_REASON
+        }
     }
 }

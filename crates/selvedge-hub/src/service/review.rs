@@ -1,27 +1,25 @@
 //! Records a review in the run's own journal: the journal of the task that is awaiting review is folded,
 //! decided by the state machine and appended, so that the journal contains how the run ended.
 
-use selvedge_core::lease::{LeaseError, ReviewAction};
+use selvedge_core::lease::LeaseError;
 use selvedge_core::machine::{Input, JournalState, decide};
 use selvedge_core::model::{
     ENVELOPE_VERSION, Envelope, Event, ReviewRecord, ReviewTarget, RunId, Timestamp,
 };
-use selvedge_core::protocol::TaskState;
-use selvedge_store::hub::{TaskChange, TaskRecord};
+use selvedge_core::protocol::{ReviewDecision, TaskState};
+use selvedge_store::hub::{HubStoreError, TaskChange, TaskRecord};
 use serde_json::Value;
 
+use super::{Actor, ServiceError, apply_change, find};
 use crate::hub::Hub;
-use crate::problem::ApiError;
-use crate::run_stats;
+use crate::journal_states::load_state;
 
 /// A reviewer's request.
 #[derive(Debug)]
 pub(crate) struct ReviewOrder {
     /// The decision.
-    pub(crate) review: ReviewAction,
-    /// The name of the reviewer's token.
-    pub(crate) by: String,
-    /// The name that the reviewer gave, if it is a different one.
+    pub(crate) decision: ReviewDecision,
+    /// The name that the reviewer gave.
     pub(crate) stated_by: Option<String>,
     /// The reason.
     pub(crate) reason: String,
@@ -29,13 +27,31 @@ pub(crate) struct ReviewOrder {
     pub(crate) named: ReviewTarget,
 }
 
+/// Records a review of a task.
+pub(crate) async fn review(
+    hub: &Hub,
+    actor: &Actor,
+    task: &str,
+    order: ReviewOrder,
+) -> Result<(), ServiceError> {
+    let (view, _) = find(hub, actor, task).await?;
+    if order.decision != ReviewDecision::Accept && order.reason.trim().is_empty() {
+        return Err(ServiceError::invalid_field(
+            "reason",
+            "must not be empty: why is the work rejected?",
+        ));
+    }
+    let change = review_change(hub, actor, &view.row, order).await?;
+    apply_change(hub, view.row.task_id, change).await
+}
+
 /// The attempt to review, while the task awaits a review.
-pub(crate) async fn target(hub: &Hub, row: &TaskRecord) -> Option<ReviewTarget> {
+pub(crate) async fn review_target(hub: &Hub, row: &TaskRecord) -> Option<ReviewTarget> {
     if row.lease.state != TaskState::NeedsReview {
         return None;
     }
-    let state = run_stats::load_state(hub, row.task_id).await.ok();
-    Some(target_of(row, state.as_ref()))
+    let state = load_state(hub, row.task_id).await.ok();
+    Some(target_of(row, state.as_deref()))
 }
 
 fn target_of(row: &TaskRecord, state: Option<&JournalState>) -> ReviewTarget {
@@ -48,26 +64,28 @@ fn target_of(row: &TaskRecord, state: Option<&JournalState>) -> ReviewTarget {
 
 /// The change for a review. Reads the attempt to review and compares it with what the reviewer named; the
 /// store applies the change only while exactly that attempt is still awaiting review.
-pub(crate) async fn change(
+async fn review_change(
     hub: &Hub,
+    actor: &Actor,
     row: &TaskRecord,
     order: ReviewOrder,
-) -> Result<TaskChange, ApiError> {
-    let conflict = |why: &dyn std::fmt::Display| ApiError::conflict(why.to_string());
+) -> Result<TaskChange, ServiceError> {
+    let conflict = |why: &dyn std::fmt::Display| ServiceError::Conflict(why.to_string());
     if row.lease.state != TaskState::NeedsReview {
         return Err(conflict(&LeaseError::NotAwaitingReview(row.lease.state)));
     }
     // A journal of a later release cannot be folded here: the decision is only in the hub's log.
-    let state = run_stats::load_state(hub, row.task_id).await.ok();
-    let target = target_of(row, state.as_ref());
+    let state = load_state(hub, row.task_id).await.ok();
+    let state = state.as_deref();
+    let target = target_of(row, state);
     target
         .check(&order.named)
         .map_err(|stale| conflict(&stale))?;
-    let accepted = order.review == ReviewAction::Accept;
+    let accepted = order.decision == ReviewDecision::Accept;
     let record = ReviewRecord {
         accepted,
-        by: order.by,
-        stated_by: order.stated_by,
+        by: actor.name.clone(),
+        stated_by: order.stated_by.filter(|name| *name != actor.name),
         reason: order.reason,
         target,
     };
@@ -76,20 +94,20 @@ pub(crate) async fn change(
         let run = state.run.as_ref();
         state.unknown.is_empty() && run.is_some_and(|run| run.review.is_some())
     };
-    let events = match state.as_ref().filter(waits) {
+    let events = match state.filter(waits) {
         None => Vec::new(),
         Some(state) => {
             let input = Input::Review {
                 named: ReviewTarget::default(),
                 accepted,
-                retry: order.review == ReviewAction::Retry,
+                retry: order.decision == ReviewDecision::Retry,
                 by: record.by.clone(),
                 stated_by: record.stated_by.clone(),
                 reason: record.reason.clone(),
             };
             let events = decide(state, input).map_err(|illegal| conflict(&illegal))?;
             // The next worker begins another attempt; here it is only rejected if none is left.
-            if order.review == ReviewAction::Retry {
+            if order.decision == ReviewDecision::Retry {
                 Vec::new()
             } else {
                 wrap_events(hub, row, events).await?
@@ -97,7 +115,7 @@ pub(crate) async fn change(
         }
     };
     Ok(TaskChange::Review {
-        review: order.review,
+        decision: order.decision,
         record,
         epoch: row.lease.epoch,
         after: row.event_seq,
@@ -109,7 +127,7 @@ async fn wrap_events(
     hub: &Hub,
     row: &TaskRecord,
     events: Vec<Event>,
-) -> Result<Vec<Value>, ApiError> {
+) -> Result<Vec<Value>, HubStoreError> {
     let now = hub.store.now().await?;
     let at = Timestamp::from_millisecond(now).unwrap_or(Timestamp::UNIX_EPOCH);
     let enveloped = (row.event_seq + 1..)

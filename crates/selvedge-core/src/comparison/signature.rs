@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::message::message_kind;
-use super::state::{Attempt, Run};
 use crate::model::{CheckReport, Report, StepKind};
 use selvedge_digest::Failure;
 
@@ -57,40 +56,14 @@ fn symptoms<'a>(
     std::iter::once(bare).chain(records)
 }
 
+/// Whether two reports have the same failures.
+pub(crate) fn has_same_failures(one: &Report, other: &Report) -> bool {
+    signature(one) == signature(other)
+}
+
 /// Whether all failures of a check also occurred before, each test with the same kind of message.
 pub(crate) fn is_within(check: &CheckReport, before: &CheckReport) -> bool {
     let kind = |failure: &Failure| Cow::Owned(message_kind(failure));
     let then: BTreeSet<Symptom<'_>> = symptoms(before, kind).collect();
     symptoms(check, kind).all(|symptom| then.contains(&symptom))
-}
-
-/// Whether the last two reports show the same failures on the same tree. Always false without snapshots, as the trees
-/// are unknown, and when a different agent takes over.
-pub(super) fn is_stuck(run: &Run) -> bool {
-    let mut latest = run.verified_attempts().rev();
-    let (Some((one, last)), Some((two, before))) = (latest.next(), latest.next()) else {
-        return false;
-    };
-    let spec = &run.spec;
-    let passes_on = spec.agent_of(one.retry) != spec.agent_of(one.retry + 1);
-    let is_same = one.tree.is_some() && one.tree == two.tree;
-    is_same && !passes_on && signature(last) == signature(before)
-}
-
-/// The latest earlier attempt with exactly the same failures as now and other failures in between: the work oscillates.
-pub(crate) fn oscillates_with(run: &Run) -> Option<&Attempt> {
-    let mut latest = run.verified_attempts().rev();
-    let (_, last) = latest.next()?;
-    let now = signature(last);
-    let mut between = false;
-    for (attempt, report) in latest {
-        if signature(report) != now {
-            between = true;
-        } else if between {
-            return Some(attempt);
-        } else {
-            return None;
-        }
-    }
-    None
 }

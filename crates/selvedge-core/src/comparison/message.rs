@@ -59,7 +59,7 @@ pub(crate) fn message_kind(failure: &Failure) -> String {
 }
 
 /// The text with `#` in place of everything that begins with a digit.
-pub(super) fn without_numbers(text: &str) -> String {
+pub(crate) fn without_numbers(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut in_number = false;
     let mut in_word = false;

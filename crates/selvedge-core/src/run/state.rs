@@ -1,27 +1,14 @@
 //! The state of a run: the fold of its events and nothing else.
 
-use super::budget::{self, RemainingBudget};
 use std::sync::Arc;
 
+use super::budget::{self, RemainingBudget};
 use crate::model::{
-    AgentKind, AttemptEnd, Baseline, Cost, EffectId, EffectKind, ExcludedContent, GateReport,
-    MicroUsd, Outcome, Prompt, Report, RetryPolicy, ReviewRecord, ReviewTarget, RunId, RunSpec,
-    SessionOutcome, SnapshotReason, Timestamp, ToolFolderChanges, TreeId, Usage,
+    AgentKind, AttemptEnd, Baseline, CheckReport, CheckStatus, Cost, EffectId, EffectKind,
+    ExcludedContent, GateReport, MicroUsd, Outcome, Prompt, Report, RetryPolicy, ReviewRecord,
+    ReviewTarget, RunId, RunSpec, SessionOutcome, SnapshotReason, StepKind, Timestamp,
+    ToolFolderChanges, TreeId, Usage,
 };
-use crate::plan::Plan;
-
-/// The fold of a journal, starting from an empty one.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct JournalState {
-    /// The run, once it has been created.
-    pub run: Option<Run>,
-    /// The plan, if it is one: it has no run of its own; each subtask has one, in a separate journal.
-    pub plan: Option<Plan>,
-    /// Sequence number of the last event; 0 if there is none.
-    pub seq: u64,
-    /// Types of events that this version does not know. A run with any of them can be shown, but not resumed.
-    pub unknown: Vec<String>,
-}
 
 /// One task carried through to one outcome.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,7 +72,7 @@ pub struct PendingEffect {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
     /// 1, 2, 3 …
-    pub run_number: u32,
+    pub attempt_number: u32,
     /// Number of the verification retry; 0 for the first attempt.
     pub retry: u32,
     /// The prompt of the agent.
@@ -169,9 +156,9 @@ impl Run {
         match self.pending.first().map(|pending| &pending.kind) {
             None => Phase::Between,
             Some(EffectKind::Baseline) => Phase::Baseline,
-            Some(EffectKind::Execute { run_number }) => Phase::Executing(*run_number),
-            Some(EffectKind::Verify { run_number }) => Phase::Verifying(*run_number),
-            Some(EffectKind::Judge { run_number, .. }) => Phase::Judging(*run_number),
+            Some(EffectKind::Execute { attempt_number }) => Phase::Executing(*attempt_number),
+            Some(EffectKind::Verify { attempt_number }) => Phase::Verifying(*attempt_number),
+            Some(EffectKind::Judge { attempt_number, .. }) => Phase::Judging(*attempt_number),
             Some(EffectKind::Snapshot {
                 moment: SnapshotReason::Start,
             }) => Phase::Preparing,
@@ -200,7 +187,7 @@ impl Run {
         self.review.as_ref()?;
         let (attempt, _) = self.verified_attempts().next_back()?;
         Some(ReviewTarget {
-            attempt: Some(attempt.run_number),
+            attempt: Some(attempt.attempt_number),
             tree: attempt.tree.clone(),
         })
     }
@@ -248,10 +235,10 @@ impl Run {
     }
 
     /// The attempt with this number.
-    pub fn attempt(&self, run_number: u32) -> Option<&Attempt> {
+    pub fn attempt(&self, attempt_number: u32) -> Option<&Attempt> {
         self.attempts
             .iter()
-            .find(|attempt| attempt.run_number == run_number)
+            .find(|attempt| attempt.attempt_number == attempt_number)
     }
 
     /// Verified attempts, in order: only these count against the retry limit.
@@ -343,6 +330,32 @@ impl Run {
         self.pending.iter().find(|pending| {
             pending.started && pending.kind.retry_policy() == RetryPolicy::AtMostOnce
         })
+    }
+
+    /// Its final tree: of the delivered attempt, or else of the last judged one.
+    pub fn final_tree(&self) -> Option<TreeId> {
+        let judged = self.verified_attempts().next_back();
+        let delivered = self
+            .conclusion
+            .as_ref()
+            .and_then(|decided| decided.final_attempt);
+        let delivered = delivered.and_then(|number| self.attempt(number));
+        let tree = delivered.and_then(|attempt| attempt.tree.clone());
+        tree.or_else(|| judged.and_then(|(attempt, _)| attempt.tree.clone()))
+    }
+
+    /// The baseline's report of the step at an index of the plan.
+    pub fn baseline_of(&self, index: usize, kind: StepKind, target: &str) -> Option<&CheckReport> {
+        let before = self.baseline.as_ref()?.checks.get(index)?;
+        (before.kind == kind && before.target == target).then_some(before)
+    }
+
+    /// Whether that step passed before the agent began, if it can run again on that tree: distinguishes a new flake
+    /// from an old one.
+    pub fn baseline_passed(&self, index: usize, kind: StepKind, target: &str) -> Option<bool> {
+        let before = self.baseline_of(index, kind, target)?;
+        let judged = before.status == CheckStatus::Pass || before.status.is_failure();
+        (judged && self.start_tree.is_some()).then_some(before.status == CheckStatus::Pass)
     }
 }
 

@@ -1,0 +1,5 @@
+//! Compares two runs of a check: which tests were not executed again, and whether failures are the same.
+
+pub(crate) mod message;
+pub(crate) mod signature;
+pub(crate) mod test_regression;

@@ -1,0 +1,186 @@
+//! The states of runs: their folded journals. Pages and plans ask for the same ones again and again, so they
+//! are cached, and only the missing events are read and folded.
+//!
+//! Invariant: the cache never shows an event that the store does not have: it is lost with the hub, and a
+//! cached state counts only while its last event is still stored. The cache's lock is held only to look up or
+//! to insert a state, never while events are read or folded; concurrent calls for one task may fold the same
+//! events.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+
+use selvedge_core::machine::{JournalState, evolve};
+use selvedge_core::model::{Envelope, TaskId};
+use selvedge_store::hub::{HubStoreError, JournalLine};
+
+use crate::hub::{Hub, lock};
+
+/// Number of events per read.
+const READ_BATCH: usize = 500;
+/// Maximum number of cached states; beyond it, the least recently used one is removed.
+const MAX_STATES: usize = 256;
+/// Maximum size of the events of all cached states, in bytes.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// The state of a task's run.
+pub(crate) async fn load_state(
+    hub: &Hub,
+    task: TaskId,
+) -> Result<Arc<JournalState>, HubStoreError> {
+    let mut journal = lock(&hub.journal_states).get(task);
+    loop {
+        let folded = journal.seq;
+        // Reads the last folded event again, to see whether the journal has expired.
+        let after = folded.saturating_sub(1);
+        let lines = hub.store().journal(task, after, READ_BATCH).await?;
+        match lines.split_first() {
+            Some((last, new)) if last.seq == folded => journal.append(new)?,
+            _ if folded == 0 => journal.append(&lines)?,
+            _ => {
+                journal = FoldedJournal::default();
+                continue;
+            }
+        }
+        if lines.len() < READ_BATCH {
+            break;
+        }
+    }
+    lock(&hub.journal_states).insert(task, journal.clone());
+    Ok(journal.state)
+}
+
+/// A journal, folded up to an event.
+#[derive(Debug, Clone, Default)]
+struct FoldedJournal {
+    state: Arc<JournalState>,
+    /// Sequence number of the last folded event; 0 if there is none.
+    seq: u64,
+    /// Size of the folded events.
+    bytes: usize,
+}
+
+impl FoldedJournal {
+    fn append(&mut self, lines: &[JournalLine]) -> Result<(), HubStoreError> {
+        let Some(last) = lines.last() else {
+            return Ok(());
+        };
+        let mut state = Arc::unwrap_or_clone(mem::take(&mut self.state));
+        for line in lines {
+            let envelope: Envelope = serde_json::from_str(&line.event)
+                .map_err(|error| HubStoreError::Damaged(error.to_string()))?;
+            state = evolve(state, &envelope);
+            self.bytes += line.event.len();
+        }
+        self.state = Arc::new(state);
+        self.seq = last.seq;
+        Ok(())
+    }
+}
+
+/// The cached states, by task.
+#[derive(Debug, Default)]
+pub(crate) struct JournalStateCache {
+    journals: HashMap<TaskId, CachedJournal>,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct CachedJournal {
+    journal: FoldedJournal,
+    last_used: u64,
+}
+
+impl JournalStateCache {
+    /// The cached journal, or an empty one.
+    fn get(&mut self, task: TaskId) -> FoldedJournal {
+        self.clock += 1;
+        let Some(cached) = self.journals.get_mut(&task) else {
+            return FoldedJournal::default();
+        };
+        cached.last_used = self.clock;
+        cached.journal.clone()
+    }
+
+    fn insert(&mut self, task: TaskId, journal: FoldedJournal) {
+        self.clock += 1;
+        let last_used = self.clock;
+        let cached = CachedJournal { journal, last_used };
+        self.journals.insert(task, cached);
+        while self.journals.len() > MAX_STATES || self.bytes() > MAX_BYTES {
+            let unused = self.journals.iter().min_by_key(|(_, it)| it.last_used);
+            let Some(task) = unused.map(|(task, _)| *task) else {
+                return;
+            };
+            self.journals.remove(&task);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.journals.values().map(|it| it.journal.bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(number: usize) -> TaskId {
+        TaskId::new(uuid::Uuid::from_u128(number as u128))
+    }
+
+    fn journal(seq: u64, bytes: usize) -> FoldedJournal {
+        FoldedJournal {
+            seq,
+            bytes,
+            ..FoldedJournal::default()
+        }
+    }
+
+    #[test]
+    fn cache_keeps_the_most_recently_used_states() {
+        let mut cache = JournalStateCache::default();
+        for number in 0..MAX_STATES {
+            cache.insert(task(number), journal(1, 10));
+        }
+        assert_eq!(cache.get(task(0)).seq, 1);
+        cache.insert(task(MAX_STATES), journal(2, 10));
+        assert_eq!(cache.journals.len(), MAX_STATES);
+        assert_eq!(cache.get(task(0)).seq, 1, "it was used last");
+        assert_eq!(cache.get(task(1)).seq, 0, "it was unused longest");
+        assert_eq!(cache.get(task(MAX_STATES)).seq, 2);
+    }
+
+    #[test]
+    fn cache_is_limited_in_bytes() {
+        let mut cache = JournalStateCache::default();
+        cache.insert(task(1), journal(1, MAX_BYTES / 2));
+        cache.insert(task(2), journal(1, MAX_BYTES / 2));
+        assert_eq!(cache.journals.len(), 2);
+        cache.insert(task(3), journal(1, 1));
+        assert_eq!(cache.get(task(1)).seq, 0);
+        assert_eq!(cache.get(task(2)).seq, 1);
+        cache.insert(task(4), journal(1, MAX_BYTES + 1));
+        assert_eq!(cache.bytes(), 0, "one that is too large is not cached");
+    }
+
+    #[test]
+    fn journal_is_folded_up_to_its_last_line() {
+        let line = |seq: u64| JournalLine {
+            seq,
+            event: serde_json::json!({
+                "v": 1, "run_id": task(1), "seq": seq, "at": "2026-01-01T00:00:00Z",
+                "type": "agent_message", "data": {"text": "x"},
+            })
+            .to_string(),
+        };
+        let mut folded = FoldedJournal::default();
+        folded.append(&[line(1), line(2)]).unwrap();
+        let first = folded.clone();
+        folded.append(&[]).unwrap();
+        assert!(Arc::ptr_eq(&folded.state, &first.state));
+        folded.append(&[line(3)]).unwrap();
+        assert_eq!((folded.seq, folded.state.seq), (3, 3));
+        assert_eq!(first.state.seq, 2, "a shared state stays as it is");
+    }
+}

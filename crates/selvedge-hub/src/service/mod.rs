@@ -1,0 +1,81 @@
+//! What users do with tasks: submit, find, list, cancel, retry and review them. The REST API and the
+//! dashboard are interfaces to these operations; nothing here knows of HTTP or of pages.
+
+mod error;
+mod review;
+mod rows;
+mod submit;
+
+use selvedge_core::lease::LeaseInput;
+use selvedge_core::model::TaskId;
+use selvedge_store::fault;
+use selvedge_store::hub::{ChangeAnswer, TaskChange, TaskView};
+use serde::de::DeserializeOwned;
+
+pub(crate) use self::error::{ServiceError, describe_fields};
+pub(crate) use self::review::{ReviewOrder, review, review_target};
+pub(crate) use self::rows::{full_row, list, show};
+pub(crate) use self::submit::{Submission, retry, submit};
+use crate::hub::Hub;
+use crate::plans;
+
+/// The user of an operation.
+#[derive(Debug, Clone)]
+pub(crate) struct Actor {
+    /// The tenant whose tasks the user sees.
+    pub(crate) tenant: String,
+    /// The name of the user's token, which is recorded.
+    pub(crate) name: String,
+}
+
+/// Parses JSON. The error names the invalid field.
+pub(crate) fn parse_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, ServiceError> {
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let field = error.path().to_string();
+        ServiceError::invalid_field(&field, error.into_inner().to_string())
+    })
+}
+
+/// A task and its body, if the user may see it.
+pub(crate) async fn find(
+    hub: &Hub,
+    actor: &Actor,
+    task: &str,
+) -> Result<(TaskView, String), ServiceError> {
+    let task: TaskId = task.parse().map_err(|_| ServiceError::TaskNotFound)?;
+    let found = hub.store.task(task).await?;
+    found
+        .filter(|(view, _)| view.tenant == actor.tenant)
+        .ok_or(ServiceError::TaskNotFound)
+}
+
+/// Cancels a task, with the running subtask of a plan.
+pub(crate) async fn cancel(
+    hub: &Hub,
+    actor: &Actor,
+    task: &str,
+    reason: String,
+) -> Result<(), ServiceError> {
+    let (view, _) = find(hub, actor, task).await?;
+    let change = TaskChange::Lease(LeaseInput::Cancel {
+        by: actor.name.clone(),
+        reason,
+    });
+    apply_change(hub, view.row.task_id, change).await?;
+    fault::failpoint("hub.cancel.committed");
+    if plans::is_plan(&view) {
+        plans::cancel_plan_work(hub, view.row.task_id).await?;
+    }
+    Ok(())
+}
+
+/// Applies a change that a user requested.
+async fn apply_change(hub: &Hub, task: TaskId, change: TaskChange) -> Result<(), ServiceError> {
+    let verdict = hub.change(task, change).await?;
+    match verdict.map(|verdict| verdict.answer) {
+        None => Err(ServiceError::TaskNotFound),
+        Some(ChangeAnswer::Applied) => Ok(()),
+        Some(ChangeAnswer::Refused { detail, .. }) => Err(ServiceError::Conflict(detail)),
+    }
+}

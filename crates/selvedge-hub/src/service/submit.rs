@@ -1,0 +1,107 @@
+//! Submits tasks, for the first time or again.
+
+use selvedge_core::model::{Task, TaskId};
+use selvedge_core::protocol::{SubmitAnswer, TaskState};
+use selvedge_store::fault;
+use selvedge_store::hub::{NewTask, SubmitOutcome};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::{Actor, ServiceError, find, parse_json};
+use crate::hub::Hub;
+use crate::new_task::new_task;
+
+/// A request to submit a task.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    /// The valid task.
+    pub(crate) task: Task,
+    /// Warnings about changes that were made to it.
+    pub(crate) warnings: Vec<String>,
+    /// The task that this one retries.
+    pub(crate) retry_of: Option<TaskId>,
+    /// The client's idempotency key and a hash of the whole request.
+    pub(crate) idempotency: Option<(String, [u8; 32])>,
+}
+
+/// Adds a task to the queue.
+pub(crate) async fn submit(
+    hub: &Hub,
+    actor: &Actor,
+    submission: Submission,
+) -> Result<SubmitAnswer, ServiceError> {
+    let Submission {
+        mut task,
+        mut warnings,
+        retry_of,
+        idempotency,
+    } = submission;
+    let task_id = *task
+        .task_id
+        .get_or_insert_with(|| TaskId::new(Uuid::now_v7()));
+    // Ids are fixed now, so that a subtask is started only once, however often and by whichever hub.
+    for subtask in &mut task.subtasks {
+        subtask.task_id = Some(TaskId::new(Uuid::now_v7()));
+    }
+    let new = NewTask {
+        retry_of,
+        idempotency,
+        ..new_task(&task, task_id, &actor.tenant, &actor.name)?
+    };
+    let (task_id, repeated) = match hub.store.submit(new).await? {
+        SubmitOutcome::New(id) => (id, false),
+        SubmitOutcome::Duplicate(id) => (id, true),
+        SubmitOutcome::IdempotencyConflict(id) => {
+            return Err(ServiceError::Conflict(format!(
+                "the idempotency key was already used for a different request (task {id})"
+            )));
+        }
+        SubmitOutcome::IdTaken => {
+            let detail = "a task with this task_id already exists";
+            return Err(ServiceError::Conflict(detail.to_owned()));
+        }
+    };
+    fault::failpoint("hub.submit.committed");
+    hub.notify_changed(task_id);
+    hub.wake.notify_one();
+    warnings.extend(hub.sessions.why_unschedulable(&task.labels));
+    let state = if repeated {
+        let found = hub.store.task(task_id).await?;
+        found.map_or(TaskState::Queued, |(view, _)| view.row.lease.state)
+    } else {
+        TaskState::Queued
+    };
+    Ok(SubmitAnswer {
+        task_id,
+        state,
+        warnings,
+        repeated,
+    })
+}
+
+/// Submits a finished task again, as a new task that names it.
+pub(crate) async fn retry(
+    hub: &Hub,
+    actor: &Actor,
+    task: &str,
+    idempotency_key: Option<&str>,
+) -> Result<SubmitAnswer, ServiceError> {
+    let (view, body) = find(hub, actor, task).await?;
+    let (of, state) = (view.row.task_id, view.row.lease.state);
+    if !state.is_terminal() {
+        return Err(ServiceError::Conflict(format!(
+            "the task is {}; only a finished task can be retried",
+            state.as_str()
+        )));
+    }
+    let mut again: Task = parse_json(body.as_bytes())?;
+    again.task_id = None;
+    let hash: [u8; 32] = Sha256::digest(format!("retry {of}")).into();
+    let submission = Submission {
+        task: again,
+        warnings: Vec::new(),
+        retry_of: Some(of),
+        idempotency: idempotency_key.map(|key| (key.to_owned(), hash)),
+    };
+    submit(hub, actor, submission).await
+}
