@@ -1,14 +1,14 @@
-# One word for each thing; `cargo xtask help` says what the words do. `just` itself is optional.
+# Shortcuts for common commands; `cargo xtask help` describes them. `just` is optional.
 
-# List the words.
+# List the shortcuts.
 default:
     @just --list
 
-# All that must hold before a change is handed in.
+# Everything that must pass before a change is submitted.
 verify:
     cargo xtask verify
 
-# The rules of the house that no other tool knows.
+# Project rules that no other tool checks.
 tidy:
     cargo xtask tidy
 
@@ -16,7 +16,7 @@ tidy:
 generate:
     cargo xtask generate
 
-# The end-to-end suite, with real agents from npm; words narrow it down.
+# The end-to-end suite, with real agents from npm; arguments select tests.
 e2e *ARGS:
     cargo xtask e2e {{ARGS}}
 

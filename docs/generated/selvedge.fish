@@ -57,7 +57,7 @@ complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "completions" -d '
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "man" -d 'Print the manual page'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l file -d 'Read the task from a file (`-`: standard input): text, or a task object in JSON or TOML (`.toml`); it may be a plan with several `[[subtasks]]`' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Agent that does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, a configured agent, or `acp:PROGRAM` for a program that supports the Agent Client Protocol; `cursor`, `amp`, `droid`, `copilot` and `goose` are experimental [default: claude]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Agent that does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, a configured agent, or `acp:PROGRAM` for a program that supports the Agent Client Protocol [default: claude]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l escalate -d 'Agents for successive attempts; the last one is reused' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d 'Use this program as the agent; it reads the prompt from standard input' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'Command that must exit with 0. Repeatable; replaces the configured checks' -r

@@ -1,5 +1,5 @@
 //! `cargo xtask chaos`: injects faults into real hubs and workers (`crates/selvedge-chaos`), using a
-//! build of Selvedge that contains failpoints and mutants. The arguments are passed to that program.
+//! build of Selvedge that contains failpoints. The arguments are passed to that program.
 
 use std::process::Command;
 

@@ -1,7 +1,8 @@
 /* For the fault tests, loaded before the C library: a wall clock that can be set, a disk that can be full,
  * and for every tracked file a record of what it held before each write since its last sync, so that the
  * harness can take those writes back after a kill. Reads its variables once:
- *   SELVEDGE_SHIM_CONTROL  a file that holds {int64 nanoseconds to add to the wall clock; int32 disk is full}
+ *   SELVEDGE_SHIM_CONTROL  a file that holds {int64 nanoseconds to add to the wall clock; int32 disk is full;
+ *                          int32 syncs are ignored}
  *   SELVEDGE_SHIM_TRACK    the folder whose *.db* files are tracked
  * Nothing of it is part of any build of Selvedge. */
 #define _GNU_SOURCE
@@ -19,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct control { volatile int64_t offset_ns; volatile int32_t disk_full; };
+struct control { volatile int64_t offset_ns; volatile int32_t disk_full; volatile int32_t ignore_syncs; };
 static struct control none;
 static struct control *control = &none;
 static char track[4096];
@@ -145,7 +146,7 @@ static int synced(int fd, long number) {
     if (is_tracked) pthread_mutex_lock(&one);
     int done = (int)syscall(number, fd);
     if (is_tracked) {
-        if (done == 0) {
+        if (done == 0 && !control->ignore_syncs) {
             strcat(path, ".undo");
             int undo = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_TRUNC | O_CLOEXEC, 0);
             if (undo >= 0) syscall(SYS_close, undo);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::lease::LeaseEvent;
+use selvedge_protocol::lease::LeaseEvent;
 use serde_json::Value;
 
 /// The observations of one round.

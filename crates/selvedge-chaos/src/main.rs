@@ -11,10 +11,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_chaos::cluster::{ChaosError, Database, FsyncShim, RoundSettings, run_agent};
-use selvedge_chaos::scenarios::{
-    EventCounts, INVARIANT_MUTANTS, Mutant, run_mutant_scenario, run_round,
+use selvedge_chaos::Mutant;
+use selvedge_chaos::cluster::{
+    ChaosError, Database, FsyncShim, RoundSettings, run_agent, run_faulty_hub,
 };
+use selvedge_chaos::scenarios::{EventCounts, run_mutant_scenario, run_round};
 
 const HELP: &str = "\
 selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [--workers N]
@@ -28,7 +29,7 @@ selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [
   --workers N        number of workers (3)
   --database KIND    `sqlite`: one hub (the default); `postgres`: two hubs on a new PostgreSQL server
   --points           only crash processes at failpoints, as often as time permits
-  --mutants          instead of rounds: each mutant must break its own invariant, and no other
+  --mutants          instead of rounds: each mutant must break its own invariant, and no other (on SQLite)
   --scenarios        instead of rounds: the scenarios of the mutants, without the bugs, break no invariant
   --only-mutant BUG  instead of rounds: only this mutant";
 
@@ -42,30 +43,35 @@ struct ChaosOptions {
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, provider, worker, ..] = args.as_slice()
-        && word == "agent"
-    {
-        return match run_agent(provider, worker) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(trouble) => {
-                eprintln!("scripted agent: {trouble}");
-                ExitCode::FAILURE
-            }
-        };
-    }
-    let asked = match parse_args(&args) {
-        Ok(asked) => asked,
-        Err(trouble) => {
-            eprintln!("{trouble}\n\n{HELP}");
-            return ExitCode::from(2);
+    match args.as_slice() {
+        [word, provider, worker, ..] if word == "agent" => {
+            let done = run_agent(provider, worker);
+            exit_code("scripted agent", done.map(|()| true))
         }
-    };
-    let done = tokio::runtime::Runtime::new().map_err(ChaosError::from);
-    match done.and_then(|runtime| runtime.block_on(run_rounds(asked))) {
+        [word, options @ ..] if word == "hub" => {
+            let done = block_on(run_faulty_hub(options));
+            exit_code("faulty hub", done.map(|()| true))
+        }
+        _ => match parse_args(&args) {
+            Ok(asked) => exit_code("selvedge-chaos", block_on(run_rounds(asked))),
+            Err(trouble) => {
+                eprintln!("{trouble}\n\n{HELP}");
+                ExitCode::from(2)
+            }
+        },
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, ChaosError>>) -> Result<T, ChaosError> {
+    tokio::runtime::Runtime::new()?.block_on(work)
+}
+
+fn exit_code(program: &str, done: Result<bool, ChaosError>) -> ExitCode {
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(trouble) => {
-            eprintln!("selvedge-chaos: {trouble}");
+            eprintln!("{program}: {trouble}");
             ExitCode::FAILURE
         }
     }
@@ -105,14 +111,12 @@ fn parse_args(args: &[String]) -> Result<ChaosOptions, ChaosError> {
                 }
             }
             "--points" => (settings.failpoints_only, settings.max_session_ms) = (true, 60),
-            "--mutants" => mutants.extend(INVARIANT_MUTANTS.map(|mutant| (mutant, true))),
-            "--scenarios" => mutants.extend(INVARIANT_MUTANTS.map(|mutant| (mutant, false))),
+            "--mutants" => mutants.extend(Mutant::ALL.map(|mutant| (mutant, true))),
+            "--scenarios" => mutants.extend(Mutant::ALL.map(|mutant| (mutant, false))),
             "--only-mutant" => {
-                let bug = value()?;
-                let mutant = INVARIANT_MUTANTS
-                    .into_iter()
-                    .find(|it| it.bug == bug.as_str());
-                let mutant = mutant.ok_or_else(|| format!("unknown mutant `{bug}`"))?;
+                let name = value()?;
+                let mutant = Mutant::find(name);
+                let mutant = mutant.ok_or_else(|| format!("unknown mutant `{name}`"))?;
                 mutants.push((mutant, true));
             }
             _ => return Err(format!("unknown argument `{arg}`").into()),
@@ -195,7 +199,7 @@ async fn run_mutants(asked: ChaosOptions, shim: Arc<FsyncShim>) -> Result<bool, 
             let mut broken: Vec<u8> = scenario.violations.iter().map(|it| it.invariant).collect();
             broken.dedup();
             let with = if *with_bug { "with" } else { "without" };
-            println!("{with} {}: breaks {broken:?}", mutant.bug);
+            println!("{with} {}: breaks {broken:?}", mutant.name());
             if let Some(kept) = scenario.kept_files {
                 sound = false;
                 let violations = scenario.violations.iter();

@@ -1,4 +1,4 @@
-//! Durations, counts, sizes, names and hashes in human-readable form.
+//! Durations, counts, sizes, names and hashes in human-readable form, and percent-encoded text.
 
 /// "350 ms", "4.2 s", "1 min 12 s", "2 h 5 min".
 pub fn duration(millis: u64) -> String {
@@ -52,6 +52,18 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.collect()
 }
 
+/// Percent-encodes everything except ASCII letters, ASCII digits and the bytes in `plain`.
+pub fn percent_encode(text: &str, plain: &[u8]) -> String {
+    let encode = |byte: u8| {
+        if byte.is_ascii_alphanumeric() || plain.contains(&byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
+    };
+    text.bytes().map(encode).collect()
+}
+
 /// "1,234,567".
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -79,5 +91,6 @@ mod tests {
             ["1", "999", "1,000", "1,234,567"]
         );
         assert_eq!(hex(&[0, 7, 0xab]), "0007ab");
+        assert_eq!(percent_encode("a b/ü", b"/"), "a%20b/%C3%BC");
     }
 }

@@ -290,5 +290,10 @@ mod tests {
         let agent = find("acp:qwen", &agents).unwrap();
         assert_eq!(agent.program, ["/opt/qwen", "--acp"]);
         assert!(agent.env.contains_key("KEY"));
+        // A configured agent that speaks the protocol is started as configured.
+        agents.insert("goose".to_owned(), agent);
+        let agent = find("acp:goose", &agents).unwrap();
+        assert_eq!(agent.program, ["/opt/qwen", "--acp"]);
+        assert_eq!(agent.name, "acp:goose");
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! No code may depend on having seen an activity. Information that must not be lost is an event.
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use selvedge_core::model::{CheckStatus, Cost};
 use selvedge_core::redact::{RedactionStream, Redactor};
 
@@ -112,12 +111,7 @@ impl<'a> RedactingProgress<'a> {
 
     /// Forwards the part of the agent's text that certainly holds no secret.
     fn redact_text(&self, decide: impl FnOnce(&mut RedactionStream) -> Vec<u8>) {
-        let said = decide(
-            &mut self
-                .text_stream
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let said = decide(&mut self.text_stream.lock());
         if !said.is_empty() {
             let text = String::from_utf8_lossy(&said).into_owned();
             self.inner.on_activity(Activity::Text(text));

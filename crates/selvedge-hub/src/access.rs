@@ -8,7 +8,7 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use selvedge_core::protocol::Scope;
+use selvedge_protocol::Scope;
 use selvedge_store::hub::ApiToken;
 use tokio::time::timeout;
 

@@ -1,7 +1,7 @@
 //! API tokens: creation, and hashes of secrets. A secret is shown once and stored as a hash; it is random
 //! enough that a plain SHA-256 is safe.
 
-use selvedge_core::protocol::Scope;
+use selvedge_protocol::Scope;
 use selvedge_store::hub::{ApiToken, NewApiToken};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::model::Task;
-use selvedge_core::protocol::{AssignedReview, HubMessage, TaskAssign};
+use selvedge_protocol::{AssignedReview, HubMessage, TaskAssign};
 use selvedge_store::fault;
 use selvedge_store::hub::{Assignment, TaskChange};
 use tokio::time::timeout;

@@ -4,12 +4,13 @@
 //! store.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::ProgressEvent;
+use selvedge_protocol::ProgressEvent;
 use selvedge_store::hub::{
     ChangeAnswer, ChangeOutcome, HubStore, HubStoreError, TaskChange, TaskRecord,
 };
@@ -119,14 +120,14 @@ impl Hub {
 
     /// Registers a watcher of a task until the guard is dropped.
     pub(crate) fn watch_guard(self: &Arc<Self>, task: TaskId) -> WatchGuard {
-        *lock(&self.watch_counts).entry(task).or_insert(0) += 1;
+        *self.watch_counts.lock().entry(task).or_insert(0) += 1;
         let hub = Arc::clone(self);
         WatchGuard { hub, task }
     }
 
     /// The tasks that are watched at this hub.
     pub(crate) fn watched_tasks(&self) -> Vec<TaskId> {
-        lock(&self.watch_counts).keys().copied().collect()
+        self.watch_counts.lock().keys().copied().collect()
     }
 
     /// Forwards a worker's progress, and remembers the latest events while the task is running.
@@ -136,7 +137,7 @@ impl Hub {
         }
         let task = row.task_id;
         if row.lease.is_held() {
-            lock(&self.recent_activity).record(task, &events);
+            self.recent_activity.lock().record(task, &events);
         }
         if self.watchers.receiver_count() > 0 {
             let _ = self
@@ -147,17 +148,17 @@ impl Hub {
 
     /// A number that changes with each new progress event from a worker connected here.
     pub(crate) fn activity_version(&self, task: TaskId) -> u64 {
-        lock(&self.recent_activity).version(task)
+        self.recent_activity.lock().version(task)
     }
 
     /// The latest progress events from a worker connected here.
     pub(crate) fn recent_activity(&self, task: TaskId) -> Vec<ProgressEvent> {
-        lock(&self.recent_activity).latest(task)
+        self.recent_activity.lock().latest(task)
     }
 
     /// Takes the receiver of ended tasks, for the computation of statistics.
     pub(crate) fn take_ended_tasks(&self) -> Option<EndedTaskReceiver> {
-        lock(&self.ended_receiver).take()
+        self.ended_receiver.lock().take()
     }
 
     /// Applies a change and notifies everyone concerned.
@@ -188,7 +189,7 @@ impl Hub {
                     .cancel(row.lease_id(), row.lease.worker.as_deref(), reason);
             }
         } else {
-            lock(&self.recent_activity).forget(row.task_id);
+            self.recent_activity.lock().forget(row.task_id);
             self.sessions.release(row.lease_id());
             self.wake.notify_one();
         }
@@ -198,7 +199,7 @@ impl Hub {
     pub(crate) async fn record_token_use(&self, token: Uuid) {
         {
             let now = Instant::now();
-            let mut used = lock(&self.token_uses);
+            let mut used = self.token_uses.lock();
             let last = used.insert(token, now);
             if let Some(last) = last.filter(|last| now.duration_since(*last) < TOKEN_USE_INTERVAL) {
                 used.insert(token, last);
@@ -219,7 +220,7 @@ pub(crate) struct WatchGuard {
 
 impl Drop for WatchGuard {
     fn drop(&mut self) {
-        let mut watched = lock(&self.hub.watch_counts);
+        let mut watched = self.hub.watch_counts.lock();
         if let Some(count) = watched.get_mut(&self.task) {
             *count -= 1;
             if *count == 0 {
@@ -227,9 +228,4 @@ impl Drop for WatchGuard {
             }
         }
     }
-}
-
-/// Locks a mutex even if another thread has panicked while holding it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

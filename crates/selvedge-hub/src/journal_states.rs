@@ -14,7 +14,7 @@ use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, TaskId};
 use selvedge_store::hub::{HubStoreError, JournalLine};
 
-use crate::hub::{Hub, lock};
+use crate::hub::Hub;
 
 /// Number of events per read.
 const READ_BATCH: usize = 500;
@@ -28,7 +28,7 @@ pub(crate) async fn load_state(
     hub: &Hub,
     task: TaskId,
 ) -> Result<Arc<JournalState>, HubStoreError> {
-    let mut journal = lock(&hub.journal_states).get(task);
+    let mut journal = hub.journal_states.lock().get(task);
     loop {
         let folded = journal.seq;
         // Reads the last folded event again, to see whether the journal has expired.
@@ -46,7 +46,7 @@ pub(crate) async fn load_state(
             break;
         }
     }
-    lock(&hub.journal_states).insert(task, journal.clone());
+    hub.journal_states.lock().insert(task, journal.clone());
     Ok(journal.state)
 }
 

@@ -3,12 +3,10 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Mutex;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use uuid::Uuid;
-
-use crate::hub::lock;
 
 /// Allowed wrong tokens per minute from one address; the burst is as large.
 const WRONG_TOKENS_PER_MINUTE: f64 = 30.0;
@@ -70,7 +68,7 @@ impl RateLimiter {
 
     fn take(&self, client: RateLimitKey, rate: f64, most: f64, amount: f64) -> bool {
         let now = Instant::now();
-        let mut buckets = lock(&self.buckets);
+        let mut buckets = self.buckets.lock();
         if buckets.len() > MAX_BUCKETS {
             buckets.retain(|_, bucket| now.duration_since(bucket.at).as_secs() < 60);
         }

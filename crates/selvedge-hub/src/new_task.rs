@@ -1,8 +1,8 @@
 //! Converts a submitted task for the store: the text that lists show, and the labels that a worker needs.
 
 use selvedge_core::model::{ParentPlan, Task, TaskId};
-use selvedge_core::protocol::PLAN_LABEL;
 use selvedge_core::route::named_agents;
+use selvedge_protocol::PLAN_LABEL;
 use selvedge_store::hub::{HubStoreError, NewTask};
 
 /// Maximum number of characters of a title.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::LeaseId;
+use selvedge_protocol::LeaseId;
 use selvedge_store::hub::{HubStoreError, Peers};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};

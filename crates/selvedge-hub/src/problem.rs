@@ -3,7 +3,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use selvedge_core::protocol::{FieldError, Problem};
+use selvedge_protocol::{FieldError, Problem};
 use selvedge_store::hub::HubStoreError;
 
 use crate::service::{ServiceError, describe_fields};

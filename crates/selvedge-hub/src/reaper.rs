@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 use selvedge_store::fault;
 use tokio::time::{Instant, sleep};
 

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::ProgressEvent;
+use selvedge_protocol::ProgressEvent;
 
 /// Maximum number of events of one task.
 const MAX_EVENTS: usize = 60;

@@ -1,8 +1,8 @@
 //! The result of a task: the worker's result, with later decisions about the task applied.
 
-use selvedge_core::lease::LeaseState;
 use selvedge_core::model::Outcome;
-use selvedge_core::protocol::TaskResult;
+use selvedge_protocol::TaskResult;
+use selvedge_protocol::lease::LeaseState;
 use selvedge_store::hub::{HubStoreError, TaskView};
 use serde_json::{Value, json};
 

@@ -1,20 +1,16 @@
 //! The HTTP server. It has its own accept loop, to limit slow request heads, idle connections and the number
 //! of connections.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::Request;
-use hyper::body::Incoming;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -22,7 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt;
+use tower::Layer;
 
 use crate::hub::Hub;
 use crate::{dispatch, peers, plans, reaper, run_stats};
@@ -123,17 +119,7 @@ async fn connection(
     patience: Duration,
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), io::Error> {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let router = router.clone();
-        async move {
-            let mut request = request.map(Body::new);
-            request.extensions_mut().insert(ConnectInfo(from));
-            Ok::<_, Infallible>(match router.oneshot(request).await {
-                Ok(response) => response,
-                Err(never) => match never {},
-            })
-        }
-    });
+    let service = TowerToHyperService::new(Extension(ConnectInfo(from)).layer(router));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)

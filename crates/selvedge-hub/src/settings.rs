@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use selvedge_core::lease::LeaseRules;
-use selvedge_core::model::{AgentKind, Budget, StepKind};
-use selvedge_core::protocol::LeaseTiming;
+use selvedge_core::model::{AgentKind, Budget, PRECONFIGURED_PROGRAMS, StepKind};
+use selvedge_protocol::LeaseTiming;
+use selvedge_protocol::lease::LeaseRules;
 
 /// Defaults for tasks, and what tasks may request.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,12 +23,13 @@ pub struct TaskDefaults {
 
 impl Default for TaskDefaults {
     fn default() -> Self {
-        let built_in = AgentKind::ALL.map(|kind| kind.name().to_owned());
+        let kinds = AgentKind::ALL.into_iter().map(AgentKind::name);
+        let built_in = kinds.chain(PRECONFIGURED_PROGRAMS).map(str::to_owned);
         Self {
             max_verification_retries: 0,
             verification_tier: None,
             budget: None,
-            agents: Vec::from(built_in),
+            agents: built_in.collect(),
             checks: vec![
                 StepKind::Command,
                 StepKind::TestPasses,

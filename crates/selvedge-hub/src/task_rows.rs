@@ -1,7 +1,7 @@
 //! Rows of the store in their wire format.
 
 use selvedge_core::model::{Cost, CostSource, Task, TaskId, Timestamp};
-use selvedge_core::protocol::{RESERVED_LABEL_PREFIX, TaskRow};
+use selvedge_protocol::{RESERVED_LABEL_PREFIX, TaskRow};
 use selvedge_store::hub::{LedgerTotal, TaskView};
 
 /// Converts milliseconds since 1970.

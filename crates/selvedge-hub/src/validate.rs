@@ -8,8 +8,8 @@ mod tests;
 use selvedge_core::config::nearest;
 use selvedge_core::crossing::ExpectedChanges;
 use selvedge_core::model::{ComplexityTier, Task};
-use selvedge_core::protocol::{FieldError, RESERVED_LABEL_PREFIX};
 use selvedge_core::route::{SHELL_AGENT, named_agents, requested_agent};
+use selvedge_protocol::{FieldError, RESERVED_LABEL_PREFIX};
 use serde_json::Value;
 
 use crate::problem::ApiError;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     AttemptReport, AttemptStart, CostEntry, EntryHeader, EntryKind, StreamEntry, TaskCompletion,
     TaskResult,
 };

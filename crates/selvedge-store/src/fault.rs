@@ -1,10 +1,9 @@
-//! Fault injection for the fault tests: points at which a process can be made to die, mutants (bugs that can
-//! be switched on), and a trace of in-memory state that no database stores.
+//! Fault injection for the fault tests: points at which a process can be made to die, and a trace of
+//! in-memory state that no database stores.
 //!
 //! Without the feature `faults` all of it compiles to nothing, and no released build has that feature. It
 //! reads the tests' own variables: `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a point,
-//! `SELVEDGE_MUTANT=BUG` switches a mutant on, `SELVEDGE_TRACE=FILE` collects the trace, and while the file
-//! `SELVEDGE_FAULTS_OFF` exists no process dies.
+//! `SELVEDGE_TRACE=FILE` collects the trace, and while the file `SELVEDGE_FAULTS_OFF` exists no process dies.
 
 /// Names of all points at which [`failpoint`] is called.
 pub const POINTS: &[&str] = &[
@@ -45,24 +44,6 @@ pub const POINTS: &[&str] = &[
     "worker.fenced",
 ];
 
-/// Names of all mutants for [`is_mutant_active`]: one for each invariant, in their order, and one that only
-/// shows when unsynced writes are lost.
-pub const MUTANTS: &[&str] = &[
-    "forget_keys",
-    "forget_requeued",
-    "double_grant",
-    "no_fence",
-    "stale_complete",
-    "reopen_ended",
-    "start_before_begin",
-    "alter_report",
-    "charge_crashes",
-    "count_twice",
-    "skip_log",
-    "begin_when_cancelled",
-    "no_sync",
-];
-
 /// Passes a fault point: the process dies here if the tests have chosen this point.
 #[inline]
 pub fn failpoint(point: &'static str) {
@@ -70,18 +51,6 @@ pub fn failpoint(point: &'static str) {
     at_work::reached(point);
     #[cfg(not(feature = "faults"))]
     let _ = point;
-}
-
-/// Whether a mutant is switched on; always false without the feature.
-#[inline]
-pub fn is_mutant_active(bug: &'static str) -> bool {
-    #[cfg(feature = "faults")]
-    return at_work::planted(bug);
-    #[cfg(not(feature = "faults"))]
-    {
-        let _ = bug;
-        false
-    }
 }
 
 /// Writes a JSON object about this process's state to the trace.
@@ -139,13 +108,6 @@ mod at_work {
             note(serde_json::json!({"what": "died", "point": point}));
             std::process::abort();
         }
-    }
-
-    pub(super) fn planted(bug: &'static str) -> bool {
-        static PLANTED: OnceLock<Option<String>> = OnceLock::new();
-        debug_assert!(super::MUTANTS.contains(&bug), "{bug}");
-        let planted = PLANTED.get_or_init(|| std::env::var("SELVEDGE_MUTANT").ok());
-        planted.as_deref() == Some(bug)
     }
 
     pub(super) fn note(mut told: Value) {

@@ -8,11 +8,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use selvedge_core::model::{Envelope, TaskId};
-use selvedge_core::protocol::LeaseId;
+use selvedge_protocol::LeaseId;
 
 use crate::error::StoreError;
+use crate::sqlite::begin_immediate;
 
 const FILE: &str = "outbox.db";
 const SCHEMA: &str = include_str!("outbox/schema.sql");
@@ -69,7 +70,7 @@ impl Outbox {
         }
         let outbox = Self { db };
         if found == 0 {
-            let transaction = outbox.begin()?;
+            let transaction = begin_immediate(&outbox.db)?;
             transaction.execute_batch(SCHEMA)?;
             transaction.pragma_update(None, "user_version", FORMAT)?;
             transaction.commit()?;
@@ -82,7 +83,7 @@ impl Outbox {
     /// # Errors
     /// See [`StoreError`].
     pub fn add_task(&self, key: LeaseId, assign: &str) -> Result<(), StoreError> {
-        let transaction = self.begin()?;
+        let transaction = begin_immediate(&self.db)?;
         delete_task(&transaction, key.task_id)?;
         transaction.execute(
             "INSERT INTO held (task_id, lease_epoch, assign) VALUES (?1, ?2, ?3)",
@@ -123,7 +124,7 @@ impl Outbox {
         entries: &[OutboxEntry],
         attempt_number: u32,
     ) -> Result<bool, StoreError> {
-        let transaction = self.begin()?;
+        let transaction = begin_immediate(&self.db)?;
         let task = key.task_id.to_string();
         let held: Option<u64> = transaction
             .query_row(
@@ -218,16 +219,9 @@ impl Outbox {
     /// # Errors
     /// See [`StoreError`].
     pub fn remove_task(&self, task: TaskId) -> Result<(), StoreError> {
-        let transaction = self.begin()?;
+        let transaction = begin_immediate(&self.db)?;
         delete_task(&transaction, task)?;
         Ok(transaction.commit()?)
-    }
-
-    fn begin(&self) -> Result<Transaction<'_>, StoreError> {
-        Ok(Transaction::new_unchecked(
-            &self.db,
-            TransactionBehavior::Immediate,
-        )?)
     }
 }
 

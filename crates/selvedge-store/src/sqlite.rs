@@ -41,15 +41,15 @@ impl SqliteJournal {
             db: open::open_for_reading(state_directory)?,
         })
     }
+}
 
-    /// Begins a transaction that holds the write lock from its beginning: with a later upgrade, the data that
-    /// it read could already be outdated.
-    fn begin(&self) -> Result<Transaction<'_>, StoreError> {
-        Ok(Transaction::new_unchecked(
-            &self.db,
-            TransactionBehavior::Immediate,
-        )?)
-    }
+/// Begins a transaction that holds the write lock from its beginning: with a later upgrade, the data that it
+/// read could already be outdated.
+pub(crate) fn begin_immediate(db: &Connection) -> Result<Transaction<'_>, StoreError> {
+    Ok(Transaction::new_unchecked(
+        db,
+        TransactionBehavior::Immediate,
+    )?)
 }
 
 impl Drop for SqliteJournal {
@@ -67,7 +67,7 @@ impl Journal for SqliteJournal {
     ) -> Result<AppendOutcome, StoreError> {
         check_sequence(run, expected_seq, events)?;
         let encoded = events::encode(events)?;
-        let transaction = self.begin()?;
+        let transaction = begin_immediate(&self.db)?;
         let actual_seq = events::last_seq(&transaction, run)?;
         if actual_seq != expected_seq {
             return Ok(AppendOutcome::Fenced { actual_seq });
@@ -108,7 +108,7 @@ impl Journal for SqliteJournal {
     }
 
     fn rebuild(&self) -> Result<(), StoreError> {
-        let transaction = self.begin()?;
+        let transaction = begin_immediate(&self.db)?;
         transaction.execute("DELETE FROM run", [])?;
         for run in events::runs(&transaction)? {
             if let Some(summary) = fold(&transaction, run)? {

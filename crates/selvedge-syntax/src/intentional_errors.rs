@@ -118,7 +118,7 @@ fn has_placeholders(language: FileLanguage, text: &str, fault: &SyntaxError) -> 
         let php = language == FileLanguage::Php;
         let braces = matches!(
             language,
-            FileLanguage::JavaScript | FileLanguage::TypeScript
+            FileLanguage::JavaScript | FileLanguage::TypeScript | FileLanguage::Tsx
         );
         line.contains("{%")
             || !php && line.contains("<%")

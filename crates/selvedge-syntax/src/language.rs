@@ -23,8 +23,10 @@ pub enum FileLanguage {
     Python,
     /// JavaScript, with JSX or without.
     JavaScript,
-    /// TypeScript, with JSX or without.
+    /// TypeScript without JSX.
     TypeScript,
+    /// TypeScript with JSX.
+    Tsx,
     /// Rust.
     Rust,
     /// Go.
@@ -45,7 +47,7 @@ pub enum FileLanguage {
 
 impl FileLanguage {
     /// All languages.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Json,
         Self::JsonLines,
         Self::Yaml,
@@ -56,6 +58,7 @@ impl FileLanguage {
         Self::Python,
         Self::JavaScript,
         Self::TypeScript,
+        Self::Tsx,
         Self::Rust,
         Self::Go,
         Self::Shell,
@@ -79,6 +82,7 @@ impl FileLanguage {
             Self::Python => "Python",
             Self::JavaScript => "JavaScript",
             Self::TypeScript => "TypeScript",
+            Self::Tsx => "TSX",
             Self::Rust => "Rust",
             Self::Go => "Go",
             Self::Shell => "shell",
@@ -103,6 +107,7 @@ impl FileLanguage {
             Self::Python => "py",
             Self::JavaScript => "js",
             Self::TypeScript => "ts",
+            Self::Tsx => "tsx",
             Self::Rust => "rs",
             Self::Go => "go",
             Self::Shell => "sh",
@@ -118,13 +123,7 @@ impl FileLanguage {
     pub const fn is_data(self) -> bool {
         matches!(
             self,
-            Self::Json
-                | Self::JsonLines
-                | Self::Yaml
-                | Self::Toml
-                | Self::Xml
-                | Self::Csv
-                | Self::Sql
+            Self::Json | Self::JsonLines | Self::Yaml | Self::Toml | Self::Xml | Self::Csv | Self::Sql
         )
     }
 }
@@ -170,7 +169,7 @@ const ENDINGS: &[(&str, FileLanguage)] = &[
     ("ts", FileLanguage::TypeScript),
     ("mts", FileLanguage::TypeScript),
     ("cts", FileLanguage::TypeScript),
-    ("tsx", FileLanguage::TypeScript),
+    ("tsx", FileLanguage::Tsx),
     ("rs", FileLanguage::Rust),
     ("go", FileLanguage::Go),
     ("sh", FileLanguage::Shell),
@@ -249,7 +248,10 @@ fn matches_content(language: FileLanguage, head: &[u8]) -> bool {
     let start = head.trim_ascii_start();
     match language {
         // Qt translations and videos also end in `.ts`.
-        FileLanguage::TypeScript => !start.starts_with(b"<?xml") && !head.contains(&0),
+        FileLanguage::TypeScript => {
+            let translations = [&b"<?xml"[..], b"<!DOCTYPE", b"<TS"];
+            !translations.iter().any(|it| start.starts_with(it)) && !head.contains(&0)
+        }
         // Property lists may be binary or in an old text format.
         FileLanguage::Xml => start.starts_with(b"<") || start.starts_with(b"\xef\xbb\xbf<"),
         _ => true,
@@ -308,6 +310,8 @@ mod tests {
         assert_eq!(of("old.py", "#!/usr/bin/python2\n"), None, "another Python");
         assert_eq!(of("de.ts", "<?xml version='1.0'?>"), None, "a translation");
         assert_eq!(of("main.js.j2", ""), None, "a template");
+        assert_eq!(of("app/list.tsx", ""), Some(FileLanguage::Tsx));
+        assert_eq!(of("schema.sql", ""), None, "dialects differ");
         assert_eq!(of("README", "text"), None);
     }
 }

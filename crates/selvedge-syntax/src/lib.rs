@@ -2,7 +2,7 @@
 //!
 //! Contains the parsers that are Rust crates, the table that maps file names to languages, and the reasons to
 //! doubt an error. A wrong verdict makes an agent fix code that is not broken, so every uncertain error is
-//! [`SyntaxVerdict::Unsure`]. Languages that need an external program (Python, Go, …) are only named here.
+//! [`SyntaxVerdict::Unsure`]. Languages that need an external program (Python, JavaScript, …) are only named here.
 //! The crate is pure: no files, no processes. A parser may exhaust the stack on hostile input, so callers run
 //! it in a process that may crash.
 
@@ -10,7 +10,6 @@ mod balance;
 mod csv;
 mod docstrings;
 mod intentional_errors;
-mod javascript;
 mod json;
 mod language;
 mod position;
@@ -64,10 +63,12 @@ pub fn parse(language: FileLanguage, name: &str, bytes: &[u8]) -> Option<SyntaxV
         FileLanguage::Xml => xml::parse,
         FileLanguage::Csv => csv::parse,
         FileLanguage::Sql => sql::parse,
-        FileLanguage::JavaScript | FileLanguage::TypeScript => javascript::parse,
         FileLanguage::Rust => rust::parse,
         FileLanguage::C | FileLanguage::Cpp => balance::parse,
         FileLanguage::Python
+        | FileLanguage::JavaScript
+        | FileLanguage::TypeScript
+        | FileLanguage::Tsx
         | FileLanguage::Go
         | FileLanguage::Shell
         | FileLanguage::Ruby

@@ -3,8 +3,9 @@
 use std::fmt::{self, Display};
 
 use selvedge_core::model::exit_code;
+use selvedge_core::sanitize::sanitize_text;
 
-use crate::terminal::{sanitize_text, style};
+use crate::terminal::style;
 
 /// An error to be shown to the user.
 #[derive(Debug)]

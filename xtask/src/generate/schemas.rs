@@ -4,7 +4,7 @@ use schemars::{JsonSchema, schema_for};
 use selvedge_core::model::{
     Envelope, PlanResult, PluginReport, PluginRequest, Report, RunResult, Task,
 };
-use selvedge_core::protocol::{HubMessage, TaskRow, WorkerMessage};
+use selvedge_protocol::{HubMessage, TaskRow, WorkerMessage};
 use serde_json::Value;
 
 use super::GeneratedFiles;

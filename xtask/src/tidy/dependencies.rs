@@ -4,15 +4,24 @@
 use crate::workspace::CargoMetadata;
 
 /// Each crate of the workspace, and the ones that it may depend on. Tests may also use the testkit.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 12] = [
     ("selvedge-digest", &[]),
     ("selvedge-syntax", &[]),
     ("selvedge-core", &["selvedge-digest"]),
-    ("selvedge-store", &["selvedge-core"]),
-    ("selvedge-dashboard", &["selvedge-core"]),
+    ("selvedge-protocol", &["selvedge-core"]),
+    ("selvedge-store", &["selvedge-core", "selvedge-protocol"]),
+    (
+        "selvedge-dashboard",
+        &["selvedge-core", "selvedge-protocol"],
+    ),
     (
         "selvedge-hub",
-        &["selvedge-core", "selvedge-dashboard", "selvedge-store"],
+        &[
+            "selvedge-core",
+            "selvedge-dashboard",
+            "selvedge-protocol",
+            "selvedge-store",
+        ],
     ),
     (
         "selvedge-engine",
@@ -26,21 +35,36 @@ const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 11] = [
             "selvedge-engine",
             "selvedge-dashboard",
             "selvedge-hub",
+            "selvedge-protocol",
             "selvedge-store",
         ],
     ),
     ("selvedge-testkit", &[]),
     (
         "selvedge-chaos",
-        &["selvedge-core", "selvedge-store", "selvedge-testkit"],
+        &[
+            "selvedge-core",
+            "selvedge-hub",
+            "selvedge-protocol",
+            "selvedge-store",
+            "selvedge-testkit",
+        ],
     ),
-    ("xtask", &["selvedge-core", "selvedge-hub"]),
+    (
+        "xtask",
+        &["selvedge-core", "selvedge-hub", "selvedge-protocol"],
+    ),
 ];
 const TEST_SUPPORT_CRATE: &str = "selvedge-testkit";
 
 /// The crates that must not use files, clock, network or threads, and dependencies that would provide
 /// them.
-const PURE: [&str; 3] = ["selvedge-digest", "selvedge-core", "selvedge-syntax"];
+const PURE: [&str; 4] = [
+    "selvedge-digest",
+    "selvedge-core",
+    "selvedge-protocol",
+    "selvedge-syntax",
+];
 const IMPURE: [&str; 9] = [
     "tokio",
     "async-std",

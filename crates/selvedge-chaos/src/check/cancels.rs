@@ -1,6 +1,6 @@
 //! Invariant 12: no attempt begins after an acknowledged cancel; slots and priorities never leak.
 
-use selvedge_core::lease::LeaseEvent;
+use selvedge_protocol::lease::LeaseEvent;
 
 use crate::history::{History, TraceEvent};
 

@@ -1,8 +1,8 @@
 //! Invariant 5: a write of epoch e changes no state after e+1 is granted, or while no worker holds the
 //! task.
 
-use selvedge_core::lease::LeaseEvent;
 use selvedge_core::model::AttemptEnd;
+use selvedge_protocol::lease::LeaseEvent;
 
 use crate::history::{History, ObservedTask};
 

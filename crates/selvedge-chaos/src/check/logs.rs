@@ -1,10 +1,10 @@
 //! Invariant 11: the event log is append-only and has no gaps; replaying it reproduces the task table;
 //! the run's journal agrees with the table about every attempt.
 
-use selvedge_core::lease::{LeaseState, evolve};
 use selvedge_core::machine;
 use selvedge_core::model::{AttemptEnd, Envelope};
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
+use selvedge_protocol::lease::{LeaseState, evolve};
 
 use crate::history::{History, ObservedTask};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::lease::LeaseEvent;
+use selvedge_protocol::lease::LeaseEvent;
 
 use crate::history::{History, ListedTask};
 

@@ -66,6 +66,12 @@ pub(super) fn set_disk_full(control: &Path, full: bool) -> Result<(), ChaosError
     Ok(file.write_all_at(&i32::from(full).to_ne_bytes(), 8)?)
 }
 
+/// Makes the processes that read this control file lose what they sync from now on if the power fails.
+pub(super) fn ignore_syncs(control: &Path) -> Result<(), ChaosError> {
+    let file = OpenOptions::new().write(true).open(control)?;
+    Ok(file.write_all_at(&1_i32.to_ne_bytes(), 12)?)
+}
+
 /// Deletes the undo logs: a process that was killed keeps what it had written.
 pub(super) fn discard_undo_logs(folder: &Path) -> Result<(), ChaosError> {
     for undo in undo_logs(folder)? {

@@ -43,9 +43,15 @@ impl Cluster {
     ) -> Result<bool, ChaosError> {
         let HubNode { name, address, .. } = &self.hubs[number];
         let (folder, said) = (self.path_of(name), self.path_of(&format!("said/{name}")));
-        let mut command = self.node_command(name, &folder, armed)?;
+        let own = std::env::current_exe()?;
+        let mutant = self.settings.mutant;
+        let program = mutant.map_or(&self.settings.binary, |_| &own);
+        let mut command = self.node_command(program, name, &folder, armed)?;
         let ttl = self.settings.ttl_ms.to_string();
         command.args(["hub", "--listen", address, "--lease-ttl", &ttl]);
+        if let Some(mutant) = mutant {
+            command.args(["--mutant", mutant.name()]);
+        }
         command.args(["--database", &self.database.as_argument()]);
         command
             .arg("--admin-token-file")

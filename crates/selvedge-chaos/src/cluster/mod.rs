@@ -4,6 +4,8 @@
 mod client;
 mod clock;
 mod database;
+mod faulty_hub;
+mod faulty_store;
 mod fixtures;
 mod fsync_shim;
 mod hubs;
@@ -15,6 +17,7 @@ mod workers;
 pub use client::{RecordingClient, TaskTemplate};
 pub use clock::now_us;
 pub use database::Database;
+pub use faulty_hub::run_faulty_hub;
 pub use fsync_shim::FsyncShim;
 pub use hubs::HubNode;
 pub use process::{ManagedProcess, NodeExit};

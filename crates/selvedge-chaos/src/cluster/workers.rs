@@ -16,6 +16,7 @@ use super::process::{ManagedProcess, NodeExit};
 use super::{ChaosError, FsyncShim, Proxy, RecordingClient, ScriptedProvider, fsync_shim, now_us};
 use crate::collect::read_traces;
 use crate::history::{History, PauseInterval};
+use crate::mutant::Mutant;
 
 /// The settings of a round.
 #[derive(Debug, Clone)]
@@ -34,8 +35,8 @@ pub struct RoundSettings {
     pub max_session_ms: u64,
     /// Whether processes die at failpoints, in quick succession, instead of random faults.
     pub failpoints_only: bool,
-    /// The mutant to enable: a bug by its name.
-    pub mutant: Option<&'static str>,
+    /// The mutant of the hub, if any. It requires SQLite.
+    pub mutant: Option<Mutant>,
     /// Kind of the hubs' database.
     pub database: Database,
 }
@@ -162,11 +163,12 @@ impl Cluster {
 
     pub(super) fn node_command(
         &self,
+        program: &Path,
         name: &str,
         tracked: &Path,
         armed: FailpointTrigger,
     ) -> Result<Command, ChaosError> {
-        let mut command = Command::new(&self.settings.binary);
+        let mut command = Command::new(program);
         command
             .env_clear()
             .envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
@@ -187,9 +189,6 @@ impl Cluster {
             .env("RUST_BACKTRACE", "1");
         let control = self.path_of(&format!("{name}.control"));
         command.envs(self.shim.environment(&control, tracked)?);
-        if let Some(mutant) = self.settings.mutant {
-            command.env("SELVEDGE_MUTANT", mutant);
-        }
         if let Some((point, nth)) = armed {
             command.env("SELVEDGE_FAULT", format!("{point}:{nth}"));
         }
@@ -205,7 +204,8 @@ impl Cluster {
     ) -> Result<(), ChaosError> {
         let worker = &self.workers[number];
         let name = worker.name.clone();
-        let mut command = self.node_command(&name, &worker.workdir, armed)?;
+        let program = &self.settings.binary;
+        let mut command = self.node_command(program, &name, &worker.workdir, armed)?;
         command.args([
             "worker",
             "--name",
@@ -350,6 +350,11 @@ impl Cluster {
     /// Simulates a full disk on a node, or frees it again.
     pub fn set_disk_full(&self, of: ClusterNode, full: bool) -> Result<(), ChaosError> {
         fsync_shim::set_disk_full(&self.control_file(of), full)
+    }
+
+    /// Makes a node's disk ignore syncs from now on.
+    pub fn ignore_syncs(&self, of: ClusterNode) -> Result<(), ChaosError> {
+        fsync_shim::ignore_syncs(&self.control_file(of))
     }
 
     fn control_file(&self, of: ClusterNode) -> PathBuf {

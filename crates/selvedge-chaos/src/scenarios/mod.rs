@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::check::{Violation, check};
 use crate::cluster::{ChaosError, Cluster};
 
-pub use mutants::{INVARIANT_MUTANTS, Mutant, ScenarioResult, run_mutant_scenario};
+pub use mutants::{ScenarioResult, run_mutant_scenario};
 pub use round::{RoundResult, run_round};
 
 /// Number of occurrences of each event, by its description.

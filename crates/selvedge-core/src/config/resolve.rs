@@ -345,21 +345,6 @@ impl ResolvedConfig {
         })
     }
 
-    /// Returns the agent that `agent` names, or an error that lists the known ones.
-    pub fn chosen_agent(&self) -> Result<&AgentSpec, ConfigError> {
-        self.find_agent(&self.agent).ok_or_else(|| {
-            let place = self.tree.nearest(&SettingKey::dotted("agent")).span.clone();
-            let known: Vec<&str> = self.agents.keys().map(String::as_str).collect();
-            let near = suggest::nearest(&self.agent, known.iter().copied());
-            let meant = near
-                .map(|near| format!("did you mean `{near}`? "))
-                .unwrap_or_default();
-            let message = format!("no agent is named `{}`", self.agent);
-            let hint = format!("{meant}known: {}", known.join(", "));
-            ConfigError(Diagnostic::new(place, &message).hint(hint))
-        })
-    }
-
     /// Finds an agent by name.
     pub fn find_agent(&self, name: &str) -> Option<&AgentSpec> {
         self.agents.get(name)

@@ -5,7 +5,8 @@ use super::input::{ReportInput, ResultCategory};
 use super::location::{FileLocation, LocationResolver};
 use crate::describe::{gate_result, marks};
 use crate::model::{CheckReport, CheckStatus, Failure, Finding, FindingSeverity, GateReport, Step};
-use crate::prompt::{clean, one_line};
+use crate::prompt::one_line;
+use crate::sanitize::sanitize_text;
 
 /// Severity of an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +24,7 @@ pub enum AnnotationLevel {
 pub struct Annotation {
     /// Severity.
     pub level: AnnotationLevel,
-    /// Stable identifier of its kind: `rustc/E0308`, `test`, `guard/skip_marker`, `tier-2`.
+    /// Stable identifier of its kind: `rustc/E0308`, `test`, `guard/early_exit`, `tier-2`.
     pub rule: String,
     /// Its source in one line: the check's name, the failing test.
     pub title: String,
@@ -61,7 +62,7 @@ pub fn annotations(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> 
                 level: AnnotationLevel::Warning,
                 rule: "deleted-unkept".to_owned(),
                 title: "Selvedge".to_owned(),
-                text: clean(deletion),
+                text: sanitize_text(deletion),
                 location: None,
                 is_known: false,
             }),
@@ -87,7 +88,7 @@ pub(super) fn verdict_annotation(account: &ReportInput<'_>) -> Annotation {
         level,
         rule: "verdict".to_owned(),
         title: format!("Selvedge: {}", verdict.label),
-        text: clean(&verdict.reason),
+        text: sanitize_text(&verdict.reason),
         location: None,
         is_known: false,
     }
@@ -118,7 +119,7 @@ fn check_annotations(
         rule: rule(failure),
         title: title(check, failure),
         text: match (&place, &failure.file) {
-            (None, Some(file)) => format!("{}: {}", clean(file), text(failure)),
+            (None, Some(file)) => format!("{}: {}", sanitize_text(file), text(failure)),
             _ => text(failure),
         },
         location: place,
@@ -147,7 +148,7 @@ fn failure_reason(check: &CheckReport) -> String {
     let digest = check.digest.iter().map(|digest| format!("\n{digest}"));
     let marks = marks(check).filter(|marks| marks != reason);
     let marks = marks.map(|marks| format!(" ({marks})")).unwrap_or_default();
-    clean(&(format!("{reason}{marks}") + &digest.collect::<String>()))
+    sanitize_text(&(format!("{reason}{marks}") + &digest.collect::<String>()))
 }
 
 fn rule(failure: &Failure) -> String {
@@ -183,7 +184,7 @@ fn text(failure: &Failure) -> String {
     if failure.count > 1 {
         text += &format!("\n({} times)", failure.count);
     }
-    clean(&text)
+    sanitize_text(&text)
 }
 
 fn location_of(failure: &Failure, name: &dyn Fn(&str) -> Option<String>) -> Option<FileLocation> {
@@ -212,7 +213,7 @@ fn finding_annotation(finding: &Finding, name: &dyn Fn(&str) -> Option<String>) 
         level,
         rule: format!("guard/{}", kind.as_str().unwrap_or("finding")),
         title: "guard".to_owned(),
-        text: clean(&finding.what),
+        text: sanitize_text(&finding.what),
         location: place,
         is_known: false,
     }
@@ -228,7 +229,7 @@ fn gate_annotations(gate: &GateReport) -> Vec<Annotation> {
         level,
         rule: format!("tier-{}", gate.tier),
         title: format!("tier {} {}", gate.tier, gate_result(gate)),
-        text: clean(text),
+        text: sanitize_text(text),
         location: None,
         is_known: false,
     };

@@ -9,7 +9,8 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use super::input::{AttemptSummary, ReportInput, ResultCategory};
 use crate::describe::{gate_result, marks};
 use crate::model::{AttemptEnd, CheckReport, CheckStatus, GateReport, ReviewRecord, SessionStatus};
-use crate::prompt::{clean, one_line};
+use crate::prompt::one_line;
+use crate::sanitize::sanitize_text;
 
 /// Maximum length of an attribute, in characters.
 const MAX_ATTRIBUTE_CHARS: usize = 300;
@@ -327,7 +328,7 @@ fn attribute(value: &str) -> String {
 /// Untrusted text reduced to the characters that XML allows. The writer escapes markup.
 fn text(value: &str) -> String {
     let allowed = |c: &char| !matches!(c, '\u{fffe}' | '\u{ffff}');
-    clean(value).chars().filter(allowed).collect()
+    sanitize_text(value).chars().filter(allowed).collect()
 }
 
 fn seconds(millis: u64) -> String {

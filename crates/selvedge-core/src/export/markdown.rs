@@ -9,7 +9,8 @@ use super::input::{AttemptSummary, ReportInput, ResultCategory};
 use crate::describe::{cost, gate_result, marks, report_result, tokens};
 use crate::format::{counted, duration};
 use crate::model::{CheckReport, CheckStatus, Finding, FindingSeverity, GateReport, SessionStatus};
-use crate::prompt::{clean, one_line};
+use crate::prompt::one_line;
+use crate::sanitize::sanitize_text;
 
 /// Maximum number of digests that are shown in full: the summary of a job is limited to 1 MiB.
 const MAX_DIGESTS: usize = 40;
@@ -220,7 +221,7 @@ fn code(text: &str) -> String {
 
 /// Untrusted text as a block that the text cannot end.
 fn fenced(text: &str) -> String {
-    let text = clean(text);
+    let text = sanitize_text(text);
     let fence = "`".repeat(longest_run(&text).max(2) + 1);
     format!("{fence}text\n{}\n{fence}", text.trim_end())
 }

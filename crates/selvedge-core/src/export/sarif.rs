@@ -10,6 +10,7 @@ use super::fingerprint::fingerprints;
 use super::input::{ReportInput, ResultCategory};
 use super::location::{FileLocation, LocationResolver};
 use crate::describe::report_result;
+use crate::format::percent_encode;
 
 /// The schema of the log.
 const SCHEMA: &str =
@@ -106,8 +107,9 @@ fn describe_rule(rule: &str) -> Value {
 }
 
 fn location(place: &FileLocation) -> Value {
+    let uri = percent_encode(&place.path, b"-._~/!$&'()*+,;=@");
     let mut location = json!({
-        "artifactLocation": { "uri": uri(&place.path), "uriBaseId": "%SRCROOT%" },
+        "artifactLocation": { "uri": uri, "uriBaseId": "%SRCROOT%" },
     });
     if let Some(line) = place.line {
         location["region"] = json!({ "startLine": line });
@@ -116,18 +118,4 @@ fn location(place: &FileLocation) -> Value {
         }
     }
     location
-}
-
-/// A path as a relative reference: characters that are not plain are percent-encoded, byte by byte.
-fn uri(path: &str) -> String {
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(byte);
-    let mut uri = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        if plain(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            uri += &format!("%{byte:02X}");
-        }
-    }
-    uri
 }

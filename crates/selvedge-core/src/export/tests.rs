@@ -103,7 +103,7 @@ fn passing() -> Report {
         guard: Some(GuardReport::of(vec![Finding {
             path: "Makefile".to_owned(),
             line: Some(2),
-            kind: FindingKind::FailureIgnored,
+            kind: FindingKind::EarlyExit,
             strength: FindingSeverity::Violation,
             what: "`|| true` makes the failure of `make` count for nothing".to_owned(),
             action: FindingAction::Revert,

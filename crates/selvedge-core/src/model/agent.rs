@@ -22,16 +22,6 @@ pub enum AgentKind {
     Aider,
     /// mini-SWE-agent's `mini`.
     Mini,
-    /// Cursor's `cursor-agent -p`.
-    Cursor,
-    /// Amp's `amp --execute`.
-    Amp,
-    /// Factory's `droid exec`.
-    Droid,
-    /// GitHub's `copilot -p`.
-    Copilot,
-    /// `goose run`.
-    Goose,
     /// Any program that speaks the Agent Client Protocol over its standard input and output.
     Acp,
     /// A model behind Ollama's `/api/chat`, with our own file and command tools.
@@ -70,13 +60,14 @@ pub struct AgentCapabilities {
     pub supports_effort: bool,
     /// Whether it reports its tokens.
     pub reports_tokens: bool,
-    /// Whether its program was never run in our own tests, because no registry has it.
-    pub is_experimental: bool,
 }
+
+/// Names of preconfigured agents whose kind is [`AgentKind::Acp`] or [`AgentKind::Command`].
+pub const PRECONFIGURED_PROGRAMS: [&str; 5] = ["cursor", "amp", "droid", "copilot", "goose"];
 
 impl AgentKind {
     /// All kinds, in the order in which they are listed.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 12] = [
         Self::Claude,
         Self::Codex,
         Self::Gemini,
@@ -84,11 +75,6 @@ impl AgentKind {
         Self::Opencode,
         Self::Aider,
         Self::Mini,
-        Self::Cursor,
-        Self::Amp,
-        Self::Droid,
-        Self::Copilot,
-        Self::Goose,
         Self::Acp,
         Self::Ollama,
         Self::Api,
@@ -105,14 +91,6 @@ impl AgentKind {
             cost_reporting: CostReporting::Always,
             reports_tokens: true,
             supports_effort: false,
-            is_experimental: false,
-        };
-        const EXPERIMENTAL: AgentCapabilities = AgentCapabilities {
-            supports_turn_limit: false,
-            cost_reporting: CostReporting::Unreliable,
-            reports_tokens: false,
-            is_experimental: true,
-            ..AGENT
         };
         match self {
             Self::Claude => AgentCapabilities {
@@ -157,27 +135,6 @@ impl AgentKind {
                 supports_effort: true,
                 ..AGENT
             },
-            Self::Cursor => AgentCapabilities {
-                name: "cursor",
-                ..EXPERIMENTAL
-            },
-            Self::Amp => AgentCapabilities {
-                name: "amp",
-                ..EXPERIMENTAL
-            },
-            Self::Droid => AgentCapabilities {
-                name: "droid",
-                ..EXPERIMENTAL
-            },
-            Self::Copilot => AgentCapabilities {
-                name: "copilot",
-                ..EXPERIMENTAL
-            },
-            Self::Goose => AgentCapabilities {
-                name: "goose",
-                supports_turn_limit: true,
-                ..EXPERIMENTAL
-            },
             Self::Acp => AgentCapabilities {
                 name: "acp",
                 api_retries: 0,
@@ -185,7 +142,6 @@ impl AgentKind {
                 cost_reporting: CostReporting::Unreliable,
                 reports_tokens: false,
                 supports_effort: true,
-                is_experimental: false,
             },
             Self::Ollama => AgentCapabilities {
                 name: "ollama",
@@ -207,7 +163,6 @@ impl AgentKind {
                 cost_reporting: CostReporting::Unreliable,
                 reports_tokens: false,
                 supports_effort: false,
-                is_experimental: false,
             },
             Self::Shell => AgentCapabilities {
                 name: "shell",

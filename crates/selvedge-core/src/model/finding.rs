@@ -39,33 +39,14 @@ pub enum FindingKind {
     ProtectedAdded,
     /// A process that the checks run would exit early, with success.
     EarlyExit,
-    /// A test is newly skipped, ignored, expected to fail, or runs alone.
-    SkipMarker,
-    /// A command's failure no longer counts (`|| true`, `set +e`).
-    FailureIgnored,
-    /// An existing test asserts less.
-    AssertionRemoved,
-    /// An existing test expects something different.
-    AssertionChanged,
-    /// An assertion that always holds, whatever the code does.
-    EmptyAssertion,
     /// The test runner's own code is replaced.
     RunnerPatched,
     /// An equality that is always true.
     ForgedEquality,
     /// Code that is not a test checks whether a test is running.
     TestDetection,
-    /// All errors are swallowed.
-    BroadCatch,
     /// A diagnostic of a linter or a type checker is suppressed.
     Suppression,
-    /// A dependency that the checks rely on is replaced or re-locked.
-    Dependency,
-    /// A test file was removed.
-    TestsRemoved,
-    /// A protected file was changed, as the task requests.
-    #[serde(rename = "asked_for")]
-    RequestedByTask,
 }
 
 /// Severity of a finding.

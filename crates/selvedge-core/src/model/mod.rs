@@ -28,7 +28,7 @@ mod spec;
 mod task;
 mod tools;
 
-pub use agent::{AgentCapabilities, AgentKind, CostReporting};
+pub use agent::{AgentCapabilities, AgentKind, CostReporting, PRECONFIGURED_PROGRAMS};
 pub use crossed::{CrossedReport, CrossedResult};
 pub use effect::{EffectId, EffectKind, RetryPolicy, SnapshotReason};
 pub use environment::EnvironmentSpec;

@@ -116,7 +116,7 @@ impl Outcome {
     }
 
     /// The `status` of a result, in the terms of the older contract.
-    pub(crate) const fn status_word(self) -> &'static str {
+    pub const fn status_word(self) -> &'static str {
         match self {
             Self::Verified | Self::Unchecked => "completed",
             Self::Cancelled => "cancelled",

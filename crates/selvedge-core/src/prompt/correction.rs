@@ -7,12 +7,13 @@ use askama::Template;
 use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 
 use super::names::{UnlistedFailures, first_names};
-use super::untrusted::{clean, fence, head_within, one_line, tail_within};
+use super::untrusted::{fence, head_within, one_line, tail_within};
 use crate::model::{
     AttemptEnd, BetweenAttempts, CheckReport, CheckStatus, GuardReport, Report, ReportStatus,
     StepKind,
 };
 use crate::run::{Attempt, Run};
+use crate::sanitize::sanitize_text;
 
 /// Maximum length of the addition to the task, in tokens as estimated by the digest, which never underestimates a
 /// tokenizer.
@@ -133,7 +134,7 @@ fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePro
         digest: gate
             .feedback
             .as_deref()
-            .map(|text| head_within(&clean(text), FEEDBACK_TOKENS)),
+            .map(|text| head_within(&sanitize_text(text), FEEDBACK_TOKENS)),
     });
     CorrectivePrompt {
         retry: run.used_attempts(),
@@ -145,7 +146,7 @@ fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePro
         feedback: run
             .feedback
             .as_deref()
-            .map(|text| head_within(&clean(text), FEEDBACK_TOKENS)),
+            .map(|text| head_within(&sanitize_text(text), FEEDBACK_TOKENS)),
         more_failed: UnlistedFailures::of(failed.get(MAX_FAILED_SHOWN..).unwrap_or_default(), 0),
         failed: failed_checks.chain(failed_gates).collect(),
         passed: passed
@@ -191,7 +192,7 @@ fn violation_lines(report: &Report) -> Vec<String> {
         .take(MAX_VIOLATIONS_NAMED)
         .map(|finding| {
             one_line(
-                &clean(&format!("{}: {}", finding.path, finding.what)),
+                &sanitize_text(&format!("{}: {}", finding.path, finding.what)),
                 VIOLATION_CHARS,
             )
         })
@@ -204,7 +205,7 @@ fn find_oscillation(run: &Run) -> Option<Oscillation> {
     let (last, _) = run.verified_attempts().next_back()?;
     let said = |attempt: &Attempt| {
         let text = attempt.session.as_ref().map_or("", |session| &session.text);
-        let said = one_line(&clean(text), EARLIER_CHARS);
+        let said = one_line(&sanitize_text(text), EARLIER_CHARS);
         format!("attempt {}: {said}", attempt.attempt_number)
     };
     Some(Oscillation {
@@ -244,7 +245,7 @@ fn named_digest(check: &CheckReport) -> Option<String> {
             more => format!("; and {more} more\n"),
         };
     }
-    let digest = check.digest.as_deref().map(clean);
+    let digest = check.digest.as_deref().map(sanitize_text);
     text += digest.as_deref().map_or("", str::trim);
     (!text.is_empty() || digest.is_some()).then_some(text)
 }
@@ -278,7 +279,7 @@ fn fill_digests(correction: &mut CorrectivePrompt, report: &Report, budget: usiz
 
 fn quotation(attempt: &Attempt, tokens: usize) -> Option<String> {
     let text = &attempt.session.as_ref()?.text;
-    let quoted = tail_within(&clean(text), PREVIOUS_OUTPUT_CHARS, tokens);
+    let quoted = tail_within(&sanitize_text(text), PREVIOUS_OUTPUT_CHARS, tokens);
     (!quoted.trim().is_empty()).then_some(quoted)
 }
 

@@ -7,8 +7,9 @@ use std::hash::{Hash, Hasher};
 use askama::Template;
 
 use super::names::UnlistedFailures;
-use super::untrusted::{clean, fence, head_within, one_line};
+use super::untrusted::{fence, head_within, one_line};
 use crate::model::{CheckReport, CheckStatus, Report};
+use crate::sanitize::sanitize_text;
 
 /// Maximum number of checks of each kind with a line; further failed ones are named.
 const MAX_NAMED: usize = 8;
@@ -48,7 +49,7 @@ pub fn feedback(report: &Report, tokens: usize) -> String {
         let digest = check
             .digest
             .as_deref()
-            .map(|text| head_within(&clean(text), share));
+            .map(|text| head_within(&sanitize_text(text), share));
         left -= digest
             .as_deref()
             .map_or(0, selvedge_digest::estimate_tokens)

@@ -3,8 +3,9 @@
 
 use askama::Template;
 
-use super::untrusted::{clean, fence, head_within, one_line, tail_within};
+use super::untrusted::{fence, head_within, one_line, tail_within};
 use crate::model::{CheckReport, Report, SessionOutcome};
+use crate::sanitize::sanitize_text;
 
 /// The criteria of a task without any.
 const DEFAULT_CRITERIA: &str = "The subtask description should be fully satisfied.";
@@ -69,20 +70,23 @@ impl JudgementTemplate {
 pub fn judge_prompt(work: &JudgedWork<'_>, seed: u64, again: Option<&str>) -> String {
     let JudgedWork { task, report, .. } = work;
     let criteria = work.criteria.map(str::trim).filter(|it| !it.is_empty());
-    let cleaned = clean(work.diff);
+    let cleaned = sanitize_text(work.diff);
     let diff = head_within(&cleaned, DIFF_TOKENS);
     let is_cut = work.is_diff_truncated || diff.len() < cleaned.len();
     let findings = report.guard.iter().flat_map(|guard| &guard.findings);
     let findings = findings.map(|it| format!("{}: {}", it.path, it.what));
     let mut told = JudgementTemplate {
         fence: String::new(),
-        task: head_within(&clean(task), TASK_TOKENS),
-        criteria: head_within(&clean(criteria.unwrap_or(DEFAULT_CRITERIA)), TASK_TOKENS),
+        task: head_within(&sanitize_text(task), TASK_TOKENS),
+        criteria: head_within(
+            &sanitize_text(criteria.unwrap_or(DEFAULT_CRITERIA)),
+            TASK_TOKENS,
+        ),
         checks: listed(report.checks.iter().map(line)),
         findings: listed(findings),
         changed_tests: report
             .unconfirmed_tests()
-            .map(|it| one_line(&clean(&it.reason), 400)),
+            .map(|it| one_line(&sanitize_text(&it.reason), 400)),
         original_tests: listed(original_tests(report)),
         cut_at: is_cut.then_some(diff.len()),
         diff: if diff.is_empty() {
@@ -104,7 +108,7 @@ pub fn judge_prompt(work: &JudgedWork<'_>, seed: u64, again: Option<&str>) -> St
 fn original_tests(report: &Report) -> impl Iterator<Item = String> {
     let crossed = report.unconfirmed_tests().into_iter();
     let named = crossed.flat_map(|it| [&it.undecided_tests, &it.unfit_files, &it.shared_files]);
-    named.flatten().map(|name| clean(name))
+    named.flatten().map(|name| sanitize_text(name))
 }
 
 fn listed(lines: impl Iterator<Item = String>) -> Vec<String> {
@@ -149,12 +153,14 @@ fn calls(session: Option<&SessionOutcome>) -> Vec<String> {
             Some(_) => " (failed)".to_owned(),
             None => String::new(),
         };
-        clean(&format!("{} {}{failed}", call.name, call.subject))
+        sanitize_text(&format!("{} {}{failed}", call.name, call.subject))
     }))
 }
 
 fn claim(session: Option<&SessionOutcome>) -> String {
-    let text = session.map(|it| clean(&it.text)).unwrap_or_default();
+    let text = session
+        .map(|it| sanitize_text(&it.text))
+        .unwrap_or_default();
     match text.trim() {
         "" => "(nothing)".to_owned(),
         text => tail_within(text, CLAIM_CHARS, CLAIM_TOKENS),

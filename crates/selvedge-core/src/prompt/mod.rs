@@ -17,7 +17,7 @@ mod tests;
 pub use correction::{CORRECTION_TOKENS, PREVIOUS_OUTPUT_CHARS};
 pub use feedback::feedback;
 pub use judgement::{JudgedWork, judge_prompt};
-pub(crate) use untrusted::{clean, one_line};
+pub(crate) use untrusted::one_line;
 
 use crate::model::{Prompt, RunSpec};
 use crate::run::Run;

@@ -4,8 +4,9 @@ use std::fmt;
 
 use selvedge_digest::estimate_tokens;
 
-use super::untrusted::{clean, one_line};
+use super::untrusted::one_line;
 use crate::model::CheckReport;
+use crate::sanitize::sanitize_text;
 
 /// Lengths to which names are shortened, in characters, the longest first.
 const LENGTHS: [usize; 6] = [80, 48, 32, 20, 12, 6];
@@ -56,7 +57,9 @@ fn list_names<'a>(
 ) -> (String, usize) {
     let list = |count: usize, length: usize| {
         let names = names.clone().take(count);
-        let names: Vec<String> = names.map(|name| one_line(&clean(name), length)).collect();
+        let names: Vec<String> = names
+            .map(|name| one_line(&sanitize_text(name), length))
+            .collect();
         names.join("; ")
     };
     let all = names.clone().count();
@@ -77,7 +80,7 @@ pub(super) fn first_names(names: &[String], tokens: usize) -> (String, usize) {
     let [longest, ..] = LENGTHS;
     let mut listed = String::new();
     for (count, name) in names.iter().enumerate() {
-        let name = one_line(&clean(name), 2 * longest);
+        let name = one_line(&sanitize_text(name), 2 * longest);
         let separator = if listed.is_empty() { "" } else { "; " };
         let longer = format!("{listed}{separator}{name}");
         if estimate_tokens(&longer) > tokens {

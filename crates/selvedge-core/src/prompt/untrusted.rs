@@ -1,23 +1,16 @@
-//! Sanitizes text of tools and agents for prompts: no control characters, no line that a reader could mistake for ours,
-//! and truncated to a budget with a marker.
+//! Text of tools and agents in prompts: no line that a reader could mistake for ours, and truncated to a budget with a
+//! marker.
 
-use selvedge_digest::{estimate_tokens, strip_escapes};
+use selvedge_digest::estimate_tokens;
 
-/// Removes escape sequences, control characters (except line feeds and tabs) and invisible marks.
-pub(crate) fn clean(text: &str) -> String {
-    let shown = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(c));
-    strip_escapes(text).chars().filter(|&c| shown(c)).collect()
-}
-
-/// Bidirectional overrides, zero-width characters and tags: they change what a reader sees.
-fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
-        | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
+use crate::sanitize::sanitize_text;
 
 /// One line of at most `limit` characters, and of no more tokens than such a line of English has.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
-    let flat = clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = sanitize_text(text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     let budget = limit.div_ceil(CHARS_A_TOKEN);
     if flat.chars().count() <= limit && estimate_tokens(&flat) <= budget {
         return flat;

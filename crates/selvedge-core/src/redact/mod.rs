@@ -219,11 +219,6 @@ impl Redactor {
         }
     }
 
-    /// Whether there is anything to redact in a whole text.
-    pub fn has_secret(&self, text: &str) -> bool {
-        matches!(self.redact_bytes(text.as_bytes()), Cow::Owned(_))
-    }
-
     /// The name of a known value that a text contains, in any form.
     pub fn find_known_value(&self, text: &str) -> Option<String> {
         self.stream().find_known_value(text.as_bytes())

@@ -13,9 +13,7 @@ const SCHEME: &str = "acp:";
 const KNOWN_PROGRAMS: &[(&str, &[&str])] = &[
     ("claude", &["claude-agent-acp"]),
     ("codex", &["codex-acp"]),
-    ("copilot", &["copilot", "--acp"]),
     ("gemini", &["gemini", "--acp"]),
-    ("goose", &["goose", "acp"]),
     ("opencode", &["opencode", "acp"]),
     ("qwen", &["qwen", "--acp"]),
 ];
@@ -31,12 +29,18 @@ pub(super) fn find_acp_agent(
     if !program.starts_with(|c: char| c.is_ascii_alphanumeric()) || !program.chars().all(is_plain) {
         return None;
     }
+    let configured = agents.get(program);
+    if let Some(agent) = configured.filter(|agent| agent.kind == AgentKind::Acp) {
+        return Some(AgentSpec {
+            name: name.to_owned(),
+            ..agent.clone()
+        });
+    }
     let known = KNOWN_PROGRAMS.iter().find(|(known, _)| *known == program);
     let mut words: Vec<String> = match known {
         Some((_, words)) => words.iter().map(|&word| word.to_owned()).collect(),
         None => vec![program.to_owned()],
     };
-    let configured = agents.get(program);
     // An adapter is a different program than the one that it adapts.
     let is_itself = words.first().is_some_and(|word| word == program);
     let place = configured.map(|agent| &agent.program);

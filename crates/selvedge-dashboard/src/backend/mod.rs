@@ -8,7 +8,7 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 use selvedge_core::model::{OutputRef, ReviewTarget, RunId};
-use selvedge_core::protocol::ReviewDecision;
+use selvedge_protocol::ReviewDecision;
 
 pub(crate) use query::TaskQueryParams;
 pub use query::{TaskQuery, TaskQueryOrder};

@@ -1,8 +1,7 @@
 //! Filter, order and page of the task list. They are part of the URL, so that a list survives a reload and
 //! can be shared.
 
-use std::fmt::Write as _;
-
+use selvedge_core::format::percent_encode;
 use serde::Deserialize;
 
 /// Order of the list.
@@ -96,11 +95,6 @@ impl TaskQuery {
         self.page.saturating_sub(1).saturating_mul(Self::PER_PAGE)
     }
 
-    /// Whether the query filters anything out.
-    pub fn is_filtered(&self) -> bool {
-        !(self.group.is_empty() && self.agent.is_empty() && self.text.is_empty())
-    }
-
     /// The same query for another page.
     #[must_use]
     pub fn with_page(&self, page: usize) -> Self {
@@ -136,22 +130,10 @@ impl TaskQuery {
                 address.push(if address.len() == 1 { '?' } else { '&' });
                 address.push_str(name);
                 address.push('=');
-                encode(value, &mut address);
+                address.push_str(&percent_encode(value, b"-._~"));
             }
         }
         address
-    }
-}
-
-/// Percent-encodes characters that are not allowed in a query.
-fn encode(value: &str, into: &mut String) {
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            into.push(char::from(byte));
-        } else {
-            // Writing into a string cannot fail.
-            let _ = write!(into, "%{byte:02X}");
-        }
     }
 }
 

@@ -6,8 +6,8 @@ use selvedge_core::model::{
     Cost, Outcome, OutputRef, ParentPlan, PlanResult, ReviewTarget, RunId, Timestamp,
 };
 use selvedge_core::plan::Plan;
-use selvedge_core::protocol::ProgressEvent;
 use selvedge_core::run::Run;
+use selvedge_protocol::ProgressEvent;
 
 use super::query::{TaskQuery, TaskQueryOrder};
 

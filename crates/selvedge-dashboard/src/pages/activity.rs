@@ -2,7 +2,7 @@
 //! records if the agent prints them, else lines. For display only, never evidence; the transcript is linked.
 
 use selvedge_core::format::duration;
-use selvedge_core::protocol::ProgressEvent;
+use selvedge_protocol::ProgressEvent;
 use serde_json::Value;
 
 use crate::text::{make_visible, single_line};

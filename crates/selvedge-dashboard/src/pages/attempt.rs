@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use selvedge_core::describe::{cost, gate_result, marks as in_words, report_result, tokens};
-use selvedge_core::format::{counted, duration};
+use selvedge_core::format::{bytes, counted, duration};
 use selvedge_core::model::{
     AttemptEnd, CheckReport, Evidence, FindingSeverity, GateReport, SessionOutcome, SessionStatus,
 };
@@ -279,7 +279,7 @@ impl CheckView {
                 .unwrap_or_default(),
             evidence: evidence.join(", "),
             digest: check.digest.as_deref().map(make_visible),
-            output: printed.map(|it| format_bytes(it.bytes)),
+            output: printed.map(|it| bytes(it.bytes)),
         }
     }
 }
@@ -317,14 +317,5 @@ impl GateView {
             feedback: feedback.map(make_visible).unwrap_or_default(),
             judges: judges.collect(),
         }
-    }
-}
-
-/// "812 bytes", "4.1 kB", "100.0 MB".
-pub(super) fn format_bytes(count: u64) -> String {
-    match count {
-        0..1000 => format!("{count} bytes"),
-        1000..1_000_000 => format!("{}.{} kB", count / 1000, count % 1000 / 100),
-        _ => format!("{}.{} MB", count / 1_000_000, count % 1_000_000 / 100_000),
     }
 }

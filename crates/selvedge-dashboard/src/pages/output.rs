@@ -1,8 +1,8 @@
 //! The output of a check or an agent, split into pages.
 
 use askama::Template;
+use selvedge_core::format::bytes;
 
-use super::attempt::format_bytes;
 use super::frame::PageFrame;
 use crate::backend::OutputSlice;
 use crate::text::{Markup, ansi};
@@ -62,8 +62,8 @@ impl OutputPage {
             frame,
             back: which.back,
             heading: which.heading,
-            size: format_bytes(slice.total),
-            left_out: (which.left_out > 0).then(|| format_bytes(which.left_out)),
+            size: bytes(slice.total),
+            left_out: (which.left_out > 0).then(|| bytes(which.left_out)),
             raw: format!("{}/raw", which.base),
             markup: ansi(page_bytes(&slice.bytes, number)),
             base: which.base,

@@ -8,29 +8,19 @@ mod markup;
 pub use ansi::ansi;
 pub use markup::Markup;
 
+use selvedge_core::sanitize::is_invisible;
+
 /// The visible form of a character that must not be shown as itself.
 fn visible_form(character: char) -> Option<String> {
     let code = u32::from(character);
     match character {
-        '\n' | '\t' => None,
+        // Joiners shape letters and emoji.
+        '\n' | '\t' | '\u{200c}' | '\u{200d}' => None,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + code).map(String::from),
         '\u{7f}' => Some("␡".to_owned()),
-        _ if is_deceptive(character) => Some(format!("⟨U+{code:04X}⟩")),
+        _ if character.is_control() || is_invisible(character) => Some(format!("⟨U+{code:04X}⟩")),
         _ => None,
     }
-}
-
-/// Invisible characters that change how others are read: other controls, direction marks, zero-width spaces,
-/// tags, and separators that do not end lines here. Joiners are kept, because they shape letters and emoji.
-fn is_deceptive(character: char) -> bool {
-    matches!(character,
-        '\u{80}'..='\u{9f}'
-        | '\u{ad}' | '\u{61c}' | '\u{180e}'
-        | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Makes every character visible: for untrusted text that is not the output of a program.

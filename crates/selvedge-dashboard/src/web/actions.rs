@@ -4,7 +4,7 @@ use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use selvedge_core::model::ReviewTarget;
-use selvedge_core::protocol::ReviewDecision;
+use selvedge_protocol::ReviewDecision;
 
 use super::SharedDashboard;
 use super::auth::LoginSession;

@@ -10,7 +10,9 @@ mod tests;
 
 use std::path::PathBuf;
 
-use super::jsonl::{AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default};
+use super::jsonl::{
+    AgentCli, JsonlAgent, SessionAllowance, has_flag, program_or_default, push_option,
+};
 use super::{SessionRequest, SessionRole, program};
 use crate::environment::EnvironmentMap;
 
@@ -55,7 +57,7 @@ impl AgentCli for AiderChat {
         vec![
             analytics_file(request),
             chat_history_file(request),
-            session_file(request, "input"),
+            input_history_file(request),
         ]
     }
 
@@ -66,12 +68,12 @@ impl AgentCli for AiderChat {
         if !commits {
             argv.extend(["--no-auto-commits", "--no-dirty-commits"].map(str::to_owned));
         }
-        if let Some(model) = &request.agent.model {
-            argv.extend(["--model".to_owned(), model.clone()]);
-        }
-        if let Some(effort) = &request.agent.effort {
-            argv.extend(["--reasoning-effort".to_owned(), effort.clone()]);
-        }
+        push_option(&mut argv, "--model", request.agent.model.as_ref());
+        push_option(
+            &mut argv,
+            "--reasoning-effort",
+            request.agent.effort.as_ref(),
+        );
         if request.role == SessionRole::Judge {
             // It answers, and edits nothing.
             argv.extend(["--chat-mode", "ask"].map(str::to_owned));
@@ -80,7 +82,7 @@ impl AgentCli for AiderChat {
             ("--message-file", program::prompt_path(request)),
             ("--analytics-log", analytics_file(request)),
             ("--chat-history-file", chat_history_file(request)),
-            ("--input-history-file", session_file(request, "input")),
+            ("--input-history-file", input_history_file(request)),
         ];
         for (flag, path) in files {
             argv.extend([flag.to_owned(), path.to_string_lossy().into_owned()]);
@@ -110,16 +112,14 @@ impl AgentCli for AiderChat {
 
 /// The analytics log.
 fn analytics_file(request: &SessionRequest) -> PathBuf {
-    session_file(request, "ledger.jsonl")
+    request.session_file("ledger.jsonl")
 }
 
 /// The chat, in Markdown.
 fn chat_history_file(request: &SessionRequest) -> PathBuf {
-    session_file(request, "chat.md")
+    request.session_file("chat.md")
 }
 
-fn session_file(request: &SessionRequest, what: &str) -> PathBuf {
-    request
-        .run_dir
-        .join(format!("{}.{what}", request.file_prefix))
+fn input_history_file(request: &SessionRequest) -> PathBuf {
+    request.session_file("input")
 }

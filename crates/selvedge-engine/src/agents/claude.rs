@@ -2,22 +2,16 @@
 //! its API by itself, and gives up early on some failures (an overloaded API after two attempts).
 
 mod arguments;
-mod outcome;
+mod event_parser;
 mod record;
-mod session_parser;
 
 #[cfg(test)]
 mod tests;
 
-use std::time::Instant;
-
-use selvedge_core::model::{MicroUsd, SessionOutcome};
-
-pub(super) use session_parser::ClaudeSessionParser;
+pub(super) use event_parser::ClaudeEventParser;
 
 use super::SessionRequest;
-use super::jsonl::{self, AgentCli, JsonlAgent, SessionAllowance};
-use crate::activity::Activity;
+use super::jsonl::{AgentCli, JsonlAgent, ParsedSession, SessionAllowance};
 use crate::environment::EnvironmentMap;
 use crate::process::StopSignal;
 
@@ -34,7 +28,7 @@ pub type ClaudeAgent = JsonlAgent<ClaudeCode>;
 pub struct ClaudeCode;
 
 impl AgentCli for ClaudeCode {
-    type Parser = ClaudeSessionParser;
+    type Parser = ParsedSession<ClaudeEventParser>;
 
     // It ends its tools and writes its last record; if its tools received SIGTERM too, it would
     // treat them as completed and report success.
@@ -56,32 +50,5 @@ impl AgentCli for ClaudeCode {
         if !request.agent.env.contains_key(MAX_RETRIES) {
             environment.insert(MAX_RETRIES.into(), allowance.retries.to_string().into());
         }
-    }
-}
-
-impl jsonl::SessionParser for ClaudeSessionParser {
-    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
-        self.line(line, told);
-    }
-
-    fn count_unknown(&mut self) {
-        self.unknown();
-    }
-
-    fn outcome(
-        &self,
-        _: &SessionRequest,
-        by_exit: SessionOutcome,
-        stopped_at: Option<Instant>,
-    ) -> SessionOutcome {
-        outcome::session_outcome(self, by_exit, stopped_at)
-    }
-
-    fn usage_so_far(&self, _: &SessionRequest) -> (u64, MicroUsd) {
-        outcome::usage_so_far(self)
-    }
-
-    fn transient_api_failures(&self) -> Option<u32> {
-        outcome::is_transient_failure(self).then_some(self.retries_since_answer)
     }
 }

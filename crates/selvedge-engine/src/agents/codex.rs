@@ -14,9 +14,11 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use selvedge_core::gate;
+use serde_json::Value;
 
 use super::jsonl::{
     AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
+    push_option,
 };
 use super::{SessionRequest, SessionRole, env};
 
@@ -69,14 +71,11 @@ impl AgentCli for CodexExec {
         let mut argv = program_or_default(request, "codex");
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
         argv.extend(FIXED_FLAGS.map(str::to_owned));
-        if let Some(model) = &request.agent.model {
-            argv.extend(["--model".to_owned(), model.clone()]);
-        }
-        if let Some(effort) = &request.agent.effort {
-            // Values are TOML; JSON strings are valid basic strings of TOML.
-            let value = serde_json::Value::from(effort.as_str());
-            argv.extend(["-c".to_owned(), format!("model_reasoning_effort={value}")]);
-        }
+        push_option(&mut argv, "--model", request.agent.model.as_ref());
+        // Values are TOML; JSON strings are valid basic strings of TOML.
+        let effort = request.agent.effort.as_deref().map(Value::from);
+        let effort = effort.map(|effort| format!("model_reasoning_effort={effort}"));
+        push_option(&mut argv, "-c", effort);
         if let Some(url) = &request.agent.base_url {
             argv.extend(provider_flags(request, url, allowance.retries));
         }
@@ -103,9 +102,7 @@ impl AgentCli for CodexExec {
 }
 
 fn schema_file(request: &SessionRequest) -> PathBuf {
-    request
-        .run_dir
-        .join(format!("{}.schema.json", request.file_prefix))
+    request.session_file("schema.json")
 }
 
 /// A custom provider for the server at `url` with this number of request retries. A broken stream
@@ -113,7 +110,7 @@ fn schema_file(request: &SessionRequest) -> PathBuf {
 fn provider_flags(request: &SessionRequest, url: &str, retries: u32) -> Vec<String> {
     let environment = env::agent_env(&request.agent, &env::host_env());
     // Values are TOML; JSON strings are valid basic strings of TOML.
-    let url = serde_json::Value::from(url);
+    let url = Value::from(url);
     let mut settings = vec![
         "model_provider=\"selvedge\"".to_owned(),
         "model_providers.selvedge.name=\"selvedge\"".to_owned(),

@@ -12,9 +12,9 @@ use selvedge_core::model::{SessionOutcome, SessionStatus};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::claude::ClaudeSessionParser;
+use super::claude::ClaudeEventParser;
 use super::final_message::detect_cannot_satisfy;
-use super::jsonl::{self, lock_parser};
+use super::jsonl::{self, ParsedSession, SessionParser as _, lock_parser};
 use super::program::{self, ActivitySender, LaunchSpec};
 use super::spend_limit::{self, SpendLimit};
 use super::{Agent, SessionRequest, env};
@@ -26,6 +26,9 @@ use crate::process::{SessionExit, StderrMode, StdinSource, StopSignal};
 const ARGUMENT_LIMIT: usize = 128 << 10;
 /// Maximum bytes of one line that are parsed.
 const LINE_LIMIT: usize = 4 << 20;
+
+/// Parser of records like Claude Code's.
+type RecordParser = ParsedSession<ClaudeEventParser>;
 
 /// Any program as an agent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,7 +67,7 @@ async fn run_session(
         is_task_command: false,
         retry: 0,
     };
-    let reading = Arc::new(Mutex::new(ClaudeSessionParser::default()));
+    let reading = Arc::new(Mutex::new(RecordParser::default()));
     // Stopped by the user, or by a cap.
     let stop = cancel.child_token();
     let watch = {
@@ -73,8 +76,8 @@ async fn run_session(
             SpendLimit::for_session(request),
             request.clone(),
         );
-        move |reading: &ClaudeSessionParser| {
-            let (tokens, cost) = jsonl::SessionParser::usage_so_far(reading, &request);
+        move |reading: &RecordParser| {
+            let (tokens, cost) = reading.usage_so_far(&request);
             if cap.exceeded_limit(tokens, cost).is_some() {
                 stop.cancel();
             }
@@ -84,7 +87,7 @@ async fn run_session(
     match program::run_program(request, launch, reader, progress, &stop).await {
         Ok(ended) => {
             let reading = lock_parser(&reading);
-            let (tokens, cost) = jsonl::SessionParser::usage_so_far(&*reading, request);
+            let (tokens, cost) = reading.usage_so_far(request);
             let by_cap = stop.is_cancelled() && !cancel.is_cancelled();
             let reached = SpendLimit::for_session(request).exceeded_limit(tokens, cost);
             let outcome = session_outcome(request, &reading, &ended);
@@ -122,9 +125,9 @@ async fn command_line(
 /// Detects the output format by the first line that is not empty, and parses the output
 /// accordingly.
 fn parse_output(
-    reading: Arc<Mutex<ClaudeSessionParser>>,
+    reading: Arc<Mutex<RecordParser>>,
     told: ActivitySender,
-    watch: impl Fn(&ClaudeSessionParser) + Send + 'static,
+    watch: impl Fn(&RecordParser) + Send + 'static,
 ) -> impl OutputConsumer + 'static {
     let mut prints_records = None;
     LineSplitter::new(LINE_LIMIT, move |line: OutputLine<'_>| {
@@ -134,7 +137,7 @@ fn parse_output(
         if *prints_records.get_or_insert_with(|| is_record(line.bytes)) {
             let mut tell = |activity| drop(told.try_send(activity));
             let mut reading = lock_parser(&reading);
-            reading.line(line.bytes, &mut tell);
+            reading.parse_line(line.bytes, &mut tell);
             watch(&reading);
         } else {
             program::send_line(&told, line.bytes);
@@ -153,7 +156,7 @@ fn is_record(line: &[u8]) -> bool {
 
 fn session_outcome(
     request: &SessionRequest,
-    reading: &ClaudeSessionParser,
+    reading: &RecordParser,
     ended: &SessionExit,
 ) -> SessionOutcome {
     if reading.has_ended() {

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::jsonl::{
     AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
+    push_option,
 };
 use super::{SessionRequest, SessionRole, env};
 use crate::environment::EnvironmentMap;
@@ -76,9 +77,7 @@ impl AgentCli for GeminiCli {
         let mut argv = program_or_default(request, "gemini");
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
         argv.extend(["--output-format=stream-json", "--skip-trust"].map(str::to_owned));
-        if let Some(model) = &request.agent.model {
-            argv.extend(["--model".to_owned(), model.clone()]);
-        }
+        push_option(&mut argv, "--model", request.agent.model.as_ref());
         match request.role {
             SessionRole::Judge => argv.push("--approval-mode=plan".to_owned()),
             SessionRole::Implementer if takes_over => {}
@@ -101,9 +100,7 @@ impl AgentCli for GeminiCli {
 }
 
 fn session_home(request: &SessionRequest) -> PathBuf {
-    request
-        .run_dir
-        .join(format!("{}.home", request.file_prefix))
+    request.session_file("home")
 }
 
 fn build_settings(allowance: SessionAllowance, has_key: bool) -> Value {

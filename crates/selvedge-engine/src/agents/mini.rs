@@ -139,12 +139,10 @@ fn to_yaml(value: &Value) -> String {
 }
 
 fn settings_file(request: &SessionRequest) -> PathBuf {
-    let name = format!("{}.settings.yaml", request.file_prefix);
-    request.run_dir.join(name)
+    request.session_file("settings.yaml")
 }
 
 /// The path of the trajectory.
 fn trajectory_file(request: &SessionRequest) -> PathBuf {
-    let name = format!("{}.trajectory.json", request.file_prefix);
-    request.run_dir.join(name)
+    request.session_file("trajectory.json")
 }

@@ -11,7 +11,6 @@ mod chat;
 mod claude;
 mod codex;
 mod command;
-mod experimental;
 mod final_message;
 mod gemini;
 mod jsonl;
@@ -42,7 +41,6 @@ pub use api::ApiAgent;
 pub use claude::ClaudeAgent;
 pub use codex::CodexAgent;
 pub use command::CommandAgent;
-pub use experimental::{AmpAgent, CopilotAgent, CursorCliAgent, DroidAgent, GooseAgent};
 pub use final_message::TEXT_LIMIT;
 pub use gemini::GeminiAgent;
 pub use mini::MiniSweAgent;
@@ -86,6 +84,13 @@ pub struct SessionRequest {
     pub supervisor: Supervisor,
 }
 
+impl SessionRequest {
+    /// The path of one of the session's files.
+    fn session_file(&self, suffix: &str) -> PathBuf {
+        self.run_dir.join(format!("{}.{suffix}", self.file_prefix))
+    }
+}
+
 /// The role of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionRole {
@@ -117,11 +122,6 @@ pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
         AgentKind::Opencode => Box::new(OpenCodeAgent::default()),
         AgentKind::Aider => Box::new(AiderAgent::default()),
         AgentKind::Mini => Box::new(MiniSweAgent::default()),
-        AgentKind::Cursor => Box::new(CursorCliAgent::default()),
-        AgentKind::Amp => Box::new(AmpAgent::default()),
-        AgentKind::Droid => Box::new(DroidAgent::default()),
-        AgentKind::Copilot => Box::new(CopilotAgent::default()),
-        AgentKind::Goose => Box::new(GooseAgent::default()),
         AgentKind::Acp => Box::new(AcpAgent),
         AgentKind::Ollama => Box::new(OllamaAgent::default()),
         AgentKind::Api => Box::new(ApiAgent::default()),

@@ -9,6 +9,7 @@ mod tests;
 
 use super::jsonl::{
     AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
+    push_option,
 };
 use super::{SessionRequest, SessionRole};
 use crate::environment::EnvironmentMap;
@@ -34,12 +35,8 @@ impl AgentCli for OpenCodeRun {
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
         // With a given title, the model is not asked for one.
         argv.extend(["run", "--format=json", "--title=selvedge"].map(str::to_owned));
-        if let Some(model) = &request.agent.model {
-            argv.extend(["--model".to_owned(), model.clone()]);
-        }
-        if let Some(effort) = &request.agent.effort {
-            argv.extend(["--variant".to_owned(), effort.clone()]);
-        }
+        push_option(&mut argv, "--model", request.agent.model.as_ref());
+        push_option(&mut argv, "--variant", request.agent.effort.as_ref());
         match request.role {
             SessionRole::Judge => argv.push("--agent=plan".to_owned()),
             SessionRole::Implementer if takes_over => {}

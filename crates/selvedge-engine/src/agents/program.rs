@@ -151,9 +151,7 @@ pub(super) async fn write_prompt_file(request: &SessionRequest) -> Result<PathBu
 
 /// The path of that file.
 pub(super) fn prompt_path(request: &SessionRequest) -> PathBuf {
-    request
-        .run_dir
-        .join(format!("{}.prompt", request.file_prefix))
+    request.session_file("prompt")
 }
 
 /// The outcome of a session whose own files cannot be written.

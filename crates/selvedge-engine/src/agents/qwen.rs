@@ -7,18 +7,16 @@
 mod tests;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use selvedge_core::gate;
-use selvedge_core::model::{Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, Usage};
 use serde_json::json;
 
-use super::claude;
+use super::claude::ClaudeEventParser;
 use super::jsonl::{
-    AgentCli, JsonlAgent, SessionAllowance, SessionParser, has_flag, program_or_default,
+    AgentCli, JsonlAgent, ParsedSession, SessionAllowance, has_flag, program_or_default,
+    push_option,
 };
 use super::{SessionRequest, SessionRole};
-use crate::activity::Activity;
 use crate::environment::EnvironmentMap;
 
 /// Flags with which a user controls permissions.
@@ -36,7 +34,7 @@ pub type QwenAgent = JsonlAgent<QwenCode>;
 pub struct QwenCode;
 
 impl AgentCli for QwenCode {
-    type Parser = QwenSessionParser;
+    type Parser = ParsedSession<ClaudeEventParser<true>>;
 
     const TURN_LIMIT_EXIT: Option<i32> = Some(53);
 
@@ -54,15 +52,11 @@ impl AgentCli for QwenCode {
         let mut argv = program_or_default(request, "qwen");
         let takes_over = has_flag(&argv, PERMISSION_FLAGS);
         argv.push("--output-format=stream-json".to_owned());
-        if let Some(model) = &request.agent.model {
-            argv.extend(["--model".to_owned(), model.clone()]);
-        }
+        push_option(&mut argv, "--model", request.agent.model.as_ref());
         if request.agent.base_url.is_some() {
             argv.push("--auth-type=openai".to_owned());
         }
-        if let Some(turns) = allowance.turns {
-            argv.extend(["--max-session-turns".to_owned(), turns.to_string()]);
-        }
+        push_option(&mut argv, "--max-session-turns", allowance.turns);
         match request.role {
             SessionRole::Judge => {
                 argv.extend(["--approval-mode=plan", "--json-schema"].map(str::to_owned));
@@ -89,56 +83,5 @@ impl AgentCli for QwenCode {
 }
 
 fn settings_file(request: &SessionRequest) -> PathBuf {
-    request
-        .run_dir
-        .join(format!("{}.settings.json", request.file_prefix))
-}
-
-/// Records like Claude Code's, with tokens counted as OpenAI counts them.
-#[derive(Debug, Default)]
-pub(in crate::agents) struct QwenSessionParser(claude::ClaudeSessionParser);
-
-impl SessionParser for QwenSessionParser {
-    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
-        self.0.line(line, told);
-    }
-
-    fn count_unknown(&mut self) {
-        self.0.unknown();
-    }
-
-    fn outcome(
-        &self,
-        request: &SessionRequest,
-        by_exit: SessionOutcome,
-        stopped_at: Option<Instant>,
-    ) -> SessionOutcome {
-        let outcome = SessionParser::outcome(&self.0, request, by_exit, stopped_at);
-        let usage = Usage {
-            input: outcome.usage.input.saturating_sub(outcome.usage.cache_read),
-            ..outcome.usage
-        };
-        let model = outcome.model.as_deref();
-        let estimate = model.and_then(|model| request.agent.cost_of(model, &usage));
-        let cost = match outcome.cost.source {
-            CostSource::Estimated => estimate.map_or(Cost::UNKNOWN, Cost::estimated),
-            _ => outcome.cost,
-        };
-        SessionOutcome {
-            usage,
-            cost,
-            ..outcome
-        }
-    }
-
-    fn usage_so_far(&self, request: &SessionRequest) -> (u64, MicroUsd) {
-        // As if it had just been interrupted: the outcome takes the price of cached tokens into
-        // account.
-        let now = self.outcome(request, SessionOutcome::new(SessionStatus::Failed), None);
-        (now.usage.total(), now.cost.at_least())
-    }
-
-    fn transient_api_failures(&self) -> Option<u32> {
-        None
-    }
+    request.session_file("settings.json")
 }

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use selvedge_digest::{Analysis, CommandStatus, Digester, Hints, PassingOutput};
 
 use crate::process::capture::OutputConsumer;
@@ -61,14 +62,14 @@ impl OutputConsumer for DigestConsumer {
     }
 
     fn finish(&mut self) {
-        *self.done.lock().unwrap_or_else(PoisonError::into_inner) = self.digester.take();
+        *self.done.lock() = self.digester.take();
     }
 }
 
 impl DigestHandle {
     /// Returns the analysis of the output, given the program's exit status.
     pub(super) fn finish(self, exit: CommandStatus) -> Option<Analysis> {
-        let digester = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let digester = self.0.lock().take();
         digester.map(|digester| digester.finish(exit))
     }
 }

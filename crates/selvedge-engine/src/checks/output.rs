@@ -104,6 +104,7 @@ impl ExpectedOutputCheck {
         };
         let parser_context = ParserContext {
             folder: folder.path().to_owned(),
+            workspace: context.workspace.clone(),
             tag: context.tag.clone(),
             lock: context.lock.clone(),
             supervisor: context.supervisor.clone(),

@@ -80,9 +80,11 @@ impl SyntaxCheck<'_> {
         if laid_out.items.is_empty() && laid_out.emptied.is_empty() {
             return Ok(None);
         }
-        let found = ParserPrograms::find_outside(self.trees.workspace.dir());
+        let workspace = self.trees.tools_root();
+        let found = ParserPrograms::find_outside(workspace);
         let bench = ParserContext {
             folder: laid_out.folder.path().to_owned(),
+            workspace: workspace.to_owned(),
             tag: format!("{}.syntax", self.tag),
             lock: self.lock.to_owned(),
             supervisor: self.supervisor.clone(),

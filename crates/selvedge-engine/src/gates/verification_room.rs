@@ -2,8 +2,9 @@
 //! a check can reach; otherwise in the workspace itself.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use selvedge_core::model::TreeId;
 
 use super::trees::{VerificationTrees, run_blocking};
@@ -46,7 +47,7 @@ impl VerificationRoomSlot {
         let Some(walls) = checks.sandbox().filter(|walls| walls.can_mount()) else {
             return Ok(None);
         };
-        let earlier = self.slot().clone();
+        let earlier = self.0.lock().clone();
         let folder = run_dir.join(FOLDER);
         if earlier.is_none() && !folder.exists() {
             progress.on_activity(Activity::Note("preparing the verification room".to_owned()));
@@ -63,16 +64,12 @@ impl VerificationRoomSlot {
             )
         };
         let room = run_blocking(origin, "cannot prepare the verification room", open).await?;
-        self.slot().clone_from(&room);
+        self.0.lock().clone_from(&room);
         Ok(room.map(|room| OpenVerificationRoom {
             verification_room: room,
             checks: checks.clone(),
             sandbox: walls.clone(),
         }))
-    }
-
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<VerificationRoom>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -32,7 +32,8 @@ pub mod supervisor;
 
 pub(crate) use supervisor::control::ControlSocket;
 pub(crate) use supervisor::{
-    ResolvedProgram, clear_containers, clear_temporary, spawn_with_blocked_signals,
+    ResolvedProgram, remove_abandoned_containers, remove_abandoned_folders,
+    spawn_with_blocked_signals,
 };
 pub(crate) use wire::SystemString;
 

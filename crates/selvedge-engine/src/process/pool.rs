@@ -9,8 +9,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Interest, Lines};
@@ -113,24 +114,20 @@ impl ControlClient {
 impl SupervisorPool {
     /// Takes an idle supervisor, if there is one.
     pub(super) fn take(&self) -> Option<PooledSupervisor> {
-        self.members().pop()
+        self.waiting.lock().pop()
     }
 
     /// Returns a supervisor whose tree is gone to the pool.
     pub(super) fn put(&self, member: PooledSupervisor) {
-        self.members().push(member);
+        self.waiting.lock().push(member);
     }
 
     /// Ends all idle supervisors.
     pub(super) async fn shutdown(&self) {
-        let waiting = std::mem::take(&mut *self.members());
+        let waiting = std::mem::take(&mut *self.waiting.lock());
         for member in waiting {
             member.shutdown().await;
         }
-    }
-
-    fn members(&self) -> std::sync::MutexGuard<'_, Vec<PooledSupervisor>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -184,16 +184,6 @@ impl Session {
             .await;
     }
 
-    /// Waits until the program has ended and its tree is gone, for a caller that does not use
-    /// [`run`](super::run()). Cancel safe.
-    pub async fn wait_until_gone(&mut self) -> Result<TreeReport, SupervisorLostError> {
-        loop {
-            if let SessionEvent::Over(tree) = self.next_event().await? {
-                return Ok(tree);
-            }
-        }
-    }
-
     /// Returns the next event. Cancel safe.
     pub(super) async fn next_event(&mut self) -> Result<SessionEvent, SupervisorLostError> {
         match self.supervisor.control.next_message().await? {

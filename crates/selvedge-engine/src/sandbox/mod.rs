@@ -31,7 +31,9 @@ use std::sync::Arc;
 
 use selvedge_core::model::{AgentKind, Restriction, SandboxBackend, SandboxProfile, SandboxReport};
 
-use crate::process::{SessionCommand, Supervisor, clear_containers, clear_temporary};
+use crate::process::{
+    SessionCommand, Supervisor, remove_abandoned_containers, remove_abandoned_folders,
+};
 use crate::workspace::{ResultCache, VerificationRoomMount};
 use caches::CacheAccess;
 use paths::{SandboxPaths, canonical};
@@ -173,6 +175,10 @@ impl WorkspaceSandbox {
                     && !is_below(run_dir, path)
             })
         });
+        // A session that works elsewhere can read the workspace if its command line names it.
+        let workspace = own.workspace.as_os_str();
+        let is_named = command.argv.iter().any(|word| word == workspace);
+        let shown = shown.chain(is_named.then(|| own.workspace.clone()));
         let is_in_room =
             |path: &PathBuf| own.verification_room.is_some() && path.starts_with(&own.workspace);
         let pinned = own.paths.pinned().into_iter();
@@ -343,7 +349,7 @@ pub(crate) fn verified_restrictions(supervisor: &Supervisor) -> SandboxReport {
 /// Removes remnants of supervisors that were killed: folders for temporary files, and the containers that are recorded
 /// below Selvedge's state directory. Keeps those in use. Returns the number of removed ones.
 pub fn remove_abandoned(state: &Path) -> usize {
-    clear_temporary() + clear_containers(&state.join(container::RECORDS_FOLDER))
+    remove_abandoned_folders() + remove_abandoned_containers(&state.join(container::RECORDS_FOLDER))
 }
 
 /// Path of the `bwrap` program.

@@ -6,7 +6,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::model::AgentKind;
+use selvedge_core::model::{AgentKind, PRECONFIGURED_PROGRAMS};
 
 use crate::environment::EnvironmentMap;
 
@@ -187,8 +187,9 @@ impl SandboxPaths {
                 name == kind.name()
             }
         };
-        let names = AgentKind::ALL.iter().map(|kind| kind.name());
-        let places = names.filter(|name| is_meant(name)).flat_map(section_lines);
+        let places = agent_names()
+            .filter(|name| is_meant(name))
+            .flat_map(section_lines);
         for folder in places.filter(|place| !is_file(place)) {
             if let Some(folder) = self.resolve(folder) {
                 // If it cannot be created, the agent reports it.
@@ -210,18 +211,18 @@ impl SandboxPaths {
 
     /// Paths where all other agents keep their data.
     pub(super) fn other_agents_paths(&self, kind: Option<AgentKind>) -> Vec<PathBuf> {
-        let others = AgentKind::ALL.iter().filter(|other| Some(**other) != kind);
+        let own = kind.map(AgentKind::name);
         match kind {
             Some(kind) if accepts_any_program(kind) => Vec::new(),
-            _ => others
-                .flat_map(|other| self.existing_anywhere(other.name()))
+            _ => agent_names()
+                .filter(|&other| Some(other) != own)
+                .flat_map(|other| self.existing_anywhere(other))
                 .collect(),
         }
     }
 
     fn agent_paths_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-        let agents = AgentKind::ALL.iter().map(|kind| kind.name());
-        agents
+        agent_names()
             .filter(|name| is_meant(name))
             .flat_map(|name| self.existing(name))
             .collect()
@@ -280,6 +281,12 @@ fn join_nonempty(path: PathBuf, rest: &Path) -> PathBuf {
     } else {
         path.join(rest)
     }
+}
+
+/// The names of the sections that list an agent's paths.
+fn agent_names() -> impl Iterator<Item = &'static str> {
+    let kinds = AgentKind::ALL.into_iter().map(AgentKind::name);
+    kinds.chain(PRECONFIGURED_PROGRAMS)
 }
 
 /// Whether an agent of this kind may be any program: its protocol does not identify it.

@@ -1,7 +1,7 @@
 //! Format of the parsers' answers: one line per file, with fields separated by tabs.
 //!
-//! `ok FILE`, `broken FILE LINE COLUMN MESSAGE`, `unsure FILE LINE COLUMN MESSAGE WHY`. Column 0
-//! means that it is unknown.
+//! `ok FILE`, `broken FILE LINE COLUMN MESSAGE`, `unsure FILE LINE COLUMN MESSAGE WHY`,
+//! `unknown FILE WHY`. Column 0 means that it is unknown.
 
 use std::collections::HashMap;
 
@@ -34,8 +34,10 @@ pub(super) fn parse_answers(output: &str) -> HashMap<&str, ParserVerdict> {
 fn parse_line(line: &str) -> Option<(&str, ParserVerdict)> {
     let mut fields = line.split('\t');
     let (kind, file) = (fields.next()?, fields.next()?);
-    if kind == "ok" {
-        return Some((file, ParserVerdict::Parses));
+    match kind {
+        "ok" => return Some((file, ParserVerdict::Parses)),
+        "unknown" => return Some((file, ParserVerdict::Unknown(fields.next()?.to_owned()))),
+        _ => {}
     }
     let number = |field: Option<&str>| field?.trim().parse().ok();
     let fault = SyntaxError {

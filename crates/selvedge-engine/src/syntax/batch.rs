@@ -73,17 +73,29 @@ pub(super) fn parser_for<'a>(
                 program,
                 args: &JAVAC,
             }),
+        FileLanguage::JavaScript | FileLanguage::TypeScript | FileLanguage::Tsx => {
+            let mut argv = with_script(found.node.as_deref()?, scripts::NODE);
+            argv.push("--".into());
+            argv.push(bench.workspace.clone().into());
+            Some(BatchParser::LineProtocol {
+                argv,
+                line: request_line,
+            })
+        }
         _ => Some(BatchParser::LineProtocol {
             argv: vec![bench.supervisor.program.clone().into(), "__parse".into()],
-            line: |item| {
-                let name = answer::sanitize(&item.name);
-                format!("{}\t{}\t{name}", item.language.name(), item.file)
-            },
+            line: request_line,
         }),
     }
 }
 
-pub(super) fn with_script(program: &Path, (args, script): (&[&str], &str)) -> Vec<OsString> {
+/// Language, file and path, for parsers of several languages.
+fn request_line(item: &SourceFile) -> String {
+    let name = answer::sanitize(&item.name);
+    format!("{}\t{}\t{name}", item.language.name(), item.file)
+}
+
+fn with_script(program: &Path, (args, script): (&[&str], &str)) -> Vec<OsString> {
     let args = args.iter().map(OsString::from);
     [program.into()]
         .into_iter()

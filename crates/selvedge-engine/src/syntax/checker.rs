@@ -86,16 +86,19 @@ impl SyntaxChecker<'_> {
             return Ok(Vec::new());
         };
         let Some(parser) = parser_for(language, self.programs, self.context) else {
-            let unknown =
-                ParserVerdict::Unknown(format!("no parser is available for {}", language.name()));
+            let unknown = |item: &SourceFile| {
+                let why = format!("no parser is available for {}", item.language.name());
+                ParserVerdict::Unknown(why)
+            };
             return Ok(indices
                 .into_iter()
-                .map(|index| (index, unknown.clone()))
+                .zip(items)
+                .map(|(index, item)| (index, unknown(item)))
                 .collect());
         };
         let name = match external_language(language) {
             None => format!("{round}-own"),
-            Some(_) => format!("{round}-{}", language.extension()),
+            Some(language) => format!("{round}-{}", language.extension()),
         };
         let first = self
             .context
@@ -127,13 +130,16 @@ impl SyntaxChecker<'_> {
 
 /// The language whose own program is run first; `None` for languages of the built-in parsers.
 fn external_language(language: FileLanguage) -> Option<FileLanguage> {
-    let programs = [
-        FileLanguage::Python,
-        FileLanguage::Go,
-        FileLanguage::Shell,
-        FileLanguage::Ruby,
-        FileLanguage::Php,
-        FileLanguage::Java,
-    ];
-    programs.contains(&language).then_some(language)
+    match language {
+        // The program for JavaScript also runs the project's TypeScript.
+        FileLanguage::TypeScript | FileLanguage::Tsx => Some(FileLanguage::JavaScript),
+        FileLanguage::Python
+        | FileLanguage::JavaScript
+        | FileLanguage::Go
+        | FileLanguage::Shell
+        | FileLanguage::Ruby
+        | FileLanguage::Php
+        | FileLanguage::Java => Some(language),
+        _ => None,
+    }
 }

@@ -2,8 +2,9 @@
 //! also by other programs for that language, before the failure is reported.
 //!
 //! The files are copied to our own folder under generated names, and every parser runs there as a
-//! supervised process with a time limit: a hostile name or file can at worst make its parser fail,
-//! and no setting, module or plug-in of the workspace is ever read, let alone run. The parsers that
+//! supervised process with a time limit, in the sandbox of checks: a hostile name or file can at
+//! worst make its parser fail. No setting, module or plug-in of the workspace is read, let alone run,
+//! except the project's own TypeScript: only it knows the TypeScript of the project. The parsers that
 //! are Rust crates run in a separate process of this program ([`run_parser`]). This module does not
 //! decide what a syntax error means for an attempt.
 

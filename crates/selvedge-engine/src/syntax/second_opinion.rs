@@ -6,9 +6,8 @@ use std::path::Path;
 use selvedge_syntax::{FileLanguage, SyntaxError};
 use tokio_util::sync::CancellationToken;
 
-use super::batch::{BatchParser, with_script};
 use super::session::{ParserContext, ParserRun};
-use super::{ParserPrograms, ParserVerdict, SourceFile, answer, scripts};
+use super::{ParserPrograms, ParserVerdict, SourceFile, answer};
 use crate::check_error::CheckError;
 
 /// Newest first: each has keywords that an older file may use as names.
@@ -29,18 +28,6 @@ impl ParserContext {
         let file = self.folder.join(&item.file);
         let name = format!("second-{}", item.file.replace(['/', '.'], "-"));
         let accepts = match item.language {
-            FileLanguage::JavaScript => match &found.node {
-                None => Some(false),
-                Some(node) => {
-                    let argv = with_script(node, scripts::NODE);
-                    let parser = BatchParser::LineProtocol {
-                        argv,
-                        line: |item| item.file.clone(),
-                    };
-                    let said = self.parse_files(&parser, &[item], &name, cancel).await?;
-                    Some(said.contains(&ParserVerdict::Parses))
-                }
-            },
             FileLanguage::Rust => match &found.rustfmt {
                 None => None,
                 // Its message and position are better than those of the crate.

@@ -22,8 +22,10 @@ const OUTPUT_CAP: u64 = 4 << 20;
 /// Environment in which parsers run.
 #[derive(Debug, Clone)]
 pub struct ParserContext {
-    /// Contains the files and nothing else.
+    /// Contains the files and nothing else. In a sandbox, parsers cannot write there.
     pub folder: PathBuf,
+    /// The workspace, canonical: TypeScript is parsed by the one that is installed there.
+    pub workspace: PathBuf,
     /// Prefix of the tag of every process.
     pub tag: String,
     /// Locked while any of these processes is alive.
@@ -75,7 +77,6 @@ impl ParserContext {
             stdin: input.map_or(StdinSource::Null, |file| StdinSource::File(file.to_owned())),
             lock: Some(self.lock.clone()),
             grace: Duration::ZERO,
-            writable_paths: vec![self.folder.clone()],
             ..SessionCommand::new(argv, &self.folder, format!("{}.{name}", self.tag))
         };
         let left = self.deadline.saturating_duration_since(Instant::now());

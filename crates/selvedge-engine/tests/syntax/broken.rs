@@ -25,7 +25,7 @@ const BROKEN: [(&str, &str, u32, Option<u32>); 38] = [
         "a.sql",
         "CREATE TABLE t (\n  a INT,\n  b INT,,\n);\n",
         3,
-        None,
+        Some(9),
     ),
     ("b.sql", "INSERT INTO t (a) VALUES (1, 2;\n", 1, None),
     ("a.py", "def f():\n    return (1\n\nx = 2\n", 2, Some(12)),

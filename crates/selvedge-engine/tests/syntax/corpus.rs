@@ -58,7 +58,9 @@ async fn real_sources_raise_no_alarm() {
             .filter_map(|file| Some((file.display().to_string(), std::fs::read(file).ok()?)))
             .filter(|(_, bytes)| !bytes.trim_ascii().is_empty())
             .collect();
-        let fixture = ParserFixture::out(read.iter().map(|(name, bytes)| (&**name, &**bytes)));
+        let mut fixture = ParserFixture::out(read.iter().map(|(name, bytes)| (&**name, &**bytes)));
+        // The names are absolute, so that each file is parsed by the TypeScript of its own project.
+        fixture.workspace = PathBuf::from("/");
         let languages: Vec<&str> = fixture
             .items
             .iter()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_core::protocol::{EntryHeader, WorkerMessage};
+use selvedge_protocol::{EntryHeader, WorkerMessage};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;

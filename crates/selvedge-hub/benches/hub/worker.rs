@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use selvedge_core::model::{Cost, CostSource, MicroUsd, TaskId, Usage};
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     AttemptReport, AttemptStart, CostEntry, EntryHeader, Hello, HubMessage, LeaseToken,
     SESSION_PROTOCOL, TaskCompletion, TaskResult, WORKER_PATH, WorkerMessage,
 };

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::{Extension, Query, State};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use selvedge_core::protocol::WorkerPage;
 use selvedge_dashboard::stats::{StatsPeriod, StatsReport};
+use selvedge_protocol::WorkerPage;
 use serde::Deserialize;
 
 use super::views::{self, HubStats};

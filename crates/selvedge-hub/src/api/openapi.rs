@@ -3,7 +3,7 @@
 use axum::Json;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use selvedge_core::protocol::Problem;
+use selvedge_protocol::Problem;
 use serde_json::{Map, Value, json};
 
 use super::operations::{OPERATIONS, Operation, OperationAccess};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::routing::{MethodRouter, delete, get, head, post};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use selvedge_core::model::{Report, Task};
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     CancelRequest, IssuedToken, JournalPage, ReportPage, ReviewRequest, Scope, SubmitAnswer,
     TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WorkerPage,
 };

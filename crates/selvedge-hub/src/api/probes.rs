@@ -1,13 +1,14 @@
 //! Probes: liveness, readiness, and metrics in the Prometheus text format. The metrics come from the store,
 //! so all hubs on one database return the same.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 
 use super::views::{self, HubStats};
 use crate::hub::Hub;
@@ -24,84 +25,23 @@ pub(super) async fn readiness(State(hub): State<Arc<Hub>>) -> Result<&'static st
 }
 
 pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, ApiError> {
-    let overview = hub.store.overview().await?;
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = families(&mut text, &views::stats(&overview), &hub);
+    let stats = views::stats(&hub.store.overview().await?);
+    let connected = u64::try_from(hub.sessions.connected()).unwrap_or(u64::MAX);
+    let text = metrics_text(&stats, connected);
     let media = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
 
-fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result {
-    family(text, "selvedge_tasks", "gauge", "Tasks by state.")?;
-    for (state, count) in &stats.states {
-        writeln!(text, "selvedge_tasks{{state=\"{state}\"}} {count}")?;
-    }
-    family(
-        text,
-        "selvedge_task_outcomes_total",
-        "counter",
-        "Finished tasks by outcome.",
-    )?;
-    for (outcome, count) in &stats.outcomes {
-        writeln!(
-            text,
-            "selvedge_task_outcomes_total{{outcome=\"{outcome}\"}} {count}"
-        )?;
-    }
-    family(
-        text,
-        "selvedge_attempts_closed_total",
-        "counter",
-        "Finished attempts by how they ended.",
-    )?;
-    for (how, count) in &stats.closings {
-        writeln!(
-            text,
-            "selvedge_attempts_closed_total{{closing=\"{how}\"}} {count}"
-        )?;
-    }
-    histogram(text, stats)?;
-    single(
-        text,
-        "selvedge_infra_losses_total",
-        "counter",
-        "Lost leases and infrastructure failures.",
-        stats.infra_losses,
-    )?;
-    let retries = stats.closings.get("report").copied().unwrap_or(0);
-    let over: u64 = stats.outcomes.values().sum();
-    family(
-        text,
-        "selvedge_retries_total",
-        "counter",
-        "Attempts after the first of a task, by reason.",
-    )?;
-    let verification = retries.saturating_sub(over);
-    writeln!(
-        text,
-        "selvedge_retries_total{{reason=\"verification\"}} {verification}"
-    )?;
-    let interrupted = stats.closings.get("interrupted").copied().unwrap_or(0);
-    writeln!(
-        text,
-        "selvedge_retries_total{{reason=\"interrupted\"}} {interrupted}"
-    )?;
-    let micro_usd = stats.cost.micro_usd.map_or(0, |amount| amount.0);
-    single(
-        text,
-        "selvedge_cost_micro_usd_total",
-        "counter",
-        "Known cost in millionths of a dollar.",
-        micro_usd,
-    )?;
-    single(
-        text,
-        "selvedge_tokens_total",
-        "counter",
-        "Input and output tokens.",
-        stats.tokens,
-    )?;
+/// Values of one metric, each with what follows the metric's name: a suffix, and labels.
+type Samples = Vec<(String, u64)>;
+
+fn metrics_text(stats: &HubStats, connected: u64) -> String {
+    let closed = |how: &str| stats.closings.get(how).copied().unwrap_or(0);
+    let finished: u64 = stats.outcomes.values().sum();
+    let retries = [
+        ("verification", closed("report").saturating_sub(finished)),
+        ("interrupted", closed("interrupted")),
+    ];
     let held = [
         TaskState::Offered,
         TaskState::Running,
@@ -111,52 +51,61 @@ fn families(text: &mut String, stats: &HubStats, hub: &Hub) -> std::fmt::Result 
         .iter()
         .filter_map(|state| stats.states.get(state.as_str()))
         .sum();
-    single(
-        text,
-        "selvedge_leases",
-        "gauge",
-        "Tasks held by a worker.",
-        leases,
-    )?;
-    let connected = u64::try_from(hub.sessions.connected()).unwrap_or(u64::MAX);
-    single(
-        text,
-        "selvedge_workers_connected",
-        "gauge",
-        "Workers connected to this hub.",
-        connected,
-    )
-}
-
-fn family(text: &mut String, name: &str, kind: &str, about: &str) -> std::fmt::Result {
-    writeln!(text, "# HELP {name} {about}\n# TYPE {name} {kind}")
-}
-
-fn single(text: &mut String, name: &str, kind: &str, about: &str, value: u64) -> std::fmt::Result {
-    family(text, name, kind, about)?;
-    writeln!(text, "{name} {value}")
-}
-
-/// Verified tasks by the number of their reports.
-fn histogram(text: &mut String, stats: &HubStats) -> std::fmt::Result {
-    let name = "selvedge_verified_after_attempts";
-    family(
-        text,
-        name,
-        "histogram",
-        "Attempts needed by verified tasks.",
-    )?;
-    let (mut count, mut sum) = (0u64, 0u64);
-    for bound in 1..=6u32 {
-        count += stats.verified_after.get(&bound).copied().unwrap_or(0);
-        writeln!(text, "{name}_bucket{{le=\"{bound}\"}} {count}")?;
+    let micro_usd = stats.cost.micro_usd.map_or(0, |amount| amount.0);
+    #[rustfmt::skip]
+    let families = [
+        ("tasks", "gauge", "Tasks by state.", labelled("state", &stats.states)),
+        ("task_outcomes_total", "counter", "Finished tasks by outcome.", labelled("outcome", &stats.outcomes)),
+        ("attempts_closed_total", "counter", "Finished attempts by how they ended.", labelled("closing", &stats.closings)),
+        ("verified_after_attempts", "histogram", "Attempts needed by verified tasks.", histogram(&stats.verified_after)),
+        ("infra_losses_total", "counter", "Lost leases and infrastructure failures.", single(stats.infra_losses)),
+        ("retries_total", "counter", "Attempts after the first of a task, by reason.", labelled("reason", retries.iter().map(|(reason, count)| (reason, count)))),
+        ("cost_micro_usd_total", "counter", "Known cost in millionths of a dollar.", single(micro_usd)),
+        ("tokens_total", "counter", "Input and output tokens.", single(stats.tokens)),
+        ("leases", "gauge", "Tasks held by a worker.", single(leases)),
+        ("workers_connected", "gauge", "Workers connected to this hub.", single(connected)),
+    ];
+    let mut text = String::new();
+    for (name, kind, about, samples) in families {
+        let name = format!("selvedge_{name}");
+        text.push_str(&format!("# HELP {name} {about}\n# TYPE {name} {kind}\n"));
+        for (suffix, value) in samples {
+            text.push_str(&format!("{name}{suffix} {value}\n"));
+        }
     }
-    let all: u64 = stats.verified_after.values().sum();
-    for (attempts, tasks) in &stats.verified_after {
-        sum = sum.saturating_add(u64::from(*attempts) * tasks);
-    }
-    writeln!(
-        text,
-        "{name}_bucket{{le=\"+Inf\"}} {all}\n{name}_sum {sum}\n{name}_count {all}"
-    )
+    text
+}
+
+fn single(value: u64) -> Samples {
+    vec![(String::new(), value)]
+}
+
+fn labelled<'a, N: Display + 'a>(
+    label: &str,
+    values: impl IntoIterator<Item = (&'a N, &'a u64)>,
+) -> Samples {
+    let sample = |(name, value): (&N, &u64)| (format!("{{{label}=\"{name}\"}}"), *value);
+    values.into_iter().map(sample).collect()
+}
+
+/// Tasks by the number of their reports.
+fn histogram(verified_after: &BTreeMap<u32, u64>) -> Samples {
+    let bucket = |bound: u32| {
+        let tasks: u64 = verified_after
+            .range(1..=bound)
+            .map(|(_, tasks)| tasks)
+            .sum();
+        (format!("_bucket{{le=\"{bound}\"}}"), tasks)
+    };
+    let all: u64 = verified_after.values().sum();
+    let sum = verified_after.iter().fold(0_u64, |sum, (attempts, tasks)| {
+        sum.saturating_add(u64::from(*attempts) * tasks)
+    });
+    let totals = [
+        ("_bucket{le=\"+Inf\"}", all),
+        ("_sum", sum),
+        ("_count", all),
+    ];
+    let totals = totals.map(|(suffix, value)| (suffix.to_owned(), value));
+    (1..=6).map(bucket).chain(totals).collect()
 }

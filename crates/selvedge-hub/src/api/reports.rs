@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use selvedge_core::protocol::{JournalPage, ReportPage};
+use selvedge_protocol::{JournalPage, ReportPage};
 use serde::Deserialize;
 use serde_json::Value;
 

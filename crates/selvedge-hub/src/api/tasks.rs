@@ -9,7 +9,7 @@ use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use selvedge_core::model::{Outcome, ReviewTarget};
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     CancelRequest, FieldError, ReviewDecision, ReviewRequest, SubmitAnswer, TaskPage, TaskRow,
     TaskState,
 };

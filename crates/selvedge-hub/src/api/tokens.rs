@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Extension, Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use selvedge_core::protocol::{IssuedToken, TokenPage, TokenRequest};
+use selvedge_protocol::{IssuedToken, TokenPage, TokenRequest};
 
 use super::tasks::{BodyResult, read_body};
 use super::views::token_row;

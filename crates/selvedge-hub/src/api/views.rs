@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use selvedge_core::model::{AttemptEnd, Cost, Outcome, Timestamp};
-use selvedge_core::protocol::{FileRef, Scope, TaskState, TokenRow};
+use selvedge_protocol::{FileRef, Scope, TaskState, TokenRow};
 use selvedge_store::hub::{ApiToken, Overview};
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub(crate) struct LogRow {
     /// When it was written.
     pub(crate) at: Timestamp,
     /// The event.
-    #[schemars(with = "selvedge_core::lease::LeaseEvent")]
+    #[schemars(with = "selvedge_protocol::lease::LeaseEvent")]
     pub(crate) event: serde_json::Value,
 }
 

@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::protocol::Scope;
 use selvedge_dashboard::backend::DashboardUser;
 use selvedge_dashboard::web::{Authenticator, LoginError, LoginMethod};
+use selvedge_protocol::Scope;
 
 use crate::auth;
 use crate::hub::Hub;

@@ -5,9 +5,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use selvedge_core::model::{OutputRef, RunId, Task, TaskId};
-use selvedge_core::protocol::{
-    RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches,
-};
 use selvedge_dashboard::backend::{
     AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
     DiffRange, FleetOverview, LiveActivity, OutputSlice, PendingReview, PlanDetail,
@@ -15,6 +12,7 @@ use selvedge_dashboard::backend::{
 };
 use selvedge_dashboard::command::submit_again;
 use selvedge_dashboard::stats::RunStats;
+use selvedge_protocol::{RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches};
 use selvedge_store::hub::{HubStoreError, TaskView};
 use tokio::sync::Mutex;
 

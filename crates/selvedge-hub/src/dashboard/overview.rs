@@ -1,10 +1,10 @@
 //! The dashboard's task list and fleet page. Only rows that are shown are read; the store counts the rest.
 
-use selvedge_core::protocol::{TaskState, WorkerRow};
 use selvedge_dashboard::backend::{
     DashboardError, DashboardUser, DisplayStatus, FleetOverview, TaskList, TaskQuery,
     TaskQueryOrder, UnschedulableTask, WorkerSummary,
 };
+use selvedge_protocol::{TaskState, WorkerRow};
 use selvedge_store::hub::{StateAndOutcome, TaskFilter, TaskPageRequest, TaskSortOrder, TaskView};
 
 use super::backend::store_failure;

@@ -1,8 +1,8 @@
 //! Converts the store's rows to the dashboard's.
 
 use selvedge_core::model::Outcome;
-use selvedge_core::protocol::{SubtaskRow, TaskState};
 use selvedge_dashboard::backend::{DashboardError, DisplayStatus, SubtaskSummary, TaskListItem};
+use selvedge_protocol::{SubtaskRow, TaskState};
 use selvedge_store::hub::TaskView;
 use sha2::{Digest, Sha256};
 

@@ -15,10 +15,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::{Cost, Outcome, Task, TaskId};
 use selvedge_core::plan::ScheduleDecision;
-use selvedge_core::protocol::{
+use selvedge_protocol::lease::LeaseInput;
+use selvedge_protocol::{
     EntryHeader, EntryKind, PLAN_LABEL, StreamEntry, SubtaskRow, TaskCompletion, TaskState,
 };
 use selvedge_store::hub::{HubStoreError, SubmitOutcome, TaskChange, TaskView};

@@ -2,7 +2,7 @@
 
 use selvedge_core::model::{BaseTree, MicroUsd, Outcome, PlanMembership, Task, TaskId, TreeId};
 use selvedge_core::plan::{self, ScheduleDecision, unblocks_dependents};
-use selvedge_core::protocol::{FileRef, LeaseToken, RESULT_PATCH, TaskResult, TaskState};
+use selvedge_protocol::{FileRef, LeaseToken, RESULT_PATCH, TaskResult, TaskState};
 use selvedge_store::hub::{HubStoreError, TaskView};
 
 use super::subtasks::Subtasks;

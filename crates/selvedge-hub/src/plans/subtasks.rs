@@ -2,7 +2,7 @@
 
 use selvedge_core::model::{Budget, Cost, Outcome, Task, TaskId};
 use selvedge_core::plan::{self, SubtaskNode, unblocks_dependents};
-use selvedge_core::protocol::{SubtaskRow, TaskState};
+use selvedge_protocol::{SubtaskRow, TaskState};
 use selvedge_store::hub::{HubStoreError, TaskView};
 
 use crate::hub::Hub;

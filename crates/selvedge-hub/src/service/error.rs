@@ -1,6 +1,6 @@
 //! Errors of operations.
 
-use selvedge_core::protocol::FieldError;
+use selvedge_protocol::FieldError;
 use selvedge_store::hub::HubStoreError;
 
 /// Why an operation was not carried out. The messages are for users.

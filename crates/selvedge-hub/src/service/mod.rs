@@ -6,8 +6,8 @@ mod review;
 mod rows;
 mod submit;
 
-use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::TaskId;
+use selvedge_protocol::lease::LeaseInput;
 use selvedge_store::fault;
 use selvedge_store::hub::{ChangeAnswer, TaskChange, TaskView};
 use serde::de::DeserializeOwned;

@@ -1,12 +1,12 @@
 //! Records a review in the run's own journal: the journal of the task that is awaiting review is folded,
 //! decided by the state machine and appended, so that the journal contains how the run ended.
 
-use selvedge_core::lease::LeaseError;
 use selvedge_core::machine::{Input, JournalState, decide};
 use selvedge_core::model::{
     ENVELOPE_VERSION, Envelope, Event, ReviewRecord, ReviewTarget, RunId, Timestamp,
 };
-use selvedge_core::protocol::{ReviewDecision, TaskState};
+use selvedge_protocol::lease::LeaseError;
+use selvedge_protocol::{ReviewDecision, TaskState};
 use selvedge_store::hub::{HubStoreError, TaskChange, TaskRecord};
 use serde_json::Value;
 

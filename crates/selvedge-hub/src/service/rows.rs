@@ -1,6 +1,6 @@
 //! The rows of tasks that users see: those of plans contain the totals of their subtasks.
 
-use selvedge_core::protocol::{TaskPage, TaskRow, TaskState};
+use selvedge_protocol::{TaskPage, TaskRow, TaskState};
 use selvedge_store::hub::{HubStoreError, ListFilter, TaskView};
 
 use super::{Actor, ServiceError, find, parse_json, review_target};

@@ -1,7 +1,7 @@
 //! Submits tasks, for the first time or again.
 
 use selvedge_core::model::{Task, TaskId};
-use selvedge_core::protocol::{SubmitAnswer, TaskState};
+use selvedge_protocol::{SubmitAnswer, TaskState};
 use selvedge_store::fault;
 use selvedge_store::hub::{NewTask, SubmitOutcome};
 use sha2::{Digest, Sha256};

@@ -3,11 +3,9 @@
 
 use std::collections::HashSet;
 
-use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::{
-    HeldLease, Hello, HubMessage, LeaseRenewal, RenewalResult, TaskState,
-};
+use selvedge_protocol::lease::LeaseInput;
+use selvedge_protocol::{HeldLease, Hello, HubMessage, LeaseRenewal, RenewalResult, TaskState};
 use selvedge_store::fault;
 use selvedge_store::hub::{ApiToken, ChangeAnswer, HubStoreError, ListFilter, TaskChange};
 

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use selvedge_core::lease::{LeaseInput, LossReason};
 use selvedge_core::model::AttemptEnd;
-use selvedge_core::protocol::{
+use selvedge_protocol::lease::{LeaseInput, LossReason};
+use selvedge_protocol::{
     EntryHeader, EntryKind, HubMessage, LeaseId, LeaseRenewal, LeaseToken, RefusalCode,
     StreamEntry, WorkerMessage,
 };

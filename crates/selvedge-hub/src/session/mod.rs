@@ -17,7 +17,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream::{FuturesOrdered, SplitSink};
 use futures_util::{FutureExt, SinkExt, StreamExt};
-use selvedge_core::protocol::{HubMessage, SESSION_PROTOCOL, WorkerMessage};
+use selvedge_protocol::{HubMessage, SESSION_PROTOCOL, WorkerMessage};
 use selvedge_store::fault;
 use selvedge_store::hub::ApiToken;
 use tokio::sync::mpsc;

@@ -2,20 +2,18 @@
 //! workers that peers report. It is in memory only: the store decides what a worker holds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use selvedge_core::model::{TaskId, Timestamp};
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     Hello, HubMessage, LeaseId, LeaseRenewal, RESERVED_LABEL_PREFIX, RenewalResult, WorkerRow,
 };
 use selvedge_store::hub::PollRequest;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use uuid::Uuid;
-
-use crate::hub::lock;
 
 /// How long a worker is not offered a task again after declining it: at first it may still be cleaning up
 /// after an earlier lease. The pause doubles each time, up to the maximum.
@@ -92,7 +90,7 @@ impl WorkerRegistry {
         labels.retain(|label| !label.starts_with(RESERVED_LABEL_PREFIX));
         labels.sort();
         labels.dedup();
-        let mut workers = lock(&self.workers);
+        let mut workers = self.workers.lock();
         if workers.len() >= MAX_REMEMBERED {
             workers.retain(|_, worker| worker.outgoing.is_some());
         }
@@ -164,7 +162,7 @@ impl WorkerRegistry {
     }
 
     fn update_worker(&self, seat: &SessionHandle, change: impl FnOnce(&mut ConnectedWorker)) {
-        let mut workers = lock(&self.workers);
+        let mut workers = self.workers.lock();
         let worker = workers.get_mut(&seat.worker);
         if let Some(worker) = worker.filter(|worker| worker.number == seat.number) {
             change(worker);
@@ -174,7 +172,7 @@ impl WorkerRegistry {
     /// Requests for tasks by workers with free slots that sent something within this time. A disconnected one
     /// would otherwise be offered the same task again and again, and no other worker would get it.
     pub(crate) fn poll_requests(&self, within: Duration) -> Vec<PollRequest> {
-        let workers = lock(&self.workers);
+        let workers = self.workers.lock();
         let mut wants: Vec<PollRequest> = workers
             .iter()
             .filter(|(_, worker)| worker.outgoing.is_some() && worker.is_ready && !worker.draining)
@@ -199,7 +197,7 @@ impl WorkerRegistry {
 
     /// Sends an offer. `false` if the worker is gone: the offer expires by itself.
     pub(crate) fn offer(&self, worker: &str, key: LeaseId, message: HubMessage) -> bool {
-        let mut workers = lock(&self.workers);
+        let mut workers = self.workers.lock();
         let Some(worker) = workers.get_mut(worker) else {
             return false;
         };
@@ -216,7 +214,7 @@ impl WorkerRegistry {
 
     /// Removes a task that is no longer held.
     pub(crate) fn release(&self, key: LeaseId) {
-        for worker in lock(&self.workers).values_mut() {
+        for worker in self.workers.lock().values_mut() {
             worker
                 .held
                 .retain(|held| held.task_id != key.task_id || held.lease_epoch > key.lease_epoch);
@@ -225,14 +223,14 @@ impl WorkerRegistry {
 
     /// Counts an expired lease.
     pub(crate) fn record_lost_lease(&self, worker: &str) {
-        if let Some(worker) = lock(&self.workers).get_mut(worker) {
+        if let Some(worker) = self.workers.lock().get_mut(worker) {
             worker.lost_leases += 1;
         }
     }
 
     /// Tells the holder to cancel. The answer to its next renewal repeats it.
     pub(crate) fn cancel(&self, key: LeaseId, worker: Option<&str>, reason: &str) {
-        let workers = lock(&self.workers);
+        let workers = self.workers.lock();
         let holder = worker.and_then(|name| workers.get(name));
         if let Some(outgoing) = holder.and_then(|worker| worker.outgoing.as_ref()) {
             let reason = reason.to_owned();
@@ -242,7 +240,7 @@ impl WorkerRegistry {
 
     /// Ends the sessions of a revoked token.
     pub(crate) fn end_sessions_of(&self, token: Uuid) {
-        for worker in lock(&self.workers).values_mut() {
+        for worker in self.workers.lock().values_mut() {
             if worker.token == token {
                 worker.outgoing = None;
             }
@@ -251,7 +249,7 @@ impl WorkerRegistry {
 
     /// Number of workers that are connected to this hub.
     pub(crate) fn connected(&self) -> usize {
-        let workers = lock(&self.workers);
+        let workers = self.workers.lock();
         workers
             .values()
             .filter(|worker| worker.outgoing.is_some())
@@ -260,7 +258,7 @@ impl WorkerRegistry {
 
     /// Why no worker that is connected, here or to a peer, could take a task with these labels.
     pub(crate) fn why_unschedulable(&self, labels: &[String]) -> Option<String> {
-        let (workers, elsewhere) = (lock(&self.workers), lock(&self.peer_workers));
+        let (workers, elsewhere) = (self.workers.lock(), self.peer_workers.lock());
         let here = workers.values().filter(|worker| worker.outgoing.is_some());
         let mut connected = here
             .map(|worker| &worker.labels)
@@ -280,8 +278,8 @@ impl WorkerRegistry {
 
     /// For people: the current and former workers of this hub, and those connected to peers.
     pub(crate) fn workers(&self) -> Vec<WorkerRow> {
-        let mut rows = lock(&self.peer_workers).clone();
-        for (name, worker) in lock(&self.workers).iter() {
+        let mut rows = self.peer_workers.lock().clone();
+        for (name, worker) in self.workers.lock().iter() {
             if worker.outgoing.is_some() || !rows.contains_key(name) {
                 rows.insert(name.clone(), worker_row(name, worker));
             }
@@ -291,7 +289,7 @@ impl WorkerRegistry {
 
     /// For peers: the workers connected here. The value changes only when more than time has changed.
     pub(crate) fn local_workers(&self) -> Vec<PeerWorker> {
-        let workers = lock(&self.workers);
+        let workers = self.workers.lock();
         let here = workers
             .iter()
             .filter(|(_, worker)| worker.outgoing.is_some());
@@ -308,7 +306,7 @@ impl WorkerRegistry {
     /// Updates the workers that peers report. A worker that has connected to a peer since is no longer here,
     /// even if its connection seems open: that session ends.
     pub(crate) fn update_peers(&self, all: Vec<PeerWorker>) {
-        let mut workers = lock(&self.workers);
+        let mut workers = self.workers.lock();
         let now = Timestamp::now();
         let mut elsewhere = BTreeMap::new();
         for PeerWorker { row, since } in all {
@@ -327,12 +325,12 @@ impl WorkerRegistry {
                 },
             );
         }
-        *lock(&self.peer_workers) = elsewhere;
+        *self.peer_workers.lock() = elsewhere;
     }
 
     /// The tokens of all sessions.
     pub(crate) fn tokens(&self) -> HashSet<Uuid> {
-        let workers = lock(&self.workers);
+        let workers = self.workers.lock();
         let here = workers.values().filter(|worker| worker.outgoing.is_some());
         here.map(|worker| worker.token).collect()
     }

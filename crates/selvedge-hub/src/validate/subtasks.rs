@@ -2,8 +2,8 @@
 
 use selvedge_core::model::{Subtask, Task};
 use selvedge_core::plan::{self, PlanError};
-use selvedge_core::protocol::FieldError;
 use selvedge_core::route::{SHELL_AGENT, requested_agent};
+use selvedge_protocol::FieldError;
 use serde_json::Value;
 
 use crate::settings::TaskDefaults;

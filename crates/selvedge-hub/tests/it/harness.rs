@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use selvedge_core::protocol::{
+use selvedge_hub::{Hub, HubServerHandle, HubSettings, app, generate_token, run};
+use selvedge_protocol::{
     AttemptReport, AttemptStart, EntryHeader, Hello, HubMessage, LeaseTiming, LeaseToken,
     SESSION_PROTOCOL, Scope, TaskAssign, TaskCompletion, TaskResult, WORKER_PATH, WorkerMessage,
 };
-use selvedge_hub::{Hub, HubServerHandle, HubSettings, app, generate_token, run};
 use selvedge_store::hub::{HubStore, PostgresHub, SqliteHub, StoreSettings, TokenStore};
 use selvedge_testkit::Postgres;
 use serde_json::Value;

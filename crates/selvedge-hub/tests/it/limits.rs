@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use selvedge_core::protocol::{
+use selvedge_hub::HubSettings;
+use selvedge_protocol::{
     LeaseTiming, ProgressEvent, SESSION_PROTOCOL, Scope, WORKER_PATH, WorkerMessage,
 };
-use selvedge_hub::HubSettings;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use selvedge_core::model::Outcome;
-use selvedge_core::protocol::{HubMessage, Scope, TaskResult};
+use selvedge_protocol::{HubMessage, Scope, TaskResult};
 use selvedge_testkit::Postgres;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,7 +1,7 @@
 //! Reviews over the REST API: the work that they name, the recorded reviewer, and the task's state afterwards.
 
 use selvedge_core::model::Outcome;
-use selvedge_core::protocol::{Scope, TaskResult};
+use selvedge_protocol::{Scope, TaskResult};
 use serde_json::{Value, json};
 
 use crate::harness::{

@@ -1,7 +1,7 @@
 //! Tests of permissions: every route, with every scope, with none, and with a revoked token.
 
-use selvedge_core::protocol::Scope;
 use selvedge_hub::{OPERATIONS, OperationAccess};
+use selvedge_protocol::Scope;
 
 use crate::harness::TestHub;
 

@@ -1,7 +1,7 @@
 //! Tests of a worker's session from the offer to the end, including failures.
 
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     CostEntry, HeldLease, HubMessage, RefusalCode, RenewalResult, Scope, TaskResult, WorkerMessage,
 };
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Tests of submitting: accepted, rejected and repeated requests.
 
-use selvedge_core::protocol::Scope;
+use selvedge_protocol::Scope;
 use serde_json::json;
 
 use crate::harness::{TestDatabase, TestHub};

@@ -4,11 +4,11 @@
 //! Invariants: an entry counts once, as the next one of its stream; a journal has no gaps; a write under an
 //! earlier lease adds evidence and costs, and changes nothing else.
 
-use selvedge_core::lease::{
+use selvedge_core::model::AttemptEnd;
+use selvedge_protocol::lease::{
     InputDisposition, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason, decide,
 };
-use selvedge_core::model::AttemptEnd;
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     AttemptReport, EntryKind, LeaseToken, RefusalCode, ReviewDecision, StreamEntry, TaskCompletion,
     TaskState,
 };
@@ -16,7 +16,6 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::change::{ChangeAnswer, JournalLine, StoredAttempt, TaskChange, WriteSet};
-use super::mutants;
 use super::rows::TaskRecord;
 
 /// SHA-256 of a body.
@@ -62,11 +61,6 @@ impl ChangeApplier<'_> {
                 let (worker, token) = (holder.clone(), token.clone());
                 self.decide_and_record(LeaseInput::Grant { worker, token })?;
                 self.decide_and_record(LeaseInput::Accept(self.row.lease_token()))
-            }
-            TaskChange::Lease(LeaseInput::Cancel { .. })
-                if mutants::reopens_ended(self.row, &mut self.written) =>
-            {
-                Ok(ChangeAnswer::Applied)
             }
             TaskChange::Lease(input) => self.decide_and_record(input.clone()),
             TaskChange::Forget { epoch } => {
@@ -129,9 +123,7 @@ impl ChangeApplier<'_> {
                 _ => {}
             }
             self.row.updated_at = self.now;
-            if !mutants::skips_log(&event) {
-                self.written.log.push((self.row.log_seq, event));
-            }
+            self.written.log.push((self.row.log_seq, event));
         }
         self.row.lease = decision.lease;
         match decision.disposition {
@@ -148,23 +140,21 @@ impl ChangeApplier<'_> {
         stored: Option<StoredAttempt>,
     ) -> Result<ChangeAnswer, ChangeAnswer> {
         let StreamEntry { header, kind } = entry;
-        let mut token = header.lease.clone();
+        let token = header.lease.clone();
         if self.row.lease.is_latest(&token) && header.seq <= self.row.entry_seq {
             return self.check_repeated(kind, stored);
         }
-        let held = self.row.lease.is_held_by(&token);
-        let mistaken = !held && mutants::accepts_stale_completion(self.row, &mut token, kind);
-        if !held && !mistaken {
+        if !self.row.lease.is_held_by(&token) {
             return Err(self.record_late_entry(entry));
         }
         let next = self.row.entry_seq + 1;
-        if header.seq != next && !mistaken {
+        if header.seq != next {
             return Err(refuse(RefusalCode::Gap, &format!("expected entry {next}")));
         }
         self.check_sequence(&header.events)?;
         self.apply_kind(kind, token, stored)?;
         self.append(&header.events)?;
-        self.written.costs = mutants::duplicate_costs(header.costs.clone());
+        self.written.costs.clone_from(&header.costs);
         self.written.files.clone_from(&header.files);
         self.row.entry_seq = next;
         self.written.row = true;
@@ -182,9 +172,7 @@ impl ChangeApplier<'_> {
         match kind {
             EntryKind::Progress => {}
             EntryKind::BeginAttempt(start) => {
-                let cancel = mutants::take_cancel(self.row);
                 self.decide_and_record(LeaseInput::BeginAttempt(token, start.attempt_number))?;
-                self.row.lease.cancel = cancel.or(self.row.lease.cancel.take());
             }
             EntryKind::SubmitReport(AttemptReport {
                 attempt_number,
@@ -199,8 +187,7 @@ impl ChangeApplier<'_> {
                 })?;
                 if same.is_none() {
                     let body = report.to_string();
-                    let digest = digest(&body);
-                    let report = (*attempt_number, epoch, digest, mutants::alter_report(body));
+                    let report = (*attempt_number, epoch, digest(&body), body);
                     self.written.reports.push(report);
                 }
             }

@@ -1,8 +1,8 @@
 //! Changes of a task, and everything that a change may write.
 
-use selvedge_core::lease::{LeaseEvent, LeaseInput};
 use selvedge_core::model::{AttemptEnd, ReviewRecord};
-use selvedge_core::protocol::{CostEntry, FileRef, RefusalCode, ReviewDecision, StreamEntry};
+use selvedge_protocol::lease::{LeaseEvent, LeaseInput};
+use selvedge_protocol::{CostEntry, FileRef, RefusalCode, ReviewDecision, StreamEntry};
 use serde_json::Value;
 
 use super::rows::TaskRecord;

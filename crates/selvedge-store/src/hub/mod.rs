@@ -2,14 +2,13 @@
 //! blobs and API tokens.
 //!
 //! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`]) are implemented by databases. The
-//! meaning of an input is decided in one place, without I/O, by `selvedge_core::lease` and [`apply`]. A
+//! meaning of an input is decided in one place, without I/O, by `selvedge_protocol::lease` and [`apply`]. A
 //! database only loads rows, keeps them locked and writes the decision in a transaction, and answers after
 //! the commit. No transaction may be held while an agent works.
 
 mod apply;
 mod change;
 mod error;
-mod mutants;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod retention;

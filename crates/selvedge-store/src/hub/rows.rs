@@ -1,9 +1,9 @@
 //! The rows of the hub's tables, independent of the database. Bodies (tasks, reports, results, events) are
 //! text that is stored unchanged.
 
-use selvedge_core::lease::LeaseState;
 use selvedge_core::model::{AttemptEnd, MicroUsd, Outcome, ParentPlan, TaskId};
-use selvedge_core::protocol::{LeaseId, LeaseToken, TaskState};
+use selvedge_protocol::lease::LeaseState;
+use selvedge_protocol::{LeaseId, LeaseToken, TaskState};
 use uuid::Uuid;
 
 /// A task to submit.

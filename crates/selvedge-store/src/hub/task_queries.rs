@@ -1,7 +1,7 @@
 //! Queries for people: a page of tasks in any order, counts by status, and the saved statistics of runs.
 
 use selvedge_core::model::{Outcome, TaskId};
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 
 /// The order of a page of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,6 +46,17 @@ pub struct TaskPageRequest {
     pub skip: usize,
     /// Maximum number of tasks.
     pub limit: usize,
+}
+
+impl TaskPageRequest {
+    /// The requested statuses, each as one word, as in the queries.
+    pub(crate) fn status_words(&self) -> Option<Vec<String>> {
+        let word = |&(state, outcome): &StateAndOutcome| {
+            let outcome = outcome.map_or("", |outcome| outcome.as_str());
+            format!("{}/{outcome}", state.as_str())
+        };
+        Some(self.statuses.as_ref()?.iter().map(word).collect())
+    }
 }
 
 /// Numbers of tasks by status.

@@ -4,9 +4,9 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use selvedge_core::lease::LeaseRules;
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::FileRef;
+use selvedge_protocol::FileRef;
+use selvedge_protocol::lease::LeaseRules;
 use tokio::sync::watch;
 use uuid::Uuid;
 

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 
+use super::begin_immediate;
 use crate::error::StoreError;
 
 const MIGRATIONS: &[&str] = &[include_str!("migrations/001_journal.sql")];
@@ -27,7 +28,7 @@ pub(super) fn migrate(db: &Connection, path: &Path) -> Result<(), StoreError> {
     if is_current(db, path)? {
         return Ok(());
     }
-    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    let transaction = begin_immediate(db)?;
     // Checked again under the lock: another program may have migrated it meanwhile.
     let done = version(&transaction)?;
     for migration in MIGRATIONS.iter().skip(done) {

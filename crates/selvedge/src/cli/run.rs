@@ -31,8 +31,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
     /// Agent that does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, a
-    /// configured agent, or `acp:PROGRAM` for a program that supports the Agent Client Protocol; `cursor`, `amp`,
-    /// `droid`, `copilot` and `goose` are experimental [default: claude].
+    /// configured agent, or `acp:PROGRAM` for a program that supports the Agent Client Protocol [default: claude].
     #[arg(long, value_name = "NAME", conflicts_with = "agent_cmd")]
     pub(crate) agent: Option<String>,
     /// Agents for successive attempts; the last one is reused.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use selvedge_core::config::{Flags, ResolvedConfig};
+use selvedge_core::format;
 use selvedge_core::model::{CleanupMethod, SandboxBackend, SandboxProfile, SandboxSpec, exit_code};
 use selvedge_engine::agents::{check_program, env};
 use selvedge_engine::process::{self, Supervisor};
@@ -49,12 +50,8 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
             Ok(()) => (Some(true), "program found".to_owned()),
             Err(missing) => (chosen.then_some(false), missing.to_string()),
         };
-        let marks = [
-            (chosen, " (default)"),
-            (agent.kind.capabilities().is_experimental, " (experimental)"),
-        ];
-        let marks = marks.iter().filter(|(holds, _)| *holds);
-        let what = marks.fold(format!("agent {name}"), |what, (_, mark)| what + mark);
+        let mark = if chosen { " (default)" } else { "" };
+        let what = format!("agent {name}{mark}");
         findings.push(DoctorFinding { what, ok, found });
     }
     findings.push(check_process_trees());
@@ -137,7 +134,7 @@ fn check_disk(home: &StateDir) -> DoctorFinding {
     let total: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
     let shown = sizes.iter().filter(|(bytes, _)| *bytes > 0);
     let shown: Vec<String> = shown
-        .map(|(bytes, part)| format!("{part} {}", disk::format_bytes(*bytes)))
+        .map(|(bytes, part)| format!("{part} {}", format::bytes(*bytes)))
         .collect();
     let of_what = match shown.as_slice() {
         [] => String::new(),
@@ -146,7 +143,7 @@ fn check_disk(home: &StateDir) -> DoctorFinding {
     DoctorFinding {
         what: "disk".to_owned(),
         ok: None,
-        found: format!("{}{of_what}", disk::format_bytes(total)),
+        found: format!("{}{of_what}", format::bytes(total)),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::cli::GcArgs;
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir, disk};
 use crate::output::json;
-use selvedge_core::format::counted;
+use selvedge_core::format::{self, counted};
 
 /// How long the verification room of an unfinished run, and the files of a workspace's last room, are kept.
 const ROOM_MAX_AGE: Duration = Duration::from_hours(7 * 24);
@@ -72,8 +72,8 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
     } else {
         for GarbageItem { what, path, bytes } in &report.removed {
             outln!(
-                "{what:<9} {:>9}  {}",
-                disk::format_bytes(*bytes),
+                "{what:<9} {:>10}  {}",
+                format::bytes(*bytes),
                 path.display()
             );
         }
@@ -83,7 +83,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
             "removed"
         };
         let count = counted(report.removed.len() as u64, "item");
-        outln!("{count} {verb}, {}", disk::format_bytes(report.bytes));
+        outln!("{count} {verb}, {}", format::bytes(report.bytes));
     }
     Ok(exit_code::VERIFIED)
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use selvedge_core::config::nearest;
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
-use selvedge_core::protocol::{LeaseTiming, Scope};
 use selvedge_hub::{Hub, HubSettings, TaskDefaults, acceptor, app, dashboard, generate_token, run};
+use selvedge_protocol::{LeaseTiming, Scope};
 use selvedge_store::fault;
 use selvedge_store::hub::{HubStore, HubStoreError, PostgresHub, SqliteHub, StoreSettings};
 use tokio::net::TcpListener;

@@ -10,6 +10,7 @@ use selvedge_core::export::ReportInput;
 use selvedge_core::model::{OutputRef, RunId, RunResult, exit_code};
 use selvedge_core::plan::Plan;
 use selvedge_core::run::{Attempt, Run};
+use selvedge_core::sanitize::sanitize_text;
 use selvedge_engine::workspace::DiffOptions;
 use selvedge_store::{Journal, SqliteJournal};
 
@@ -20,7 +21,6 @@ use crate::local::{StateDir, run_results};
 use crate::output::run_details::{self, DetailOptions};
 use crate::output::{self, OutputFormat, json};
 use crate::streams::write_output;
-use crate::terminal::sanitize_text;
 
 pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     let environment = environment();

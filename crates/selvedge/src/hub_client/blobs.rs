@@ -8,7 +8,7 @@ use std::path::Path;
 
 use reqwest::Method;
 use reqwest::header::CONTENT_RANGE;
-use selvedge_core::protocol::FileRef;
+use selvedge_protocol::FileRef;
 use sha2::{Digest, Sha256};
 
 use super::error::HubError;

@@ -1,6 +1,6 @@
 //! Errors of requests to a hub.
 
-use selvedge_core::protocol::Problem;
+use selvedge_protocol::Problem;
 
 use crate::error::CliError;
 

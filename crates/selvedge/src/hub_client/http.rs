@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
-use selvedge_core::protocol::{API_PATH, Problem};
+use selvedge_protocol::{API_PATH, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -7,7 +7,7 @@ use reqwest::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use selvedge_core::protocol::{API_PATH, SESSION_PROTOCOL, WORKER_PATH};
+use selvedge_protocol::{API_PATH, SESSION_PROTOCOL, WORKER_PATH};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;

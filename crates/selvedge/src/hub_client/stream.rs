@@ -4,7 +4,7 @@
 use reqwest::header::{ACCEPT, HeaderName};
 use reqwest::{Method, Response};
 use selvedge_core::model::{Envelope, TaskId};
-use selvedge_core::protocol::{ProgressEvent, TaskRow};
+use selvedge_protocol::{ProgressEvent, TaskRow};
 
 use super::error::HubError;
 use super::http::HubClient;

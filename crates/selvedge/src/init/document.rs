@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use selvedge_core::config::HumanDuration;
+use selvedge_core::format::duration;
 use selvedge_core::model::{Step, StepKind};
 
 use super::setup::SetupLine;
@@ -148,11 +149,6 @@ fn trial_duration(trial: &Trial) -> Duration {
     }
 }
 
-/// Formats a duration: tenths of a second below a minute, whole seconds above.
 fn format_duration(time: Duration) -> String {
-    if time < Duration::from_mins(1) {
-        format!("{:.1} s", time.as_secs_f64())
-    } else {
-        format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60)
-    }
+    duration(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use selvedge_core::machine::JournalState;
 use selvedge_core::model::{Outcome, RunId, exit_code};
+use selvedge_core::sanitize::sanitize_text;
 use selvedge_engine::checkout::{
     BranchCommit, Checkout, CheckoutError, CommitAuthor, RepositoryAddress,
 };
 
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
-use crate::terminal::{sanitize_text, style};
+use crate::terminal::style;
 
 /// Delivers the work of a finished run if that failed before. Returns the exit code, or `None` if there is nothing to
 /// deliver.

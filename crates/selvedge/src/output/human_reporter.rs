@@ -1,10 +1,10 @@
 //! Reports a run for people: one line for each completed step, and on a terminal a spinner for the current activity.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 use selvedge_core::model::{
     AttemptEnd, Baseline, CheckStatus, Cost, EffectKind, Envelope, Event, Outcome, Report, RunId,
     RunResult, SessionOutcome, SessionStatus,
@@ -48,19 +48,9 @@ impl<'a> HumanReporter<'a> {
         }
     }
 
-    fn lock_spinner(&self) -> MutexGuard<'_, ProgressBar> {
-        self.spinner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_cost(&self) -> MutexGuard<'_, Cost> {
-        self.cost_before_attempt
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Prints a line above the spinner.
     pub(super) fn print_line(&self, line: impl AsRef<str>) {
-        self.lock_spinner().suspend(|| errln!("{}", line.as_ref()));
+        self.spinner.lock().suspend(|| errln!("{}", line.as_ref()));
     }
 
     fn start_spinner(&self, what: &str) {
@@ -75,12 +65,12 @@ impl<'a> HumanReporter<'a> {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));
-        let previous = std::mem::replace(&mut *self.lock_spinner(), bar);
+        let previous = std::mem::replace(&mut *self.spinner.lock(), bar);
         previous.finish_and_clear();
     }
 
     fn stop_spinner(&self) {
-        self.lock_spinner().finish_and_clear();
+        self.spinner.lock().finish_and_clear();
     }
 
     fn print_baseline(&self, baseline: &Baseline) {
@@ -121,7 +111,7 @@ impl<'a> HumanReporter<'a> {
             style::strong(format!("attempt {number} of {of}")),
             style::dim(note)
         ));
-        *self.lock_cost() = run.cost();
+        *self.cost_before_attempt.lock() = run.cost();
         let agent = &run.spec.agent_of(attempt.retry).name;
         self.start_spinner(&format!("{agent} is running"));
     }
@@ -210,15 +200,17 @@ impl<'a> HumanReporter<'a> {
 
 impl Progress for HumanReporter<'_> {
     fn on_activity(&self, activity: Activity) {
-        let moving = |text: String| self.lock_spinner().set_message(text);
+        let moving = |text: String| self.spinner.lock().set_message(text);
         match activity {
             Activity::Text(text) => moving(one_line(&text, ACTIVITY_WIDTH)),
             Activity::ToolStarted { name, subject } => {
                 moving(one_line(&format!("{name} {subject}"), ACTIVITY_WIDTH));
             }
             Activity::Cost(so_far) => {
-                self.lock_spinner()
-                    .set_prefix(format!("{} ", cost(*self.lock_cost() + so_far)));
+                self.spinner.lock().set_prefix(format!(
+                    "{} ",
+                    cost(*self.cost_before_attempt.lock() + so_far)
+                ));
             }
             Activity::ToolEnded { .. } => {}
             Activity::ApiRetry {

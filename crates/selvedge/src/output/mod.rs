@@ -1,7 +1,8 @@
 //! Output formats: text for people, one JSON object, or JSON lines.
 //!
-//! Text from agents, checks and repositories passes through [`sanitize_text`](crate::terminal::sanitize_text) before it
-//! reaches a terminal. In the JSON formats, standard output contains only JSON; everything else goes to standard error.
+//! Text from agents, checks and repositories passes through
+//! [`sanitize_text`](selvedge_core::sanitize::sanitize_text) before it reaches a terminal. In the JSON
+//! formats, standard output contains only JSON; everything else goes to standard error.
 
 mod attestation;
 pub(crate) mod file;

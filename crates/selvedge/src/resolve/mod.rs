@@ -308,24 +308,18 @@ fn collect_notices(
             );
         }
     }
-    notices.extend(agent_caveats(settings, agent));
+    notices.extend(turn_limit_notice(settings, agent));
     notices
 }
 
-/// Warnings about an agent: it is experimental, or it cannot enforce a limit.
-fn agent_caveats(settings: &ResolvedConfig, agent: &AgentSpec) -> Vec<String> {
-    let capabilities = agent.kind.capabilities();
-    let name = &agent.name;
-    let mut notices = Vec::new();
-    if capabilities.is_experimental {
-        notices.push(format!(
-            "agent `{name}` is experimental: implemented from its documentation, never tested"
-        ));
-    }
-    if settings.limits.max_turns.is_some() && !capabilities.supports_turn_limit {
-        notices.push(format!(
-            "agent `{name}` does not support a turn limit: `max_turns` is ignored, time limits apply"
-        ));
-    }
-    notices
+/// A warning if the agent cannot enforce the turn limit.
+fn turn_limit_notice(settings: &ResolvedConfig, agent: &AgentSpec) -> Option<String> {
+    let is_ignored =
+        settings.limits.max_turns.is_some() && !agent.kind.capabilities().supports_turn_limit;
+    is_ignored.then(|| {
+        format!(
+            "agent `{}` does not support a turn limit: `max_turns` is ignored, time limits apply",
+            agent.name
+        )
+    })
 }

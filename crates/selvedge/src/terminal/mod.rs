@@ -3,4 +3,4 @@
 pub(crate) mod style;
 mod text;
 
-pub(crate) use text::{indent_lines, one_line, sanitize_text};
+pub(crate) use text::{indent_lines, one_line};

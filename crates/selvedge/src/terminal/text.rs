@@ -1,21 +1,6 @@
-//! Sanitizes untrusted text for a terminal: it cannot move the cursor, change colours, set the window's title or
-//! reorder text.
+//! Text for a terminal: single lines, and indented ones.
 
-use selvedge_digest::strip_escapes;
-
-/// Removes escape sequences, control characters (except line feeds and tabs), direction marks and invisible tags.
-pub(crate) fn sanitize_text(text: &str) -> String {
-    let shown = |c: char| match c {
-        '\n' | '\t' => true,
-        '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{2069}'
-        | '\u{feff}'
-        | '\u{e0000}'..='\u{e007f}' => false,
-        c => !c.is_control(),
-    };
-    strip_escapes(text).chars().filter(|&c| shown(c)).collect()
-}
+use selvedge_core::sanitize::sanitize_text;
 
 /// The first non-blank line, truncated to `width` characters.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
@@ -45,9 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_cannot_be_talked_to() {
-        let hostile = "a\u{1b}]0;title\u{7}b\u{1b}[2Jc\u{202e}d\r\u{9b}31me\n\tf";
-        assert_eq!(sanitize_text(hostile), "abcde\n\tf");
+    fn one_line_takes_the_first_text() {
         assert_eq!(one_line("\n\n  long enough  \nx", 6), "long …");
     }
 }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use selvedge_core::model::{OutputRef, RunId};
 use selvedge_core::run::Run;
 use selvedge_dashboard::backend::{
@@ -73,10 +74,6 @@ impl LocalBackend {
 }
 
 impl LocalBackendState {
-    fn lock_cache(&self) -> MutexGuard<'_, JournalCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A value that changes with the journal's files and the set of running runs.
     fn change_token(&self) -> String {
         let of = |name: &str| {
@@ -98,7 +95,7 @@ impl LocalBackendState {
         &self,
         work: impl FnOnce(&SqliteJournal, &mut RunStatsCache) -> Result<T, CliError>,
     ) -> Result<T, DashboardError> {
-        let mut cache = self.lock_cache();
+        let mut cache = self.cache.lock();
         let JournalCache {
             journal,
             run_facts: run_stats,
@@ -116,7 +113,7 @@ impl LocalBackendState {
 
     fn rows(&self) -> Result<Arc<Vec<TaskListItem>>, DashboardError> {
         let token = self.change_token();
-        if let Some((of, rows)) = &self.lock_cache().rows
+        if let Some((of, rows)) = &self.cache.lock().rows
             && *of == token
         {
             return Ok(Arc::clone(rows));
@@ -125,7 +122,7 @@ impl LocalBackendState {
         let held = HeldLocks::read_current();
         let rows = runs.iter().map(|run| row(run, self.home.root(), &held));
         let rows: Arc<Vec<TaskListItem>> = Arc::new(rows.collect());
-        self.lock_cache().rows = Some((token, Arc::clone(&rows)));
+        self.cache.lock().rows = Some((token, Arc::clone(&rows)));
         Ok(rows)
     }
 

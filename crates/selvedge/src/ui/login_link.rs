@@ -2,9 +2,9 @@
 //! while the program runs. If a used link is opened again, a new one is printed in the terminal.
 
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
 use selvedge_core::format::hex;
 use selvedge_dashboard::backend::DashboardUser;
 use selvedge_dashboard::web::{Authenticator, LoginError, LoginMethod};
@@ -52,18 +52,14 @@ impl OneTimeLoginLink {
 
     /// Prints the link.
     pub(crate) fn show(&self) {
-        let fresh = self.secrets().unused.clone();
+        let fresh = self.secrets.lock().unused.clone();
         let port = self.port;
         (self.show_link)(&format!("http://127.0.0.1:{port}/login?token={fresh}"));
     }
 
-    fn secrets(&self) -> std::sync::MutexGuard<'_, LoginSecrets> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn log_in(&self, token: &str) -> Result<String, LoginError> {
         let failed = |error: CliError| LoginError::Unavailable(error.to_string());
-        let mut secrets = self.secrets();
+        let mut secrets = self.secrets.lock();
         if hash(token) == hash(&secrets.unused) {
             let (cookie, next) = (
                 random_secret().map_err(failed)?,
@@ -108,7 +104,7 @@ impl Authenticator for OneTimeLoginLink {
     }
 
     fn find_user<'a>(&'a self, cookie: &'a str, _: IpAddr) -> BoxFuture<'a, Option<DashboardUser>> {
-        let is_logged_in = self.secrets().sessions.contains(&hash(cookie));
+        let is_logged_in = self.secrets.lock().sessions.contains(&hash(cookie));
         let user = is_logged_in.then(|| DashboardUser {
             name: "this machine".to_owned(),
             can_act: true,
@@ -118,7 +114,8 @@ impl Authenticator for OneTimeLoginLink {
     }
 
     fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()> {
-        self.secrets()
+        self.secrets
+            .lock()
             .sessions
             .retain(|session| *session != hash(cookie));
         Box::pin(async {})
@@ -151,22 +148,17 @@ mod tests {
         let printed: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = Arc::clone(&printed);
         let login_link =
-            OneTimeLoginLink::new(1, move |link| sink.lock().unwrap().push(link.to_owned()))
-                .unwrap();
+            OneTimeLoginLink::new(1, move |link| sink.lock().push(link.to_owned())).unwrap();
         login_link.show();
-        let token = printed.lock().unwrap()[0]
-            .rsplit('=')
-            .next()
-            .unwrap()
-            .to_owned();
+        let token = printed.lock()[0].rsplit('=').next().unwrap().to_owned();
         assert!(login_link.log_in("guess").is_err());
         let cookie = login_link.log_in(&token).unwrap();
-        assert!(login_link.secrets().sessions.contains(&hash(&cookie)));
+        assert!(login_link.secrets.lock().sessions.contains(&hash(&cookie)));
         assert!(matches!(
             login_link.log_in(&token),
             Err(LoginError::UsedLink)
         ));
-        let links = printed.lock().unwrap().clone();
+        let links = printed.lock().clone();
         assert_eq!(
             links.len(),
             2,

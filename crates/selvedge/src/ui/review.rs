@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use selvedge_core::machine::JournalState;
 use selvedge_core::model::{ReviewTarget, RunId, exit_code};
-use selvedge_core::protocol::ReviewDecision;
 use selvedge_core::run::Run;
 use selvedge_dashboard::backend::{DashboardError, PendingReview, ReviewSubmission};
+use selvedge_protocol::ReviewDecision;
 use tokio::process::Command;
 
 /// How long to wait for the command. A new attempt may run for long, but an invalid request fails immediately.

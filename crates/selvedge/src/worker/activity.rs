@@ -1,13 +1,13 @@
 //! Collects a run's activities for the next batch: merged, limited in number, with a count of dropped ones.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::Mutex;
 use selvedge_core::model::{Cost, Envelope, Event, Step};
-use selvedge_core::protocol::{ProgressEvent, project};
 use selvedge_core::run::Run;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
+use selvedge_protocol::{ProgressEvent, project};
 
 /// Limit for the number of activities in a batch.
 const MAX_ACTIVITIES: usize = 128;
@@ -39,21 +39,17 @@ impl Default for AccumulatedCost {
     }
 }
 
-fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl ActivityBuffer {
     /// Takes the collected activities; `None` if there are none.
     pub(super) fn take(&self) -> Option<ActivityBatch> {
-        let mut batch = lock_ignoring_poison(&self.batch);
+        let mut batch = self.batch.lock();
         let empty = batch.activity.is_empty() && batch.dropped == 0;
         (!empty).then(|| std::mem::take(&mut *batch))
     }
 
     /// Drops the collected activities, and counts them.
     pub(super) fn discard(&self) {
-        let mut batch = lock_ignoring_poison(&self.batch);
+        let mut batch = self.batch.lock();
         batch.dropped += batch.activity.len() as u64;
         batch.activity.clear();
     }
@@ -66,7 +62,7 @@ impl ActivityBuffer {
     }
 
     fn push(&self, event: ProgressEvent) {
-        let mut batch = lock_ignoring_poison(&self.batch);
+        let mut batch = self.batch.lock();
         if let (ProgressEvent::Token { text }, Some(ProgressEvent::Token { text: previous })) =
             (&event, batch.activity.last_mut())
             && previous.len() + text.len() <= MAX_TEXT_BYTES
@@ -88,7 +84,7 @@ impl ActivityBuffer {
     }
 
     fn check_type(&self, label: &str) -> String {
-        let steps = lock_ignoring_poison(&self.steps);
+        let steps = self.steps.lock();
         let step = steps.iter().find(|step| step.label() == label);
         step.map_or("", |step| step.kind.as_str()).to_owned()
     }
@@ -123,7 +119,7 @@ impl Progress for ActivityBuffer {
             },
             Activity::Cost(attempt) => ProgressEvent::Cost {
                 attempt,
-                cumulative: lock_ignoring_poison(&self.cost_before_attempt).0 + attempt,
+                cumulative: self.cost_before_attempt.lock().0 + attempt,
             },
             Activity::CheckStarted { label } => ProgressEvent::CheckStart {
                 text: truncate_text(label),
@@ -158,10 +154,10 @@ impl Observer for ActivityBuffer {
         match &envelope.event {
             Event::AttemptBegan { attempt_number, .. } => {
                 self.attempt.store(*attempt_number, Ordering::Relaxed);
-                lock_ignoring_poison(&self.cost_before_attempt).0 = run.cost();
+                self.cost_before_attempt.lock().0 = run.cost();
             }
             Event::RunCreated { .. } | Event::Resumed { .. } => {
-                *lock_ignoring_poison(&self.steps) = run.spec.steps().to_vec();
+                *self.steps.lock() = run.spec.steps().to_vec();
             }
             _ => {}
         }
@@ -174,10 +170,7 @@ impl Observer for ActivityBuffer {
 /// Truncates text to [`MAX_TEXT_BYTES`].
 fn truncate_text(mut text: String) -> String {
     if text.len() > MAX_TEXT_BYTES {
-        let end = (0..=MAX_TEXT_BYTES)
-            .rev()
-            .find(|at| text.is_char_boundary(*at));
-        text.truncate(end.unwrap_or(0));
+        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
         text.push('…');
     }
     text

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
-use selvedge_core::protocol::{Hello, TaskAssign, WorkerMessage};
+use selvedge_protocol::{Hello, TaskAssign, WorkerMessage};
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{self, Message};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     HubMessage, LeaseId, LeaseRenewal, LeaseTiming, RefusalCode, RenewalResult, WorkerMessage,
 };
 use selvedge_store::fault;
@@ -329,7 +329,7 @@ impl<'a> ConnectionSession<'a> {
 
 #[cfg(test)]
 mod tests {
-    use selvedge_core::protocol::{Hello, LeaseToken, SESSION_VERSION};
+    use selvedge_protocol::{Hello, LeaseToken, SESSION_VERSION};
 
     use super::*;
     use crate::worker::lease::LeaseTable;

@@ -1,8 +1,8 @@
 //! Prepares what is submitted at a task's end: the result, a patch of the work, and a branch if requested.
 
 use selvedge_core::model::{DeliveryMode, Outcome};
-use selvedge_core::protocol::{RESULT_PATCH, TaskAssign, TaskResult};
 use selvedge_core::run::Run;
+use selvedge_protocol::{RESULT_PATCH, TaskAssign, TaskResult};
 
 use super::entry_sender::Upload;
 use super::task_workspace::TaskWorkspace;

@@ -5,8 +5,8 @@
 
 use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{AttemptEnd, EffectKind, Envelope, Event};
-use selvedge_core::protocol::{AttemptClosing, AttemptReport, AttemptStart, CostEntry, EntryKind};
 use selvedge_core::run::Attempt;
+use selvedge_protocol::{AttemptClosing, AttemptReport, AttemptStart, CostEntry, EntryKind};
 
 /// An entry without its header.
 #[derive(Debug, Clone, PartialEq)]

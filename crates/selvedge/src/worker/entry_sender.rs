@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge_core::protocol::FileRef;
+use selvedge_protocol::FileRef;
 use selvedge_store::{OutboxEntry, fault};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

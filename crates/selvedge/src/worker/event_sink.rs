@@ -11,9 +11,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use selvedge_core::machine::JournalState;
 use selvedge_core::model::Envelope;
-use selvedge_core::protocol::{AttemptReport, EntryHeader, EntryKind, StreamEntry, WorkerMessage};
 use selvedge_engine::workspace::Workspace;
 use selvedge_engine::{AppendResult, EventSink, SinkError};
+use selvedge_protocol::{AttemptReport, EntryHeader, EntryKind, StreamEntry, WorkerMessage};
 use selvedge_store::{OutboxEntry, fault};
 use serde_json::Value;
 use tokio::sync::Mutex;
@@ -190,7 +190,7 @@ impl HubEventSink {
             return Ok(AppendResult::Fenced);
         }
         inner.inherited_journal = Vec::new();
-        let Some(seq) = barrier.filter(|_| !fault::is_mutant_active("start_before_begin")) else {
+        let Some(seq) = barrier else {
             return Ok(AppendResult::Committed);
         };
         fault::failpoint("worker.begin_run.written");

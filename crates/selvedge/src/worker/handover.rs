@@ -5,9 +5,9 @@
 //! the worker that began the run knows its original state, so no other worker continues the run.
 
 use selvedge_core::model::{EffectKind, Envelope, TaskId, TreeId};
-use selvedge_core::protocol::{FileRef, JournalPage};
 use selvedge_core::run::Run;
 use selvedge_engine::workspace::Workspace;
+use selvedge_protocol::{FileRef, JournalPage};
 
 use super::task_workspace::{TaskWorkspace, TaskWorkspaceError, WorkDirs};
 use crate::hub_client::{HubClient, HubError};

@@ -4,12 +4,13 @@
 //! machine's monotonic clock, from the *sending* of the last acknowledged renewal.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::{HeldLease, LeaseId, LeaseToken};
+use selvedge_protocol::{HeldLease, LeaseId, LeaseToken};
 use selvedge_store::fault;
 use tokio::sync::{Notify, watch};
 
@@ -161,9 +162,7 @@ impl WorkerLease {
                 if status.next_seq > seq {
                     return true;
                 }
-                status
-                    .deadline
-                    .filter(|_| !fault::is_mutant_active("no_fence"))
+                status.deadline
             };
             let now = Instant::now();
             match deadline {
@@ -188,34 +187,31 @@ impl WorkerLease {
 pub(super) struct LeaseTable(Arc<Mutex<BTreeMap<LeaseId, Arc<WorkerLease>>>>);
 
 impl LeaseTable {
-    fn lock_map(&self) -> MutexGuard<'_, BTreeMap<LeaseId, Arc<WorkerLease>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn add(&self, worker_lease: Arc<WorkerLease>) {
-        self.lock_map().insert(worker_lease.key(), worker_lease);
+        self.0.lock().insert(worker_lease.key(), worker_lease);
     }
 
     pub(super) fn remove(&self, key: LeaseId) {
-        self.lock_map().remove(&key);
+        self.0.lock().remove(&key);
     }
 
     pub(super) fn get(&self, key: LeaseId) -> Option<Arc<WorkerLease>> {
-        self.lock_map().get(&key).cloned()
+        self.0.lock().get(&key).cloned()
     }
 
     /// Whether this worker has a lease of a task. Without a lease, the task's data in the outbox is a leftover that
     /// could not be removed, for example because the disk was full.
     pub(super) fn has_task(&self, task: TaskId) -> bool {
-        self.lock_map().keys().any(|key| key.task_id == task)
+        self.0.lock().keys().any(|key| key.task_id == task)
     }
 
     pub(super) fn all(&self) -> Vec<Arc<WorkerLease>> {
-        self.lock_map().values().cloned().collect()
+        self.0.lock().values().cloned().collect()
     }
 
     pub(super) fn used_slots(&self) -> usize {
-        self.lock_map()
+        self.0
+            .lock()
             .values()
             .filter(|worker_lease| !worker_lease.is_end_acknowledged())
             .count()

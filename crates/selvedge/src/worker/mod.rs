@@ -28,7 +28,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use selvedge_core::model::exit_code;
-use selvedge_core::protocol::{Hello, LeaseId, SESSION_VERSION, TaskAssign, WorkerMessage};
+use selvedge_core::sanitize::sanitize_text;
+use selvedge_protocol::{Hello, LeaseId, SESSION_VERSION, TaskAssign, WorkerMessage};
 use selvedge_store::fault;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -43,7 +44,7 @@ use self::task_runner::{TaskExit, TaskRunner};
 use self::task_workspace::WorkDirs;
 use crate::error::CliError;
 use crate::hub_client::{HubClient, HubCredentials};
-use crate::terminal::{sanitize_text, style};
+use crate::terminal::style;
 
 /// The worker's options.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! The outbox for concurrent tasks: each call runs on a thread that may block.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use selvedge_store::{Outbox, StoreError};
 
 #[derive(Debug, Clone)]
@@ -35,9 +36,7 @@ impl AsyncOutbox {
         work: impl FnOnce(&Outbox) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, OutboxError> {
         let outbox = Arc::clone(&self.0);
-        let done = tokio::task::spawn_blocking(move || {
-            work(&outbox.lock().unwrap_or_else(PoisonError::into_inner))
-        });
+        let done = tokio::task::spawn_blocking(move || work(&outbox.lock()));
         match done.await {
             Ok(done) => Ok(done?),
             Err(panic) => Err(OutboxError::Panicked(panic.to_string())),

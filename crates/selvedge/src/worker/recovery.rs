@@ -5,7 +5,7 @@ use std::sync::Arc;
 use selvedge_core::config::Flags;
 use selvedge_core::machine::{Input, JournalState, evolve};
 use selvedge_core::model::{ReviewTarget, RunSpec};
-use selvedge_core::protocol::TaskAssign;
+use selvedge_protocol::TaskAssign;
 use selvedge_store::fault;
 
 use super::activity::ActivityBuffer;
@@ -89,11 +89,6 @@ impl TaskRunner {
             for note in notes {
                 activity.push_note(note);
             }
-        }
-        if fault::is_mutant_active("charge_crashes") && run.open_attempt().is_some() {
-            let mut spec = (*run.spec).clone();
-            spec.max_verification_retries = spec.max_verification_retries.saturating_sub(1);
-            run.spec = Arc::new(spec);
         }
         let first = if run.finished {
             None

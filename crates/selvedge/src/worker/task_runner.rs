@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use selvedge_core::machine::{Input, JournalState};
 use selvedge_core::model::{Outcome, RunId, TaskId, Timestamp};
-use selvedge_core::protocol::{EntryKind, TaskAssign, TaskCompletion, TaskRelease, TaskResult};
 use selvedge_core::run::RunControl;
 use selvedge_engine::{DriveError, Driver, RunContext, StopRequest};
+use selvedge_protocol::{EntryKind, TaskAssign, TaskCompletion, TaskRelease, TaskResult};
 use selvedge_store::fault;
 use tokio::sync::watch;
 use uuid::Uuid;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use selvedge_core::model::{Report, SessionOutcome, TreeId};
-use selvedge_core::protocol::{FileRef, attempt_patch, since_start_patch};
 use selvedge_engine::workspace::{DiffOptions, Workspace};
+use selvedge_protocol::{FileRef, attempt_patch, since_start_patch};
 
 use super::entry_sender::Upload;
 use crate::hub_client::file_ref;

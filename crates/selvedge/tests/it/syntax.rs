@@ -1,6 +1,6 @@
 //! The syntax check of tier 1: every changed file must parse, and none may be emptied.
 
-use selvedge_testkit::{CommandOutput, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv, is_available};
 use serde_json::{Value, json};
 
 use crate::fixtures::{agent, env_with_repo, prompt, run_json};
@@ -19,8 +19,8 @@ fn syntax_error_is_corrected_by_its_location() {
     let work = r#"case $SELVEDGE_RUN_NUMBER in
 1) printf '{\n  "a": 1,\n  "b" 2\n}\n' > data.json
    printf 'def f():\n    return (1\n\nx = 2\n' > tool.py
-   printf 'const x = ;\n' > app.ts; printf 'fine\n' > notes ;;
-*) echo '{}' > data.json; echo 'x = 1' > tool.py; echo 'const x = 1;' > app.ts ;;
+   printf 'a = \n' > app.toml; printf 'fine\n' > notes ;;
+*) echo '{}' > data.json; echo 'x = 1' > tool.py; echo 'a = 1' > app.toml ;;
 esac"#;
     let out = run_json(&env, &agent(&env, work), "true", &[]);
     out.assert_code(0);
@@ -30,7 +30,7 @@ esac"#;
         "- syntax (changed files): FAIL (3 changed files do not parse)",
         "data.json:3:7",
         "tool.py:2:12",
-        "app.ts:1:11",
+        "app.toml:1:5",
     ] {
         assert!(
             correction.contains(part),
@@ -54,6 +54,35 @@ esac"#;
     let shown = env.selvedge(["show"]).run();
     shown.assert_code(0);
     assert!(shown.stdout.contains("changed files"), "{}", shown.stdout);
+}
+
+#[test]
+fn syntax_of_typescript_is_checked_by_the_projects_own() {
+    let node = std::process::Command::new("node").arg("--version").output();
+    if !is_available("node", &node) {
+        return;
+    }
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.write(".gitignore", "node_modules\n");
+    env.write("node_modules/typescript/package.json", "{}");
+    env.write(
+        "node_modules/typescript/index.js",
+        "exports.ScriptTarget = exports.ScriptKind = {};
+        exports.createSourceFile = (name, text) => {
+            const start = text.indexOf('?');
+            return { parseDiagnostics: start < 0 ? [] : [{ start, messageText: 'Unexpected mark.' }] };
+        };",
+    );
+    env.create_repo();
+    let work = "mkdir src; echo 'let a = ?;' > src/app.ts; echo 'let b;' > src/list.tsx";
+    let out = run_json(&env, &agent(&env, work), "true", &["--retries", "0"]);
+    out.assert_code(1);
+    let syntax_check = syntax_check(&out, 1);
+    assert_eq!(
+        syntax_check["reason"],
+        "1 changed file does not parse, 1 changed file parses"
+    );
+    assert_eq!(syntax_check["output"], "src/app.ts:1:9: Unexpected mark.");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn defaults_and_examples_are_valid_without_a_warning() {
         defaults.origin("verification.timeout"),
         Some(Origin::Default)
     );
-    assert_eq!(defaults.chosen_agent().unwrap().kind, AgentKind::Claude);
+    assert_eq!(defaults.agents[&defaults.agent].kind, AgentKind::Claude);
     assert_eq!(defaults.agents["claude"].api_retries, 3);
     assert_eq!(defaults.agents["ollama"].api_retries, 2);
     assert!(defaults.agents["shell"].deterministic);

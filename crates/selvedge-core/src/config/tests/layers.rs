@@ -74,7 +74,7 @@ fn every_flag_arrives() {
     };
     let file = repository("checks = [{ run = \"make\" }]");
     let resolved = resolve([file, ConfigLayer::flags(&flags)]).unwrap();
-    let agent = resolved.chosen_agent().unwrap();
+    let agent = &resolved.agents[&resolved.agent];
     assert_eq!(agent.kind, AgentKind::Command);
     assert_eq!(agent.program, ["aider", "--yes", "two words"]);
     assert_eq!(resolved.escalate, ["ollama"]);

@@ -18,20 +18,12 @@ fn answered(files: &[&str]) -> String {
         let mut told = Vec::new();
         match of_repository(file) {
             Err(error) => told.push(("error", error.0)),
-            Ok(resolved) => {
-                told.extend(
-                    resolved
-                        .warnings
-                        .iter()
-                        .map(|warning| ("warning", warning.clone())),
-                );
-                told.extend(
-                    resolved
-                        .chosen_agent()
-                        .err()
-                        .map(|error| ("error", error.0)),
-                );
-            }
+            Ok(resolved) => told.extend(
+                resolved
+                    .warnings
+                    .into_iter()
+                    .map(|warning| ("warning", warning)),
+            ),
         }
         for (severity, diagnostic) in told {
             let pointed =
@@ -69,7 +61,6 @@ fn wrong_values() {
             "agent = ",
             "agent = \"claude\"\nagent = \"ollama\"",
             "agent = 7",
-            "agent = \"cluade\"",
             "verification = 7",
             "[verification]\nmax_retries = 6",
             "[verification]\nmax_retries = -1",

@@ -36,9 +36,7 @@ pub(super) type MessageSender = mpsc::Sender<String>;
 
 impl AcpTransport {
     pub(super) fn create(request: &SessionRequest) -> Result<Self, Box<SessionOutcome>> {
-        let path = request
-            .run_dir
-            .join(format!("{}.stdin", request.file_prefix));
+        let path = request.session_file("stdin");
         let lay = || {
             // A pipe left behind by an earlier session has no reader.
             match std::fs::remove_file(&path) {

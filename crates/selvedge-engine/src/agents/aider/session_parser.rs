@@ -10,7 +10,9 @@ use serde::Deserialize;
 use crate::activity::Activity;
 use crate::agents::SessionRequest;
 use crate::agents::final_message::{reason_from_text, truncate_to_tail};
-use crate::agents::jsonl::{self, emit_line, lenient, read_session_file, resolve_status};
+use crate::agents::jsonl::{
+    self, emit_line, lenient, read_session_file, reported_or_estimated_cost, resolve_status,
+};
 
 /// Marks a retry in aider's text output.
 const RETRY_MARKER: (&str, &str) = ("Retrying in ", " seconds...");
@@ -132,10 +134,6 @@ impl jsonl::SessionParser for AiderSessionParser {
             ..SessionOutcome::new(status)
         }
     }
-
-    fn transient_api_failures(&self) -> Option<u32> {
-        None
-    }
 }
 
 impl AiderSessionParser {
@@ -153,15 +151,9 @@ impl AiderSessionParser {
 /// aider's own sum, from its own price list; it reports no cost for a model that is not in the
 /// list.
 fn cost(ledger: &AnalyticsTotals, request: &SessionRequest) -> Cost {
-    if let Some(told) = MicroUsd::from_usd(ledger.usd).filter(|cost| cost.0 > 0) {
-        return Cost::reported(told);
-    }
-    if ledger.usage.total() == 0 {
-        return Cost::UNKNOWN;
-    }
+    let told = MicroUsd::from_usd(ledger.usd).filter(|cost| cost.0 > 0);
     let model = request.agent.model.as_deref();
-    let price = model.and_then(|model| request.agent.cost_of(model, &ledger.usage));
-    price.map_or(Cost::UNKNOWN, Cost::estimated)
+    reported_or_estimated_cost(told, &ledger.usage, model, &request.agent)
 }
 
 /// The model's last answer: in the chat, `####` precedes prompts and `>` aider's own output.

@@ -7,18 +7,15 @@ use genai::chat::{
     StreamEnd,
 };
 use genai::{Error, webc};
-use reqwest::header::RETRY_AFTER;
 use selvedge_core::model::{AgentSpec, Cost, Usage};
-use serde_json::Value;
 
 use super::messages;
 use super::provider::Provider;
 use crate::agents::chat::model::{
-    ChatError, ChatModel, ModelInfo, ModelReply, ModelRequest, error_chain, http_client,
+    ChatError, ChatModel, ModelInfo, ModelReply, ModelRequest, http_client,
 };
 use crate::agents::chat::timeouts::SessionTimer;
 use crate::agents::final_message::reason_from_text;
-use crate::agents::retry::parse_retry_after;
 
 /// Maximum bytes of one answer.
 const ANSWER_LIMIT: usize = 8 << 20;
@@ -99,22 +96,8 @@ impl GenaiClient {
             return self.convert_error(inner);
         }
         if let Some(status) = error.status() {
-            let header = error.headers().and_then(|headers| headers.get(RETRY_AFTER));
-            let message = error_message(error);
-            return if status == reqwest::StatusCode::NOT_FOUND && message.contains("model") {
-                ChatError::ModelNotFound {
-                    model: self.provider.model.clone(),
-                    hint: format!(": {message}"),
-                }
-            } else {
-                ChatError::Rejected {
-                    status: status.as_u16(),
-                    message,
-                    retry_after: header
-                        .and_then(|value| value.to_str().ok())
-                        .and_then(parse_retry_after),
-                }
-            };
+            let (body, model) = (error_body(error), &self.provider.model);
+            return ChatError::from_response(status, error.headers(), body, model, str::to_owned);
         }
         let transport = match error {
             Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => {
@@ -127,12 +110,7 @@ impl GenaiClient {
             _ => None,
         };
         match transport {
-            Some(error) if error.is_connect() => ChatError::ConnectionFailed {
-                address: self.provider.address.clone(),
-                hint: "",
-                cause: error_chain(error),
-            },
-            Some(error) => ChatError::ConnectionLost(error_chain(error)),
+            Some(error) => ChatError::from_transport(error, &self.provider.address, ""),
             None => ChatError::ConnectionLost(reason_from_text(&error.to_string())),
         }
     }
@@ -175,28 +153,16 @@ fn usage(told: &genai::chat::Usage) -> Usage {
     }
 }
 
-/// The `error.message` of a JSON body, as in all three APIs; otherwise the library's message.
-fn error_message(error: &Error) -> String {
-    let body = match error {
+/// The body of an HTTP error.
+fn error_body(error: &Error) -> &str {
+    match error {
         Error::HttpError { body, .. }
         | Error::WebModelCall {
             webc_error: webc::Error::ResponseFailedStatus { body, .. },
             ..
         } => body.as_str(),
         _ => "",
-    };
-    let parsed: Option<Value> = serde_json::from_str(body).ok();
-    let told = parsed.as_ref().and_then(|body| {
-        // Gemini's body is a list with one element when a stream was requested.
-        let body = body.get(0).unwrap_or(body);
-        let error = body.get("error")?;
-        error.get("message").unwrap_or(error).as_str()
-    });
-    reason_from_text(told.unwrap_or(if body.is_empty() {
-        "no reason given"
-    } else {
-        body
-    }))
+    }
 }
 
 impl ChatModel for GenaiClient {

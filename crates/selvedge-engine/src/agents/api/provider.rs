@@ -6,6 +6,7 @@ use genai::{ModelIden, ServiceTarget};
 use reqwest::Url;
 use selvedge_core::model::AgentSpec;
 
+use crate::agents::chat::model::is_local;
 use crate::agents::env;
 
 /// A supported API.
@@ -130,7 +131,7 @@ impl Provider {
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
             .ok_or_else(|| ProviderError::InvalidAddress(told.to_owned()))?;
-        let is_local = is_loopback(&address);
+        let is_local = is_local(&address);
         let key = api_key(agent, known);
         let auth = match key {
             Some(key) => AuthData::Key(key),
@@ -183,10 +184,4 @@ fn api_key(agent: &AgentSpec, known: &KnownProvider) -> Option<String> {
         .iter()
         .filter_map(value)
         .find(|key| !key.is_empty())
-}
-
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }

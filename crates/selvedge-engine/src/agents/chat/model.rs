@@ -2,16 +2,20 @@
 //! distinguished by the action that they require: start the server, install the model, retry, or
 //! give up.
 
+use std::net::IpAddr;
 use std::sync::Once;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::{StatusCode, Url};
 use selvedge_core::model::{Cost, Usage};
 use serde_json::Value;
 
 use super::conversation::{ConversationMessage, FunctionCall};
 use super::timeouts::{SessionTimer, WaitError};
-use crate::agents::retry::is_transient;
+use crate::agents::final_message::reason_from_text;
+use crate::agents::retry::{is_transient, parse_retry_after};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -115,6 +119,56 @@ impl From<WaitError> for ChatError {
 }
 
 impl ChatError {
+    /// The server did not answer, or its answer broke off. `hint` says how to start the server at
+    /// `address`.
+    pub(in crate::agents) fn from_transport(
+        error: &reqwest::Error,
+        address: &str,
+        hint: &'static str,
+    ) -> Self {
+        let cause = error_chain(error);
+        if error.is_connect() {
+            let address = address.to_owned();
+            Self::ConnectionFailed {
+                address,
+                hint,
+                cause,
+            }
+        } else {
+            Self::ConnectionLost(cause)
+        }
+    }
+
+    /// The server answered with an HTTP error. `hint` says how to get the model if it is missing; it
+    /// gets the server's message.
+    pub(in crate::agents) fn from_response(
+        status: StatusCode,
+        headers: Option<&HeaderMap>,
+        body: &str,
+        model: &str,
+        hint: impl FnOnce(&str) -> String,
+    ) -> Self {
+        let mut message = error_message(body);
+        if message.is_empty() {
+            let reason = status.canonical_reason();
+            reason.unwrap_or("no reason given").clone_into(&mut message);
+        }
+        if status == StatusCode::NOT_FOUND && message.contains("model") {
+            return Self::ModelNotFound {
+                model: model.to_owned(),
+                hint: format!(": {}", hint(&message)),
+            };
+        }
+        let retry_after = headers.and_then(|headers| headers.get(RETRY_AFTER));
+        Self::Rejected {
+            status: status.as_u16(),
+            message,
+            retry_after: retry_after
+                .and_then(|value| value.to_str().ok())
+                .and_then(parse_retry_after),
+        }
+    }
+
     /// Whether a retry may help. A server that has answered before may be restarting; one that
     /// never has answered is not running.
     pub(in crate::agents) fn is_transient(&self, has_answered: bool) -> bool {
@@ -144,6 +198,29 @@ pub(in crate::agents) fn error_chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     said
+}
+
+/// The `error.message` or the `error` of a JSON body, otherwise its text.
+fn error_message(body: &str) -> String {
+    let parsed: Option<Value> = serde_json::from_str(body).ok();
+    let told = parsed.as_ref().and_then(|body| {
+        // Gemini's body is a list with one element when a stream was requested.
+        let error = body.get(0).unwrap_or(body).get("error")?;
+        error.get("message").unwrap_or(error).as_str()
+    });
+    reason_from_text(told.unwrap_or(body))
+}
+
+/// The host of a URL, without the brackets of an IPv6 address.
+pub(in crate::agents) fn url_host(url: &Url) -> &str {
+    url.host_str().unwrap_or_default().trim_matches(['[', ']'])
+}
+
+/// Whether a server is on this machine.
+pub(in crate::agents) fn is_local(url: &Url) -> bool {
+    let host = url_host(url);
+    let address = host.parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 /// TLS needs a cryptography provider, chosen once per process.

@@ -10,7 +10,7 @@
 use selvedge_core::gate;
 use selvedge_core::model::MicroUsd;
 
-use crate::agents::jsonl::{SessionAllowance, has_flag, program_or_default};
+use crate::agents::jsonl::{SessionAllowance, has_flag, program_or_default, push_option};
 use crate::agents::{SessionRequest, SessionRole};
 
 const DEFAULT_PROGRAM: &str = "claude";
@@ -39,18 +39,14 @@ pub(super) fn command_line(request: &SessionRequest, allowance: SessionAllowance
     let mut argv = program_or_default(request, DEFAULT_PROGRAM);
     let takes_over = has_flag(&argv, PERMISSION_FLAGS);
     argv.extend(["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned));
-    if let Some(model) = &request.agent.model {
-        argv.extend(["--model".to_owned(), model.clone()]);
-    }
-    if let Some(effort) = &request.agent.effort {
-        argv.extend(["--effort".to_owned(), effort.clone()]);
-    }
-    if let Some(turns) = allowance.turns {
-        argv.extend(["--max-turns".to_owned(), turns.to_string()]);
-    }
-    if let Some(cost) = allowance.cost {
-        argv.extend(["--max-budget-usd".to_owned(), format_dollars(cost)]);
-    }
+    push_option(&mut argv, "--model", request.agent.model.as_ref());
+    push_option(&mut argv, "--effort", request.agent.effort.as_ref());
+    push_option(&mut argv, "--max-turns", allowance.turns);
+    push_option(
+        &mut argv,
+        "--max-budget-usd",
+        allowance.cost.map(format_dollars),
+    );
     if request.role == SessionRole::Judge {
         argv.extend(NO_TOOLS_FLAGS.map(str::to_owned));
         argv.extend(["--json-schema".to_owned(), gate::schema().to_string()]);

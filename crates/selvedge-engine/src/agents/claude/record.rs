@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::agents::jsonl::lenient;
+use crate::agents::jsonl::{ErrorMessage, lenient};
 
 /// A record of any type except `result`: the used fields of all types.
 #[derive(Debug, Default, Deserialize)]
@@ -109,9 +109,7 @@ pub(super) struct ClaudeResultRecord {
     pub(super) errors: Vec<String>,
     /// The error message of a compatible agent.
     #[serde(deserialize_with = "lenient")]
-    pub(super) error: ClaudeErrorMessage,
-    #[serde(deserialize_with = "lenient")]
-    pub(super) session_id: Option<String>,
+    pub(super) error: ErrorMessage,
     #[serde(deserialize_with = "lenient")]
     pub(super) total_cost_usd: Option<f64>,
     /// The main loop's tokens only.
@@ -122,14 +120,6 @@ pub(super) struct ClaudeResultRecord {
     pub(super) by_model: BTreeMap<String, ClaudeModelTokens>,
     #[serde(deserialize_with = "lenient")]
     pub(super) permission_denials: Vec<IgnoredAny>,
-}
-
-/// An error with its message.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct ClaudeErrorMessage {
-    #[serde(deserialize_with = "lenient")]
-    pub(super) message: String,
 }
 
 /// Tokens as the API counts them.
@@ -193,7 +183,7 @@ impl ClaudeModelTokens {
 pub(super) fn tool_result_text(content: Option<&RawValue>) -> String {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum ClaudeErrorMessage {
+    enum ToolResultContent {
         Text(String),
         Blocks(Vec<ToolResultPart>),
     }
@@ -203,10 +193,8 @@ pub(super) fn tool_result_text(content: Option<&RawValue>) -> String {
         text: String,
     }
     match content.and_then(|raw| serde_json::from_str(raw.get()).ok()) {
-        Some(ClaudeErrorMessage::Text(text)) => text,
-        Some(ClaudeErrorMessage::Blocks(parts)) => {
-            parts.into_iter().map(|part| part.text).collect()
-        }
+        Some(ToolResultContent::Text(text)) => text,
+        Some(ToolResultContent::Blocks(parts)) => parts.into_iter().map(|part| part.text).collect(),
         None => String::new(),
     }
 }

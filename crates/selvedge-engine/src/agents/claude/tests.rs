@@ -6,9 +6,9 @@ use selvedge_core::model::{
     Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
 };
 
-use super::outcome;
-use super::session_parser::ClaudeSessionParser;
+use super::ClaudeEventParser;
 use crate::activity::Activity;
+use crate::agents::jsonl::{ParsedSession, SessionParser as _, tests as recorded};
 
 macro_rules! recording {
     ($name:literal) => {
@@ -20,11 +20,13 @@ macro_rules! recording {
     };
 }
 
-fn read(lines: impl AsRef<[u8]>) -> (ClaudeSessionParser, Vec<Activity>) {
-    let mut reading = ClaudeSessionParser::default();
+type Session = ParsedSession<ClaudeEventParser>;
+
+fn read(lines: impl AsRef<[u8]>) -> (Session, Vec<Activity>) {
+    let mut reading = Session::default();
     let mut told = Vec::new();
     for line in lines.as_ref().split(|&byte| byte == b'\n') {
-        reading.line(line, &mut |activity| told.push(activity));
+        reading.parse_line(line, &mut |activity| told.push(activity));
     }
     (reading, told)
 }
@@ -40,8 +42,17 @@ fn stopped(status: SessionStatus) -> SessionOutcome {
     SessionOutcome::failed(status, "stopped")
 }
 
-fn outcome(lines: &str, by_exit: SessionOutcome) -> SessionOutcome {
-    outcome::session_outcome(&read(lines).0, by_exit, None)
+fn outcome(lines: impl AsRef<[u8]>, by_exit: SessionOutcome) -> SessionOutcome {
+    outcome_of_stopped(lines, by_exit, None)
+}
+
+fn outcome_of_stopped(
+    lines: impl AsRef<[u8]>,
+    by_exit: SessionOutcome,
+    stopped_at: Option<Instant>,
+) -> SessionOutcome {
+    let reading = read(lines).0;
+    reading.outcome(&recorded::request(), by_exit, stopped_at)
 }
 
 /// A last record with these fields.
@@ -178,9 +189,9 @@ fn a_session_that_had_succeeded_is_not_undone_by_a_late_stop() {
         // One of its processes may still be alive: nothing may be verified now.
         (recording!("success"), Infra, Infra),
     ] {
-        let reading = read(lines).0;
-        let late = Instant::now() + Duration::from_secs(1);
-        let outcome = outcome::session_outcome(&reading, stopped(stop), Some(late));
+        // Later than the last record.
+        let late = Instant::now() + Duration::from_hours(1);
+        let outcome = outcome_of_stopped(lines, stopped(stop), Some(late));
         assert_eq!(outcome.status, status, "{stop:?}");
     }
 }
@@ -195,17 +206,13 @@ fn what_a_session_says_after_our_own_signal_is_no_success() {
         recording!("killed"),
     ] {
         for stop in [Timeout, Cancelled] {
-            let outcome = outcome::session_outcome(&read(lines).0, stopped(stop), Some(signalled));
+            let outcome = outcome_of_stopped(lines, stopped(stop), Some(signalled));
             assert_eq!(outcome.status, stop);
             assert_eq!(outcome.error.as_deref(), Some("stopped"));
         }
     }
     // Usage counts whatever the outcome is.
-    let outcome = outcome::session_outcome(
-        &read(recording!("success")).0,
-        stopped(Cancelled),
-        Some(signalled),
-    );
+    let outcome = outcome_of_stopped(recording!("success"), stopped(Cancelled), Some(signalled));
     assert_eq!(outcome.cost, Cost::reported(MicroUsd(30_600)));
 }
 
@@ -228,7 +235,7 @@ fn both_subtype_and_is_error_must_say_success() {
         (r#""num_turns":1"#, Failed),
     ] {
         assert_eq!(
-            outcome(&result(fields), exited(0)).status,
+            outcome(result(fields), exited(0)).status,
             status,
             "{fields}"
         );
@@ -274,7 +281,7 @@ fn a_message_is_counted_once_however_its_records_are_interleaved() {
         record("b", 2),
     ]
     .join("\n");
-    let usage = outcome(&lines, exited(1)).usage;
+    let usage = outcome(lines, exited(1)).usage;
     assert_eq!((usage.input, usage.output), (200, 9));
 }
 
@@ -283,7 +290,7 @@ fn what_cannot_be_read_is_counted_and_harms_nothing_else() {
     let mut lines = b"{\"type\":\"assis\n\xff\xfe\n[1]\n{\"type\":\"moon_phase\"}\n\n".to_vec();
     lines.extend_from_slice(b"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff ok\"}]}}\n");
     lines.extend_from_slice(result(r#""subtype":"success","num_turns":"three""#).as_bytes());
-    let outcome = outcome::session_outcome(&read(lines).0, exited(0), None);
+    let outcome = outcome(lines, exited(0));
     assert_eq!(outcome.status, SessionStatus::Success);
     assert_eq!(outcome.text, "\u{fffd} ok");
     assert_eq!(outcome.unknown_records, 4);
@@ -304,10 +311,12 @@ fn a_field_of_another_type_harms_no_other_field() {
 
 #[test]
 fn the_programs_own_retries_are_counted_and_shown() {
-    let (reading, told) = read(recording!("api_recovered"));
-    assert_eq!(reading.api_retries, 2);
+    let recovered = recording!("api_recovered");
+    assert_eq!(outcome(recovered, exited(0)).api_retries, 2);
     // These retries succeeded, so the count starts from zero.
-    assert_eq!(reading.retries_since_answer, 0);
+    let overloaded = result(r#""is_error":true,"api_error_status":529"#);
+    let (reading, told) = read(format!("{recovered}{overloaded}"));
+    assert_eq!(reading.transient_api_failures(), Some(0));
     let expect = Activity::ApiRetry {
         attempt: 1,
         max: 10,
@@ -316,7 +325,7 @@ fn the_programs_own_retries_are_counted_and_shown() {
     };
     assert_eq!(told[0], expect);
     let (reading, _) = read(recording!("api_overloaded"));
-    assert_eq!(reading.retries_since_answer, 2);
+    assert_eq!(reading.transient_api_failures(), Some(2));
 }
 
 #[test]
@@ -345,11 +354,8 @@ fn only_trouble_that_may_pass_is_worth_another_session() {
         (recording!("killed").to_owned(), false),
         (recording!("success").to_owned(), false),
     ] {
-        assert_eq!(
-            outcome::is_transient_failure(&read(&lines).0),
-            passes,
-            "{lines}"
-        );
+        let in_vain = read(&lines).0.transient_api_failures();
+        assert_eq!(in_vain.is_some(), passes, "{lines}");
     }
 }
 
@@ -376,12 +382,8 @@ fn no_bytes_make_the_reader_fall_over() {
         recording!("budget"),
     ] {
         for end in 0..lines.trim_end().len() {
-            let (reading, _) = read(&lines.as_bytes()[..end]);
-            assert_ne!(
-                outcome::session_outcome(&reading, exited(0), None).status,
-                SessionStatus::Success,
-                "{end}"
-            );
+            let outcome = outcome(&lines.as_bytes()[..end], exited(0));
+            assert_ne!(outcome.status, SessionStatus::Success, "{end}");
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Codex's records: a thread, its turns, and in them items that start and complete.
 
+use std::time::Duration;
+
 use selvedge_core::model::{SessionStatus, ToolCall, Usage};
 use serde::Deserialize;
 
-use crate::agents::jsonl::{self, SessionState, lenient, tool_call_from_subject};
+use crate::agents::jsonl::{self, ErrorMessage, SessionState, lenient, tool_call_from_subject};
 
 /// Parser of Codex's records; keeps no state between two records.
 #[derive(Debug, Default)]
@@ -28,14 +30,7 @@ struct CodexRecord {
     message: String,
     /// `turn.failed`.
     #[serde(deserialize_with = "lenient")]
-    error: CodexErrorMessage,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct CodexErrorMessage {
-    #[serde(deserialize_with = "lenient")]
-    message: String,
+    error: ErrorMessage,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -144,7 +139,8 @@ fn on_error(message: &str, account: &mut SessionState) {
     let [attempt, max] = numbers.map_or([0; 2], |(attempt, max)| {
         [attempt, max].map(|number| number.parse().unwrap_or_default())
     });
-    account.on_api_retry(attempt, max, why.trim_matches(['(', ')']));
+    let why = why.trim_matches(['(', ')']);
+    account.on_api_retry(attempt, max, Duration::ZERO, why);
 }
 
 fn on_item(item: &CodexItem, is_over: bool, account: &mut SessionState) {
@@ -205,7 +201,7 @@ fn provider_error_message(message: &str) -> String {
     #[serde(default)]
     struct CodexErrorBody {
         #[serde(deserialize_with = "lenient")]
-        error: CodexErrorMessage,
+        error: ErrorMessage,
     }
     let body: CodexErrorBody = serde_json::from_str(message).unwrap_or_default();
     if body.error.message.is_empty() {

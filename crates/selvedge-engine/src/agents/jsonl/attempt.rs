@@ -98,19 +98,17 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
         cap: SpendLimit,
         retry: u32,
     ) -> FinishedSession {
+        let not_run = |outcome| FinishedSession {
+            outcome,
+            transient_api_failures: None,
+        };
         for (path, text) in self.program.files(self.request, allowance) {
             if let Err(error) = tokio::fs::write(&path, text).await {
-                return FinishedSession {
-                    outcome: program::write_error_outcome(&path, &error),
-                    transient_api_failures: None,
-                };
+                return not_run(program::write_error_outcome(&path, &error));
             }
         }
         if let Err(error) = self.program.prepare(self.request, allowance) {
-            return FinishedSession {
-                outcome: program::write_error_outcome(&self.request.run_dir, &error),
-                transient_api_failures: None,
-            };
+            return not_run(program::write_error_outcome(&self.request.run_dir, &error));
         }
         let mut environment = env::agent_env(&self.request.agent, &env::host_env());
         self.program
@@ -146,10 +144,7 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
         let by_cap = stop.is_cancelled() && !self.cancel.is_cancelled();
         let reached = cap.exceeded_limit(tokens, cost).filter(|_| by_cap);
         match ended {
-            Err(outcome) => FinishedSession {
-                outcome,
-                transient_api_failures: None,
-            },
+            Err(outcome) => not_run(outcome),
             Ok(ended) => {
                 let mut outcome = session_outcome(self.request, &*reading, &ended);
                 let by_limit = matches!(ended.reason, EndReason::Exited(code) if Some(code) == P::TURN_LIMIT_EXIT);

@@ -6,6 +6,14 @@ use serde::Deserialize;
 use serde::de::Deserializer;
 use serde_json::value::RawValue;
 
+/// An error with its message.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(in crate::agents) struct ErrorMessage {
+    #[serde(deserialize_with = "lenient")]
+    pub(in crate::agents) message: String,
+}
+
 /// Returns a field's value if it has the expected type, otherwise the type's default.
 pub(in crate::agents) fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where

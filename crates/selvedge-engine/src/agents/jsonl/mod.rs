@@ -27,9 +27,11 @@ use futures_util::future::BoxFuture;
 use selvedge_core::model::{MicroUsd, SessionOutcome};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use lenient::lenient;
+pub(super) use lenient::{ErrorMessage, lenient};
 pub(super) use session_file::{emit_line, read_session_file};
-pub(super) use session_state::{EventParser, ParsedSession, SessionState};
+pub(super) use session_state::{
+    EventParser, ParsedSession, SessionState, reported_or_estimated_cost,
+};
 pub(super) use status::resolve_status;
 pub(super) use tool::{tool_call_from_input, tool_call_from_subject};
 
@@ -125,7 +127,9 @@ pub(super) trait SessionParser: Default + Send + 'static {
 
     /// Whether the session failed for a transient reason, so that a retry may help: the number of
     /// failed retries by the program itself.
-    fn transient_api_failures(&self) -> Option<u32>;
+    fn transient_api_failures(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A program that prints records, as an agent.
@@ -181,6 +185,13 @@ pub(super) fn has_flag(argv: &[String], flags: &[&str]) -> bool {
             .map_or(word.clone(), |it| it.0.to_owned())
     };
     argv.iter().any(|word| flags.contains(&name(word).as_str()))
+}
+
+/// Adds an option with its value, if it has one.
+pub(super) fn push_option(argv: &mut Vec<String>, flag: &str, value: Option<impl ToString>) {
+    if let Some(value) = value {
+        argv.extend([flag.to_owned(), value.to_string()]);
+    }
 }
 
 /// A consumer that parses the program's records into `reading` and reports activity; `watch` is

@@ -2,7 +2,7 @@
 //! once, and with activity reported for display.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use selvedge_core::model::{
     AgentSpec, Cost, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
@@ -25,6 +25,11 @@ pub(in crate::agents) trait EventParser: Default + Send + 'static {
 
     /// Parses one record, which should be JSON; returns whether its type is known.
     fn parse_record(&mut self, line: &str, account: &mut SessionState) -> bool;
+
+    /// Whether the error with which a session failed is a transient failure of the API.
+    fn is_transient_error(&self, error: &str) -> bool {
+        is_transient_message(error)
+    }
 }
 
 /// Applies the records of a session to its state.
@@ -64,18 +69,30 @@ pub(in crate::agents) struct SessionState {
 }
 
 impl SessionState {
+    /// The model answered.
+    pub(in crate::agents) fn on_answer(&mut self) {
+        self.retries_since_answer = 0;
+    }
+
     /// The model wrote a text.
     pub(in crate::agents) fn on_text(&mut self, text: &str) {
-        self.retries_since_answer = 0;
+        self.on_answer();
+        self.set_text(text);
         if !text.trim().is_empty() {
-            self.text = truncate_to_tail(text);
             self.activities.push(Activity::Text(text.to_owned()));
+        }
+    }
+
+    /// Replaces the last text, unless the new one is blank.
+    pub(in crate::agents) fn set_text(&mut self, text: &str) {
+        if !text.trim().is_empty() {
+            text.clone_into(&mut self.text);
         }
     }
 
     /// The model continued its last text.
     pub(in crate::agents) fn on_text_delta(&mut self, text: &str) {
-        self.retries_since_answer = 0;
+        self.on_answer();
         self.text.push_str(text);
         if self.text.len() > 2 * TEXT_LIMIT {
             self.text = truncate_to_tail(&self.text);
@@ -85,7 +102,7 @@ impl SessionState {
 
     /// A tool was called; the same call may be reported several times.
     pub(in crate::agents) fn on_tool_start(&mut self, id: &str, call: ToolCall) {
-        self.retries_since_answer = 0;
+        self.on_answer();
         if self.running.contains_key(id) {
             return;
         }
@@ -119,20 +136,34 @@ impl SessionState {
     }
 
     /// The program retries its API.
-    pub(in crate::agents) fn on_api_retry(&mut self, attempt: u32, max: u32, why: &str) {
+    pub(in crate::agents) fn on_api_retry(
+        &mut self,
+        attempt: u32,
+        max: u32,
+        delay: Duration,
+        why: &str,
+    ) {
         self.api_retries = self.api_retries.saturating_add(1);
         self.retries_since_answer = self.retries_since_answer.saturating_add(1);
         self.activities.push(Activity::ApiRetry {
             attempt,
             max,
-            delay_ms: 0,
+            delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             reason: reason_from_text(why),
         });
     }
 
     /// A note for display.
     pub(in crate::agents) fn on_note(&mut self, text: &str) {
-        self.activities.push(Activity::Note(reason_from_text(text)));
+        let note = reason_from_text(text);
+        if !note.is_empty() {
+            self.activities.push(Activity::Note(note));
+        }
+    }
+
+    /// The cost so far, for display.
+    pub(in crate::agents) fn on_cost(&mut self, cost: Cost) {
+        self.activities.push(Activity::Cost(cost));
     }
 
     /// The program reported how the session ended; if it does so several times, the last one
@@ -149,15 +180,25 @@ impl SessionState {
     }
 
     fn cost(&self, model: Option<&str>, agent: &AgentSpec) -> Cost {
-        if let Some(reported) = self.cost {
-            return Cost::reported(reported);
-        }
-        // Unreported tokens may have been paid for: without tokens there is no estimate.
-        let is_priced = self.usage.total() > 0 && !self.has_several_models;
-        let usage = Some(self.usage).filter(|_| is_priced);
-        let price = |usage| agent.cost_of(model?, &usage);
-        usage.and_then(price).map_or(Cost::UNKNOWN, Cost::estimated)
+        let model = model.filter(|_| !self.has_several_models);
+        reported_or_estimated_cost(self.cost, &self.usage, model, agent)
     }
+}
+
+/// The reported cost, otherwise an estimate for the tokens of this model.
+pub(in crate::agents) fn reported_or_estimated_cost(
+    reported: Option<MicroUsd>,
+    usage: &Usage,
+    model: Option<&str>,
+    agent: &AgentSpec,
+) -> Cost {
+    if let Some(reported) = reported {
+        return Cost::reported(reported);
+    }
+    // Unreported tokens may have been paid for: without tokens there is no estimate.
+    let model = model.filter(|_| usage.total() > 0);
+    let estimate = model.and_then(|model| agent.cost_of(model, usage));
+    estimate.map_or(Cost::UNKNOWN, Cost::estimated)
 }
 
 impl<R> ParsedSession<R> {
@@ -222,8 +263,8 @@ impl<R: EventParser> SessionParser for ParsedSession<R> {
 
     fn transient_api_failures(&self) -> Option<u32> {
         let (status, error, _) = self.state.ending.as_ref().filter(|_| !R::RETRIES_ITSELF)?;
-        let failed = *status == SessionStatus::Failed;
-        (failed && error.as_deref().is_some_and(is_transient_message))
+        let error = error.as_deref().unwrap_or_default();
+        (*status == SessionStatus::Failed && self.parser.is_transient_error(error))
             .then_some(self.state.retries_since_answer)
     }
 }

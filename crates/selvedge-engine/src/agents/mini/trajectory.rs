@@ -14,7 +14,8 @@ use crate::activity::Activity;
 use crate::agents::SessionRequest;
 use crate::agents::final_message::{reason_from_text, truncate_to_tail};
 use crate::agents::jsonl::{
-    self, emit_line, lenient, read_session_file, resolve_status, tool_call_from_subject,
+    self, emit_line, lenient, read_session_file, reported_or_estimated_cost, resolve_status,
+    tool_call_from_subject,
 };
 
 /// The command with which it reports that it is done; not counted as work.
@@ -181,10 +182,6 @@ impl jsonl::SessionParser for MiniSweSessionParser {
             ..SessionOutcome::new(status)
         }
     }
-
-    fn transient_api_failures(&self) -> Option<u32> {
-        None
-    }
 }
 
 impl Trajectory {
@@ -219,14 +216,7 @@ impl Trajectory {
     /// list.
     fn cost(&self, usage: &Usage, model: Option<&str>, agent: &AgentSpec) -> Cost {
         let told = MicroUsd::from_usd(self.info.model_stats.instance_cost);
-        if let Some(told) = told.filter(|cost| cost.0 > 0) {
-            return Cost::reported(told);
-        }
-        if usage.total() == 0 {
-            return Cost::UNKNOWN;
-        }
-        let price = model.and_then(|model| agent.cost_of(model, usage));
-        price.map_or(Cost::UNKNOWN, Cost::estimated)
+        reported_or_estimated_cost(told.filter(|cost| cost.0 > 0), usage, model, agent)
     }
 
     /// Commands with their results; the number of commands, and of failed ones.

@@ -2,21 +2,17 @@
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, Stream, StreamExt};
-use reqwest::header::RETRY_AFTER;
-use reqwest::{Response, StatusCode};
+use reqwest::Response;
 use selvedge_core::model::{Cost, Usage};
 use serde::Serialize;
 use serde_json::json;
 
 use super::endpoint::Endpoint;
-use super::wire::{
-    OllamaChatRequest, OllamaChunk, OllamaErrorBody, OllamaModelInfo, OllamaOptions,
-};
+use super::wire::{OllamaChatRequest, OllamaChunk, OllamaModelInfo, OllamaOptions};
 use crate::agents::chat::model::{
     ChatError, ChatModel, ModelInfo, ModelReply, ModelRequest, error_chain, http_client,
 };
 use crate::agents::chat::timeouts::{SessionTimer, WaitError};
-use crate::agents::retry::parse_retry_after;
 
 /// Maximum bytes of one answer: far more than `num_predict` allows.
 const ANSWER_LIMIT: usize = 8 << 20;
@@ -124,45 +120,36 @@ impl<'a> OllamaClient<'a> {
         let sent = self.http.post(self.endpoint.url(path)).json(body).send();
         let response = match clocks.wait_for(sent).await? {
             Ok(response) => response,
-            Err(error) if error.is_connect() => {
-                let address = self.endpoint.name().to_owned();
-                return Err(ChatError::ConnectionFailed {
-                    address,
-                    hint: ": start it with `ollama serve`",
-                    cause: error_chain(&error),
-                });
+            Err(error) => {
+                let hint = ": start it with `ollama serve`";
+                return Err(ChatError::from_transport(
+                    &error,
+                    self.endpoint.name(),
+                    hint,
+                ));
             }
-            Err(error) => return Err(ChatError::ConnectionLost(error_chain(&error))),
         };
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
-        let header = response.headers().get(RETRY_AFTER);
-        let wait = header
-            .and_then(|value| value.to_str().ok())
-            .and_then(parse_retry_after);
-        let message = error_message(response, clocks).await?;
-        if status == StatusCode::NOT_FOUND && message.contains("model") {
-            return Err(ChatError::ModelNotFound {
-                model: self.model.to_owned(),
-                hint: format!(": get it with `ollama pull {}`", self.model),
-            });
-        }
-        Err(ChatError::Rejected {
-            status: status.as_u16(),
-            message,
-            retry_after: wait,
-        })
+        let headers = response.headers().clone();
+        let body = read_error_body(response, clocks).await?;
+        let hint = |_: &str| format!("get it with `ollama pull {}`", self.model);
+        Err(ChatError::from_response(
+            status,
+            Some(&headers),
+            &body,
+            self.model,
+            hint,
+        ))
     }
 }
 
-/// The `error` of a JSON body, otherwise its text, otherwise the status as text.
-async fn error_message(response: Response, clocks: &SessionTimer<'_>) -> Result<String, WaitError> {
-    let in_words = response
-        .status()
-        .canonical_reason()
-        .unwrap_or("no reason given");
+async fn read_error_body(
+    response: Response,
+    clocks: &SessionTimer<'_>,
+) -> Result<String, WaitError> {
     let mut body = Vec::new();
     let mut stream = response.bytes_stream();
     while let Some(Ok(piece)) = clocks.wait_for(stream.next()).await? {
@@ -171,16 +158,7 @@ async fn error_message(response: Response, clocks: &SessionTimer<'_>) -> Result<
             break;
         }
     }
-    let said = match serde_json::from_slice::<OllamaErrorBody>(&body) {
-        Ok(body) => body.error,
-        Err(_) => String::from_utf8_lossy(&body).into_owned(),
-    };
-    let said = crate::agents::final_message::reason_from_text(&said);
-    Ok(if said.is_empty() {
-        in_words.to_owned()
-    } else {
-        said
-    })
+    Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
 async fn read_reply<B, E>(

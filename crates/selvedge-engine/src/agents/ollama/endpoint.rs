@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use reqwest::Url;
 use selvedge_core::model::AgentSpec;
 
+use crate::agents::chat::model::{is_local, url_host};
+
 const DEFAULT_ADDRESS: &str = "127.0.0.1";
 const DEFAULT_PORT: u16 = 11434;
 
@@ -52,7 +54,7 @@ impl Endpoint {
         }
         // A server is configured with `0.0.0.0` to listen on all addresses; a client cannot connect
         // to that.
-        match host(&base).parse::<IpAddr>() {
+        match url_host(&base).parse::<IpAddr>() {
             Ok(IpAddr::V4(any)) if any.is_unspecified() => base.set_host(Some("127.0.0.1")),
             Ok(IpAddr::V6(any)) if any.is_unspecified() => base.set_host(Some("[::1]")),
             _ => Ok(()),
@@ -73,25 +75,16 @@ impl Endpoint {
 
     /// Whether the server is on this machine.
     pub(in crate::agents) fn is_local(&self) -> bool {
-        let host = host(&self.base);
-        host == "localhost"
-            || host
-                .parse::<IpAddr>()
-                .is_ok_and(|address| address.is_loopback())
+        is_local(&self.base)
     }
 
     /// Host and port to connect to.
     pub(in crate::agents) fn host_and_port(&self) -> (String, u16) {
         (
-            host(&self.base).to_owned(),
+            url_host(&self.base).to_owned(),
             self.base.port_or_known_default().unwrap_or(DEFAULT_PORT),
         )
     }
-}
-
-/// The host without the brackets of an IPv6 address.
-fn host(url: &Url) -> &str {
-    url.host_str().unwrap_or_default().trim_matches(['[', ']'])
 }
 
 #[cfg(test)]

@@ -50,13 +50,6 @@ pub(super) struct OllamaChunkMessage {
     pub(super) tool_calls: Option<Vec<RequestedToolCall>>,
 }
 
-/// The body of an HTTP error.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct OllamaErrorBody {
-    pub(super) error: String,
-}
-
 /// The answer of `/api/show` about a model.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -5,7 +5,7 @@ use selvedge_core::model::{MicroUsd, SessionStatus, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::agents::jsonl::{self, SessionState, lenient, tool_call_from_input};
+use crate::agents::jsonl::{self, ErrorMessage, SessionState, lenient, tool_call_from_input};
 
 /// Parser of OpenCode's records; keeps no state between two records.
 #[derive(Debug, Default)]
@@ -99,14 +99,7 @@ struct OpenCodeError {
     #[serde(deserialize_with = "lenient")]
     name: String,
     #[serde(deserialize_with = "lenient")]
-    data: OpenCodeErrorData,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct OpenCodeErrorData {
-    #[serde(deserialize_with = "lenient")]
-    message: String,
+    data: ErrorMessage,
 }
 
 impl From<OpenCodeTokens> for Usage {

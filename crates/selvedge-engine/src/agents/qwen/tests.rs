@@ -2,7 +2,7 @@
 
 use selvedge_core::model::{Cost, SessionStatus, Usage};
 
-use super::{QwenCode, QwenSessionParser};
+use super::QwenCode;
 use crate::agents::SessionRole;
 use crate::agents::jsonl::{AgentCli, SessionAllowance, tests as recorded};
 
@@ -16,7 +16,7 @@ macro_rules! recording {
     };
 }
 
-type Session = recorded::RecordedSession<QwenSessionParser>;
+type Session = recorded::RecordedSession<<QwenCode as AgentCli>::Parser>;
 
 #[test]
 fn a_success_is_told_in_full() {

@@ -28,10 +28,10 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub(crate) use self::container::remove_abandoned_containers as clear_containers;
+pub(crate) use self::container::remove_abandoned_containers;
 pub(crate) use self::launch::ResolvedProgram;
 pub(crate) use self::signals::spawn_with_blocked_signals;
-pub(crate) use self::temporary_folder::remove_abandoned_folders as clear_temporary;
+pub(crate) use self::temporary_folder::remove_abandoned_folders;
 
 use self::container::RemoveContainerError;
 use self::control::ControlSocket;

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use selvedge_core::lease::{LeaseInput, LeaseRules, decide};
 use selvedge_core::model::TaskId;
+use selvedge_protocol::lease::{LeaseInput, LeaseRules, decide};
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 

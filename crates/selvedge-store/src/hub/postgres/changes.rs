@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use selvedge_core::lease::LeaseRules;
 use selvedge_core::model::{AttemptEnd, TaskId};
+use selvedge_protocol::lease::LeaseRules;
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 

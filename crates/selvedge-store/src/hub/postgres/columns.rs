@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use selvedge_core::lease::LeaseState;
 use selvedge_core::model::{MicroUsd, Outcome, ParentPlan, RunId, TaskId};
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
+use selvedge_protocol::lease::LeaseState;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 use uuid::Uuid;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use selvedge_core::model::{Outcome, TaskId};
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 use tokio_postgres::Row;
 use uuid::Uuid;
 

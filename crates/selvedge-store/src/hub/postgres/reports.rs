@@ -1,7 +1,7 @@
 //! Reads the stored records of runs.
 
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::FileRef;
+use selvedge_protocol::FileRef;
 use tokio_postgres::Row;
 
 use super::PostgresHub;

@@ -1,7 +1,7 @@
 //! Pages of tasks in any order, counts, and saved run statistics, without reading rows that are not shown.
 
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 use uuid::Uuid;
 
 use super::PostgresHub;
@@ -10,8 +10,7 @@ use crate::hub::error::HubStoreError;
 use crate::hub::rows::TaskView;
 use crate::hub::sqlite::columns::{damaged, outcome};
 use crate::hub::task_queries::{
-    NO_AGENT, NewRunStats, RunStatsRow, StateAndOutcome, TaskCounts, TaskFilter, TaskPageRequest,
-    TaskSortOrder,
+    NO_AGENT, NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
 /// The condition of a filter on `task t` and `request r`: tenant, agent, placeholder for no agent, text.
@@ -20,12 +19,6 @@ const FILTER_CLAUSE: &str = "r.tenant = $1
        AND ($4::text IS NULL OR position(lower($4) IN lower(r.title)) > 0
             OR position(lower($4) IN lower(coalesce(r.place, ''))) > 0
             OR position(lower($4) IN r.task_id::text) > 0)";
-
-/// A state and outcome as one word, as in the query.
-fn encode_status((state, outcome): StateAndOutcome) -> String {
-    let outcome = outcome.map_or("", |outcome| outcome.as_str());
-    format!("{}/{outcome}", state.as_str())
-}
 
 const fn order_clause(order: TaskSortOrder) -> &'static str {
     match order {
@@ -50,8 +43,7 @@ pub(super) async fn page(
     filter: TaskFilter,
     page: TaskPageRequest,
 ) -> Result<Vec<TaskView>, HubStoreError> {
-    let kinds = page.statuses.as_ref();
-    let kinds = kinds.map(|kinds| kinds.iter().copied().map(encode_status).collect::<Vec<_>>());
+    let kinds = page.status_words();
     let order = order_clause(page.order);
     let sql = format!(
         "SELECT {ROW_COLUMNS}, {VIEW_COLUMNS} FROM (

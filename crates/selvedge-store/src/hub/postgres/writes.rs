@@ -8,7 +8,7 @@ use std::pin::Pin;
 
 use futures_util::future::join_all;
 use selvedge_core::model::AttemptEnd;
-use selvedge_core::protocol::CostEntry;
+use selvedge_protocol::CostEntry;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row, params};
-use selvedge_core::lease::LeaseState;
 use selvedge_core::model::{AttemptEnd, MicroUsd, Outcome, ParentPlan, ReviewRecord, TaskId};
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
+use selvedge_protocol::lease::LeaseState;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

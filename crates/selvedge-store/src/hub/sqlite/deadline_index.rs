@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 
 use super::columns::{damaged, parsed};
 use crate::hub::error::HubStoreError;

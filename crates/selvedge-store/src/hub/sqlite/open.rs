@@ -10,7 +10,6 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use crate::fault;
 use crate::hub::error::HubStoreError;
 
 const MIGRATIONS: &[&str] = &[include_str!("migrations/001_hub.sql")];
@@ -54,9 +53,6 @@ pub(super) fn open_for_writing(path: &Path) -> Result<Connection, HubStoreError>
     db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
     db.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     migrate(&db)?;
-    if fault::is_mutant_active("no_sync") {
-        db.pragma_update(None, "synchronous", "OFF")?;
-    }
     Ok(db)
 }
 

@@ -3,15 +3,14 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension, named_params, params};
-use selvedge_core::lease::{LeaseEvent, LeaseInput, LeaseRules, decide};
 use selvedge_core::model::{Outcome, TaskId};
-use selvedge_core::protocol::{PLAN_LABEL, TaskState};
+use selvedge_protocol::lease::{LeaseEvent, LeaseInput, LeaseRules, decide};
+use selvedge_protocol::{PLAN_LABEL, TaskState};
 use uuid::Uuid;
 
 use super::columns::{self, ROW_COLUMNS, SqliteTaskRow, VIEW_COLUMNS, damaged, parsed};
 use super::writer_cache::WriterCache;
 use super::{SqliteHub, reader_pool, reports, task_queries};
-use crate::fault;
 use crate::hub::apply::apply;
 use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
@@ -176,9 +175,7 @@ impl Queue for SqliteHub {
 }
 
 fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, HubStoreError> {
-    let keyed = task.idempotency.as_ref();
-    let keyed = keyed.filter(|_| !fault::is_mutant_active("forget_keys"));
-    if let Some((key, hash)) = keyed {
+    if let Some((key, hash)) = &task.idempotency {
         let mut query = db.prepare_cached(
             "SELECT task_id, hash FROM idempotency i JOIN task USING (task_no)
              WHERE i.tenant = ?1 AND key = ?2",
@@ -201,7 +198,7 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
         return Ok(SubmitOutcome::IdTaken);
     }
     let number = insert(db, task, now)?;
-    if let Some((key, hash)) = keyed {
+    if let Some((key, hash)) = &task.idempotency {
         db.prepare_cached("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")?
             .execute(params![task.tenant, key, hash, number, now])?;
     }
@@ -268,9 +265,6 @@ fn assign_tasks(
     }
     let mut granted = Vec::new();
     for (kept, body) in found {
-        if kept.row.lease.epoch > 0 && fault::is_mutant_active("forget_requeued") {
-            continue;
-        }
         granted.extend(assign_task(db, kept, body, &want.worker, now, rules)?);
     }
     Ok(granted)
@@ -284,9 +278,6 @@ fn assign_task(
     now: i64,
     rules: &LeaseRules,
 ) -> Result<Option<Assignment>, HubStoreError> {
-    if fault::is_mutant_active("double_grant") {
-        kept.row.lease.epoch = kept.row.lease.epoch.saturating_sub(1);
-    }
     let input = LeaseInput::Grant {
         worker: worker.to_owned(),
         token: Uuid::new_v4().simple().to_string(),
@@ -330,12 +321,6 @@ fn apply_change(
     let (answer, written) = apply(&mut kept.row, change, stored, now, rules);
     reports::insert_writes(db, kept.number, now, &written)?;
     let row = kept.row.clone();
-    if written.row && fault::is_mutant_active("reopen_ended") {
-        db.execute(
-            "UPDATE task SET state = 'queued' WHERE task_no = ?1",
-            [kept.number],
-        )?;
-    }
     if written.row {
         db.save(kept)?;
     }

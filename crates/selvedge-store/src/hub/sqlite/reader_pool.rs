@@ -1,12 +1,13 @@
 //! The reader pool: a few read-only connections, each used by one thread at a time.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 
 use super::columns::{self, damaged, from_word, parsed};
 use super::open;
@@ -41,10 +42,10 @@ impl ReaderPool {
         let free = Arc::clone(&self.free);
         let read = tokio::task::spawn_blocking(move || {
             // Invariant: there are as many connections as permits, so one is free.
-            let taken = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let taken = free.lock().pop();
             let db = taken.ok_or(HubStoreError::Stopping)?;
             let answer = job(&db);
-            free.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+            free.lock().push(db);
             drop(room);
             answer
         });

@@ -1,9 +1,9 @@
 //! Writes and reads the data of a change beside the task's row.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use selvedge_core::lease::LeaseEvent;
 use selvedge_core::model::{AttemptEnd, TaskId};
-use selvedge_core::protocol::{CostEntry, FileRef};
+use selvedge_protocol::lease::LeaseEvent;
+use selvedge_protocol::{CostEntry, FileRef};
 
 use super::SqliteHub;
 use super::columns::{closing, damaged, word};

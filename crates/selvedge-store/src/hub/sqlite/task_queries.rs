@@ -1,14 +1,13 @@
 //! Pages of tasks in any order, counts, and saved run statistics, without reading rows that are not shown.
 
 use rusqlite::{Connection, ToSql, named_params, params};
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 
 use super::columns::{self, VIEW_COLUMNS, damaged, outcome, parsed};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::TaskView;
 use crate::hub::task_queries::{
-    NO_AGENT, NewRunStats, RunStatsRow, StateAndOutcome, TaskCounts, TaskFilter, TaskPageRequest,
-    TaskSortOrder,
+    NO_AGENT, NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
 const FILTER_CLAUSE: &str = "tenant = :tenant
@@ -16,12 +15,6 @@ const FILTER_CLAUSE: &str = "tenant = :tenant
        AND (:text IS NULL OR instr(lower(title), lower(:text)) > 0
             OR instr(lower(coalesce(place, '')), lower(:text)) > 0
             OR instr(task_id, lower(:text)) > 0)";
-
-/// A state and outcome as one word, as in the query.
-fn encode_status((state, outcome): StateAndOutcome) -> String {
-    let outcome = outcome.map_or("", |outcome| outcome.as_str());
-    format!("{}/{outcome}", state.as_str())
-}
 
 const fn order_clause(order: TaskSortOrder) -> &'static str {
     match order {
@@ -46,8 +39,7 @@ pub(super) fn page(
     filter: &TaskFilter,
     page: &TaskPageRequest,
 ) -> Result<Vec<TaskView>, HubStoreError> {
-    let kinds = page.statuses.as_ref();
-    let kinds = kinds.map(|kinds| kinds.iter().copied().map(encode_status).collect::<Vec<_>>());
+    let kinds = page.status_words();
     let kinds = kinds.map(|kinds| serde_json::to_string(&kinds));
     let kinds = kinds.transpose().map_err(damaged)?;
     let mut query = db.prepare_cached(&format!(

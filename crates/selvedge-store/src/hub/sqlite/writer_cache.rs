@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 use rusqlite::Connection;
 use selvedge_core::model::TaskId;
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
 
 use super::columns::{self, SqliteTaskRow};
 use super::deadline_index::DeadlineIndex;

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
-use selvedge_core::protocol::{CostEntry, TaskState};
+use selvedge_protocol::{CostEntry, TaskState};
 use selvedge_store::hub::{
     HubStore, ListFilter, NewTask, RunStatsRow, TaskChange, TaskCounts, TaskFilter,
     TaskPageRequest, TaskSortOrder, TaskView,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use selvedge_core::lease::{LeaseEvent, LeaseRules, LeaseState, evolve};
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, TaskId, Usage};
-use selvedge_core::protocol::{
+use selvedge_protocol::lease::{LeaseEvent, LeaseRules, LeaseState, evolve};
+use selvedge_protocol::{
     AttemptReport, AttemptStart, CostEntry, EntryHeader, EntryKind, StreamEntry, TaskCompletion,
     TaskResult,
 };

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, TaskId, Usage};
-use selvedge_core::protocol::{AttemptClosing, CostEntry, EntryKind, FileRef};
+use selvedge_protocol::lease::LeaseInput;
+use selvedge_protocol::{AttemptClosing, CostEntry, EntryKind, FileRef};
 use selvedge_store::hub::{
     BlobState, ChangeAnswer, HubStore, ListFilter, NewApiToken, SubmitOutcome, TaskChange,
 };

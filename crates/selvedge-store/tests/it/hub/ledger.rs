@@ -1,7 +1,7 @@
 //! Tests of the cost ledger: distinct calls and unknown costs.
 
-use selvedge_core::lease::LeaseRules;
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
+use selvedge_protocol::lease::LeaseRules;
 use selvedge_store::hub::ChangeAnswer;
 
 use super::fixture::{StoreFixture, apply_change, begin, entry, report, task, want};

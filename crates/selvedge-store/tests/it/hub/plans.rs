@@ -1,8 +1,8 @@
 //! Tests of plans: tasks that the hub holds itself and that are not assigned to workers.
 
-use selvedge_core::lease::LeaseInput;
 use selvedge_core::model::ParentPlan;
-use selvedge_core::protocol::{PLAN_LABEL, TaskState};
+use selvedge_protocol::lease::LeaseInput;
+use selvedge_protocol::{PLAN_LABEL, TaskState};
 use selvedge_store::hub::{Assignment, ChangeAnswer, ListFilter, TaskChange};
 
 use super::fixture::{StoreFixture, apply_change, assert_log_replays, complete, entry, task, want};

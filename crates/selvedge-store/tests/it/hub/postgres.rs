@@ -1,8 +1,8 @@
 //! Tests of PostgreSQL: several handles on one database, as with several hubs; a server that goes away;
 //! databases that cannot be used.
 
-use selvedge_core::lease::LeaseRules;
-use selvedge_core::protocol::TaskState;
+use selvedge_protocol::TaskState;
+use selvedge_protocol::lease::LeaseRules;
 use selvedge_store::hub::{
     Assignment, ChangeAnswer, HubStoreError, PostgresHub, StoreSettings, SubmitOutcome,
 };

@@ -1,8 +1,8 @@
 //! Tests of tasks, their leases, and the entries of workers.
 
-use selvedge_core::lease::{LeaseInput, LeaseRules};
 use selvedge_core::model::{AttemptEnd, MicroUsd, TaskId};
-use selvedge_core::protocol::{CostEntry, EntryKind, LeaseToken, RefusalCode, TaskState};
+use selvedge_protocol::lease::{LeaseInput, LeaseRules};
+use selvedge_protocol::{CostEntry, EntryKind, LeaseToken, RefusalCode, TaskState};
 use selvedge_store::hub::{
     Assignment, ChangeAnswer, ListFilter, PollRequest, SubmitOutcome, TaskChange,
 };

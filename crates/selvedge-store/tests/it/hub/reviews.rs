@@ -1,7 +1,7 @@
 //! A review counts for exactly the attempt that the reviewer saw, and only once.
 
 use selvedge_core::model::{Outcome, ReviewRecord, ReviewTarget, TaskId};
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     EntryKind, RefusalCode, ReviewDecision, TaskCompletion, TaskResult, TaskState,
 };
 use selvedge_store::hub::{ChangeAnswer, HubStore, TaskChange, TaskRecord};

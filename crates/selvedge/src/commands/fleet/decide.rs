@@ -1,7 +1,7 @@
 //! `selvedge cancel`, `retry` and `review` for a hub's tasks.
 
 use selvedge_core::model::{ReviewTarget, exit_code};
-use selvedge_core::protocol::{
+use selvedge_protocol::{
     CancelRequest, ReviewDecision, ReviewRequest, SubmitAnswer, TaskRow, TaskState,
 };
 

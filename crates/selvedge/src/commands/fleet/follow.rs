@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, Outcome, TaskId, exit_code};
-use selvedge_core::protocol::{ProgressEvent, TaskRow, TaskState};
 use selvedge_core::run::Run;
+use selvedge_core::sanitize::sanitize_text;
 use selvedge_engine::activity::Activity;
+use selvedge_protocol::{ProgressEvent, TaskRow, TaskState};
 
 use super::{fetch_task, plan, short_id};
 use crate::error::CliError;
@@ -145,10 +146,7 @@ impl TaskFollower<'_> {
         let id = short_id(self.task.task_id);
         errln!(
             "{}",
-            style::dim(format!(
-                "task {id} {}",
-                crate::terminal::sanitize_text(&status)
-            ))
+            style::dim(format!("task {id} {}", sanitize_text(&status)))
         );
     }
 
@@ -174,7 +172,7 @@ impl TaskFollower<'_> {
         } else if self.output.format == OutputFormat::Human {
             let state = self.task.state.as_str();
             let reason = self.task.reason.clone().or(self.task.cancel_reason.clone());
-            let reason = reason.map(|it| format!(": {}", crate::terminal::sanitize_text(&it)));
+            let reason = reason.map(|it| format!(": {}", sanitize_text(&it)));
             outln!("\n{}{}", style::bad(state), reason.unwrap_or_default());
         } else {
             let result: Result<serde_json::Value, _> =

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, RunId, TaskId};
-use selvedge_core::protocol::{JournalPage, TaskPage, TaskRow};
 use selvedge_dashboard::stats::StatsReport;
+use selvedge_protocol::{JournalPage, TaskPage, TaskRow};
 
 use super::environment;
 use crate::cli::{

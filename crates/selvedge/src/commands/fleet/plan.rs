@@ -6,12 +6,13 @@ use std::fmt::Write as _;
 use selvedge_core::describe::cost;
 use selvedge_core::format::counted;
 use selvedge_core::model::PlanResult;
-use selvedge_core::protocol::{SubtaskRow, TaskResult, TaskRow, TaskState};
+use selvedge_core::sanitize::sanitize_text;
+use selvedge_protocol::{SubtaskRow, TaskResult, TaskRow, TaskState};
 
 use super::{fold_journal, short_id};
 use crate::hub_client::{HubClient, HubError};
 use crate::output::labels::outcome_label;
-use crate::terminal::{one_line, sanitize_text, style};
+use crate::terminal::{one_line, style};
 
 /// Width limit for a subtask's name, in characters.
 const ID_WIDTH: usize = 24;

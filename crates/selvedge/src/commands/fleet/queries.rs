@@ -3,11 +3,10 @@
 use jiff::tz::TimeZone;
 use selvedge_core::describe::cost;
 use selvedge_core::model::{TaskId, exit_code};
-use selvedge_core::protocol::{
-    TaskRow, TaskState, WorkerPage, WorkerRow, attempt_patch, whole_patches,
-};
 use selvedge_core::run::Run;
+use selvedge_core::sanitize::sanitize_text;
 use selvedge_dashboard::stats::StatsReport;
+use selvedge_protocol::{TaskRow, TaskState, WorkerPage, WorkerRow, attempt_patch, whole_patches};
 use serde_json::{Value, json};
 
 use super::{fetch_task, fetch_task_page, find_task, fold_journal, plan, reject_dir, short_id};
@@ -17,7 +16,7 @@ use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::run_details::{self, DetailOptions};
 use crate::output::{OutputFormat, json as print};
-use crate::terminal::{one_line, sanitize_text, style};
+use crate::terminal::{one_line, style};
 
 const TASKS_PER_PAGE: usize = 100;
 

@@ -2,7 +2,8 @@
 
 use selvedge_core::config::HumanDuration;
 use selvedge_core::model::{Budget, DeliveryMode, MicroUsd, RunSpec, Step, StepKind, Task};
-use selvedge_core::protocol::SubmitAnswer;
+use selvedge_core::sanitize::sanitize_text;
+use selvedge_protocol::SubmitAnswer;
 
 use super::{follow, short_id};
 use crate::cli::{DeliverTo, RunArgs, SubmitArgs};
@@ -11,7 +12,7 @@ use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::{OutputFormat, OutputOptions, json, print_notice};
 use crate::secrets;
-use crate::terminal::{sanitize_text, style};
+use crate::terminal::style;
 use selvedge_core::model::exit_code;
 
 /// The retry limit of `selvedge run` if the task sets none.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use selvedge_core::model::exit_code;
-use selvedge_core::protocol::{IssuedToken, Scope, TokenPage, TokenRequest, TokenRow};
+use selvedge_protocol::{IssuedToken, Scope, TokenPage, TokenRequest, TokenRow};
 
 use crate::cli::{ScopeArg, TokensArgs, TokensCommand};
 use crate::error::CliError;

@@ -1,0 +1,287 @@
+//! A hub's store that wraps the real one and has a mutant. Bugs that the store's interface cannot express
+//! are changes of the database behind the real store.
+
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+use selvedge_core::model::TaskId;
+use selvedge_protocol::lease::{LeaseInput, LeaseRules};
+use selvedge_protocol::{
+    AttemptReport, CostEntry, EntryHeader, EntryKind, FileRef, StreamEntry, TaskState,
+};
+use selvedge_store::hub::{
+    ApiToken, Assignment, AttemptRow, BlobState, BlobStore, ChangeOutcome, Completion,
+    HubStoreError, JournalLine, ListFilter, ListPage, LogLine, NewApiToken, NewRunStats, NewTask,
+    Overview, PollRequest, Queue, ReportRow, RunRecords, RunStatsRow, SqliteHub, StoreFuture,
+    StoreSettings, SubmitOutcome, TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord,
+    TaskView, TokenStore,
+};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::mutant::Mutant;
+
+/// More tasks than a scenario has.
+const MAX_TASKS: usize = 500;
+
+/// A change that writes nothing. Its answer has the same form as that of any other change.
+const NO_CHANGE: TaskChange = TaskChange::Lease(LeaseInput::Tick);
+
+const REUSE_EPOCHS: &str = "UPDATE task SET epoch = epoch - 1 WHERE state = 'queued' AND epoch > 0";
+
+const SKIP_LOG: &str = r#"DROP TRIGGER IF EXISTS log_is_kept;
+    DELETE FROM log WHERE event = '{"type":"accepted"}'"#;
+
+/// Implements methods by calling the real store.
+macro_rules! delegate {
+    ($($name:ident($($arg:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        $(fn $name(&self, $($arg: $kind),*) -> StoreFuture<'_, $answer> {
+            self.inner.$name($($arg),*)
+        })*
+    };
+}
+
+/// A store on SQLite with a mutant.
+pub(super) struct FaultyStore {
+    inner: SqliteHub,
+    file: PathBuf,
+    rules: LeaseRules,
+    mutant: Mutant,
+}
+
+impl FaultyStore {
+    pub(super) fn open(
+        file: PathBuf,
+        rules: LeaseRules,
+        mutant: Mutant,
+    ) -> Result<Self, HubStoreError> {
+        Ok(Self {
+            inner: SqliteHub::open(&file, StoreSettings { rules })?,
+            file,
+            rules,
+            mutant,
+        })
+    }
+
+    /// Changes the database behind the real store.
+    fn run_sql(&self, sql: &str) -> Result<(), HubStoreError> {
+        Ok(Connection::open(&self.file)?.execute_batch(sql)?)
+    }
+
+    /// Excludes the tasks that were assigned before: to any worker, or last to the given one.
+    async fn exclude_assigned(
+        &self,
+        want: &mut PollRequest,
+        worker: Option<String>,
+    ) -> Result<(), HubStoreError> {
+        let filter = ListFilter {
+            worker,
+            ..ListFilter::default()
+        };
+        let known = self.inner.tasks(filter, MAX_TASKS).await?.tasks;
+        let assigned = known.iter().filter(|view| view.row.lease.epoch > 0);
+        want.excluded.extend(assigned.map(|view| view.row.task_id));
+        Ok(())
+    }
+
+    /// Ends the leases that were not renewed for half of their duration.
+    async fn revoke_unrenewed(&self) -> Result<Vec<TaskRecord>, HubStoreError> {
+        let filter = ListFilter {
+            states: vec![TaskState::Running],
+            ..ListFilter::default()
+        };
+        let earliest = self.inner.now().await? + self.rules.ttl_ms / 2 + self.rules.grace_ms;
+        let mut revoked = Vec::new();
+        for view in self.inner.tasks(filter, MAX_TASKS).await?.tasks {
+            let lease = &view.row.lease;
+            if lease.due_at.is_some_and(|due| due < earliest) {
+                let change = TaskChange::Forget { epoch: lease.epoch };
+                let outcome = self.inner.change(view.row.task_id, change).await?;
+                revoked.extend(outcome.map(|outcome| outcome.row));
+            }
+        }
+        Ok(revoked)
+    }
+
+    /// Applies the mutants that change what a worker sends.
+    async fn distort_entry(
+        &self,
+        task: TaskId,
+        mut entry: StreamEntry,
+    ) -> Result<TaskChange, HubStoreError> {
+        let header = &mut entry.header;
+        match (self.mutant, &mut entry.kind) {
+            (Mutant::LoseBegin, EntryKind::BeginAttempt(_)) if header.lease.lease_epoch == 1 => {
+                return Ok(NO_CHANGE);
+            }
+            (Mutant::StaleComplete, EntryKind::Complete(_)) => {
+                self.forge_lease(task, header).await?;
+            }
+            (
+                Mutant::AlterReport,
+                EntryKind::SubmitReport(AttemptReport {
+                    report: Value::Object(report),
+                    ..
+                }),
+            ) => {
+                report.insert("altered".to_owned(), Value::Bool(true));
+            }
+            (Mutant::ChargeCrashes, _) => remove_retries(&mut header.events),
+            (Mutant::CountTwice, _) => duplicate_costs(&mut header.costs),
+            _ => {}
+        }
+        Ok(TaskChange::Entry(Box::new(entry)))
+    }
+
+    /// Lets an entry of an earlier lease pass as the next one of the task's holder.
+    async fn forge_lease(
+        &self,
+        task: TaskId,
+        header: &mut EntryHeader,
+    ) -> Result<(), HubStoreError> {
+        if let Some(ChangeOutcome { row, .. }) = self.inner.change(task, NO_CHANGE).await?
+            && row.lease.is_held()
+            && !row.lease.is_held_by(&header.lease)
+        {
+            header.lease = row.lease_token();
+            header.seq = row.entry_seq + 1;
+        }
+        Ok(())
+    }
+}
+
+/// Sets the retries of a run to zero in its journal. Its first worker does not read that.
+fn remove_retries(events: &mut [Value]) {
+    for event in events {
+        if let Some(retries) = event.pointer_mut("/data/spec/max_verification_retries") {
+            *retries = Value::from(0);
+        }
+    }
+}
+
+fn duplicate_costs(costs: &mut Vec<CostEntry>) {
+    for mut cost in costs.clone() {
+        cost.call_id.push_str("-again");
+        costs.push(cost);
+    }
+}
+
+fn reopening_sql(task: TaskId) -> String {
+    format!(
+        r#"INSERT INTO log SELECT task_no, log_seq + 1, updated_at,
+               '{{"type":"ended","state":"cancelled","outcome":"cancelled"}}'
+           FROM task WHERE task_id = '{task}';
+           UPDATE task SET log_seq = log_seq + 1, state = 'cancelled', outcome = 'cancelled'
+           WHERE task_id = '{task}'"#
+    )
+}
+
+impl Queue for FaultyStore {
+    fn submit(&self, mut task: NewTask) -> StoreFuture<'_, SubmitOutcome> {
+        if self.mutant == Mutant::ForgetKeys {
+            task.idempotency = None;
+        }
+        self.inner.submit(task)
+    }
+
+    fn assign_tasks(&self, mut wants: Vec<PollRequest>) -> StoreFuture<'_, Vec<Assignment>> {
+        Box::pin(async move {
+            for want in &mut wants {
+                match self.mutant {
+                    Mutant::ForgetRequeued => self.exclude_assigned(want, None).await?,
+                    // Otherwise the task might return to the worker that cannot be reached.
+                    Mutant::ReassignEarly => {
+                        let worker = want.worker.clone();
+                        self.exclude_assigned(want, Some(worker)).await?;
+                    }
+                    _ => {}
+                }
+            }
+            if self.mutant == Mutant::DoubleGrant {
+                self.run_sql(REUSE_EPOCHS)?;
+            }
+            self.inner.assign_tasks(wants).await
+        })
+    }
+
+    fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>> {
+        Box::pin(async move {
+            let is_accept = matches!(change, TaskChange::Lease(LeaseInput::Accept(_)));
+            let is_cancel = matches!(change, TaskChange::Lease(LeaseInput::Cancel { .. }));
+            let change = match change {
+                TaskChange::Entry(entry) => self.distort_entry(task, *entry).await?,
+                _ if is_cancel && self.mutant == Mutant::LoseCancel => NO_CHANGE,
+                other => other,
+            };
+            let outcome = self.inner.change(task, change).await?;
+            let is_ended = |it: &ChangeOutcome| it.row.lease.state.is_terminal();
+            if is_accept && self.mutant == Mutant::SkipLog {
+                self.run_sql(SKIP_LOG)?;
+            }
+            if is_cancel
+                && self.mutant == Mutant::ReopenEnded
+                && outcome.as_ref().is_some_and(is_ended)
+            {
+                self.run_sql(&reopening_sql(task))?;
+            }
+            Ok(outcome)
+        })
+    }
+
+    fn expire_due(&self, quiet: bool) -> StoreFuture<'_, Vec<TaskRecord>> {
+        Box::pin(async move {
+            let mut expired = self.inner.expire_due(quiet).await?;
+            if self.mutant == Mutant::ReassignEarly {
+                expired.extend(self.revoke_unrenewed().await?);
+            }
+            Ok(expired)
+        })
+    }
+
+    delegate! {
+        plans() -> Vec<TaskId>;
+        now() -> i64;
+        task(task: TaskId) -> Option<(TaskView, String)>;
+        tasks(filter: ListFilter, limit: usize) -> ListPage;
+        list_tasks(filter: TaskFilter, page: TaskPageRequest) -> Vec<TaskView>;
+        task_counts(filter: TaskFilter) -> TaskCounts;
+        queue_latencies(tenant: String, limit: usize) -> Vec<i64>;
+        run_stats(tenant: String) -> Vec<RunStatsRow>;
+        save_run_stats(stats: Vec<NewRunStats>) -> ();
+        log(task: TaskId, after: u64, limit: usize) -> Vec<LogLine>;
+        overview() -> Overview;
+        purge_expired(older_than_ms: i64, limit: usize) -> u64;
+    }
+}
+
+impl RunRecords for FaultyStore {
+    delegate! {
+        journal(task: TaskId, after: u64, limit: usize) -> Vec<JournalLine>;
+        runs(task: TaskId) -> Vec<AttemptRow>;
+        reports(task: TaskId) -> Vec<ReportRow>;
+        report(task: TaskId, attempt_number: u32) -> Option<ReportRow>;
+        late_reports(task: TaskId) -> Vec<ReportRow>;
+        result(task: TaskId) -> Option<Completion>;
+        files(task: TaskId) -> Vec<FileRef>;
+    }
+}
+
+impl BlobStore for FaultyStore {
+    delegate! {
+        blob_state(hash: String) -> BlobState;
+        append(hash: String, offset: u64, total: u64, chunk: Vec<u8>) -> BlobState;
+        bytes(hash: String, offset: u64) -> Option<Vec<u8>>;
+        missing(hashes: Vec<String>) -> Vec<String>;
+    }
+}
+
+impl TokenStore for FaultyStore {
+    delegate! {
+        insert_token(token: NewApiToken) -> ApiToken;
+        insert_first_token(token: NewApiToken) -> Option<ApiToken>;
+        find_token_by_hash(hash: [u8; 32]) -> Option<ApiToken>;
+        list_tokens() -> Vec<ApiToken>;
+        revoke(token_id: Uuid) -> bool;
+        touch_tokens(tokens: Vec<Uuid>) -> ();
+    }
+}
