@@ -16,12 +16,11 @@ pub(crate) type SignalWord = (Range<usize>, LineSignals);
 
 /// The salient words in a text.
 pub(crate) fn words(text: &[u8]) -> impl Iterator<Item = SignalWord> {
-    WORDS.find_iter(text).map(to_signal_word)
+    WORDS.0.find_iter(text).map(to_signal_word)
 }
 
 fn to_signal_word(word: Match) -> SignalWord {
-    let (_, signals) = TABLE[word.pattern().as_usize()];
-    (word.range(), signals)
+    (word.range(), WORDS.1[word.pattern().as_usize()])
 }
 
 /// Scans a block of lines.
@@ -89,7 +88,7 @@ impl SignalScan<'_> {
 
     fn word_from(&self, start: usize) -> SignalWord {
         let rest = Input::new(self.text).span(start..self.end);
-        WORDS.find(rest).map_or(NO_WORD, to_signal_word)
+        WORDS.0.find(rest).map_or(NO_WORD, to_signal_word)
     }
 
     fn location_from(&self, start: usize) -> usize {
@@ -138,80 +137,39 @@ fn is_location(mark: u8, digit: u8) -> u8 {
     marked & u8::from(digit.wrapping_sub(b'0') < 10)
 }
 
-/// Stems rather than words, so that one pattern covers both cases of a first letter. None is shorter than
-/// four bytes: the scan checks four at a time, and shorter ones would slow it down.
-const TABLE: [(&str, LineSignals); 64] = [
-    ("rror", LineSignals::ERROR),
-    ("RROR", LineSignals::ERROR),
-    ("fail", LineSignals::FAIL),
-    ("Fail", LineSignals::FAIL),
-    ("FAIL", LineSignals::FAIL),
-    ("UNEXPECTED", LineSignals::FAIL),
-    ("fatal", LineSignals::FATAL),
-    ("Fatal", LineSignals::FATAL),
-    ("FATAL", LineSignals::FATAL),
-    ("panic", LineSignals::FATAL),
-    ("bort", LineSignals::FATAL),
-    ("illed", LineSignals::FATAL),
-    ("egmentation", LineSignals::FATAL),
-    ("SIGS", LineSignals::FATAL),
-    ("SIGA", LineSignals::FATAL),
-    ("SIGK", LineSignals::FATAL),
-    ("SIGT", LineSignals::FATAL),
-    ("SIGI", LineSignals::FATAL),
-    ("ore dumped", LineSignals::FATAL),
-    ("CRASH", LineSignals::FATAL),
-    ("xception", LineSignals::EXCEPTION),
-    ("raceback", LineSignals::EXCEPTION),
-    ("warn", LineSignals::WARNING),
-    ("Warn", LineSignals::WARNING),
-    ("WARN", LineSignals::WARNING),
-    ("everity", LineSignals::WARNING),
-    (": *W,", LineSignals::WARNING),
-    (": *E,", LineSignals::ERROR),
-    ("ssert", LineSignals::ASSERT),
-    ("xpected", LineSignals::ASSERT),
-    ("actual", LineSignals::ASSERT),
-    ("ot found", LineSignals::PROBLEM),
-    ("annot", LineSignals::PROBLEM),
-    ("an't", LineSignals::PROBLEM),
-    ("ould not", LineSignals::PROBLEM),
-    ("nable to", LineSignals::PROBLEM),
-    ("ndefined", LineSignals::PROBLEM),
-    ("nvalid", LineSignals::PROBLEM),
-    ("issing", LineSignals::PROBLEM),
-    ("enied", LineSignals::PROBLEM),
-    ("Is a directory", LineSignals::PROBLEM),
-    ("efused", LineSignals::PROBLEM),
-    ("imeout", LineSignals::PROBLEM),
-    ("imed out", LineSignals::PROBLEM),
-    ("o such", LineSignals::PROBLEM),
-    ("onflict", LineSignals::PROBLEM),
-    ("iolation", LineSignals::PROBLEM),
-    ("ejected", LineSignals::PROBLEM),
-    ("nresolved", LineSignals::PROBLEM),
-    ("xceeded", LineSignals::PROBLEM),
-    ("ffense", LineSignals::PROBLEM),
-    ("not ok", LineSignals::CROSS),
-    ("✗ ", LineSignals::CROSS),
-    ("✘ ", LineSignals::CROSS),
-    ("✖ ", LineSignals::CROSS),
-    ("✕ ", LineSignals::CROSS),
-    (" × ", LineSignals::CROSS),
-    (", line ", LineSignals::LOCATION),
-    (" at line", LineSignals::LOCATION),
-    ("✓ ", LineSignals::TICK),
-    ("✔ ", LineSignals::TICK),
-    ("xited", LineSignals::EXIT),
-    ("exit code", LineSignals::EXIT),
-    ("exit status", LineSignals::EXIT),
+/// Stems by signal, separated by `|`: one stem covers both cases of a first letter. None is shorter than four
+/// bytes: the scan checks four at a time, and shorter ones would slow it down. None is the beginning of another.
+const STEMS: [(LineSignals, &str); 11] = [
+    (LineSignals::ERROR, "rror|RROR|: *E,"),
+    (LineSignals::FAIL, "fail|Fail|FAIL|UNEXPECTED"),
+    (
+        LineSignals::FATAL,
+        "fatal|Fatal|FATAL|panic|bort|illed|egmentation|SIGS|SIGA|SIGK|SIGT|SIGI|ore dumped|CRASH",
+    ),
+    (LineSignals::EXCEPTION, "xception|raceback"),
+    (LineSignals::WARNING, "warn|Warn|WARN|everity|: *W,"),
+    (LineSignals::ASSERT, "ssert|xpected|actual"),
+    (
+        LineSignals::PROBLEM,
+        "ot found|annot|an't|ould not|nable to|ndefined|nvalid|issing|enied|Is a directory|efused|imeout|imed out|o such|onflict|iolation|ejected|nresolved|xceeded|ffense",
+    ),
+    (LineSignals::CROSS, "not ok|✗ |✘ |✖ |✕ | × "),
+    (LineSignals::LOCATION, ", line | at line"),
+    (LineSignals::TICK, "✓ |✔ "),
+    (LineSignals::EXIT, "xited|exit code|exit status"),
 ];
 
-static WORDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    AhoCorasick::builder()
+/// The automaton of the stems, and the signal of each.
+static WORDS: LazyLock<(AhoCorasick, Vec<LineSignals>)> = LazyLock::new(|| {
+    let stems = STEMS
+        .iter()
+        .flat_map(|(signal, stems)| stems.split('|').map(move |stem| (stem, *signal)));
+    let (stems, signals): (Vec<_>, Vec<_>) = stems.unzip();
+    let words = AhoCorasick::builder()
         .match_kind(MatchKind::LeftmostFirst)
-        .build(TABLE.iter().map(|(word, _)| word))
-        .unwrap_or_else(|error| unreachable!("a short constant list builds: {error}"))
+        .build(stems)
+        .unwrap_or_else(|error| unreachable!("a short constant list builds: {error}"));
+    (words, signals)
 });
 
 #[cfg(test)]

@@ -123,7 +123,13 @@ impl FileLanguage {
     pub const fn is_data(self) -> bool {
         matches!(
             self,
-            Self::Json | Self::JsonLines | Self::Yaml | Self::Toml | Self::Xml | Self::Csv | Self::Sql
+            Self::Json
+                | Self::JsonLines
+                | Self::Yaml
+                | Self::Toml
+                | Self::Xml
+                | Self::Csv
+                | Self::Sql
         )
     }
 }
@@ -311,7 +317,6 @@ mod tests {
         assert_eq!(of("de.ts", "<?xml version='1.0'?>"), None, "a translation");
         assert_eq!(of("main.js.j2", ""), None, "a template");
         assert_eq!(of("app/list.tsx", ""), Some(FileLanguage::Tsx));
-        assert_eq!(of("schema.sql", ""), None, "dialects differ");
         assert_eq!(of("README", "text"), None);
     }
 }

@@ -2,12 +2,8 @@
 //! its end with a failure. The failure most likely is in the output of the command before the first failed
 //! end.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::line::{CleanLine, LineSignals};
-use crate::pattern::pattern;
+use crate::pattern::Pattern;
 
 /// The meaning of a line for the commands around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,21 +100,19 @@ pub(super) fn is_marker(text: &str) -> bool {
     STARTS.iter().any(|start| text.starts_with(start))
 }
 
-static FAILED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
-        r#"^The command .* (failed and )?exited with [1-9]\d*"#,
-        r"|^(##\[error\]|Error: )Process completed with exit code [1-9]",
-        r"|^(g|mingw32-)?make(\[\d+\])?: \*\*\* .*(Error \d+|failed)",
-        r"|^npm (ERR!|error) (code|errno|Test failed)",
-        r"|^error Command failed with (exit code|signal)",
-        r"|ELIFECYCLE",
-        r"|^(ERROR: )?Job failed(:|$)",
-        r"|^Build step .* marked build as failure",
-        r"|^(BUILD FAILED|FAILURE: Build failed|Finished: FAILURE)",
-        r"|^\[ERROR\] Failed to execute goal",
-        r"|^rake aborted!",
-        r"|(exited|returned|failed|terminated|completed|finished)( \w+)? (with )?((a )?non-?zero )?(exit |error |status |return )*(code|status)[: ]+[1-9]",
-        r"|^error: (could not compile|test failed)",
-        r"|^ninja: build stopped",
-    ))
-});
+static FAILED: Pattern = Pattern::new(concat!(
+    r#"^The command .* (failed and )?exited with [1-9]\d*"#,
+    r"|^(##\[error\]|Error: )Process completed with exit code [1-9]",
+    r"|^(g|mingw32-)?make(\[\d+\])?: \*\*\* .*(Error \d+|failed)",
+    r"|^npm (ERR!|error) (code|errno|Test failed)",
+    r"|^error Command failed with (exit code|signal)",
+    r"|ELIFECYCLE",
+    r"|^(ERROR: )?Job failed(:|$)",
+    r"|^Build step .* marked build as failure",
+    r"|^(BUILD FAILED|FAILURE: Build failed|Finished: FAILURE)",
+    r"|^\[ERROR\] Failed to execute goal",
+    r"|^rake aborted!",
+    r"|(exited|returned|failed|terminated|completed|finished)( \w+)? (with )?((a )?non-?zero )?(exit |error |status |return )*(code|status)[: ]+[1-9]",
+    r"|^error: (could not compile|test failed)",
+    r"|^ninja: build stopped",
+));

@@ -1,11 +1,7 @@
 //! How much a single line indicates a failure.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::line::{CleanLine, LineSignals};
-use crate::pattern::pattern;
+use crate::pattern::Pattern;
 
 /// The weight of a line that definitely reports an error.
 pub(crate) const CERTAIN_WEIGHT: u32 = 10;
@@ -143,69 +139,55 @@ pub(super) fn is_chatter(text: &str) -> bool {
             && COMPILER.is_match(body))
 }
 
-static COMPILER: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^(libtool: |/\S+/)?(\S*(gcc|g\+\+|clang|clang\+\+|cc|c\+\+|CC|CXX|ld|ar)) ")
-});
+static COMPILER: Pattern =
+    Pattern::new(r"^(libtool: |/\S+/)?(\S*(gcc|g\+\+|clang|clang\+\+|cc|c\+\+|CC|CXX|ld|ar)) ");
 
-static STRONG: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
-        r"(?:^|[\s\[(>:'|])(?:(?i:fatal|internal compiler|syntax|compile|compilation|runtime|build|type|parse) )?(?:(?i:error|fatal|exception|failure)|panic)s?(?:\[\w+\]|\(s\)|\s[A-Z]+\d+)?\s?[:\]!](?:\s|$)",
-        r"|\b[A-Z]\w*(?:Error|Exception|Failure|Fault|Expired)\b",
-        r"|\bTraceback \(most recent call last\)",
-        r"|panicked at",
-        r"|^(?:E  |FAIL|FAILED|ERROR|FAILURE|ERROR!|FAIL:|not ok)(?:\s|$|:)",
-        r"|\bFAILED\b",
-        r"|\bSegmentation fault|core dumped|^Killed|Aborted\b",
-        r"|^\s*(?:×|✗|✘|✖|✕) ",
-        r"|--- FAIL",
-        r"|: (?:command not found|No such file or directory|Permission denied|cannot )",
-        r"|undefined reference|Could not resolve|Cannot find",
-        r"|^\s*\d+\) ",
-    ))
-});
+static STRONG: Pattern = Pattern::new(concat!(
+    r"(?:^|[\s\[(>:'|])(?:(?i:fatal|internal compiler|syntax|compile|compilation|runtime|build|type|parse) )?(?:(?i:error|fatal|exception|failure)|panic)s?(?:\[\w+\]|\(s\)|\s[A-Z]+\d+)?\s?[:\]!](?:\s|$)",
+    r"|\b[A-Z]\w*(?:Error|Exception|Failure|Fault|Expired)\b",
+    r"|\bTraceback \(most recent call last\)",
+    r"|panicked at",
+    r"|^(?:E  |FAIL|FAILED|ERROR|FAILURE|ERROR!|FAIL:|not ok)(?:\s|$|:)",
+    r"|\bFAILED\b",
+    r"|\bSegmentation fault|core dumped|^Killed|Aborted\b",
+    r"|^\s*(?:×|✗|✘|✖|✕) ",
+    r"|--- FAIL",
+    r"|: (?:command not found|No such file or directory|Permission denied|cannot )",
+    r"|undefined reference|Could not resolve|Cannot find",
+    r"|^\s*\d+\) ",
+));
 
 /// Failure lines of test harnesses in machine-readable form.
-static DEFINITE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"\bTEST-UNEXPECTED-|\bPROCESS-CRASH\b|UNEXPECTED-(?:FAIL|ERROR|TIMEOUT|CRASH)")
-});
+static DEFINITE: Pattern =
+    Pattern::new(r"\bTEST-UNEXPECTED-|\bPROCESS-CRASH\b|UNEXPECTED-(?:FAIL|ERROR|TIMEOUT|CRASH)");
 
 /// A logger's line at a level below warning.
-static LOGGED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE|info|debug|trace)\b\s*(?:[-:|)\]]|\s\w)")
-});
+static LOGGED: Pattern =
+    Pattern::new(r"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE|info|debug|trace)\b\s*(?:[-:|)\]]|\s\w)");
 
 /// The name of a test that expects an error.
-static TEST_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
-        r"\bshould (?:fail|throw|raise|error|reject|not|warn|return|abort|report|emit)\b",
-        r"|\b(?:throws|fails|raises|rejects|errors) (?:on|when|if|for|with|to|an?|the)\b",
-    ))
-});
+static TEST_NAME: Pattern = Pattern::new(concat!(
+    r"\bshould (?:fail|throw|raise|error|reject|not|warn|return|abort|report|emit)\b",
+    r"|\b(?:throws|fails|raises|rejects|errors) (?:on|when|if|for|with|to|an?|the)\b",
+));
 
-static DENIAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
-        r"(?i)\b(?:0|no|zero|without|any|ignor\w+|allow\w*)\s+(?:compile\s+|compilation\s+)?(?:errors?|failures?|failed|fail|failing|warnings?)\b",
-        r"|\b(?:errors?|failures?|failed|fail|warnings?)\b\s*[:=]\s*(?:0\b|false|none|null|no\b)",
-    ))
-});
+static DENIAL: Pattern = Pattern::new(concat!(
+    r"(?i)\b(?:0|no|zero|without|any|ignor\w+|allow\w*)\s+(?:compile\s+|compilation\s+)?(?:errors?|failures?|failed|fail|failing|warnings?)\b",
+    r"|\b(?:errors?|failures?|failed|fail|warnings?)\b\s*[:=]\s*(?:0\b|false|none|null|no\b)",
+));
 
-static PASSED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(?:\.\.\.|…) ?ok$|\bPASS(?:ED)?\b|^ok |\[ +OK \]|SUCCESS\b|^--- PASS")
-});
+static PASSED: Pattern =
+    Pattern::new(r"(?:\.\.\.|…) ?ok$|\bPASS(?:ED)?\b|^ok |\[ +OK \]|SUCCESS\b|^--- PASS");
 
 /// The word occurs only as part of a path, an option or an identifier.
-static IN_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)^(?:[^\s]*\s)*?[^\s]*(?:[\w./-](?:error|fail|exception)|(?:error|fail(?:ure)?|exception)s?(?:[/_-]|\.\w|\(|::))",
-    )
-});
+static IN_NAME: Pattern = Pattern::new(
+    r"(?i)^(?:[^\s]*\s)*?[^\s]*(?:[\w./-](?:error|fail|exception)|(?:error|fail(?:ure)?|exception)s?(?:[/_-]|\.\w|\(|::))",
+);
 
-static PLACED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
-        r#"^\s*(?:\[\w+\]\s+|File "?|at |--> |in )?"?(?:[A-Za-z]:)?[\w@~./\\+-]*\.?[A-Za-z]\w*"?(?::\d+(?::\d+)?:?\s|\(\d+(?:[,:]\d+)?\)\s?:|, line \d+)"#,
-        // The kind of problem comes first, or the place is in brackets, or it comes last.
-        r#"|^[A-Z][^,:]{0,40}: [^,]{0,200}\.\w+"?, line \d+: "#,
-        r"|^\s*\[[\w@~./\\+-]+\.\w+:\d+(?::\d+)?\]\s",
-        r"|^[A-Z]+\d+: .*[\w/]\.\w+:\d+$",
-    ))
-});
+static PLACED: Pattern = Pattern::new(concat!(
+    r#"^\s*(?:\[\w+\]\s+|File "?|at |--> |in )?"?(?:[A-Za-z]:)?[\w@~./\\+-]*\.?[A-Za-z]\w*"?(?::\d+(?::\d+)?:?\s|\(\d+(?:[,:]\d+)?\)\s?:|, line \d+)"#,
+    // The kind of problem comes first, or the place is in brackets, or it comes last.
+    r#"|^[A-Z][^,:]{0,40}: [^,]{0,200}\.\w+"?, line \d+: "#,
+    r"|^\s*\[[\w@~./\\+-]+\.\w+:\d+(?::\d+)?\]\s",
+    r"|^[A-Z]+\d+: .*[\w/]\.\w+:\d+$",
+));

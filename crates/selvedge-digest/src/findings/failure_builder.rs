@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use super::{FailureSeverity, LocatedFailure};
 use crate::line::CleanLine;
 use crate::passing_output::TemplateKey;
+use crate::pattern::Groups;
 use crate::record::{Failure, FailureKind, FailureSource, SUMMARY_CHARS};
 
 /// How many lines of an excerpt are kept from its beginning, and from its end.
@@ -22,6 +23,8 @@ const MESSAGE_BYTES: usize = 4000;
 /// A failure that is still being read, line by line.
 #[derive(Debug)]
 pub(crate) struct FailureBuilder {
+    /// The tool whose output is read.
+    pub(crate) tool: &'static str,
     pub(crate) failure: Failure,
     pub(crate) severity: FailureSeverity,
     heading: Option<TemplateKey>,
@@ -47,8 +50,46 @@ impl FailureBuilder {
         draft
     }
 
+    /// Starts a failure whose message is in this line.
+    pub(crate) fn with_message(
+        kind: FailureKind,
+        tool: &'static str,
+        message: &str,
+        line: &CleanLine<'_>,
+    ) -> Self {
+        let mut draft = Self::new(kind, tool, line);
+        draft.push_message(message);
+        draft.push_excerpt(line);
+        draft
+    }
+
+    /// Starts a failed test at this line.
+    pub(crate) fn test(tool: &'static str, id: impl Into<String>, line: &CleanLine<'_>) -> Self {
+        let mut draft = Self::new(FailureKind::Test, tool, line);
+        draft.failure.id = Some(id.into());
+        draft
+    }
+
+    /// Starts a failure with the groups that were captured of its first line: `file` and the numbers in it,
+    /// `severity`, `id`, `code` and `message`.
+    pub(crate) fn captured(
+        kind: FailureKind,
+        tool: &'static str,
+        found: &Groups<'_>,
+        line: &CleanLine<'_>,
+    ) -> Self {
+        let mut draft = Self::with_message(kind, tool, found.text("message"), line);
+        if found.get("severity").is_some_and(is_mild) {
+            draft.severity = FailureSeverity::Warning;
+        }
+        draft.failure.id = found.get("id").map(str::to_owned);
+        draft.failure.code = found.get("code").map(str::to_owned);
+        draft.locate(found);
+        draft
+    }
+
     /// Starts a failure that a machine format reports in line `number`.
-    pub(crate) fn structured(kind: FailureKind, tool: &str, number: u64) -> Self {
+    pub(crate) fn structured(kind: FailureKind, tool: &'static str, number: u64) -> Self {
         let failure = Failure {
             kind,
             tool: Some(tool.to_owned()),
@@ -57,6 +98,7 @@ impl FailureBuilder {
             ..Failure::default()
         };
         Self {
+            tool,
             failure,
             severity: FailureSeverity::Error,
             heading: None,
@@ -126,6 +168,24 @@ impl FailureBuilder {
         }
     }
 
+    /// Sets the message if nothing was said.
+    pub(crate) fn default_message(&mut self, text: &str) {
+        let message = &mut self.failure.message;
+        message.get_or_insert_with(|| text.to_owned());
+    }
+
+    /// Continues the message on its last line; false if there is no message yet.
+    pub(crate) fn extend_message(&mut self, separator: &str, text: &str) -> bool {
+        let Some(message) = &mut self.failure.message else {
+            return false;
+        };
+        if message.len() + text.len() < MESSAGE_BYTES {
+            message.push_str(separator);
+            message.push_str(text);
+        }
+        true
+    }
+
     /// Sets the summary, for messages that do not begin with it.
     pub(crate) fn set_summary(&mut self, text: &str) {
         self.failure.summary = summary(text);
@@ -135,6 +195,15 @@ impl FailureBuilder {
     pub(crate) fn set_location(&mut self, file: &str, line: Option<u32>, column: Option<u32>) {
         if self.failure.file.is_none() {
             self.replace_location(file, line, column);
+        }
+    }
+
+    /// Sets the location to the groups `file`, `line` and `column`, or `line2` and `column2`, unless it is known.
+    pub(crate) fn locate(&mut self, found: &Groups<'_>) {
+        if let Some(file) = found.get("file") {
+            let line = found.number("line").or_else(|| found.number("line2"));
+            let column = found.number("column").or_else(|| found.number("column2"));
+            self.set_location(file, line, column);
         }
     }
 
@@ -178,6 +247,12 @@ impl FailureBuilder {
             heading: self.heading,
         }
     }
+}
+
+/// Whether a tool's word for a severity is below an error.
+fn is_mild(severity: &str) -> bool {
+    let head = severity.get(..4).unwrap_or(severity);
+    head.eq_ignore_ascii_case("warn") || severity.ends_with("Warning") || severity == "Alert"
 }
 
 /// Removes blank lines at the beginning and the end; the indentation of the others stays.

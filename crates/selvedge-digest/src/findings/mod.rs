@@ -194,10 +194,28 @@ impl Findings {
     }
 
     /// Records a failed test, also in the runner's results.
-    pub(crate) fn add_test(&mut self, tool: &'static str, draft: FailureBuilder) {
+    pub(crate) fn add_test(&mut self, draft: FailureBuilder) {
         let id = draft.failure.id.as_deref();
-        self.runs.record_test(tool, TestOutcome::Failed, id);
+        self.runs.record_test(draft.tool, TestOutcome::Failed, id);
         self.add(draft.build());
+    }
+
+    /// Records the result of one test in the runner's results.
+    pub(crate) fn record_test(&mut self, tool: &'static str, outcome: TestOutcome, id: &str) {
+        self.runs.record_test(tool, outcome, Some(id));
+    }
+
+    /// A runner's machine-readable report begins.
+    pub(crate) fn begin_report(&mut self, tool: &'static str) {
+        self.add_tool(tool);
+        self.runs.begin(tool);
+        self.runs.set_mode(tool, "report");
+    }
+
+    /// Records a runner's closing totals.
+    pub(crate) fn close_run(&mut self, tool: &'static str, totals: TestTotals) {
+        self.add_tool(tool);
+        self.runs.close(tool, totals);
     }
 
     /// Counts failed tests whose details were not read.

@@ -1,6 +1,10 @@
 //! The results of test runners: individual tests, and closing totals.
 
+use crate::pattern::{Groups, Pattern};
 use crate::record::{TestIds, TestReader, TestSummary};
+
+/// Counts in a runner's closing line.
+static COUNT: Pattern = Pattern::new(r"(\d+) (failed|passed|skipped|todo)");
 
 /// How one test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,6 +12,26 @@ pub(crate) enum TestOutcome {
     Passed,
     Failed,
     Skipped,
+}
+
+impl TestOutcome {
+    /// The outcome that a runner's word stands for.
+    pub(crate) fn named(word: &str) -> Self {
+        match word {
+            "passed" | "PASSED" | "ok" => Self::Passed,
+            "failed" | "FAILED" => Self::Failed,
+            _ => Self::Skipped,
+        }
+    }
+
+    /// The outcome of a test that did not fail.
+    pub(crate) fn unfailed(is_skipped: bool) -> Self {
+        if is_skipped {
+            Self::Skipped
+        } else {
+            Self::Passed
+        }
+    }
 }
 
 /// Numbers of tests.
@@ -28,7 +52,55 @@ impl TestTotals {
         }
     }
 
-    fn add(&mut self, other: Self) {
+    /// Totals from the groups of a closing line: `failed` and `errors`, `skipped`, and one of `passed`, `run`
+    /// (without the skipped ones) and `all`.
+    pub(crate) fn captured(found: &Groups<'_>) -> Self {
+        let failed = found.count("failed").saturating_add(found.count("errors"));
+        let skipped = found.count("skipped");
+        let mut totals = Self::from_total(found.count("all"), failed, skipped);
+        if let Some(run) = found.number::<u64>("run") {
+            totals.passed = run.saturating_sub(failed);
+        } else if let Some(passed) = found.number("passed") {
+            totals.passed = passed;
+        }
+        totals
+    }
+
+    /// Totals from the counts in a closing line: `2 failed, 3 passed`.
+    pub(crate) fn listed(text: &str) -> Self {
+        let mut totals = Self::default();
+        for count in COUNT.captures_iter(text) {
+            totals.add_count(&count[2], count[1].parse().unwrap_or(0));
+        }
+        totals
+    }
+
+    /// Adds a count under the runner's word for the result.
+    pub(crate) fn add_count(&mut self, word: &str, count: u64) {
+        let slot = self.slot_mut(word);
+        *slot = slot.saturating_add(count);
+    }
+
+    /// The number that a runner's word for a result stands for.
+    pub(crate) fn slot_mut(&mut self, word: &str) -> &mut u64 {
+        match word {
+            "passed" | "passing" | "pass" | "successful" | "flaky" | "xpassed" => &mut self.passed,
+            "failed"
+            | "failing"
+            | "fail"
+            | "cancelled"
+            | "interrupted"
+            | "failures"
+            | "errors"
+            | "error"
+            | "unexpected successes"
+            | "Failures"
+            | "Errors" => &mut self.failed,
+            _ => &mut self.skipped,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
         self.passed = self.passed.saturating_add(other.passed);
         self.failed = self.failed.saturating_add(other.failed);
         self.skipped = self.skipped.saturating_add(other.skipped);

@@ -1,15 +1,7 @@
 //! Alcotest, OCaml's test runner: a list of results, and a box with the explanation of each failure,
 //! or of the first alone.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "alcotest";
 /// Maximum number of failures that are listed but not yet explained.
@@ -17,115 +9,58 @@ const LISTED: usize = 400;
 
 /// Reads Alcotest's report.
 #[derive(Debug, Default)]
-pub(super) struct AlcotestParser {
-    draft: Option<FailureBuilder>,
+pub(super) struct AlcotestFormat {
     expected: Option<String>,
     /// Failures that are listed but not yet explained.
     listed: Vec<String>,
     skipped: u64,
 }
 
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:│ |> |  )\[(?P<outcome>OK|FAIL|SKIP)\] +(?P<suite>\S.*?) {2,}(?P<index>\d+) {3}(?P<name>.+?)\.?(?: +│)?$",
-    )
-});
-static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:(?P<failed>\d+) failures?!|Test Successful) in [\d.]+s\. (?P<run>\d+) tests? run\.$",
-    )
-});
-static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r#"^\s*(?:Raised|Called|Re-raised) (?:at|from) (?P<function>\S+) in file "(?P<file>[^"]+)", line (?P<line>\d+), characters (?P<column>\d+)-"#,
-    )
-});
+static RESULT: Pattern = Pattern::new(
+    r"^(?:│ |> |  )\[(?P<outcome>OK|FAIL|SKIP)\] +(?P<suite>\S.*?) {2,}(?P<index>\d+) {3}(?P<name>.+?)\.?(?: +│)?$",
+);
+static TOTALS: Pattern = Pattern::new(
+    r"^(?:(?P<failed>\d+) failures?!|Test Successful) in [\d.]+s\. (?P<run>\d+) tests? run\.$",
+);
+static FRAME: Pattern = Pattern::new(
+    r#"^\s*(?:Raised|Called|Re-raised) (?:at|from) (?P<function>\S+) in file "(?P<file>[^"]+)", line (?P<line>\d+), characters (?P<column>\d+)-"#,
+);
 
-impl FormatParser for AlcotestParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        if line.text.contains('[')
-            && let Some(result) = RESULT.captures(line.text)
-        {
-            return self.parse_result(&result, line, findings);
+impl BlockFormat for AlcotestFormat {
+    const IS_TEST: bool = true;
+    const IS_CERTAIN: bool = false;
+
+    fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
+        if let Some(result) = RESULT.captures_marked(line.text, "[") {
+            return Some(self.parse_result(&result, line, findings));
         }
-        if let Some(totals) = TOTALS.captures(line.text) {
-            self.parse_totals(&totals, line, findings);
-            return LineClaim::Evidence;
+        let totals = TOTALS.captures(line.text)?;
+        for id in std::mem::take(&mut self.listed) {
+            let mut draft = FailureBuilder::test(TOOL, id, line);
+            draft.push_message("failed");
+            findings.add_test(draft);
         }
-        self.parse_body(line, findings)
-    }
-
-    fn is_open(&self) -> bool {
-        self.draft.is_some()
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
-    }
-}
-
-impl AlcotestParser {
-    fn parse_result(
-        &mut self,
-        result: &regex::Captures<'_>,
-        line: &CleanLine<'_>,
-        findings: &mut Findings,
-    ) -> LineClaim {
-        let id = format!(
-            "{} {} {}",
-            &result["suite"], &result["index"], &result["name"]
-        );
-        match (&result["outcome"], line.text.starts_with('│')) {
-            ("FAIL", true) => {
-                self.close(findings);
-                self.listed.retain(|listed| *listed != id);
-                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-                draft.failure.id = Some(id);
-                self.draft = Some(draft);
-                return LineClaim::Evidence;
-            }
-            ("FAIL", false) => {
-                if self.listed.len() < LISTED {
-                    self.listed.push(id);
-                }
-            }
-            ("SKIP", _) => {
-                self.skipped += 1;
-                findings
-                    .runs
-                    .record_test(TOOL, TestOutcome::Skipped, Some(&id));
-            }
-            _ => findings
-                .runs
-                .record_test(TOOL, TestOutcome::Passed, Some(&id)),
-        }
-        LineClaim::Ignore
+        let mut totals = TestTotals::captured(&totals);
+        totals.skipped = std::mem::take(&mut self.skipped);
+        Some(BlockStep::Totals(TOOL, totals))
     }
 
     /// A line of the explanation below a box.
-    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let Some(draft) = &mut self.draft else {
-            return LineClaim::NotMine;
-        };
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
         let body = line.body();
         if body.starts_with('─') || body.starts_with("Logs saved to") {
-            self.close(findings);
-            return LineClaim::Ignore;
+            return BlockStep::End(LineClaim::Ignore);
         }
         if let Some(frame) = FRAME.captures(line.text) {
             let file = &frame["file"];
             let foreign = file.starts_with("src/alcotest")
                 || file == "stdlib.ml"
                 || file.starts_with("stdlib/");
-            if foreign {
-                draft.skip_line(line);
-            } else {
-                let column = frame["column"]
-                    .parse()
-                    .ok()
-                    .map(|column: u32| column.saturating_add(1));
-                draft.set_location(file, frame["line"].parse().ok(), column);
-                draft.push_excerpt(line);
+            if !foreign {
+                let column: Option<u32> = frame.number("column");
+                let column = column.map(|column| column.saturating_add(1));
+                draft.set_location(file, frame.number("line"), column);
+                return BlockStep::Shown;
             }
         } else if let Some(expected) = body.strip_prefix("Expected: ") {
             self.expected = Some(expected.to_owned());
@@ -133,12 +68,9 @@ impl AlcotestParser {
         } else if let Some(received) = body.strip_prefix("Received: ") {
             draft.push_message(body);
             if let Some(expected) = self.expected.take() {
-                let what = draft
-                    .failure
-                    .message
-                    .as_deref()
-                    .and_then(|told| told.lines().next());
-                let what = what
+                let message = draft.failure.message.as_deref();
+                let what = message
+                    .and_then(|message| message.lines().next())
                     .filter(|what| !what.starts_with("Expected"))
                     .unwrap_or("check");
                 let summary = format!("{what}: expected {expected}, received {received}");
@@ -148,54 +80,41 @@ impl AlcotestParser {
             && !body.starts_with(['└', '┌', '│'])
             && !body.starts_with("ASSERT ")
         {
-            let said = body
-                .strip_prefix("FAIL ")
-                .or(body.strip_prefix("[failure] "));
-            draft.push_message(said.or(body.strip_prefix("[exception] ")).unwrap_or(body));
-            draft.push_excerpt(line);
+            let marks = ["FAIL ", "[failure] ", "[exception] "];
+            let message = marks.iter().find_map(|mark| body.strip_prefix(mark));
+            draft.push_message(message.unwrap_or(body));
+            return BlockStep::Shown;
         }
-        LineClaim::Evidence
-    }
-
-    fn parse_totals(
-        &mut self,
-        totals: &regex::Captures<'_>,
-        line: &CleanLine<'_>,
-        findings: &mut Findings,
-    ) {
-        self.close(findings);
-        findings.add_tool(TOOL);
-        for id in std::mem::take(&mut self.listed) {
-            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = Some(id);
-            draft.push_message("failed");
-            record_failure(draft, findings);
-        }
-        let number = |name: &str| {
-            totals
-                .name(name)
-                .map_or(0, |n| n.as_str().parse().unwrap_or(0_u64))
-        };
-        let failed = number("failed");
-        findings.runs.close(
-            TOOL,
-            TestTotals {
-                passed: number("run").saturating_sub(failed),
-                failed,
-                skipped: std::mem::take(&mut self.skipped),
-            },
-        );
-    }
-
-    fn close(&mut self, findings: &mut Findings) {
-        self.expected = None;
-        if let Some(draft) = self.draft.take() {
-            record_failure(draft, findings);
-        }
+        BlockStep::Taken
     }
 }
 
-fn record_failure(draft: FailureBuilder, findings: &mut Findings) {
-    findings.add_tool(TOOL);
-    findings.add_test(TOOL, draft);
+impl AlcotestFormat {
+    fn parse_result(
+        &mut self,
+        result: &Groups<'_>,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> BlockStep {
+        let [suite, index, name] = ["suite", "index", "name"].map(|part| &result[part]);
+        let id = format!("{suite} {index} {name}");
+        match (&result["outcome"], line.text.starts_with('│')) {
+            ("FAIL", true) => {
+                self.expected = None;
+                self.listed.retain(|listed| *listed != id);
+                return BlockStep::Begin(FailureBuilder::test(TOOL, id, line));
+            }
+            ("FAIL", false) => {
+                if self.listed.len() < LISTED {
+                    self.listed.push(id);
+                }
+            }
+            ("SKIP", _) => {
+                self.skipped += 1;
+                findings.record_test(TOOL, TestOutcome::Skipped, &id);
+            }
+            _ => findings.record_test(TOOL, TestOutcome::Passed, &id),
+        }
+        BlockStep::Claim(LineClaim::Ignore)
+    }
 }

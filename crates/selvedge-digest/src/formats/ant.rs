@@ -1,16 +1,8 @@
 //! Ant: the results of its `junit` task, with or without the task's name before each line, and the reason of
 //! a failed build.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::java_test::JavaTestFailure;
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, FailureSeverity, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "ant";
 
@@ -26,19 +18,14 @@ pub(super) struct AntParser {
     counts: Option<TestTotals>,
 }
 
-static CLASS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Testsuite: (?P<class>[\w.$]+)$"));
-static CASE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^Testcase: (?P<name>[^\s(]+)(?:\((?P<class>[\w.$]+)\))?:?(?: took [\d.,]+ sec)?\s*(?P<outcome>FAILED|Caused an ERROR|SKIPPED.*)?$",
-    )
-});
-static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^Tests run: (?P<runs>\d+), Failures: (?P<failures>\d+), Errors: (?P<errors>\d+)(?:, Skipped: (?P<skipped>\d+))?, Time elapsed: [\d.,]+ sec$",
-    )
-});
-static BUILD: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<file>\S.*\.xml):(?P<line>\d+): (?P<message>\S.*)$"));
+static CLASS: Pattern = Pattern::new(r"^Testsuite: (?P<class>[\w.$]+)$");
+static CASE: Pattern = Pattern::new(
+    r"^Testcase: (?P<name>[^\s(]+)(?:\((?P<class>[\w.$]+)\))?:?(?: took [\d.,]+ sec)?\s*(?P<outcome>FAILED|Caused an ERROR|SKIPPED.*)?$",
+);
+static COUNTS: Pattern = Pattern::new(
+    r"^Tests run: (?P<all>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+)(?:, Skipped: (?P<skipped>\d+))?, Time elapsed: [\d.,]+ sec$",
+);
+static BUILD: Pattern = Pattern::new(r"^(?P<file>\S.*\.xml):(?P<line>\d+): (?P<message>\S.*)$");
 
 impl FormatParser for AntParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -59,7 +46,8 @@ impl FormatParser for AntParser {
             if !self.class.is_empty()
                 && let Some(counts) = COUNTS.captures(text)
             {
-                self.parse_counts(&counts);
+                // A summary may repeat the counts of a class.
+                self.counts = Some(TestTotals::captured(&counts));
                 return LineClaim::Ignore;
             }
         }
@@ -68,13 +56,8 @@ impl FormatParser for AntParser {
                 self.test.begin(TOOL, &id, line, findings);
                 return LineClaim::Evidence;
             }
-            let skipped = text.starts_with("SKIPPED");
-            let outcome = if skipped {
-                TestOutcome::Skipped
-            } else {
-                TestOutcome::Passed
-            };
-            findings.runs.record_test(TOOL, outcome, Some(&id));
+            let outcome = TestOutcome::unfailed(text.starts_with("SKIPPED"));
+            findings.record_test(TOOL, outcome, &id);
         }
         self.test.parse_body(text, line, findings)
     }
@@ -91,58 +74,39 @@ impl FormatParser for AntParser {
 impl AntParser {
     fn parse_case(
         &mut self,
-        case: &regex::Captures<'_>,
+        case: &Groups<'_>,
         line: &CleanLine<'_>,
         findings: &mut Findings,
     ) -> LineClaim {
         self.test.close(findings);
         if let Some(id) = self.pending.take() {
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Passed, Some(&id));
+            findings.record_test(TOOL, TestOutcome::Passed, &id);
         }
-        let class = case
-            .name("class")
-            .map_or(self.class.as_str(), |class| class.as_str());
+        let class = case.get("class").unwrap_or(&self.class);
         let name = &case["name"];
         let id = if class.is_empty() {
             name.to_owned()
         } else {
             format!("{class}.{name}")
         };
-        match case.name("outcome").map(|outcome| outcome.as_str()) {
+        match case.get("outcome") {
             None => self.pending = Some(id),
             Some(outcome) if outcome.starts_with("SKIPPED") => {
-                findings
-                    .runs
-                    .record_test(TOOL, TestOutcome::Skipped, Some(&id));
+                findings.record_test(TOOL, TestOutcome::Skipped, &id);
             }
             Some(_) => self.test.begin(TOOL, &id, line, findings),
         }
         LineClaim::Evidence
     }
 
-    /// Records the counts of one class, which a summary may repeat.
-    fn parse_counts(&mut self, counts: &regex::Captures<'_>) {
-        let number = |name: &str| {
-            let digits = counts.name(name).map_or("", |group| group.as_str());
-            digits.parse().unwrap_or(0_u64)
-        };
-        let (failed, skipped) = (number("failures") + number("errors"), number("skipped"));
-        self.counts = Some(TestTotals::from_total(number("runs"), failed, skipped));
-    }
-
     /// Ends the tests of a class.
     fn close(&mut self, findings: &mut Findings) {
         self.test.close(findings);
         if let Some(id) = self.pending.take() {
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Passed, Some(&id));
+            findings.record_test(TOOL, TestOutcome::Passed, &id);
         }
         if let Some(counts) = self.counts.take() {
-            findings.add_tool(TOOL);
-            findings.runs.close(TOOL, counts);
+            findings.close_run(TOOL, counts);
         }
     }
 }
@@ -153,14 +117,11 @@ fn parse_build_failure(line: &CleanLine<'_>, findings: &mut Findings) -> LineCla
         return LineClaim::NotMine;
     };
     findings.add_tool(TOOL);
-    let mut draft = FailureBuilder::new(FailureKind::Infra, TOOL, line);
+    let mut draft = FailureBuilder::captured(FailureKind::Infra, TOOL, &found, line);
     let message = &found["message"];
     if message.starts_with("Compile failed") || message.contains("ests failed") {
         draft.severity = FailureSeverity::Warning;
     }
-    draft.set_location(&found["file"], found["line"].parse().ok(), None);
-    draft.push_message(message);
-    draft.push_excerpt(line);
     findings.add(draft.build());
     LineClaim::Evidence
 }

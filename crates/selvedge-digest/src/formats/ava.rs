@@ -1,15 +1,7 @@
 //! ava's own reporter: a list of results, then a section for each failure, headed by its name.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::location::{is_foreign, parse_colon_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::location::{CodeLocation, parse_colon_frame, take_frame};
+use super::prelude::*;
 
 const TOOL: &str = "ava";
 /// How many names of failed tests are remembered.
@@ -17,8 +9,7 @@ const LISTED: usize = 1000;
 
 /// Reads ava's report.
 #[derive(Debug, Default)]
-pub(super) struct AvaParser {
-    draft: Option<FailureBuilder>,
+pub(super) struct AvaFormat {
     /// The names of failed tests, each with its text in the list.
     listed: Vec<String>,
     /// Below the rule that ends the list.
@@ -29,29 +20,27 @@ pub(super) struct AvaParser {
     ruled: bool,
 }
 
-static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^  (?P<count>\d+) (?:known )?(?:tests? (?P<what>passed|failed|skipped|todo)|(?P<outside>uncaught exceptions?|unhandled rejections?))$",
-    )
-});
-static CODE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*\d+:(?: |$)"));
+static TOTAL: Pattern = Pattern::new(
+    r"^  (?P<count>\d+) (?:known )?(?:tests? (?P<what>passed|failed|skipped|todo)|(?P<outside>uncaught exceptions?|unhandled rejections?))$",
+);
+static CODE: Pattern = Pattern::new(r"^\s*\d+:(?: |$)");
 
-impl FormatParser for AvaParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+impl BlockFormat for AvaFormat {
+    const IS_TEST: bool = true;
+
+    fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
         let body = line.body();
         if let Some(name) = body.strip_prefix("✘ [fail]: ") {
-            self.close(findings);
             findings.add_tool(TOOL);
             self.begun = true;
             if self.listed.len() < LISTED {
                 self.listed.push(name.to_owned());
             }
-            return LineClaim::Ignore;
+            return Some(BlockStep::End(LineClaim::Ignore));
         }
         if let Some(file) = body.strip_prefix("Uncaught exception in ") {
             self.begun = true;
-            self.begin(file, line, findings);
-            return LineClaim::Evidence;
+            return Some(BlockStep::Begin(FailureBuilder::test(TOOL, file, line)));
         }
         if !self.begun {
             if body == "─" && line.indent() == 2 {
@@ -60,62 +49,68 @@ impl FormatParser for AvaParser {
                 self.begun = std::mem::take(&mut self.ruled) && TOTAL.is_match(line.text);
             }
             if !self.begun {
-                return LineClaim::NotMine;
+                return None;
             }
             findings.add_tool(TOOL);
         }
         if body == "─" {
-            self.close(findings);
             self.sections = true;
-            return LineClaim::Ignore;
+            return Some(BlockStep::End(LineClaim::Ignore));
         }
-        if line.indent() == 2 {
-            if let Some(total) = TOTAL.captures(line.text) {
-                self.parse_total(&total, findings);
-                return LineClaim::Evidence;
-            }
-            if self.sections && self.is_listed(body) {
-                self.begin(body, line, findings);
-                return LineClaim::Evidence;
-            }
-            if body.starts_with("✘ ") || body.starts_with("✔ ") {
-                self.close(findings);
-                return LineClaim::Ignore;
-            }
+        if line.indent() != 2 {
+            return None;
         }
-        let Some(draft) = self
-            .draft
-            .as_mut()
-            .filter(|_| line.is_blank() || line.indent() > 0)
-        else {
-            self.close(findings);
-            return LineClaim::NotMine;
-        };
-        parse_body(draft, line);
-        LineClaim::Evidence
+        if let Some(total) = TOTAL.captures(line.text) {
+            let totals = self.totals.get_or_insert_default();
+            totals.add_count(total.get("what").unwrap_or("failed"), total.count("count"));
+            return Some(BlockStep::End(LineClaim::Evidence));
+        }
+        if self.sections && self.is_listed(body) {
+            return Some(BlockStep::Begin(FailureBuilder::test(TOOL, body, line)));
+        }
+        let is_result = body.starts_with("✘ ") || body.starts_with("✔ ");
+        is_result.then_some(BlockStep::End(LineClaim::Ignore))
     }
 
-    fn is_open(&self) -> bool {
+    /// A line of a section: the place, source, the message with a diff, frames.
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        if !line.is_blank() && line.indent() == 0 {
+            return BlockStep::OVER;
+        }
+        let body = line.body();
+        let frame = body.strip_prefix("› ").or(body.strip_prefix("at "));
+        if let Some(place) = frame.and_then(parse_colon_frame) {
+            let file = place.file.trim_start_matches("file://");
+            return take_frame(draft, CodeLocation { file, ..place });
+        }
+        if let Some(place) =
+            parse_colon_frame(body).filter(|_| line.indent() == 2 && !body.contains(' '))
+        {
+            draft.set_location(place.file, place.line, None);
+        } else if CODE.is_match(line.text) {
+            return BlockStep::Shown;
+        } else if !body.is_empty() && frame.is_none() {
+            let class = body.split(": ").next();
+            if class.is_some_and(|class| class.ends_with("Error")) {
+                draft.set_summary(body);
+            }
+            draft.push_message(line.text.strip_prefix("  ").unwrap_or(body));
+        }
+        BlockStep::Taken
+    }
+
+    fn is_waiting(&self) -> bool {
         self.begun || self.ruled
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
         if let Some(totals) = self.totals.take() {
             findings.runs.close(TOOL, totals);
         }
     }
 }
 
-impl AvaParser {
-    fn begin(&mut self, id: &str, line: &CleanLine<'_>, findings: &mut Findings) {
-        self.close(findings);
-        findings.add_tool(TOOL);
-        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-        draft.failure.id = Some(id.to_owned());
-        self.draft = Some(draft);
-    }
-
+impl AvaFormat {
     /// Whether the test is listed; the list has the message after the name.
     fn is_listed(&self, name: &str) -> bool {
         let told = |listed: &String| {
@@ -123,56 +118,5 @@ impl AvaParser {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };
         !name.is_empty() && self.listed.iter().any(told)
-    }
-
-    fn parse_total(&mut self, total: &regex::Captures<'_>, findings: &mut Findings) {
-        self.close(findings);
-        let count: u64 = total["count"].parse().unwrap_or(0);
-        let totals = self.totals.get_or_insert_default();
-        match total.name("what").map(|what| what.as_str()) {
-            Some("passed") => totals.passed += count,
-            Some("skipped" | "todo") => totals.skipped += count,
-            _ => totals.failed += count,
-        }
-    }
-
-    fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take() {
-            findings.add_test(TOOL, draft);
-        }
-    }
-}
-
-/// A line of a section: the place, source, the message with a diff, frames.
-fn parse_body(draft: &mut FailureBuilder, line: &CleanLine<'_>) {
-    let body = line.body();
-    let frame = body.strip_prefix("› ").or(body.strip_prefix("at "));
-    if let Some(place) = frame.and_then(parse_colon_frame) {
-        let file = place.file.trim_start_matches("file://");
-        if is_foreign(file) {
-            draft.skip_line(line);
-            return;
-        }
-        draft.set_location(file, place.line, place.column);
-        draft.push_excerpt(line);
-    } else if let Some(place) =
-        parse_colon_frame(body).filter(|_| line.indent() == 2 && !body.contains(' '))
-    {
-        draft.set_location(place.file, place.line, None);
-        draft.skip_line(line);
-    } else if CODE.is_match(line.text) {
-        draft.push_excerpt(line);
-    } else if !body.is_empty() && frame.is_none() {
-        if body
-            .split(": ")
-            .next()
-            .is_some_and(|class| class.ends_with("Error"))
-        {
-            draft.set_summary(body);
-        }
-        draft.push_message(line.text.strip_prefix("  ").unwrap_or(body));
-        draft.skip_line(line);
-    } else {
-        draft.skip_line(line);
     }
 }

@@ -1,10 +1,7 @@
 //! cabal: unresolved dependencies, missing modules, and the results of test suites. The compiler's messages
 //! are read by [GHC's format](super::ghc).
 
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome};
-use crate::line::CleanLine;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "cabal";
 /// How many lines of an error are read.
@@ -12,11 +9,8 @@ const BODY_LINES: u32 = 12;
 
 /// Reads cabal's own errors.
 #[derive(Debug, Default)]
-pub(super) struct CabalParser {
-    draft: Option<FailureBuilder>,
+pub(super) struct CabalFormat {
     lines: u32,
-    /// The lines of the error, joined.
-    message: String,
     /// Results of test suites were read; their count follows.
     suites: bool,
 }
@@ -24,74 +18,56 @@ pub(super) struct CabalParser {
 /// Errors that only repeat earlier ones.
 const CONSEQUENCES: [&str; 2] = ["Failed to build ", "Tests failed for "];
 
-impl FormatParser for CabalParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+impl BlockFormat for CabalFormat {
+    fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
-        let said = text
-            .strip_prefix("cabal: ")
-            .or(text.strip_prefix("Error: cabal: "));
-        if let Some(message) = said {
-            self.finish(findings);
-            findings.add_tool(TOOL);
-            if CONSEQUENCES.iter().any(|start| message.starts_with(start)) {
-                return LineClaim::Ignore;
-            }
-            let mut draft = FailureBuilder::new(FailureKind::Infra, TOOL, line);
-            draft.push_excerpt(line);
-            message.clone_into(&mut self.message);
-            self.draft = Some(draft);
-            self.lines = 0;
-            return LineClaim::Evidence;
-        }
         if let Some((suite, outcome)) = parse_suite_result(text) {
             self.suites = true;
-            return record_suite_result(suite, outcome, line, findings);
+            let claim = record_suite_result(suite, outcome, line, findings);
+            return Some(BlockStep::Claim(claim));
         }
         if text.ends_with(" test cases) passed.") {
             self.suites = false;
             if findings.has_tool(TOOL) {
                 findings.runs.close_as_seen(TOOL);
             }
-            return LineClaim::Ignore;
+            return Some(BlockStep::Claim(LineClaim::Ignore));
         }
-        let Some(draft) = self
-            .draft
-            .as_mut()
-            .filter(|_| !line.is_blank() && self.lines < BODY_LINES)
-        else {
-            self.finish(findings);
-            return LineClaim::NotMine;
-        };
+        let message = text
+            .strip_prefix("Error: ")
+            .unwrap_or(text)
+            .strip_prefix("cabal: ")?;
+        if CONSEQUENCES.iter().any(|start| message.starts_with(start)) {
+            findings.add_tool(TOOL);
+            return Some(BlockStep::End(LineClaim::Ignore));
+        }
+        self.lines = 0;
+        let draft = FailureBuilder::with_message(FailureKind::Infra, TOOL, message, line);
+        Some(BlockStep::Begin(draft))
+    }
+
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        if line.is_blank() || self.lines >= BODY_LINES {
+            return BlockStep::OVER;
+        }
         self.lines += 1;
         // The steps of the dependency solver: the first that failed has the reason.
+        let text = line.text;
         let step = text
             .strip_prefix("[__")
             .and_then(|rest| rest.split_once("] "));
         match step {
             Some((_, step)) if step.starts_with("trying: ") || step.starts_with("fail ") => {}
-            Some((_, step)) => {
-                self.message.push(' ');
-                self.message.push_str(step);
-            }
             None if text.starts_with("After searching") => self.lines = BODY_LINES,
-            None => {
-                self.message.push(' ');
-                self.message.push_str(line.body());
+            _ => {
+                draft.extend_message(" ", step.map_or(line.body(), |(_, step)| step));
             }
         }
-        draft.push_excerpt(line);
-        LineClaim::Evidence
+        BlockStep::Shown
     }
 
-    fn is_open(&self) -> bool {
-        self.draft.is_some() || self.suites
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        if let Some(mut draft) = self.draft.take() {
-            draft.push_message(&self.message);
-            findings.add(draft.build());
-        }
+    fn is_waiting(&self) -> bool {
+        self.suites
     }
 }
 
@@ -116,10 +92,9 @@ fn record_suite_result(
         return LineClaim::Ignore;
     }
     findings.add_tool(TOOL);
-    findings.runs.record_test(TOOL, outcome, Some(suite));
+    findings.record_test(TOOL, outcome, suite);
     if outcome == TestOutcome::Failed {
-        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-        draft.failure.id = Some(suite.to_owned());
+        let mut draft = FailureBuilder::test(TOOL, suite, line);
         draft.push_message("the test suite failed");
         findings.add(draft.build());
     }

@@ -1,26 +1,17 @@
 //! Catch2. Each failed assertion is below a header with the test case and its sections; the compact reporter
 //! prints one line per assertion and names no test.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::is_c;
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::{CleanLine, LineSignals};
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "catch2";
 
 /// Reads Catch2's console and compact reporters.
 #[derive(Debug, Default)]
-pub(super) struct Catch2Parser {
+pub(super) struct Catch2Format {
     part: Catch2Section,
     /// The test case and its sections, the outermost first.
     names: Vec<String>,
-    draft: Option<FailureBuilder>,
     /// The last test case that was counted as failed.
     counted: String,
 }
@@ -38,19 +29,17 @@ enum Catch2Section {
     Body,
 }
 
-static FAILED: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<file>\S.*?)[:(](?P<line>\d+)\)?: FAILED:$"));
-static COMPACT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<file>\S.*?)[:(](?P<line>\d+)\)?: failed: (?P<message>\S.*)$"));
-static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (passed|failed|skipped)"));
-static GREEN: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?:All tests passed|Passed all) .*?(?P<passed>\d+) test cases?\b"));
+static FAILED: Pattern = Pattern::new(r"^(?P<file>\S.*?)[:(](?P<line>\d+)\)?: FAILED:$");
+static COMPACT: Pattern =
+    Pattern::new(r"^(?P<file>\S.*?)[:(](?P<line>\d+)\)?: failed: (?P<message>\S.*)$");
+static GREEN: Pattern =
+    Pattern::new(r"^(?:All tests passed|Passed all) .*?(?P<passed>\d+) test cases?\b");
 
-impl FormatParser for Catch2Parser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+impl BlockFormat for Catch2Format {
+    fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
         if is_rule(text) {
-            return self.handle_rule(text.starts_with('~'), findings);
+            return Some(self.handle_rule(text.starts_with('~'), findings));
         }
         match self.part {
             Catch2Section::Outside | Catch2Section::Body => {}
@@ -58,7 +47,7 @@ impl FormatParser for Catch2Parser {
                 self.part = Catch2Section::Outside;
                 if text.contains(" is a Catch") {
                     findings.add_tool(TOOL);
-                    return LineClaim::Ignore;
+                    return Some(BlockStep::Claim(LineClaim::Ignore));
                 }
             }
             Catch2Section::Names if line.is_blank() || self.names.len() > 16 => {
@@ -66,127 +55,91 @@ impl FormatParser for Catch2Parser {
             }
             Catch2Section::Names => {
                 self.names.push(line.body().to_owned());
-                return LineClaim::Ignore;
+                return Some(BlockStep::Claim(LineClaim::Ignore));
             }
         }
         let failing = line.signals.intersects(LineSignals::FAIL);
         if failing && text.ends_with(": FAILED:") {
-            return self.parse_failed_assertion(line, findings);
+            return Some(self.parse_failed_assertion(line, findings));
         }
         if failing && text.contains(": failed: ") {
-            return parse_compact_assertion(line, findings);
+            let found = COMPACT.captures(text).filter(|found| is_c(&found["file"]));
+            return Some(found.map_or(BlockStep::Claim(LineClaim::NotMine), |found| {
+                BlockStep::Whole(FailureBuilder::captured(
+                    FailureKind::Test,
+                    TOOL,
+                    &found,
+                    line,
+                ))
+            }));
         }
         if text.starts_with("==========") || self.parse_totals(text, findings) {
-            self.close(findings);
             self.part = Catch2Section::Outside;
-            return LineClaim::Ignore;
+            return Some(BlockStep::End(LineClaim::Ignore));
         }
-        let Some(draft) = &mut self.draft else {
-            return LineClaim::NotMine;
-        };
+        None
+    }
+
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
         if line.is_blank() {
-            self.close(findings);
-            return LineClaim::Ignore;
+            return BlockStep::End(LineClaim::Ignore);
         }
         draft.push_message(line.body());
-        draft.push_excerpt(line);
-        LineClaim::Evidence
+        BlockStep::Shown
     }
 
-    fn is_open(&self) -> bool {
+    fn is_waiting(&self) -> bool {
         self.part != Catch2Section::Outside
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
     }
 }
 
-impl Catch2Parser {
+impl Catch2Format {
     /// Handles a ruler, which begins the banner, or begins or ends the header of a failure.
-    fn handle_rule(&mut self, wavy: bool, findings: &mut Findings) -> LineClaim {
-        self.close(findings);
+    fn handle_rule(&mut self, wavy: bool, findings: &Findings) -> BlockStep {
         self.part = match self.part {
             _ if wavy => Catch2Section::Banner,
             Catch2Section::Names => Catch2Section::Body,
             _ if findings.has_tool(TOOL) => Catch2Section::Names,
-            _ => return LineClaim::NotMine,
+            _ => return BlockStep::OVER,
         };
         if self.part == Catch2Section::Names {
             self.names.clear();
         }
-        LineClaim::Ignore
+        BlockStep::End(LineClaim::Ignore)
     }
 
     fn parse_failed_assertion(
         &mut self,
         line: &CleanLine<'_>,
         findings: &mut Findings,
-    ) -> LineClaim {
-        let Some(place) = FAILED
-            .captures(line.text)
-            .filter(|_| self.part == Catch2Section::Body)
-        else {
-            return LineClaim::NotMine;
+    ) -> BlockStep {
+        let in_body = self.part == Catch2Section::Body;
+        let Some(place) = FAILED.captures(line.text).filter(|_| in_body) else {
+            return BlockStep::Claim(LineClaim::NotMine);
         };
-        self.close(findings);
-        findings.add_tool(TOOL);
-        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
+        let mut draft = FailureBuilder::captured(FailureKind::Test, TOOL, &place, line);
         draft.failure.id = Some(self.names.join("/"));
-        draft.set_location(&place["file"], place["line"].parse().ok(), None);
-        draft.push_excerpt(line);
-        self.draft = Some(draft);
         let test = self.names.first().map_or("", String::as_str);
         if self.counted != test {
             test.clone_into(&mut self.counted);
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Failed, Some(test));
+            findings.record_test(TOOL, TestOutcome::Failed, test);
         }
-        LineClaim::Evidence
+        BlockStep::Begin(draft)
     }
 
     /// Whether the line holds closing totals.
     fn parse_totals(&mut self, text: &str, findings: &mut Findings) -> bool {
-        let mut totals = TestTotals::default();
-        if text.starts_with("test cases:") {
-            for count in COUNT.captures_iter(text) {
-                let number = count[1].parse().unwrap_or(0);
-                match &count[2] {
-                    "passed" => totals.passed = number,
-                    "failed" => totals.failed = number,
-                    _ => totals.skipped = number,
-                }
-            }
+        let totals = if text.starts_with("test cases:") {
+            TestTotals::listed(text)
         } else if let Some(end) = GREEN.captures(text) {
-            totals.passed = end["passed"].parse().unwrap_or(0);
+            TestTotals::captured(&end)
         } else {
             return false;
-        }
-        findings.add_tool(TOOL);
-        findings.runs.close(TOOL, totals);
+        };
+        findings.close_run(TOOL, totals);
         self.counted.clear();
         true
     }
-
-    fn close(&mut self, findings: &mut Findings) {
-        findings.add_draft(&mut self.draft);
-    }
-}
-
-/// Reads a failed assertion of the compact reporter.
-fn parse_compact_assertion(line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-    let found = COMPACT.captures(line.text).filter(|f| is_c(&f["file"]));
-    let Some(found) = found else {
-        return LineClaim::NotMine;
-    };
-    findings.add_tool(TOOL);
-    let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-    draft.set_location(&found["file"], found["line"].parse().ok(), None);
-    draft.push_message(&found["message"]);
-    draft.push_excerpt(line);
-    findings.add(draft.build());
-    LineClaim::Evidence
 }
 
 /// Rulers are as wide as Catch2's console, 79 columns.

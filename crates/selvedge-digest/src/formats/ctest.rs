@@ -2,15 +2,7 @@
 //! another format may read it better. That output may come from another runner or from a nested CTest:
 //! results in it do not belong to this run.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "ctest";
 
@@ -19,8 +11,7 @@ const OUTPUT_LINES: u32 = 30;
 
 /// Reads CTest's progress and its closing lists.
 #[derive(Debug, Default)]
-pub(super) struct CTestParser {
-    draft: Option<FailureBuilder>,
+pub(super) struct CTestFormat {
     lines: u32,
     /// Number of skipped tests in the totals, which exclude disabled ones.
     skipped: u64,
@@ -66,25 +57,25 @@ impl CTestProgress {
     }
 }
 
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s*(?P<number>\d+)/(?P<all>\d+) Test +#\d+: (?P<id>\S.*?) \.{3,}(?: +(?P<passed>Passed)|(?P<how>[\w ]*\*\*\*.*?)) *(?:\d+\.\d+ sec)?$",
-    )
-});
-static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<all>\d+)$")
-});
-static LISTED: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\t *\d+ - (?P<id>\S+) \((?P<how>[^()]+)\)"));
+static RESULT: Pattern = Pattern::new(
+    r"^\s*(?P<number>\d+)/(?P<all>\d+) Test +#\d+: (?P<id>\S.*?) \.{3,}(?: +(?P<passed>Passed)|(?P<how>[\w ]*\*\*\*.*?)) *(?:\d+\.\d+ sec)?$",
+);
+static TOTALS: Pattern =
+    Pattern::new(r"^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<all>\d+)$");
+static LISTED: Pattern = Pattern::new(r"^\t *\d+ - (?P<id>\S+) \((?P<how>[^()]+)\)");
 
-impl FormatParser for CTestParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+impl BlockFormat for CTestFormat {
+    fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
-        let starts = line.indent() == 4 && line.body().starts_with("Start ");
         let is_project = text.starts_with("Test project ");
-        if !self.progress.is_open && (starts || is_project) {
-            self.begin(findings);
-            return LineClaim::Ignore;
+        if !self.progress.is_open && (is_project || is_start(line)) {
+            self.progress = CTestProgress {
+                is_open: true,
+                ..CTestProgress::default()
+            };
+            (self.seen, self.skipped) = (false, 0);
+            findings.runs.begin_session(TOOL);
+            return Some(BlockStep::End(LineClaim::Ignore));
         }
         self.progress.inner += u32::from(is_project);
         if text == "No tests were found!!!"
@@ -93,63 +84,53 @@ impl FormatParser for CTestParser {
         {
             self.progress = CTestProgress::default();
             findings.runs.close(TOOL, TestTotals::default());
-            return LineClaim::Ignore;
+            return Some(BlockStep::Claim(LineClaim::Ignore));
         }
-        if text.contains(" Test ")
-            && let Some(result) = RESULT.captures(text)
+        if let Some(result) = RESULT.captures_marked(text, " Test ")
             && self.is_next(&result)
         {
-            self.close(findings);
             findings.add_tool(TOOL);
             self.seen = true;
             let id = &result["id"];
-            if let Some(how) = result.name("how") {
-                return self.record_unsuccessful_test(id, how.as_str(), line, findings);
+            if let Some(how) = result.get("how") {
+                return Some(self.parse_unsuccessful_test(id, how, line, findings));
             }
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Passed, Some(id));
-            return LineClaim::Ignore;
+            findings.record_test(TOOL, TestOutcome::Passed, id);
+            return Some(BlockStep::End(LineClaim::Ignore));
         }
         if text.contains("% tests passed, ") && self.parse_totals(text, findings) {
-            return LineClaim::Ignore;
+            return Some(BlockStep::End(LineClaim::Ignore));
         }
-        if line.heading.starts_with("The following tests FAILED:")
-            && let Some(listed) = LISTED.captures(text)
-        {
-            if !self.seen {
-                self.open(&listed["id"], &listed["how"], line, findings);
-                self.close(findings);
-            }
-            return LineClaim::Ignore;
+        if !line.heading.starts_with("The following tests FAILED:") {
+            return None;
         }
-        self.collect_output(line, findings)
+        let listed = LISTED.captures(text)?;
+        if !self.seen {
+            let draft = self.start_failure(&listed["id"], &listed["how"], line, findings);
+            findings.add(draft.build());
+        }
+        Some(BlockStep::Claim(LineClaim::Ignore))
     }
 
-    fn is_open(&self) -> bool {
-        self.draft.is_some()
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
+    /// Collects the output of a failed test that no other format claimed.
+    fn parse_body(&mut self, _: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        if is_start(line) || self.lines == OUTPUT_LINES {
+            return BlockStep::End(LineClaim::Ignore);
+        }
+        self.lines += 1;
+        BlockStep::Shown
     }
 }
 
-impl CTestParser {
-    fn begin(&mut self, findings: &mut Findings) {
-        self.close(findings);
-        self.progress = CTestProgress {
-            is_open: true,
-            ..CTestProgress::default()
-        };
-        (self.seen, self.skipped) = (false, 0);
-        findings.runs.begin_session(TOOL);
-    }
+/// `    Start 2: cart`
+fn is_start(line: &CleanLine<'_>) -> bool {
+    line.indent() == 4 && line.body().starts_with("Start ")
+}
 
+impl CTestFormat {
     /// Whether it is the next result of this run; records the progress if so.
-    fn is_next(&mut self, result: &regex::Captures<'_>) -> bool {
-        let number = |name: &str| result[name].parse().unwrap_or(0_u64);
-        let (number, all) = (number("number"), number("all"));
+    fn is_next(&mut self, result: &Groups<'_>) -> bool {
+        let (number, all) = (result.count("number"), result.count("all"));
         let is_next = self.progress.is_next(number, all);
         if is_next {
             self.progress.done = number;
@@ -160,72 +141,52 @@ impl CTestParser {
     }
 
     /// A test that did not pass: it failed, or did not run.
-    fn record_unsuccessful_test(
+    fn parse_unsuccessful_test(
         &mut self,
         id: &str,
         how: &str,
         line: &CleanLine<'_>,
         findings: &mut Findings,
-    ) -> LineClaim {
+    ) -> BlockStep {
         let how = how.replace("***", " ");
         let how = how.trim().trim_end_matches(':');
         if how.starts_with("Skipped") || how.ends_with("(Disabled)") {
             let is_counted = how.starts_with("Skipped");
             self.skipped += u64::from(is_counted);
             self.progress.disabled += u64::from(!is_counted);
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Skipped, Some(id));
-            return LineClaim::Ignore;
+            findings.record_test(TOOL, TestOutcome::Skipped, id);
+            return BlockStep::End(LineClaim::Ignore);
         }
-        self.open(id, how, line, findings);
-        LineClaim::Evidence
+        BlockStep::Begin(self.start_failure(id, how, line, findings))
     }
 
-    fn open(&mut self, id: &str, how: &str, line: &CleanLine<'_>, findings: &mut Findings) {
-        findings
-            .runs
-            .record_test(TOOL, TestOutcome::Failed, Some(id));
-        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-        draft.failure.id = Some(id.to_owned());
-        draft.push_message(how);
-        self.draft = Some(draft);
+    fn start_failure(
+        &mut self,
+        id: &str,
+        how: &str,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> FailureBuilder {
+        findings.record_test(TOOL, TestOutcome::Failed, id);
         self.lines = 0;
+        let mut draft = FailureBuilder::test(TOOL, id, line);
+        draft.push_message(how);
+        draft
     }
 
     fn parse_totals(&mut self, text: &str, findings: &mut Findings) -> bool {
         let Some(found) = TOTALS.captures(text) else {
             return false;
         };
-        let number = |name: &str| found[name].parse().unwrap_or(0_u64);
-        if !self.progress.is_total(number("all")) {
+        if !self.progress.is_total(found.count("all")) {
             return false;
         }
-        self.close(findings);
         let CTestProgress { disabled, .. } = std::mem::take(&mut self.progress);
-        let (failed, skipped) = (number("failed"), std::mem::take(&mut self.skipped));
-        let mut totals = TestTotals::from_total(number("all"), failed, skipped);
-        totals.skipped += disabled;
+        let mut totals = TestTotals::captured(&found);
+        let skipped = std::mem::take(&mut self.skipped);
+        totals.passed = totals.passed.saturating_sub(skipped);
+        totals.skipped = skipped + disabled;
         findings.runs.close(TOOL, totals);
         true
-    }
-
-    /// Collects the output of a failed test that no other format claimed.
-    fn collect_output(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let Some(draft) = &mut self.draft else {
-            return LineClaim::NotMine;
-        };
-        let starts = line.indent() == 4 && line.body().starts_with("Start ");
-        if starts || self.lines == OUTPUT_LINES {
-            self.close(findings);
-            return LineClaim::Ignore;
-        }
-        self.lines += 1;
-        draft.push_excerpt(line);
-        LineClaim::Evidence
-    }
-
-    fn close(&mut self, findings: &mut Findings) {
-        findings.add_draft(&mut self.draft);
     }
 }

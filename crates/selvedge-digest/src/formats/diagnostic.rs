@@ -2,16 +2,8 @@
 //! `a.c:3:7: error: message`, `a.ts(3,7): error TS2322: message`, `a.py:3:7: E501 message`.
 //! The annotated source below them belongs to them.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{extension, is_c};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, FailureSeverity, Findings};
-use crate::line::{CleanLine, LineSignals};
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 /// How many lines of annotated source are taken.
 const SOURCE_LINES: u32 = 6;
@@ -32,24 +24,20 @@ pub(super) struct DiagnosticParser {
 }
 
 /// `path:line:column: severity code: message`, with the variations of many tools.
-static SEVERE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(concat!(
-        r"^\s*(?:\[(?:\w+)\] +)*(?P<file>(?:[A-Za-z]:)?[^\s:()\[\]][^:()]*?)",
-        r"(?::(?P<line>\d+)(?::(?P<column>\d+))?(?:-\d+(?::\d+)?)?|[(\[](?P<line2>\d+)(?:[,:](?P<column2>\d+))?(?:,\d+,\d+)?[)\]])",
-        r"(?:: *| - |: in \S+: | )",
-        r"(?i:(?P<severity>(?:fatal |internal compiler |syntax |compile )?error|warning|refactor|convention|style))",
-        r"(?:\[(?P<bracket>[\w-]+)\]|[ :]+(?P<code>[A-Z]{1,8}-?\d{1,6}))?\s*[:\]]?\s+(?P<message>\S.*)$",
-    ))
-});
+static SEVERE: Pattern = Pattern::new(concat!(
+    r"^\s*(?:\[(?:\w+)\] +)*(?P<file>(?:[A-Za-z]:)?[^\s:()\[\]][^:()]*?)",
+    r"(?::(?P<line>\d+)(?::(?P<column>\d+))?(?:-\d+(?::\d+)?)?|[(\[](?P<line2>\d+)(?:[,:](?P<column2>\d+))?(?:,\d+,\d+)?[)\]])",
+    r"(?:: *| - |: in \S+: | )",
+    r"(?i:(?P<severity>(?:fatal |internal compiler |syntax |compile )?error|warning|refactor|convention|style))",
+    r"(?:\[(?P<bracket>[\w-]+)\]|[ :]+(?P<code>[A-Z]{1,8}-?\d{1,6}))?\s*[:\]]?\s+(?P<message>\S.*)$",
+));
 /// `path:line:column: CODE message`
-static CODED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5}|invalid-syntax)(?:\([\w-]+\)(?:, [^\]]*)?)?\]?:? (?P<fixable>\[\*\] )?(?P<message>\S.*)$",
-    )
-});
+static CODED: Pattern = Pattern::new(
+    r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5}|invalid-syntax)(?:\([\w-]+\)(?:, [^\]]*)?)?\]?:? (?P<fixable>\[\*\] )?(?P<message>\S.*)$",
+);
 /// mypy's and others' code in brackets at the end; pyright's in parentheses.
-static TRAILING: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\s+(?:\[-?(?P<code>[\w:=/-]+)\]|\((?P<pyright>report\w+)\))$"));
+static TRAILING: Pattern =
+    Pattern::new(r"\s+(?:\[-?(?P<code>[\w:=/-]+)\]|\((?P<pyright>report\w+)\))$");
 
 impl FormatParser for DiagnosticParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -58,7 +46,7 @@ impl FormatParser for DiagnosticParser {
         if line.text.len() < 2000
             && let Some(mut draft) = parse_diagnostic(line, findings)
         {
-            self.close(findings);
+            findings.add_draft(&mut self.draft);
             if let Some((file, number)) = self.required.take()
                 && draft
                     .failure
@@ -76,7 +64,7 @@ impl FormatParser for DiagnosticParser {
             return LineClaim::Evidence;
         }
         if last.is_some() && is_total_of_ruff(line.text) {
-            self.close(findings);
+            findings.add_draft(&mut self.draft);
             findings.rename_tool(self.first, FLAKE8, RUFF);
             return LineClaim::NotMine;
         }
@@ -111,7 +99,7 @@ impl FormatParser for DiagnosticParser {
         }
         let source = line.indent() > 0 && self.source_lines < SOURCE_LINES;
         if line.is_blank() || !source {
-            self.close(findings);
+            findings.add_draft(&mut self.draft);
             return LineClaim::NotMine;
         }
         self.source_lines += 1;
@@ -120,7 +108,7 @@ impl FormatParser for DiagnosticParser {
             && line.text.ends_with(')')
             && let Some(rule) = TRAILING.captures(line.text)
         {
-            draft.failure.code = rule.name("pyright").map(|rule| rule.as_str().to_owned());
+            draft.failure.code = rule.get("pyright").map(str::to_owned);
         }
         // javac names the missing symbol below the source.
         if let (Some(symbol), Some(message)) = (
@@ -153,12 +141,6 @@ impl FormatParser for DiagnosticParser {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
-    }
-}
-
-impl DiagnosticParser {
-    fn close(&mut self, findings: &mut Findings) {
         findings.add_draft(&mut self.draft);
     }
 }
@@ -202,7 +184,7 @@ fn parse_diagnostic(line: &CleanLine<'_>, findings: &mut Findings) -> Option<Fai
             .then(|| CODED.captures(text))
             .flatten()
     })?;
-    let get = |name: &str| found.name(name).map(|group| group.as_str());
+    let get = |name: &str| found.get(name);
     let file = get("file")?;
     let severity = get("severity").map(str::to_ascii_lowercase);
     let warning = severity
@@ -221,20 +203,20 @@ fn parse_diagnostic(line: &CleanLine<'_>, findings: &mut Findings) -> Option<Fai
     if warning {
         draft.severity = FailureSeverity::Warning;
     }
-    let number = |name: &str| get(name).and_then(|digits| digits.parse().ok());
+    let number = |name, other| found.number(name).or_else(|| found.number(other));
     draft.set_location(
         file.trim(),
-        number("line").or(number("line2")),
-        number("column").or(number("column2")),
+        number("line", "line2"),
+        number("column", "column2"),
     );
     let mut message = get("message")?;
     draft.failure.code = code.map(str::to_owned);
     if draft.failure.code.is_none()
         && let Some(trailing) = TRAILING.captures(message)
     {
-        let code = trailing.name("code").or(trailing.name("pyright"));
-        draft.failure.code = code.map(|code| code.as_str().to_owned());
-        message = &message[..trailing.get(0)?.start()];
+        let code = trailing.get("code").or_else(|| trailing.get("pyright"));
+        draft.failure.code = code.map(str::to_owned);
+        message = &message[..trailing.range().start];
     }
     draft.push_message(message);
     draft.push_excerpt(line);

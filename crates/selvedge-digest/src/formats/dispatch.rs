@@ -44,7 +44,7 @@ impl FormatDispatcher {
         let mut wakes = LinePrefilter::default();
         let mut one_liners = 0;
         for (index, row) in rows.iter().enumerate() {
-            wakes.add(index, row.line_starts, row.signals);
+            wakes.add(index, row.line_starts(), row.signals);
             one_liners |= u64::from(row.one_liners) << index;
         }
         Self {

@@ -1,22 +1,13 @@
 //! Python's doctest: `File "a.py", line 3, in a.f`, the example, and the expected output.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{is_foreign, parse_python_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "doctest";
 
 /// Reads doctest's report.
 #[derive(Debug, Default)]
-pub(super) struct DoctestParser {
-    draft: Option<FailureBuilder>,
+pub(super) struct DoctestFormat {
     /// A row of stars was read: a failure or a total follows.
     starred: bool,
     /// Below a frame of doctest's own.
@@ -43,50 +34,33 @@ enum DoctestSection {
     Raised,
 }
 
-static LOCATION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"^File "(?P<file>[^"]+)", line (?P<line>\d+|\?), in (?P<id>\S+)$"#));
+static LOCATION: Pattern =
+    Pattern::new(r#"^File "(?P<file>[^"]+)", line (?P<line>\d+|\?), in (?P<id>\S+)$"#);
 
-impl FormatParser for DoctestParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+impl BlockFormat for DoctestFormat {
+    const IS_TEST: bool = true;
+
+    fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
         if text.starts_with("**********") {
-            self.close(findings);
             self.starred = true;
-            return LineClaim::Ignore;
+            return Some(BlockStep::End(LineClaim::Ignore));
         }
         if std::mem::take(&mut self.starred)
             && let Some(place) = LOCATION.captures(text)
         {
-            findings.add_tool(TOOL);
-            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = Some(place["id"].to_owned());
-            draft.set_location(&place["file"], place["line"].parse().ok(), None);
-            self.draft = Some(draft);
-            self.example = DoctestExample::default();
-            self.foreign = false;
-            return LineClaim::Evidence;
+            let mut draft = FailureBuilder::test(TOOL, &place["id"], line);
+            draft.locate(&place);
+            (self.example, self.foreign) = (DoctestExample::default(), false);
+            return Some(BlockStep::Begin(draft));
         }
-        if text.starts_with("***Test Failed***") {
+        text.starts_with("***Test Failed***").then(|| {
             findings.runs.close_as_seen(TOOL);
-            return LineClaim::Evidence;
-        }
-        self.parse_body(line)
+            BlockStep::Taken
+        })
     }
 
-    fn is_open(&self) -> bool {
-        self.draft.is_some() || self.starred
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
-    }
-}
-
-impl DoctestParser {
-    fn parse_body(&mut self, line: &CleanLine<'_>) -> LineClaim {
-        let Some(draft) = &mut self.draft else {
-            return LineClaim::NotMine;
-        };
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
         let frame = parse_python_frame(line.text)
             .filter(|_| self.example.section == DoctestSection::Raised);
         if let Some(place) = frame {
@@ -94,23 +68,23 @@ impl DoctestParser {
         }
         self.foreign &= frame.is_some() || line.indent() > 6;
         if self.foreign {
-            draft.skip_line(line);
-            return LineClaim::Evidence;
+            return BlockStep::Taken;
         }
-        draft.push_excerpt(line);
         if let Some(message) = self.example.parse_line(line.text) {
             draft.push_message(&message);
         }
-        LineClaim::Evidence
+        BlockStep::Shown
     }
 
-    fn close(&mut self, findings: &mut Findings) {
-        if let Some(mut draft) = self.draft.take() {
-            if draft.failure.message.is_none() {
-                draft.push_message(&self.example.code);
-            }
-            findings.add_test(TOOL, draft);
+    fn complete(&mut self, mut draft: FailureBuilder) -> Option<FailureBuilder> {
+        if draft.failure.message.is_none() {
+            draft.push_message(&self.example.code);
         }
+        Some(draft)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.starred
     }
 }
 

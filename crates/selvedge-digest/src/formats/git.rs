@@ -1,61 +1,44 @@
 //! git: conflicts, patches that do not apply, and fatal errors.
 
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::CleanLine;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "git";
 
-/// Reads conflicts and errors with wording specific to git.
+/// Reads conflicts and errors with wording specific to git. A block is an error and the files listed below it.
 #[derive(Debug, Default)]
-pub(super) struct GitParser {
-    /// An error whose files are listed below it.
-    listing: Option<FailureBuilder>,
-}
+pub(super) struct GitFormat;
 
-impl FormatParser for GitParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+impl BlockFormat for GitFormat {
+    fn is_detail(&self, line: &CleanLine<'_>) -> bool {
+        line.text.starts_with('\t')
+    }
+
+    fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
-        if let Some(draft) = &mut self.listing {
-            if let Some(file) = text.strip_prefix('\t') {
-                draft.set_location(file, None, None);
-                draft.push_message(file);
-                draft.push_excerpt(line);
-                return LineClaim::Evidence;
-            }
-            self.finish(findings);
-        }
-        let read = match text.as_bytes().first() {
-            Some(b'C') => parse_conflict(text),
-            Some(b'e') => text.strip_prefix("error: ").and_then(parse_error),
-            Some(b'f') => text.strip_prefix("fatal: ").and_then(parse_fatal_error),
+        let (file, number, message) = match text.as_bytes().first()? {
+            b'C' => parse_conflict(text),
+            b'e' => text.strip_prefix("error: ").and_then(parse_error),
+            b'f' => text.strip_prefix("fatal: ").and_then(parse_fatal_error),
             _ => None,
-        };
-        let Some((file, number, message)) = read else {
-            return LineClaim::NotMine;
-        };
-        findings.add_tool(TOOL);
-        let mut draft = FailureBuilder::new(FailureKind::Infra, TOOL, line);
+        }?;
+        let mut draft = FailureBuilder::with_message(FailureKind::Infra, TOOL, message, line);
         if let Some(file) = file {
             draft.set_location(file, number, None);
         }
-        draft.push_message(message);
-        draft.push_excerpt(line);
-        if text.ends_with(':') {
-            self.listing = Some(draft);
+        Some(if text.ends_with(':') {
+            BlockStep::Begin(draft)
         } else {
-            findings.add(draft.build());
-        }
-        LineClaim::Evidence
+            BlockStep::Whole(draft)
+        })
     }
 
-    fn is_open(&self) -> bool {
-        self.listing.is_some()
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        findings.add_draft(&mut self.listing);
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        let Some(file) = line.text.strip_prefix('\t') else {
+            return BlockStep::OVER;
+        };
+        draft.set_location(file, None, None);
+        draft.push_message(file);
+        BlockStep::Shown
     }
 }
 

@@ -3,11 +3,9 @@
 //!
 //! Most tools print them in addition to their own report, so an annotation of a known failure is dropped.
 
-use super::{FormatParser, LineClaim};
+use super::prelude::*;
 use crate::clean::strip_escapes;
-use crate::findings::{FailureBuilder, FailureSeverity, Findings};
-use crate::line::CleanLine;
-use crate::record::{Failure, FailureKind};
+use crate::record::Failure;
 
 const TOOL: &str = "github";
 /// Maximum number of annotations that are held until the end of the log.

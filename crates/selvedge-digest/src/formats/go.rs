@@ -4,16 +4,9 @@
 //! they come before, under `=== RUN   TestX`. A panic takes the whole package down.
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::location::is_foreign;
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "go test";
 /// How many lines of a running test's output are remembered until its result is known.
@@ -49,18 +42,14 @@ pub(super) struct GoTestParser {
     has_failure: bool,
 }
 
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^ *--- (?P<outcome>PASS|FAIL|SKIP|BENCH): (?P<id>\S.*?)(?: \([\d.]+m?s\))?$")
-});
-static MESSAGE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^ +(?P<file>[\w./-]+\.go):(?P<line>\d+): ?(?P<message>.*)$"));
-static FRAME: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$"));
-static COMPILE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:vet: |\t)?(?P<file>[\w./@+-]+\.go):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.+)$",
-    )
-});
+static RESULT: Pattern =
+    Pattern::new(r"^ *--- (?P<outcome>PASS|FAIL|SKIP|BENCH): (?P<id>\S.*?)(?: \([\d.]+m?s\))?$");
+static MESSAGE: Pattern =
+    Pattern::new(r"^ +(?P<file>[\w./-]+\.go):(?P<line>\d+): ?(?P<message>.*)$");
+static FRAME: Pattern = Pattern::new(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$");
+static COMPILE: Pattern = Pattern::new(
+    r"^(?:vet: |\t)?(?P<file>[\w./@+-]+\.go):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.+)$",
+);
 
 impl FormatParser for GoTestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -87,13 +76,7 @@ impl FormatParser for GoTestParser {
         if self.building
             && let Some(error) = COMPILE.captures(text)
         {
-            let mut draft = FailureBuilder::new(FailureKind::Compile, "go", line);
-            let column = error
-                .name("column")
-                .and_then(|column| column.as_str().parse().ok());
-            draft.set_location(&error["file"], error["line"].parse().ok(), column);
-            draft.push_message(&error["message"]);
-            draft.push_excerpt(line);
+            let draft = FailureBuilder::captured(FailureKind::Compile, "go", &error, line);
             findings.add_tool("go");
             findings.add(draft.build());
             return LineClaim::Evidence;
@@ -169,7 +152,7 @@ impl GoTestParser {
             "" => id.into(),
             package => format!("{package}.{id}").into(),
         };
-        let mut told = |outcome| findings.runs.record_test(TOOL, outcome, Some(&within_all));
+        let mut told = |outcome| findings.record_test(TOOL, outcome, &within_all);
         match outcome {
             "PASS" => told(TestOutcome::Passed),
             "SKIP" => told(TestOutcome::Skipped),
@@ -180,8 +163,7 @@ impl GoTestParser {
                     return;
                 }
                 id.clone_into(&mut self.failed);
-                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-                draft.failure.id = Some(id.to_owned());
+                let mut draft = FailureBuilder::test(TOOL, id, line);
                 for line in said {
                     append_message(&mut draft, &line.text);
                     findings.mark_reported(line.number..=line.number);
@@ -222,14 +204,9 @@ impl GoTestParser {
                 self.record_early_exit(package, line, findings);
             }
             if !broken {
-                let outcome = if text.starts_with("ok") {
-                    Some(TestOutcome::Passed)
-                } else {
-                    None
-                };
                 let ran = !rest.contains("[no test") && !text.contains("[no tests to run]");
-                if let Some(outcome) = outcome.filter(|_| ran && !told) {
-                    findings.runs.record_test(TOOL, outcome, Some(package));
+                if ran && !told && text.starts_with("ok") {
+                    findings.record_test(TOOL, TestOutcome::Passed, package);
                 }
                 if ran && !told {
                     findings.runs.mark_package_only();
@@ -264,15 +241,15 @@ impl GoTestParser {
     /// Records a package that failed without a failed test: the program ended early.
     fn record_early_exit(&mut self, package: &str, line: &CleanLine<'_>, findings: &mut Findings) {
         let running = std::mem::take(&mut self.running);
-        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-        draft.failure.id = Some(if running.is_empty() {
-            package.to_owned()
+        let id = if running.is_empty() {
+            package
         } else {
-            running
-        });
+            &running
+        };
+        let mut draft = FailureBuilder::test(TOOL, id, line);
         draft.push_message("the package ended before its tests did");
         draft.push_excerpt(line);
-        findings.add_test(TOOL, draft);
+        findings.add_test(draft);
     }
 
     fn start_panic(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -304,7 +281,7 @@ impl GoTestParser {
                 .captures(line.text)
                 .filter(|frame| !is_foreign(&frame["file"]))
             {
-                draft.set_location(&frame["file"], frame["line"].parse().ok(), None);
+                draft.locate(&frame);
                 draft.push_excerpt(line);
             } else {
                 draft.skip_line(line);
@@ -355,7 +332,7 @@ fn is_package(text: &str) -> bool {
 
 fn append_message(draft: &mut FailureBuilder, text: &str) {
     if let Some(message) = MESSAGE.captures(text) {
-        draft.set_location(&message["file"], message["line"].parse().ok(), None);
+        draft.locate(&message);
         draft.push_message(&message["message"]);
     } else {
         draft.push_message(text.trim());

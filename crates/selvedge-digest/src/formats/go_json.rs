@@ -6,9 +6,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use super::go::GoTestParser;
-use super::{FormatParser, LineClaim};
-use crate::findings::Findings;
-use crate::line::{CleanLine, LineSignals};
+use super::prelude::*;
 
 /// Maximum number of packages that are read at the same time; output of further ones is ignored.
 const PACKAGES: usize = 256;

@@ -1,15 +1,7 @@
 //! Gradle: test results, and errors of the build itself.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::java_test::JavaTestFailure;
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, FailureSeverity, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "gradle";
 
@@ -23,26 +15,20 @@ pub(super) struct GradleParser {
     build_failure: Option<FailureBuilder>,
     /// Its innermost cause.
     cause: Option<String>,
-    place: Option<(String, u32)>,
+    place: Option<(String, Option<u32>)>,
     /// Below `* Where:`.
     located: bool,
 }
 
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<id>[A-Za-z_][\w.$]*(?: > .+?)+) (?P<outcome>FAILED|PASSED|SKIPPED)(?: \([\d.]+m?s\))?$",
-    )
-});
-static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<runs>\d+) tests? completed(?:, (?P<failed>\d+) failed)?(?:, (?P<skipped>\d+) skipped)?$",
-    )
-});
-static WHERE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:Build|Settings|Script|Initialization script)\b.*? '(?P<file>[^']+)' line: (?P<line>\d+)$",
-    )
-});
+static RESULT: Pattern = Pattern::new(
+    r"^(?P<id>[A-Za-z_][\w.$]*(?: > .+?)+) (?P<outcome>FAILED|PASSED|SKIPPED)(?: \([\d.]+m?s\))?$",
+);
+static TOTALS: Pattern = Pattern::new(
+    r"^(?P<all>\d+) tests? completed(?:, (?P<failed>\d+) failed)?(?:, (?P<skipped>\d+) skipped)?$",
+);
+static WHERE: Pattern = Pattern::new(
+    r"^(?:Build|Settings|Script|Initialization script)\b.*? '(?P<file>[^']+)' line: (?P<line>\d+)$",
+);
 
 impl FormatParser for GradleParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -62,7 +48,7 @@ impl FormatParser for GradleParser {
             && let Some(totals) = TOTALS.captures(text)
         {
             self.test.close(findings);
-            record_totals(&totals, findings);
+            findings.runs.close(TOOL, TestTotals::captured(&totals));
             return LineClaim::Evidence;
         }
         if text.starts_with("* ") {
@@ -81,8 +67,7 @@ impl FormatParser for GradleParser {
         if std::mem::take(&mut self.located)
             && let Some(place) = WHERE.captures(text)
         {
-            let number = place["line"].parse().unwrap_or(0);
-            self.place = Some((place["file"].to_owned(), number));
+            self.place = Some((place["file"].to_owned(), place.number("line")));
             return LineClaim::Evidence;
         }
         if self.build_failure.is_some() {
@@ -104,22 +89,19 @@ impl FormatParser for GradleParser {
 impl GradleParser {
     fn record_result(
         &mut self,
-        test: &regex::Captures<'_>,
+        test: &Groups<'_>,
         line: &CleanLine<'_>,
         findings: &mut Findings,
     ) -> LineClaim {
         self.test.close(findings);
         findings.add_tool(TOOL);
         let id = id_of(&test["id"]);
-        let outcome = match &test["outcome"] {
-            "PASSED" => TestOutcome::Passed,
-            "SKIPPED" => TestOutcome::Skipped,
-            _ => {
-                self.test.begin(TOOL, &id, line, findings);
-                return LineClaim::Evidence;
-            }
-        };
-        findings.runs.record_test(TOOL, outcome, Some(&id));
+        let outcome = TestOutcome::named(&test["outcome"]);
+        if outcome == TestOutcome::Failed {
+            self.test.begin(TOOL, &id, line, findings);
+            return LineClaim::Evidence;
+        }
+        findings.record_test(TOOL, outcome, &id);
         LineClaim::Ignore
     }
 
@@ -156,23 +138,11 @@ impl GradleParser {
                 draft.set_summary(&cause);
             }
             if let Some((file, number)) = self.place.take() {
-                draft.set_location(&file, Some(number), None);
+                draft.set_location(&file, number, None);
             }
             findings.add(draft.build());
         }
     }
-}
-
-fn record_totals(totals: &regex::Captures<'_>, findings: &mut Findings) {
-    let number = |name: &str| {
-        let digits = totals.name(name).map_or("", |group| group.as_str());
-        digits.parse().unwrap_or(0_u64)
-    };
-    let (failed, skipped) = (number("failed"), number("skipped"));
-    findings.runs.close(
-        TOOL,
-        TestTotals::from_total(number("runs"), failed, skipped),
-    );
 }
 
 /// Converts `a.b.CTest > test()` to the form of a test filter: `a.b.CTest.test()`; nested names stay

@@ -1,10 +1,7 @@
 //! GoogleTest. Every result has a bracketed mark; failed assertions are between a test's `RUN` and its
 //! `FAILED`. Under `ctest -V` each line begins with the test's number.
 
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "gtest";
 
@@ -79,9 +76,7 @@ impl GoogleTestParser {
         match mark {
             "RUN" => {
                 self.record_crash(findings);
-                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-                draft.failure.id = Some(id.to_owned());
-                self.draft = Some(draft);
+                self.draft = Some(FailureBuilder::test(TOOL, id, line));
             }
             "OK" => self.record_passed(TestOutcome::Passed, id, findings),
             "SKIPPED" => self.record_passed(TestOutcome::Skipped, id, findings),
@@ -93,9 +88,7 @@ impl GoogleTestParser {
                 draft.skip_line(line);
                 self.failing = false;
                 findings.add_tool(TOOL);
-                findings
-                    .runs
-                    .record_test(TOOL, TestOutcome::Failed, Some(id));
+                findings.record_test(TOOL, TestOutcome::Failed, id);
                 findings.add(draft.build());
                 return LineClaim::Evidence;
             }
@@ -107,7 +100,7 @@ impl GoogleTestParser {
     fn record_passed(&mut self, outcome: TestOutcome, id: &str, findings: &mut Findings) {
         self.draft = None;
         self.failing = false;
-        findings.runs.record_test(TOOL, outcome, Some(id));
+        findings.record_test(TOOL, outcome, id);
     }
 
     /// Starts a failed assertion at `file:line`.
@@ -129,9 +122,7 @@ impl GoogleTestParser {
             return;
         };
         if let Some(id) = &draft.failure.id {
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Failed, Some(id));
+            findings.record_test(TOOL, TestOutcome::Failed, id);
             if draft.failure.message.is_none() {
                 draft.push_message("the test began and did not end");
             }

@@ -1,15 +1,7 @@
 //! Common parts of the JVM's test runners: a failed test is a heading, an exception with its message, and the
 //! frames of its stack, of which one is in the class of the test.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::LineClaim;
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 /// How many lines below a heading are read.
 const BODY_LINES: u32 = 40;
@@ -18,19 +10,15 @@ const BODY_LINES: u32 = 40;
 #[derive(Debug, Default)]
 pub(super) struct JavaTestFailure {
     draft: Option<FailureBuilder>,
-    tool: &'static str,
     lines: u32,
 }
 
-static FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^(?:at )?(?P<method>[\w.$<>/@]+)\((?P<file>\w+\.\w+):(?P<line>\d+)\)")
-});
+static FRAME: Pattern =
+    Pattern::new(r"^(?:at )?(?P<method>[\w.$<>/@]+)\((?P<file>\w+\.\w+):(?P<line>\d+)\)");
 /// Gradle's short form.
-static AT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<message>[\w.$]+(?:Exception|Error|Failure|Failed)\w*(?:: .*)?) at (?P<file>\w+\.\w+):(?P<line>\d+)$",
-    )
-});
+static AT: Pattern = Pattern::new(
+    r"^(?P<message>[\w.$]+(?:Exception|Error|Failure|Failed)\w*(?:: .*)?) at (?P<file>\w+\.\w+):(?P<line>\d+)$",
+);
 
 impl JavaTestFailure {
     /// The heading of a failed test; its id may still lack the class.
@@ -42,10 +30,7 @@ impl JavaTestFailure {
         findings: &mut Findings,
     ) {
         self.close(findings);
-        let mut draft = FailureBuilder::new(FailureKind::Test, tool, line);
-        draft.failure.id = Some(id.to_owned());
-        self.draft = Some(draft);
-        self.tool = tool;
+        self.draft = Some(FailureBuilder::test(tool, id, line));
         self.lines = 0;
     }
 
@@ -88,11 +73,11 @@ impl JavaTestFailure {
         }
         if let Some(place) = AT.captures(text) {
             draft.push_message(&place["message"]);
-            draft.set_location(&place["file"], place["line"].parse().ok(), None);
+            draft.locate(&place);
             draft.push_excerpt(line);
         } else if let Some(frame) = FRAME.captures(text) {
             if match_own_frame(draft, &frame["method"]) {
-                draft.set_location(&frame["file"], frame["line"].parse().ok(), None);
+                draft.locate(&frame);
                 draft.push_excerpt(line);
             } else {
                 draft.skip_line(line);
@@ -115,8 +100,8 @@ impl JavaTestFailure {
     /// Records the failure, which is complete.
     pub(super) fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
-            findings.add_tool(self.tool);
-            findings.add_test(self.tool, draft);
+            findings.add_tool(draft.tool);
+            findings.add_test(draft);
         }
     }
 }

@@ -1,15 +1,7 @@
 //! jest: `FAIL file`, then a block for each failure headed by `● suite › test`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{is_foreign, parse_colon_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "jest";
 
@@ -24,17 +16,14 @@ pub(super) struct JestParser {
     suites: Vec<(usize, String)>,
 }
 
-static FILE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s?(?P<outcome>FAIL|PASS)\s+(?:\S+ › |[\w@-]+ )?(?P<file>\S+\.[cm]?[jt]sx?)(?: \([\d.]+ ?m?s\))?$",
-    )
-});
-static TESTS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Tests:\s+(?:\d+ \w+, )*\d+ total"));
-static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|todo)"));
-static GUTTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*>?\s*\d+ \||^\s+\|\s*\^?"));
+static FILE: Pattern = Pattern::new(
+    r"^\s?(?P<outcome>FAIL|PASS)\s+(?:\S+ › |[\w@-]+ )?(?P<file>\S+\.[cm]?[jt]sx?)(?: \([\d.]+ ?m?s\))?$",
+);
+static TESTS: Pattern = Pattern::new(r"^Tests:\s+(?:\d+ \w+, )*\d+ total");
+static GUTTER: Pattern = Pattern::new(r"^\s*>?\s*\d+ \||^\s+\|\s*\^?");
 
 /// Duration after a test's name; a name may also end with words in parentheses.
-static DURATION: LazyLock<Regex> = LazyLock::new(|| pattern(r" \([\d.]+ m?s\)$"));
+static DURATION: Pattern = Pattern::new(r" \([\d.]+ m?s\)$");
 
 impl FormatParser for JestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -50,17 +39,7 @@ impl FormatParser for JestParser {
         }
         if head.starts_with("Tests:") && TESTS.is_match(line.text) {
             self.close(findings);
-            findings.add_tool(TOOL);
-            let mut totals = TestTotals::default();
-            for count in COUNT.captures_iter(line.text) {
-                let number: u64 = count[1].parse().unwrap_or(0);
-                match &count[2] {
-                    "failed" => totals.failed += number,
-                    "passed" => totals.passed += number,
-                    _ => totals.skipped += number,
-                }
-            }
-            findings.runs.close(TOOL, totals);
+            findings.close_run(TOOL, TestTotals::listed(line.text));
             self.file = None;
             return LineClaim::Evidence;
         }
@@ -171,7 +150,7 @@ impl JestParser {
             .collect();
         id.push_str(name);
         if outcome != TestOutcome::Failed {
-            findings.runs.record_test(TOOL, outcome, Some(&id));
+            findings.record_test(TOOL, outcome, &id);
         }
         LineClaim::Ignore
     }
@@ -183,6 +162,6 @@ impl JestParser {
         if let Some(file) = &self.file {
             draft.set_location(file, None, None);
         }
-        findings.add_test(TOOL, draft);
+        findings.add_test(draft);
     }
 }

@@ -1,14 +1,7 @@
 //! JUnit's console launcher: the list of failures below its tree, and the counts in brackets.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::java_test::JavaTestFailure;
-use super::{FormatParser, LineClaim};
-use crate::findings::{Findings, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
+use super::prelude::*;
 
 const TOOL: &str = "junit";
 
@@ -21,12 +14,11 @@ pub(super) struct JUnitConsoleParser {
     totals: TestTotals,
 }
 
-static SOURCE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^\w+Source \[className = '(?P<class>[^']+)'(?:, methodName = '(?P<method>[^']+)')?")
-});
-static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^\[ +(?P<count>\d+) tests (?P<what>skipped|aborted|successful|failed) +\]$")
-});
+static SOURCE: Pattern = Pattern::new(
+    r"^\w+Source \[className = '(?P<class>[^']+)'(?:, methodName = '(?P<method>[^']+)')?",
+);
+static COUNT: Pattern =
+    Pattern::new(r"^\[ +(?P<count>\d+) tests (?P<what>skipped|aborted|successful|failed) +\]$");
 
 impl FormatParser for JUnitConsoleParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -41,21 +33,15 @@ impl FormatParser for JUnitConsoleParser {
         if self.test.has_only_heading()
             && let Some(source) = SOURCE.captures(body)
         {
-            let method = source.name("method").map_or("", |method| method.as_str());
+            let method = source.text("method");
             let run = self.invocation.take().unwrap_or_default();
             let id = format!("{}.{method}{run}", &source["class"]);
             self.test.set_id(id.trim_end_matches('.'));
             return LineClaim::Evidence;
         }
-        if body.starts_with("[ ")
-            && let Some(count) = COUNT.captures(body)
-        {
+        if let Some(count) = COUNT.captures_prefixed(body, "[ ") {
             self.test.close(findings);
-            self.record_count(
-                &count["what"],
-                count["count"].parse().unwrap_or(0),
-                findings,
-            );
+            self.record_count(&count["what"], count.count("count"), findings);
             return LineClaim::Ignore;
         }
         if line.indent() == 0 {
@@ -81,8 +67,7 @@ impl JUnitConsoleParser {
             "successful" => self.totals.passed = count,
             "failed" => {
                 self.totals.failed = count;
-                findings.add_tool(TOOL);
-                findings.runs.close(TOOL, std::mem::take(&mut self.totals));
+                findings.close_run(TOOL, std::mem::take(&mut self.totals));
             }
             _ => self.totals.skipped += count,
         }

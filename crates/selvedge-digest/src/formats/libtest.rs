@@ -8,16 +8,8 @@
 //! test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
 //! ```
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
+use super::prelude::*;
 use super::rust_test_errors::take_non_panic_message;
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
 
 const TOOL: &str = "cargo test";
 
@@ -42,15 +34,13 @@ enum LibtestSection {
     Backtrace,
 }
 
-static PANIC: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s*thread '.*?' (?:\(\d+\) )?panicked at (?:'(?P<message>.*)', )?(?P<file>[^:']+?):(?P<line>\d+):(?P<column>\d+)(?P<end>:?)$",
-    )
-});
-static RESULT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored;"));
-static DOCTEST_LINE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<file>\S+\.\w+) - .*\(line (?P<line>\d+)\)"));
+static PANIC: Pattern = Pattern::new(
+    r"^\s*thread '.*?' (?:\(\d+\) )?panicked at (?:'(?P<message>.*)', )?(?P<file>[^:']+?):(?P<line>\d+):(?P<column>\d+)(?P<end>:?)$",
+);
+static RESULT: Pattern = Pattern::new(
+    r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored;",
+);
+static DOCTEST_LINE: Pattern = Pattern::new(r"^(?P<file>\S+\.\w+) - .*\(line (?P<line>\d+)\)");
 
 impl FormatParser for LibtestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -64,7 +54,7 @@ impl FormatParser for LibtestParser {
         if let Some(rest) = text.strip_prefix("running ")
             && (rest.ends_with(" tests") || rest == "1 test")
         {
-            self.close(findings);
+            findings.add_draft(&mut self.draft);
             findings.add_tool(TOOL);
             findings.runs.begin(TOOL);
             self.failed.clear();
@@ -76,32 +66,19 @@ impl FormatParser for LibtestParser {
             .and_then(|rest| rest.strip_suffix(" ----"))
         {
             let id = id.trim_end_matches(" stdout").trim_end_matches(" stderr");
-            self.close(findings);
+            findings.add_draft(&mut self.draft);
             self.open_output(id, line, findings);
             return LineClaim::Evidence;
         }
-        if text.starts_with("test result: ")
-            && let Some(totals) = RESULT.captures(text)
-        {
-            self.close(findings);
+        if let Some(totals) = RESULT.captures_prefixed(text, "test result: ") {
+            findings.add_draft(&mut self.draft);
             self.report_unshown(line, findings);
-            let number = |index: usize| totals[index].parse().unwrap_or(0);
-            let totals = TestTotals {
-                passed: number(1),
-                failed: number(2),
-                skipped: number(3),
-            };
-            findings.add_tool(TOOL);
-            findings.runs.close(TOOL, totals);
+            findings.close_run(TOOL, TestTotals::captured(&totals));
             return LineClaim::Ignore;
         }
         if text == "failures:" {
-            self.close(findings);
-            return if findings.has_tool(TOOL) {
-                LineClaim::Ignore
-            } else {
-                LineClaim::NotMine
-            };
+            findings.add_draft(&mut self.draft);
+            return LineClaim::ignore_if(findings.has_tool(TOOL));
         }
         self.parse_output(line)
     }
@@ -111,12 +88,10 @@ impl FormatParser for LibtestParser {
         let Some(id) = test.and_then(|test| test.strip_suffix(" ... ok")) else {
             return false;
         };
-        self.close(findings);
+        findings.add_draft(&mut self.draft);
         let id = id.strip_suffix(" - should panic").unwrap_or(id);
         findings.add_tool(TOOL);
-        findings
-            .runs
-            .record_test(TOOL, TestOutcome::Passed, Some(id));
+        findings.record_test(TOOL, TestOutcome::Passed, id);
         true
     }
 
@@ -125,7 +100,7 @@ impl FormatParser for LibtestParser {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
+        findings.add_draft(&mut self.draft);
     }
 }
 
@@ -139,19 +114,15 @@ impl LibtestParser {
         let id = id.strip_suffix(" - should panic").unwrap_or(id);
         findings.add_tool(TOOL);
         if outcome.starts_with("ok") {
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Passed, Some(id));
+            findings.record_test(TOOL, TestOutcome::Passed, id);
         } else if outcome.starts_with("FAILED") {
             self.record_failed(id, findings);
         } else if outcome.starts_with("ignored") {
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Skipped, Some(id));
+            findings.record_test(TOOL, TestOutcome::Skipped, id);
         } else {
             return None;
         }
-        self.close(findings);
+        findings.add_draft(&mut self.draft);
         Some(LineClaim::Ignore)
     }
 
@@ -171,9 +142,7 @@ impl LibtestParser {
     }
 
     fn record_failed(&mut self, id: &str, findings: &mut Findings) {
-        findings
-            .runs
-            .record_test(TOOL, TestOutcome::Failed, Some(id));
+        findings.record_test(TOOL, TestOutcome::Failed, id);
         if self.failed.len() < 10_000 {
             self.failed.push(id.to_owned());
         }
@@ -181,10 +150,9 @@ impl LibtestParser {
 
     fn open_output(&mut self, id: &str, line: &CleanLine<'_>, findings: &mut Findings) {
         findings.add_tool(TOOL);
-        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-        draft.failure.id = Some(id.to_owned());
+        let mut draft = FailureBuilder::test(TOOL, id, line);
         if let Some(place) = DOCTEST_LINE.captures(id) {
-            draft.set_location(&place["file"], place["line"].parse().ok(), None);
+            draft.locate(&place);
         }
         self.shown.push(id.to_owned());
         self.draft = Some(draft);
@@ -196,16 +164,10 @@ impl LibtestParser {
         let Some(draft) = &mut self.draft else {
             return LineClaim::NotMine;
         };
-        if line.text.contains("panicked at")
-            && let Some(panic) = PANIC.captures(line.text)
-        {
-            draft.replace_location(
-                &panic["file"],
-                panic["line"].parse().ok(),
-                panic["column"].parse().ok(),
-            );
-            if let Some(message) = panic.name("message") {
-                draft.push_message(message.as_str());
+        if let Some(panic) = PANIC.captures_marked(line.text, "panicked at") {
+            draft.replace_location(&panic["file"], panic.number("line"), panic.number("column"));
+            if let Some(message) = panic.get("message") {
+                draft.push_message(message);
             }
             self.section = if panic["end"].is_empty() {
                 LibtestSection::Backtrace
@@ -233,17 +195,11 @@ impl LibtestParser {
         LineClaim::Evidence
     }
 
-    fn close(&mut self, findings: &mut Findings) {
-        findings.add_draft(&mut self.draft);
-    }
-
     /// A failed test may print nothing, or its output may be elsewhere.
     fn report_unshown(&mut self, line: &CleanLine<'_>, findings: &mut Findings) {
         for id in std::mem::take(&mut self.failed) {
             if !self.shown.contains(&id) {
-                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-                draft.failure.id = Some(id);
-                findings.add(draft.build());
+                findings.add(FailureBuilder::test(TOOL, id, line).build());
             }
         }
     }

@@ -2,102 +2,65 @@
 //! Apple's ld, MSVC's link; an undefined or duplicate symbol is recorded once for each use. Also compiler
 //! drivers that cannot find their input.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::{CleanLine, LineSignals};
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "ld";
 
 /// How many lines may follow an error of lld or Apple's ld.
 const DETAIL_LINES: u32 = 8;
 
-/// Reads errors of linkers.
+/// Reads errors of linkers. A block is an error and the uses of the symbol that are listed below it.
 #[derive(Debug, Default)]
-pub(super) struct LinkerParser {
-    /// An error whose uses of the symbol are listed below it.
-    draft: Option<FailureBuilder>,
+pub(super) struct LinkerFormat {
     lines: u32,
     /// Below the name of a function; the error may begin with any word.
     in_function: bool,
 }
 
-static GNU: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:\S*ld(?:\.\w+)?(?:\.exe)?: )?(?:\S+\.(?:o|a|so|obj)[^\s:]*:)?(?:(?P<file>[^\s:()]+):(?:(?P<line>\d+)|\([^()]*\)): )?(?P<message>(?:more )?undefined reference to [`'‘].+|multiple definition of [`'‘].+|cannot find -?[^\s:]+.*)$",
-    )
-});
-static LLD: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\S*(?:ld(?:64)?\.lld|lld-link|wasm-ld|mold|ld|cc1(?:plus|obj)?|gcc|g\+\+|clang(?:\+\+)?): (?:fatal )?error: (?P<message>\S.*)$",
-    )
-});
-static LLD_PLACE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^>>> (?:referenced by|defined at|defined in) (?P<file>[^\s:()]+)(?::(?P<line>\d+))?")
-});
-static APPLE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"^  "(?P<symbol>.+)", referenced from:$"#));
-static MSVC: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<file>\S+\.(?:obj|lib|exe)) : (?:fatal )?error (?P<code>LNK\d+): (?P<message>\S.*)$",
-    )
-});
+static GNU: Pattern = Pattern::new(
+    r"^(?:\S*ld(?:\.\w+)?(?:\.exe)?: )?(?:\S+\.(?:o|a|so|obj)[^\s:]*:)?(?:(?P<file>[^\s:()]+):(?:(?P<line>\d+)|\([^()]*\)): )?(?P<message>(?:more )?undefined reference to [`'‘].+|multiple definition of [`'‘].+|cannot find -?[^\s:]+.*)$",
+);
+static LLD: Pattern = Pattern::new(
+    r"^\S*(?:ld(?:64)?\.lld|lld-link|wasm-ld|mold|ld|cc1(?:plus|obj)?|gcc|g\+\+|clang(?:\+\+)?): (?:fatal )?error: (?P<message>\S.*)$",
+);
+static LLD_PLACE: Pattern = Pattern::new(
+    r"^>>> (?:referenced by|defined at|defined in) (?P<file>[^\s:()]+)(?::(?P<line>\d+))?",
+);
+static APPLE: Pattern = Pattern::new(r#"^  "(?P<symbol>.+)", referenced from:$"#);
+static MSVC: Pattern = Pattern::new(
+    r"^(?P<file>\S+\.(?:obj|lib|exe)) : (?:fatal )?error (?P<code>LNK\d+): (?P<message>\S.*)$",
+);
 
-impl FormatParser for LinkerParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let text = line.text;
-        if self.draft.is_some() {
-            let detail = text.starts_with(">>> ") || line.indent() > 4;
-            if detail && self.lines < DETAIL_LINES {
-                return self.parse_detail(line);
-            }
-            self.close(findings);
-        }
+impl BlockFormat for LinkerFormat {
+    fn is_detail(&self, line: &CleanLine<'_>) -> bool {
+        let detail = line.text.starts_with(">>> ") || line.indent() > 4;
+        detail && self.lines < DETAIL_LINES
+    }
+
+    fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {
         if let Some(draft) = parse_error(line) {
-            findings.add_tool(TOOL);
             self.lines = 0;
-            self.draft = Some(draft);
-            return LineClaim::Evidence;
+            return Some(BlockStep::Begin(draft));
         }
-        self.in_function = text.contains("ld: ") && text.contains(": in function ");
-        if self.in_function {
-            LineClaim::Evidence
-        } else {
-            LineClaim::NotMine
-        }
+        self.in_function = line.text.contains("ld: ") && line.text.contains(": in function ");
+        self.in_function
+            .then_some(BlockStep::End(LineClaim::Evidence))
     }
 
-    fn is_open(&self) -> bool {
-        self.draft.is_some() || self.in_function
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
-    }
-}
-
-impl LinkerParser {
     /// Reads a line with a use or a definition of a symbol.
-    fn parse_detail(&mut self, line: &CleanLine<'_>) -> LineClaim {
-        self.lines += 1;
-        let Some(draft) = &mut self.draft else {
-            return LineClaim::NotMine;
-        };
-        if let Some(place) = LLD_PLACE.captures(line.text) {
-            let number = place.name("line").and_then(|n| n.as_str().parse().ok());
-            draft.set_location(&place["file"], number, None);
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        if !self.is_detail(line) {
+            return BlockStep::OVER;
         }
-        draft.push_excerpt(line);
-        LineClaim::Evidence
+        self.lines += 1;
+        if let Some(place) = LLD_PLACE.captures(line.text) {
+            draft.locate(&place);
+        }
+        BlockStep::Shown
     }
 
-    fn close(&mut self, findings: &mut Findings) {
-        findings.add_draft(&mut self.draft);
+    fn is_waiting(&self) -> bool {
+        self.in_function
     }
 }
 
@@ -125,23 +88,12 @@ fn parse_error(line: &CleanLine<'_>) -> Option<FailureBuilder> {
     } else {
         None
     }?;
-    let get = |name: &str| found.name(name).map(|group| group.as_str());
-    let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
+    let mut draft = FailureBuilder::captured(FailureKind::Compile, TOOL, &found, line);
     if text.contains("error: ") && !text.split(':').next().unwrap_or_default().contains("ld") {
         draft.failure.tool = Some("cc".to_owned());
     }
-    draft.failure.code = get("code").map(str::to_owned);
-    match get("symbol") {
-        Some(symbol) => draft.push_message(&format!("undefined symbol: {symbol}")),
-        None => draft.push_message(get("message")?),
+    if let Some(symbol) = found.get("symbol") {
+        draft.push_message(&format!("undefined symbol: {symbol}"));
     }
-    if let Some(file) = get("file") {
-        draft.set_location(
-            file,
-            get("line").and_then(|digits| digits.parse().ok()),
-            None,
-        );
-    }
-    draft.push_excerpt(line);
     Some(draft)
 }

@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
+use super::block::BlockStep;
+use crate::findings::FailureBuilder;
+use crate::pattern::{Groups, Pattern};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use regex::Regex;
-
-use crate::pattern::pattern;
 
 /// A file and a line, and a column if it is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,13 +15,22 @@ pub(super) struct CodeLocation<'a> {
     pub(super) column: Option<u32>,
 }
 
-static PYTHON_FRAME: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r#"^\s*(?:E\s+)?File "(?P<file>[^"]+)", line (?P<line>\d+)"#));
-static COLON_FRAME: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?:^|[\s(@])(?:file://)?(?P<file>(?:[A-Za-z]:)?[^\s():]+\.[A-Za-z]+):(?P<line>\d+)(?::(?P<column>\d+))?(?:\)|:in [`'].*)?$",
-    )
-});
+impl<'a> CodeLocation<'a> {
+    /// The groups `file`, `line` and `column`.
+    pub(super) fn captured(found: &Groups<'a>) -> Option<Self> {
+        Some(Self {
+            file: found.get("file")?,
+            line: found.number("line"),
+            column: found.number("column"),
+        })
+    }
+}
+
+static PYTHON_FRAME: Pattern =
+    Pattern::new(r#"^\s*(?:E\s+)?File "(?P<file>[^"]+)", line (?P<line>\d+)"#);
+static COLON_FRAME: Pattern = Pattern::new(
+    r"(?:^|[\s(@])(?:file://)?(?P<file>(?:[A-Za-z]:)?[^\s():]+\.[A-Za-z]+):(?P<line>\d+)(?::(?P<column>\d+))?(?:\)|:in [`'].*)?$",
+);
 
 /// `File "a.py", line 3, in f`
 pub(super) fn parse_python_frame(text: &str) -> Option<CodeLocation<'_>> {
@@ -32,23 +41,13 @@ pub(super) fn parse_python_frame(text: &str) -> Option<CodeLocation<'_>> {
         .map(|rest| rest.trim_start_matches(white));
     let candidate = raised.unwrap_or(body).starts_with("File \"");
     let found = candidate.then(|| PYTHON_FRAME.captures(text)).flatten()?;
-    Some(CodeLocation {
-        file: found.name("file")?.as_str(),
-        line: found["line"].parse().ok(),
-        column: None,
-    })
+    CodeLocation::captured(&found)
 }
 
 /// `at f (a/b.js:3:7)`, `❯ f a/b.ts:3:7`, `# ./a_spec.rb:3`, `at a.B.c(B.java:3)`
 pub(super) fn parse_colon_frame(text: &str) -> Option<CodeLocation<'_>> {
     let found = COLON_FRAME.captures(text)?;
-    Some(CodeLocation {
-        file: found.name("file")?.as_str(),
-        line: found["line"].parse().ok(),
-        column: found
-            .name("column")
-            .and_then(|column| column.as_str().parse().ok()),
-    })
+    CodeLocation::captured(&found)
 }
 
 /// `--> src/a.rs:3:7`, and `:::` for a related place.
@@ -72,6 +71,15 @@ pub(super) fn parse_rust_location(place: &str) -> Option<CodeLocation<'_>> {
         line: number(line)?,
         column: number(column)?,
     })
+}
+
+/// Takes a stack frame of a test: one of the user's code is shown, and its place taken.
+pub(super) fn take_frame(draft: &mut FailureBuilder, place: CodeLocation<'_>) -> BlockStep {
+    if is_foreign(place.file) {
+        return BlockStep::Taken;
+    }
+    draft.set_location(place.file, place.line, place.column);
+    BlockStep::Shown
 }
 
 /// The extension of a file's name, without its dot; empty if it has none.

@@ -1,36 +1,23 @@
 //! Maven's own lines: compiler errors as `[ERROR] Cart.java:[5,18] message`, goals that failed, and
 //! projects that cannot be read. The tests that Surefire runs are read with the other JVM runners.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "maven";
 
 /// Reads lines that Maven marks as errors.
 #[derive(Debug, Default)]
-pub(super) struct MavenParser {
-    draft: Option<FailureBuilder>,
+pub(super) struct MavenFormat {
     /// A goal has failed: the following errors are repetitions.
     repeats: bool,
 }
 
-static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<file>\S[^:\[\]]*\.\w+):(?: ?[\[(](?P<line>\d+), ?(?P<column>\d+)[\])])? (?P<message>\S.*)$",
-    )
-});
-static GOAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^Failed to execute goal (?:(?P<goal>\S+) (?:\([^()]*\) )?)?on project (?P<project>[^\s:]+): (?P<message>.*?)(?: -> \[Help \d+\])?$",
-    )
-});
+static LOCATION: Pattern = Pattern::new(
+    r"^(?P<file>\S[^:\[\]]*\.\w+):(?: ?[\[(](?P<line>\d+), ?(?P<column>\d+)[\])])? (?P<message>\S.*)$",
+);
+static GOAL: Pattern = Pattern::new(
+    r"^Failed to execute goal (?:(?P<goal>\S+) (?:\([^()]*\) )?)?on project (?P<id>[^\s:]+): (?P<message>.*?)(?: -> \[Help \d+\])?$",
+);
 
 /// Beginnings of the advice at the end of every failed build.
 const HELP: [&str; 5] = [
@@ -46,132 +33,81 @@ fn is_heading_or_rule(rest: &str) -> bool {
     matches!(rest, "Failures:" | "Errors:") || !rest.contains(char::is_alphanumeric)
 }
 
-impl FormatParser for MavenParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let mark = line
-            .text
-            .strip_prefix('[')
-            .and_then(|rest| rest.split_once("] "));
-        let Some((mark, rest)) = mark else {
-            return self.parse_detail(line, findings);
-        };
-        self.close(findings);
+impl BlockFormat for MavenFormat {
+    fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {
+        let (mark, rest) = line.text.strip_prefix('[')?.split_once("] ")?;
         match mark {
             "INFO" if rest.starts_with("Scanning for projects") => self.repeats = false,
-            "ERROR" if is_heading_or_rule(rest) => return LineClaim::Suppress,
-            "ERROR" => return self.parse_error(rest, line, findings),
+            "ERROR" if is_heading_or_rule(rest) => {
+                return Some(BlockStep::End(LineClaim::Suppress));
+            }
+            "ERROR" => return Some(self.parse_error(rest, line)),
             "FATAL" => {
-                let mut draft = start_failure(FailureKind::Infra, line, findings);
+                let mut draft = FailureBuilder::new(FailureKind::Infra, TOOL, line);
+                draft.push_excerpt(line);
                 if let Some((_, pom)) = rest.split_once(" POM ") {
                     draft.set_location(pom.split(':').next().unwrap_or(pom), None, None);
                 }
                 draft.push_message(rest);
-                self.draft = Some(draft);
-                return LineClaim::Evidence;
+                return Some(BlockStep::Begin(draft));
             }
             _ => {}
         }
-        LineClaim::NotMine
+        Some(BlockStep::OVER)
     }
 
-    fn is_open(&self) -> bool {
-        self.draft.is_some()
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
+    /// `symbol:` and `location:` below an error of the compiler.
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        if line.indent() == 0 {
+            return BlockStep::OVER;
+        }
+        let symbol = line
+            .body()
+            .split_once("symbol:")
+            .map(|(_, symbol)| symbol.trim());
+        if !symbol.is_some_and(|symbol| draft.extend_message(": ", symbol)) {
+            draft.push_message(line.body());
+        }
+        BlockStep::Shown
     }
 }
 
-impl MavenParser {
-    fn parse_error(
-        &mut self,
-        rest: &str,
-        line: &CleanLine<'_>,
-        findings: &mut Findings,
-    ) -> LineClaim {
-        if rest.starts_with("Failed to execute goal")
-            && let Some(goal) = GOAL.captures(rest)
-        {
+impl MavenFormat {
+    fn parse_error(&mut self, rest: &str, line: &CleanLine<'_>) -> BlockStep {
+        if let Some(goal) = GOAL.captures_prefixed(rest, "Failed to execute goal") {
             self.repeats = true;
-            return record_failed_goal(&goal, line, findings);
+            let name = goal.text("goal");
+            // Compilers and tests have reported their failures before.
+            if ["compile", "test", "verify"]
+                .iter()
+                .any(|part| name.contains(part))
+            {
+                return BlockStep::OVER;
+            }
+            return BlockStep::Whole(FailureBuilder::captured(
+                FailureKind::Infra,
+                TOOL,
+                &goal,
+                line,
+            ));
         }
         if HELP.iter().any(|start| rest.starts_with(start)) {
-            return LineClaim::Suppress;
+            return BlockStep::End(LineClaim::Suppress);
         }
         // Without a place, the line has no number after a bracket.
         let bracket = rest
             .find(['[', '('])
             .and_then(|at| rest.as_bytes().get(at + 1));
-        if !bracket.is_some_and(u8::is_ascii_digit) {
-            return LineClaim::NotMine;
+        let placed = bracket.is_some_and(u8::is_ascii_digit);
+        match placed.then(|| LOCATION.captures(rest)).flatten() {
+            None => BlockStep::OVER,
+            Some(_) if self.repeats => BlockStep::End(LineClaim::Ignore),
+            Some(place) => BlockStep::Begin(FailureBuilder::captured(
+                FailureKind::Compile,
+                TOOL,
+                &place,
+                line,
+            )),
         }
-        let Some(place) = LOCATION.captures(rest) else {
-            return LineClaim::NotMine;
-        };
-        if self.repeats {
-            return LineClaim::Ignore;
-        }
-        let mut draft = start_failure(FailureKind::Compile, line, findings);
-        let number = |name: &str| place.name(name).and_then(|n| n.as_str().parse().ok());
-        draft.set_location(&place["file"], number("line"), number("column"));
-        draft.push_message(&place["message"]);
-        self.draft = Some(draft);
-        LineClaim::Evidence
     }
-
-    /// `symbol:` and `location:` below an error of the compiler.
-    fn parse_detail(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let Some(draft) = self.draft.as_mut().filter(|_| line.indent() > 0) else {
-            self.close(findings);
-            return LineClaim::NotMine;
-        };
-        match (
-            &mut draft.failure.message,
-            line.body().split_once("symbol:"),
-        ) {
-            (Some(message), Some((_, symbol))) => {
-                message.push_str(": ");
-                message.push_str(symbol.trim());
-            }
-            _ => draft.push_message(line.body()),
-        }
-        draft.push_excerpt(line);
-        LineClaim::Evidence
-    }
-
-    fn close(&mut self, findings: &mut Findings) {
-        findings.add_draft(&mut self.draft);
-    }
-}
-
-fn start_failure(
-    kind: FailureKind,
-    line: &CleanLine<'_>,
-    findings: &mut Findings,
-) -> FailureBuilder {
-    findings.add_tool(TOOL);
-    let mut draft = FailureBuilder::new(kind, TOOL, line);
-    draft.push_excerpt(line);
-    draft
-}
-
-/// A failed goal counts as the cause only if no compiler or test failure was reported before it.
-fn record_failed_goal(
-    goal: &regex::Captures<'_>,
-    line: &CleanLine<'_>,
-    findings: &mut Findings,
-) -> LineClaim {
-    let told = goal.name("goal").is_some_and(|goal| {
-        let goal = goal.as_str();
-        goal.contains("compile") || goal.contains("test") || goal.contains("verify")
-    });
-    if told {
-        return LineClaim::NotMine;
-    }
-    let mut draft = start_failure(FailureKind::Infra, line, findings);
-    draft.failure.id = Some(goal["project"].to_owned());
-    draft.push_message(&goal["message"]);
-    findings.add(draft.build());
-    LineClaim::Evidence
 }

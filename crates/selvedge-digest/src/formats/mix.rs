@@ -1,15 +1,7 @@
 //! Elixir's compiler and mix: `** (CompileError) lib/a.ex:5: message`, warnings with their place below,
 //! and the drawn form of newer versions. Tests are read with the other numbered lists.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, FailureSeverity, Findings};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "mix";
 
@@ -26,23 +18,17 @@ pub(super) struct MixParser {
     formatting: bool,
 }
 
-static RAISED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\*\* \((?P<class>[A-Z][\w.]*)\) (?:(?P<file>[^\s:]+\.(?:exs?|eex|heex|leex)):(?P<line>\d+)(?::(?P<column>\d+))?: )?(?P<message>\S.*)$",
-    )
-});
-static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^ +(?:└─ )?(?P<file>[^\s:]+\.(?:exs?|eex|heex|leex)):(?P<line>\d+)(?::(?P<column>\d+))?(?:: \S.*)?$",
-    )
-});
+static RAISED: Pattern = Pattern::new(
+    r"^\*\* \((?P<code>[A-Z][\w.]*)\) (?:(?P<file>[^\s:]+\.(?:exs?|eex|heex|leex)):(?P<line>\d+)(?::(?P<column>\d+))?: )?(?P<message>\S.*)$",
+);
+static LOCATION: Pattern = Pattern::new(
+    r"^ +(?:└─ )?(?P<file>[^\s:]+\.(?:exs?|eex|heex|leex)):(?P<line>\d+)(?::(?P<column>\d+))?(?:: \S.*)?$",
+);
 
 impl FormatParser for MixParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if text.starts_with("** (")
-            && let Some(raised) = RAISED.captures(text)
-        {
+        if let Some(raised) = RAISED.captures_prefixed(text, "** (") {
             return record_exception(&raised, line, findings);
         }
         if text == "The following files are not formatted:" {
@@ -65,11 +51,7 @@ impl MixParser {
     fn parse_location_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if let Some((severity, message)) = parse_drawn_heading(line) {
-            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
-            draft.severity = severity;
-            draft.push_message(message);
-            draft.push_excerpt(line);
-            self.draft = Some(draft);
+            self.draft = Some(start_diagnostic(severity, message, line));
             self.lines = 0;
             return LineClaim::NotMine;
         }
@@ -88,14 +70,10 @@ impl MixParser {
             return LineClaim::NotMine;
         };
         let mut draft = draft.unwrap_or_else(|| {
-            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
-            draft.severity = FailureSeverity::Warning;
-            draft.push_message(warning.unwrap_or_default());
-            draft.push_excerpt(line);
-            draft
+            let warning = warning.unwrap_or_default();
+            start_diagnostic(FailureSeverity::Warning, warning, line)
         });
-        let number = |name: &str| place.name(name).and_then(|n| n.as_str().parse().ok());
-        draft.set_location(&place["file"], number("line"), number("column"));
+        draft.locate(&place);
         findings.add_tool(TOOL);
         findings.add(draft.build());
         LineClaim::Evidence
@@ -120,28 +98,37 @@ impl MixParser {
     }
 }
 
+fn start_diagnostic(
+    severity: FailureSeverity,
+    message: &str,
+    line: &CleanLine<'_>,
+) -> FailureBuilder {
+    let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
+    draft.severity = severity;
+    draft.push_message(message);
+    draft.push_excerpt(line);
+    draft
+}
+
 /// The heading of a diagnostic that is drawn around its source.
 fn parse_drawn_heading<'a>(line: &CleanLine<'a>) -> Option<(FailureSeverity, &'a str)> {
-    let body = line.body();
-    let error = body
-        .strip_prefix("error: ")
-        .map(|message| (FailureSeverity::Error, message));
-    let warning = || {
-        body.strip_prefix("warning: ")
-            .map(|message| (FailureSeverity::Warning, message))
+    let (mark, message) = line.body().split_once(": ")?;
+    let severity = match mark {
+        "error" => FailureSeverity::Error,
+        "warning" => FailureSeverity::Warning,
+        _ => return None,
     };
-    error.or_else(warning).filter(|_| line.indent() == 4)
+    (line.indent() == 4).then_some((severity, message))
 }
 
 /// An exception: the compiler's have a place, mix's own have none.
 fn record_exception(
-    raised: &regex::Captures<'_>,
+    raised: &Groups<'_>,
     line: &CleanLine<'_>,
     findings: &mut Findings,
 ) -> LineClaim {
-    let class = &raised["class"];
-    let mix = class == "Mix";
-    if !mix && raised.name("file").is_none() {
+    let mix = &raised["code"] == "Mix";
+    if !mix && !raised.has("file") {
         return LineClaim::NotMine;
     }
     findings.add_tool(TOOL);
@@ -150,17 +137,10 @@ fn record_exception(
     } else {
         FailureKind::Compile
     };
-    let mut draft = FailureBuilder::new(kind, TOOL, line);
+    let mut draft = FailureBuilder::captured(kind, TOOL, raised, line);
     if raised["message"].contains("failed due to") {
         draft.severity = FailureSeverity::Warning;
     }
-    draft.failure.code = Some(class.to_owned());
-    let number = |name: &str| raised.name(name).and_then(|n| n.as_str().parse().ok());
-    if let Some(file) = raised.name("file") {
-        draft.set_location(file.as_str(), number("line"), number("column"));
-    }
-    draft.push_message(&raised["message"]);
-    draft.push_excerpt(line);
     findings.add(draft.build());
     LineClaim::Evidence
 }

@@ -8,6 +8,7 @@ mod alcotest;
 mod ant;
 mod ava;
 mod bazel;
+mod block;
 mod bundler;
 mod cabal;
 mod catch2;
@@ -50,6 +51,7 @@ mod php;
 mod pip;
 mod playwright;
 mod prefilter;
+mod prelude;
 mod prove;
 mod pytest;
 mod pytest_line;
@@ -93,6 +95,17 @@ pub(crate) enum LineClaim {
     Suppress,
     /// Part of a failure of the format, or a total.
     Evidence,
+}
+
+impl LineClaim {
+    /// A line that is only the tool's if the tool is known.
+    fn ignore_if(is_known: bool) -> Self {
+        if is_known {
+            Self::Ignore
+        } else {
+            Self::NotMine
+        }
+    }
 }
 
 /// Reads the output of one tool.

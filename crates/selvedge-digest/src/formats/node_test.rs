@@ -3,16 +3,9 @@
 //!
 //! Other runners print trees of ticks, too, so results in the tree count only once the totals follow.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{is_foreign, parse_colon_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestRuns, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
+use crate::findings::TestRuns;
 
 const TOOL: &str = "node:test";
 /// How deep groups may be nested.
@@ -64,16 +57,12 @@ impl NodeTestTree {
     }
 }
 
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s*(?P<mark>✔|✖|﹣|▶) (?P<id>.+?)(?P<time> \((?:\d+(?P<fraction>\.\d+)?)ms\))?(?P<skip> # (?:SKIP|TODO).*)?$",
-    )
-});
-static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:ℹ|#) (?P<what>tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) (?P<count>[\d.]+)$",
-    )
-});
+static RESULT: Pattern = Pattern::new(
+    r"^\s*(?P<mark>✔|✖|﹣|▶) (?P<id>.+?)(?P<time> \((?:\d+(?P<fraction>\.\d+)?)ms\))?(?P<skip> # (?:SKIP|TODO).*)?$",
+);
+static TOTAL: Pattern = Pattern::new(
+    r"^(?:ℹ|#) (?P<what>tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) (?P<count>[\d.]+)$",
+);
 
 impl FormatParser for NodeTestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -114,13 +103,13 @@ impl FormatParser for NodeTestParser {
 impl NodeTestParser {
     fn parse_result(
         &mut self,
-        result: &regex::Captures<'_>,
+        result: &Groups<'_>,
         line: &CleanLine<'_>,
         findings: &mut Findings,
     ) -> LineClaim {
         let id = &result["id"];
         if &result["mark"] == "▶" {
-            if result.name("time").is_none() {
+            if !result.has("time") {
                 self.tree.open(line.indent(), id);
             }
             return LineClaim::NotMine;
@@ -130,7 +119,7 @@ impl NodeTestParser {
             // Without a place it is in the tree, and is repeated at the end.
             let Some((file, at, column)) = self.place.take() else {
                 // `✖ failing tests:` heads the list; in the tree each has its time.
-                if result.name("time").is_none() {
+                if !result.has("time") {
                     return LineClaim::NotMine;
                 }
                 self.close_run(findings);
@@ -138,26 +127,21 @@ impl NodeTestParser {
                 return LineClaim::Evidence;
             };
             findings.add_tool(TOOL);
-            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = Some(id.to_owned());
+            let mut draft = FailureBuilder::test(TOOL, id, line);
             draft.set_location(&file, at, column);
             self.draft = Some(draft);
             self.message = true;
             return LineClaim::Evidence;
         }
-        if result.name("time").is_none() {
+        if !result.has("time") {
             // Other runners use the same marks.
             return LineClaim::NotMine;
         }
         self.close_run(findings);
-        let skipped = result.name("skip").is_some() || &result["mark"] == "﹣";
-        let outcome = if skipped {
-            TestOutcome::Skipped
-        } else {
-            TestOutcome::Passed
-        };
+        let skipped = result.has("skip") || &result["mark"] == "﹣";
+        let outcome = TestOutcome::unfailed(skipped);
         // Others print whole milliseconds.
-        if result.name("fraction").is_some() {
+        if result.has("fraction") {
             self.tree.add(line.indent(), id, Some(outcome));
         }
         LineClaim::Ignore
@@ -220,7 +204,7 @@ impl NodeTestParser {
 
     fn close(&mut self, findings: &mut Findings) {
         if let Some(draft) = self.draft.take() {
-            findings.add_test(TOOL, draft);
+            findings.add_test(draft);
         }
     }
 }

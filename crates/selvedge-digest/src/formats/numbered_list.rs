@@ -1,16 +1,8 @@
 //! Runners that print their failures as a numbered list at the end: mocha, RSpec, ExUnit, minitest, PHPUnit.
 //! All use the heading `  1) …`; the lines below it identify the runner.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{extension, is_foreign, parse_colon_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestTotals};
-use crate::line::{CleanLine, LineSignals};
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 /// Reads numbered lists of failures.
 #[derive(Debug, Default)]
@@ -33,30 +25,22 @@ enum NumberedSection {
     Stack,
 }
 
-static HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s{0,4}\d{1,5}\) (?P<title>\S.*)$"));
-static RUBY_PLACE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<id>.+?) \[(?P<file>[^\]]+):(?P<line>\d+)\]:?$"));
-static MINITEST: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<runs>\d+) (?:runs|tests), \d+ assertions, (?P<failures>\d+) failures, (?P<errors>\d+) errors(?:, (?P<skips>\d+) skips)?",
-    )
-});
-static EXUNIT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:(?:\d+ \w+, )*)(?P<last>\d+ (?:tests?|doctests?|properties)), (?P<failures>\d+) failures?(?:, (?P<excluded>\d+) excluded)?(?:, (?P<skipped>\d+) skipped)?$",
-    )
-});
-static RSPEC: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<runs>\d+) examples?, (?P<failures>\d+) failures?(?:, (?P<skips>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?",
-    )
-});
-static PHPUNIT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^Tests: (?P<runs>\d+), Assertions: \d+"));
-static PHP_COUNT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(Failures|Errors|Skipped|Incomplete): (\d+)"));
-static MOCHA: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s+(?P<count>\d+) (?P<what>passing|failing|pending)(?: \(.*\))?$"));
+static HEADING: Pattern = Pattern::new(r"^\s{0,4}\d{1,5}\) (?P<title>\S.*)$");
+static RUBY_PLACE: Pattern = Pattern::new(r"^(?P<id>.+?) \[(?P<file>[^\]]+):(?P<line>\d+)\]:?$");
+static MINITEST: Pattern = Pattern::new(
+    r"^(?P<all>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors(?:, (?P<skipped>\d+) skips)?",
+);
+static EXUNIT: Pattern = Pattern::new(
+    r"^(?:(?:\d+ \w+, )*)\d+ (?:tests?|doctests?|properties), (?P<failed>\d+) failures?(?:, (?P<excluded>\d+) excluded)?(?:, (?P<skipped>\d+) skipped)?$",
+);
+static RSPEC: Pattern = Pattern::new(
+    r"^(?P<all>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?",
+);
+static PHPUNIT: Pattern = Pattern::new(r"^Tests: (?P<all>\d+), Assertions: \d+");
+static EXUNIT_TESTS: Pattern = Pattern::new(r"(?:^|, )(?P<count>\d+) (?:test|doctest|propert)");
+static PHP_COUNT: Pattern = Pattern::new(r"(Failures|Errors|Skipped|Incomplete): (\d+)");
+static MOCHA: Pattern =
+    Pattern::new(r"^\s+(?P<count>\d+) (?P<what>passing|failing|pending)(?: \(.*\))?$");
 
 impl FormatParser for NumberedListParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -121,8 +105,7 @@ impl NumberedListParser {
         findings.add_tool("rspec");
         self.dialect = Some("rspec");
         self.section = NumberedSection::Message;
-        let mut draft = FailureBuilder::new(FailureKind::Test, "rspec", line);
-        draft.failure.id = Some(file.to_owned());
+        let mut draft = FailureBuilder::test("rspec", file, line);
         draft.push_excerpt(line);
         self.draft = Some(draft);
     }
@@ -180,12 +163,12 @@ impl NumberedListParser {
         draft.skip_line(line);
         if self.dialect == Some("minitest") && self.title.is_empty() {
             let place = RUBY_PLACE.captures(body);
-            let id = place.as_ref().map_or(body.trim_end_matches(':'), |p| {
-                p.name("id").map_or("", |id| id.as_str())
-            });
+            let id = place
+                .as_ref()
+                .map_or(body.trim_end_matches(':'), |p| p.text("id"));
             draft.failure.id = Some(id.to_owned());
-            if let Some(place) = place {
-                draft.set_location(&place["file"], place["line"].parse().ok(), None);
+            if let Some(place) = &place {
+                draft.locate(place);
             }
             self.section = NumberedSection::Message;
         } else if body.starts_with("Failure/Error:") {
@@ -234,87 +217,56 @@ impl NumberedListParser {
     /// Whether the line holds closing totals.
     fn parse_totals(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> bool {
         let text = line.text;
-        let number = |found: &regex::Captures<'_>, name: &str| -> u64 {
-            found
-                .name(name)
-                .and_then(|number| number.as_str().parse().ok())
-                .unwrap_or(0)
-        };
-        if text.contains("ing")
-            && let Some(count) = MOCHA.captures(text)
-        {
+        if let Some(count) = MOCHA.captures_marked(text, "ing") {
             self.close(findings);
             let totals = self.mocha.get_or_insert_default();
-            let value = number(&count, "count");
-            match &count["what"] {
-                "passing" => totals.passed = value,
-                "failing" => totals.failed = value,
-                _ => totals.skipped = value,
-            }
+            *totals.slot_mut(&count["what"]) = count.count("count");
             return true;
         }
         if !line.signals.intersects(LineSignals::FAIL) && !text.starts_with("Tests: ") {
             return false;
         }
-        let (tool, found) = if let Some(found) = MINITEST.captures(text) {
-            ("minitest", found)
-        } else if let Some(found) = RSPEC.captures(text) {
-            ("rspec", found)
-        } else if let Some(found) = PHPUNIT.captures(text) {
-            ("phpunit", found)
-        } else if let Some(found) = EXUNIT.captures(text) {
-            ("exunit", found)
-        } else {
+        let runners = [
+            ("minitest", &MINITEST),
+            ("rspec", &RSPEC),
+            ("phpunit", &PHPUNIT),
+            ("exunit", &EXUNIT),
+        ];
+        let mut runners = runners.into_iter();
+        let Some((tool, found)) =
+            runners.find_map(|(tool, totals)| Some((tool, totals.captures(text)?)))
+        else {
             return false;
         };
         self.close(findings);
         self.pending = false;
-        let mut failed = number(&found, "failures") + number(&found, "errors");
-        let mut skipped =
-            number(&found, "skips") + number(&found, "skipped") + number(&found, "excluded");
-        for count in PHP_COUNT.captures_iter(text).filter(|_| tool == "phpunit") {
-            let value: u64 = count[2].parse().unwrap_or(0);
-            *(if matches!(&count[1], "Failures" | "Errors") {
-                &mut failed
-            } else {
-                &mut skipped
-            }) += value;
-        }
-        let runs = match tool {
-            "exunit" => text
-                .split(", ")
-                .filter_map(|part| {
-                    let (count, what) = part.split_once(' ')?;
-                    ["test", "doctest", "propert"]
-                        .iter()
-                        .any(|w| what.starts_with(w))
-                        .then(|| count.parse::<u64>().ok())?
-                })
+        let all = match tool {
+            "exunit" => EXUNIT_TESTS
+                .captures_iter(text)
+                .map(|found| found.count("count"))
                 .sum(),
-            _ => number(&found, "runs"),
+            _ => found.count("all"),
         };
-        findings.add_tool(tool);
-        let passed = runs.saturating_sub(failed).saturating_sub(skipped);
-        findings.runs.close(
-            tool,
-            TestTotals {
-                passed,
-                failed,
-                skipped,
-            },
-        );
+        let mut totals = TestTotals::captured(&found);
+        totals.skipped += found.count("excluded");
+        for count in PHP_COUNT.captures_iter(text).filter(|_| tool == "phpunit") {
+            totals.add_count(&count[1], count[2].parse().unwrap_or(0));
+        }
+        let totals = TestTotals::from_total(all, totals.failed, totals.skipped);
+        findings.close_run(tool, totals);
         true
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        let Some(draft) = self.draft.take() else {
+        let Some(mut draft) = self.draft.take() else {
             return;
         };
         if self.section == NumberedSection::Title {
             return;
         }
         let Some(dialect) = self.dialect else { return };
-        findings.add_test(dialect, draft);
+        draft.tool = dialect;
+        findings.add_test(draft);
     }
 
     fn close_mocha(&mut self, findings: &mut Findings) {

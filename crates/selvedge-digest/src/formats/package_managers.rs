@@ -1,24 +1,15 @@
 //! Package managers that cannot install: npm, yarn and pnpm. A failed user script under them is explained by
 //! its own output.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::extension;
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 /// How many lines of an error are read.
 const BODY_LINES: u32 = 30;
 
 /// Reads the errors of JavaScript's package managers.
 #[derive(Debug, Default)]
-pub(super) struct PackageManagerParser {
-    draft: Option<FailureBuilder>,
+pub(super) struct PackageManagerFormat {
     lines: u32,
     /// yarn was identified: its errors do not name it.
     yarn: bool,
@@ -26,104 +17,92 @@ pub(super) struct PackageManagerParser {
     usage: bool,
 }
 
-static PNPM: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^(?:Error:)?\s*(?P<code>ERR_PNPM_[A-Z0-9_]+)(?:\s+(?P<message>\S.*))?$")
-});
+static PNPM: Pattern =
+    Pattern::new(r"^(?:Error:)?\s*(?P<code>ERR_PNPM_[A-Z0-9_]+)(?:\s+(?P<message>\S.*))?$");
 
-impl FormatParser for PackageManagerParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
+impl BlockFormat for PackageManagerFormat {
+    fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
-        if let Some(said) = text
-            .strip_prefix("npm error")
-            .or(text.strip_prefix("npm ERR!"))
-        {
-            return self.parse_npm_error(said.trim(), line, findings);
+        if let Some(said) = strip_npm_mark(text) {
+            return self.parse_npm_error(said, line);
         }
         self.usage = false;
         if text.starts_with("yarn ") && text.contains(" v1.") {
             self.yarn = true;
-            return LineClaim::Ignore;
+            return Some(BlockStep::Claim(LineClaim::Ignore));
         }
         if self.yarn
             && let Some(said) = text.strip_prefix("error ")
         {
-            return self.parse_yarn_error(said, line, findings);
+            return Some(parse_yarn_error(said, line));
         }
-        if text.contains("ERR_PNPM_")
-            && let Some(error) = PNPM.captures(text)
-        {
-            let mut draft = FailureBuilder::new(FailureKind::Infra, "pnpm", line);
-            draft.failure.code = Some(error["code"].to_owned());
-            if let Some(message) = error.name("message") {
-                draft.push_message(message.as_str());
-            }
-            draft.push_excerpt(line);
-            self.begin("pnpm", draft, findings);
-            return LineClaim::Evidence;
-        }
-        if let Some(cause) = text.strip_prefix("Error:   × ") {
+        let draft = if let Some(cause) = text.strip_prefix("Error:   × ") {
             let mut draft = FailureBuilder::new(FailureKind::Infra, "pnpm", line);
             draft.push_message(cause);
-            self.begin("pnpm", draft, findings);
-            return LineClaim::Evidence;
-        }
-        self.parse_body(line, findings)
+            draft
+        } else {
+            let error = PNPM.captures_marked(text, "ERR_PNPM_")?;
+            FailureBuilder::captured(FailureKind::Infra, "pnpm", &error, line)
+        };
+        self.lines = 0;
+        Some(BlockStep::Begin(draft))
     }
 
-    fn is_open(&self) -> bool {
-        self.draft.is_some() || self.yarn
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        let said = strip_npm_mark(line.text);
+        if self.lines >= BODY_LINES {
+            return match said {
+                Some(_) => BlockStep::Claim(LineClaim::NotMine),
+                None => BlockStep::OVER,
+            };
+        }
+        if said.is_none() && (draft.tool != "pnpm" || line.indent() == 0 && !line.is_blank()) {
+            return BlockStep::OVER;
+        }
+        self.lines += 1;
+        match said {
+            Some(said) => parse_npm_detail(draft, said),
+            None => parse_pnpm_detail(draft, line),
+        }
     }
 
-    fn finish(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self
-            .draft
-            .take()
-            .filter(|draft| draft.failure.message.is_some())
-        {
-            findings.add(draft.build());
-        }
+    fn complete(&mut self, draft: FailureBuilder) -> Option<FailureBuilder> {
+        draft.failure.message.is_some().then_some(draft)
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.yarn
     }
 }
 
-impl PackageManagerParser {
-    fn begin(&mut self, tool: &'static str, draft: FailureBuilder, findings: &mut Findings) {
-        self.finish(findings);
-        findings.add_tool(tool);
-        self.draft = Some(draft);
-        self.lines = 0;
-    }
+/// The text after npm's mark of an error.
+fn strip_npm_mark(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("npm error");
+    rest.or_else(|| text.strip_prefix("npm ERR!"))
+        .map(str::trim)
+}
 
-    fn parse_npm_error(
-        &mut self,
-        said: &str,
-        line: &CleanLine<'_>,
-        findings: &mut Findings,
-    ) -> LineClaim {
+impl PackageManagerFormat {
+    /// A line of npm that is not a detail of an error.
+    fn parse_npm_error(&mut self, said: &str, line: &CleanLine<'_>) -> Option<BlockStep> {
         if let Some(code) = said.strip_prefix("code ") {
-            self.finish(findings);
-            findings.add_tool("npm");
+            self.lines = 0;
+            let mut draft = FailureBuilder::new(FailureKind::Infra, "npm", line);
             // A script failed, and its own output explains why.
             let script = code == "ELIFECYCLE" || code.bytes().all(|byte| byte.is_ascii_digit());
-            if !script {
-                let mut draft = FailureBuilder::new(FailureKind::Infra, "npm", line);
-                draft.failure.code = Some(code.to_owned());
-                self.begin("npm", draft, findings);
+            if script {
+                self.lines = BODY_LINES;
             }
-            return LineClaim::Evidence;
+            draft.failure.code = Some(code.to_owned());
+            return Some(BlockStep::Begin(draft));
         }
         if said.starts_with("Missing script") {
-            let mut draft = FailureBuilder::new(FailureKind::Infra, "npm", line);
-            draft.push_message(said);
-            draft.push_excerpt(line);
-            self.finish(findings);
-            findings.add_tool("npm");
-            findings.add(draft.build());
-            return LineClaim::Evidence;
+            let draft = FailureBuilder::with_message(FailureKind::Infra, "npm", said, line);
+            return Some(BlockStep::Whole(draft));
         }
         self.usage |= said == "Usage:";
         if self.usage {
-            self.finish(findings);
-            return LineClaim::Suppress;
+            return Some(BlockStep::End(LineClaim::Suppress));
         }
         let advice = [
             "A complete log",
@@ -132,84 +111,61 @@ impl PackageManagerParser {
             "/",
             "Options:",
         ];
-        if advice.iter().any(|start| said.starts_with(start)) {
-            self.finish(findings);
-            return LineClaim::Ignore;
-        }
-        let Some(draft) = self.draft.as_mut().filter(|_| self.lines < BODY_LINES) else {
-            return LineClaim::NotMine;
-        };
-        self.lines += 1;
-        let code = draft
-            .failure
-            .code
-            .as_deref()
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        // Each line may repeat the code in a form of its own: `notarget`, `404`, `JSON.parse`.
-        let (word, rest) = said.split_once(' ').unwrap_or((said, ""));
-        let repeats =
-            code.ends_with(&word.to_ascii_lowercase()) || matches!(word, "JSON.parse" | "notarget");
-        let message = if repeats { rest.trim() } else { said };
-        if let Some(file) = message
-            .strip_prefix("path ")
-            .filter(|path| extension(path) == "json")
-        {
-            draft.set_location(file, None, None);
-        } else if !message.is_empty() {
-            draft.push_message(message);
-        }
-        draft.skip_line(line);
-        LineClaim::Evidence
+        let is_advice = advice.iter().any(|start| said.starts_with(start));
+        is_advice.then_some(BlockStep::End(LineClaim::Ignore))
     }
+}
 
-    fn parse_yarn_error(
-        &mut self,
-        said: &str,
-        line: &CleanLine<'_>,
-        findings: &mut Findings,
-    ) -> LineClaim {
-        self.finish(findings);
-        if said.starts_with("Command failed with exit code") {
-            return LineClaim::Ignore;
-        }
-        let mut draft = FailureBuilder::new(FailureKind::Infra, "yarn", line);
-        let named = said
-            .strip_prefix("SyntaxError: ")
-            .and_then(|rest| rest.split_once(": "));
-        if let Some((file, _)) = named.filter(|(file, _)| extension(file) == "json") {
-            draft.set_location(file, None, None);
-        }
-        draft.push_message(said);
-        draft.push_excerpt(line);
-        findings.add_tool("yarn");
-        findings.add(draft.build());
-        LineClaim::Evidence
+fn parse_npm_detail(draft: &mut FailureBuilder, said: &str) -> BlockStep {
+    let code = draft
+        .failure
+        .code
+        .as_deref()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    // Each line may repeat the code in a form of its own: `notarget`, `404`, `JSON.parse`.
+    let (word, rest) = said.split_once(' ').unwrap_or((said, ""));
+    let repeats =
+        code.ends_with(&word.to_ascii_lowercase()) || matches!(word, "JSON.parse" | "notarget");
+    let message = if repeats { rest.trim() } else { said };
+    if let Some(file) = message
+        .strip_prefix("path ")
+        .filter(|path| extension(path) == "json")
+    {
+        draft.set_location(file, None, None);
+    } else if !message.is_empty() {
+        draft.push_message(message);
     }
+    BlockStep::Taken
+}
 
-    /// pnpm draws the causes of an error as a tree, the innermost last, its lines broken.
-    fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let drawn = self
-            .draft
-            .as_ref()
-            .is_some_and(|draft| draft.failure.tool.as_deref() == Some("pnpm"));
-        let goes_on = drawn && self.lines < BODY_LINES && (line.indent() > 0 || line.is_blank());
-        let Some(draft) = self.draft.as_mut().filter(|_| goes_on) else {
-            self.finish(findings);
-            return LineClaim::NotMine;
-        };
-        self.lines += 1;
-        let body = line.body();
-        if let Some(cause) = body.strip_prefix("╰─▶ ").or(body.strip_prefix("× ")) {
-            draft.set_summary(cause);
-            draft.push_message(cause);
-        } else if line.indent() == 6 && body.starts_with(|c: char| c.is_alphanumeric()) {
-            // The cause continues.
-            let summary = std::mem::take(&mut draft.failure.summary);
-            draft.set_summary(&format!("{summary} {body}"));
-            draft.push_message(body);
-        }
-        draft.push_excerpt(line);
-        LineClaim::Evidence
+fn parse_yarn_error(said: &str, line: &CleanLine<'_>) -> BlockStep {
+    if said.starts_with("Command failed with exit code") {
+        return BlockStep::End(LineClaim::Ignore);
     }
+    let mut draft = FailureBuilder::new(FailureKind::Infra, "yarn", line);
+    let named = said
+        .strip_prefix("SyntaxError: ")
+        .and_then(|rest| rest.split_once(": "));
+    if let Some((file, _)) = named.filter(|(file, _)| extension(file) == "json") {
+        draft.set_location(file, None, None);
+    }
+    draft.push_message(said);
+    draft.push_excerpt(line);
+    BlockStep::Whole(draft)
+}
+
+/// pnpm draws the causes of an error as a tree, the innermost last, its lines broken.
+fn parse_pnpm_detail(draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+    let body = line.body();
+    if let Some(cause) = body.strip_prefix("╰─▶ ").or(body.strip_prefix("× ")) {
+        draft.set_summary(cause);
+        draft.push_message(cause);
+    } else if line.indent() == 6 && body.starts_with(|c: char| c.is_alphanumeric()) {
+        // The cause continues.
+        let summary = std::mem::take(&mut draft.failure.summary);
+        draft.set_summary(&format!("{summary} {body}"));
+        draft.push_message(body);
+    }
+    BlockStep::Shown
 }

@@ -1,25 +1,18 @@
 //! Playwright's test runner: `1) [project] › file:line:column › suite › test ───`, the error, the
 //! source and the frames below it.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{is_foreign, parse_colon_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "playwright";
 
 /// Reads the list, line and dot reporters.
 #[derive(Debug, Default)]
-pub(super) struct PlaywrightParser {
-    draft: Option<FailureBuilder>,
-    /// The file of the test that failed, and where the test begins in it.
-    begins: (String, Option<u32>, Option<u32>),
+pub(super) struct PlaywrightFormat {
+    /// The file of the test that failed.
+    file: String,
+    /// The place is that of a frame, not of the test's beginning.
+    placed: bool,
     section: PlaywrightSection,
     totals: Option<TestTotals>,
 }
@@ -33,108 +26,61 @@ enum PlaywrightSection {
     Retry,
 }
 
-static HEADING: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s+\d+\) (?P<id>(?:\[[^\]]+\] › )?(?P<file>[^ :]+):(?P<line>\d+):(?P<column>\d+) › .*?)(?: ─+)?$",
-    )
-});
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s+(?P<mark>✓|-|ok)\s+\d+ (?P<id>(?:\[[^\]]+\] › )?[^ :]+:\d+:\d+ › .*?)(?: \([\d.]+(?:ms|[smhd])\))?$",
-    )
-});
-static TOTAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^  (?P<count>\d+) (?P<what>passed|failed|skipped|flaky|did not run|interrupted)(?: \([\d.]+(?:ms|[smhd])\))?$",
-    )
-});
+static HEADING: Pattern = Pattern::new(
+    r"^\s+\d+\) (?P<id>(?:\[[^\]]+\] › )?(?P<file>[^ :]+):(?P<line>\d+):(?P<column>\d+) › .*?)(?: ─+)?$",
+);
+static RESULT: Pattern = Pattern::new(
+    r"^\s+(?P<mark>✓|-|ok)\s+\d+ (?P<id>(?:\[[^\]]+\] › )?[^ :]+:\d+:\d+ › .*?)(?: \([\d.]+(?:ms|[smhd])\))?$",
+);
+static TOTAL: Pattern = Pattern::new(
+    r"^  (?P<count>\d+) (?P<what>passed|failed|skipped|flaky|did not run|interrupted)(?: \([\d.]+(?:ms|[smhd])\))?$",
+);
 
-impl FormatParser for PlaywrightParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let body = line.body();
-        if line.indent() > 0 && body.contains(" › ") {
+impl BlockFormat for PlaywrightFormat {
+    const IS_TEST: bool = true;
+
+    fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
+        if line.indent() > 0 && line.body().contains(" › ") {
             if let Some(heading) = HEADING.captures(line.text) {
-                self.close(findings);
-                self.start_failure(&heading, line, findings);
-                return LineClaim::Evidence;
+                self.section = PlaywrightSection::Message;
+                heading["file"].clone_into(&mut self.file);
+                self.placed = false;
+                let mut draft = FailureBuilder::test(TOOL, &heading["id"], line);
+                draft.locate(&heading);
+                return Some(BlockStep::Begin(draft));
             }
             if let Some(result) = RESULT.captures(line.text) {
                 findings.add_tool(TOOL);
-                let outcome = if &result["mark"] == "-" {
-                    TestOutcome::Skipped
-                } else {
-                    TestOutcome::Passed
-                };
-                findings
-                    .runs
-                    .record_test(TOOL, outcome, Some(&result["id"]));
-                return LineClaim::Ignore;
+                let outcome = TestOutcome::unfailed(&result["mark"] == "-");
+                findings.record_test(TOOL, outcome, &result["id"]);
+                return Some(BlockStep::Claim(LineClaim::Ignore));
             }
         }
-        if line.indent() == 2
-            && findings.has_tool(TOOL)
-            && let Some(total) = TOTAL.captures(line.text)
-        {
-            self.close(findings);
-            self.record_total(&total["what"], total["count"].parse().unwrap_or(0));
-            return LineClaim::Evidence;
-        }
-        self.parse_body(line)
+        let may_be_total = line.indent() == 2 && findings.has_tool(TOOL);
+        let total = may_be_total.then(|| TOTAL.captures(line.text))??;
+        let totals = self.totals.get_or_insert_default();
+        totals.add_count(&total["what"], total.count("count"));
+        Some(BlockStep::End(LineClaim::Evidence))
     }
 
-    fn is_open(&self) -> bool {
-        self.draft.is_some()
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
-        if let Some(totals) = self.totals.take() {
-            findings.runs.close(TOOL, totals);
-        }
-    }
-}
-
-impl PlaywrightParser {
-    fn start_failure(
-        &mut self,
-        heading: &regex::Captures<'_>,
-        line: &CleanLine<'_>,
-        findings: &mut Findings,
-    ) {
-        findings.add_tool(TOOL);
-        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-        draft.failure.id = Some(heading["id"].to_owned());
-        self.begins = (
-            heading["file"].to_owned(),
-            heading["line"].parse().ok(),
-            heading["column"].parse().ok(),
-        );
-        self.draft = Some(draft);
-        self.section = PlaywrightSection::Message;
-    }
-
-    fn parse_body(&mut self, line: &CleanLine<'_>) -> LineClaim {
-        let Some(draft) = &mut self.draft else {
-            return LineClaim::NotMine;
-        };
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
         let body = line.body();
         if body.starts_with("Retry #") {
             self.section = PlaywrightSection::Retry;
         }
         if self.section == PlaywrightSection::Retry || body.starts_with("Error Context: ") {
-            draft.skip_line(line);
-            return LineClaim::Evidence;
+            return BlockStep::Taken;
         }
         if let Some(place) = parse_colon_frame(body).filter(|_| body.starts_with("at ")) {
             if is_foreign(place.file) {
-                draft.skip_line(line);
-                return LineClaim::Evidence;
+                return BlockStep::Taken;
             }
             // The line in the test takes precedence over lines in functions it calls.
-            let known = draft.failure.file.as_deref();
-            let own = |file: &str| file.ends_with(&self.begins.0);
+            let known = draft.failure.file.as_deref().filter(|_| self.placed);
+            let own = |file: &str| file.ends_with(&self.file);
             if known.is_none() || own(place.file) && !known.is_some_and(own) {
                 draft.replace_location(place.file, place.line, place.column);
+                self.placed = true;
             }
         } else if body.starts_with("> ") || body.split_once(" |").is_some_and(|(n, _)| is_number(n))
         {
@@ -142,29 +88,16 @@ impl PlaywrightParser {
         }
         if self.section == PlaywrightSection::Message {
             draft.push_message(body);
-            draft.skip_line(line);
+            BlockStep::Taken
         } else {
-            draft.push_excerpt(line);
-        }
-        LineClaim::Evidence
-    }
-
-    fn record_total(&mut self, what: &str, count: u64) {
-        let totals = self.totals.get_or_insert_default();
-        match what {
-            "passed" | "flaky" => totals.passed += count,
-            "failed" | "interrupted" => totals.failed += count,
-            _ => totals.skipped += count,
+            BlockStep::Shown
         }
     }
 
-    fn close(&mut self, findings: &mut Findings) {
-        let Some(mut draft) = self.draft.take() else {
-            return;
-        };
-        let (file, line, column) = &self.begins;
-        draft.set_location(file, *line, *column);
-        findings.add_test(TOOL, draft);
+    fn finish(&mut self, findings: &mut Findings) {
+        if let Some(totals) = self.totals.take() {
+            findings.runs.close(TOOL, totals);
+        }
     }
 }
 

@@ -31,7 +31,12 @@ impl Default for LinePrefilter {
 impl LinePrefilter {
     /// Adds a format: it sees lines with these beginnings (`0` matches any digit) and lines with these
     /// signals.
-    pub(super) fn add(&mut self, format: usize, begins: &[&str], signals: LineSignals) {
+    pub(super) fn add<'a>(
+        &mut self,
+        format: usize,
+        begins: impl IntoIterator<Item = &'a str>,
+        signals: LineSignals,
+    ) {
         let format = 1 << format;
         for begin in begins {
             for (place, by_byte) in self.by_byte.iter_mut().enumerate() {
@@ -84,8 +89,8 @@ mod tests {
     #[test]
     fn a_line_wakes_those_whose_own_may_begin_so() {
         let mut wakes = LinePrefilter::default();
-        wakes.add(0, &["test ", "0)"], LineSignals::NONE);
-        wakes.add(1, &["│", "ok"], LineSignals::FAIL);
+        wakes.add(0, ["test ", "0)"], LineSignals::NONE);
+        wakes.add(1, ["│", "ok"], LineSignals::FAIL);
         let asked = CaptureOptions {
             texts: true,
             heading: false,

@@ -1,15 +1,7 @@
 //! Perl's tests as `prove` shows them: Test::More's explanation of each failure, on standard error, and a
 //! summary of the files. The TAP itself, with `-v`, is [read separately](super::tap).
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 pub(super) const TOOL: &str = "prove";
 /// Maximum number of failures of one subtest that are held until its name is read.
@@ -30,26 +22,20 @@ pub(super) struct ProveParser {
     failed: u64,
 }
 
-static FAILED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^#   Failed (?:\(TODO\) )?test(?: '(?P<name>.+)')?(?: at (?P<file>\S+) line (?P<line>\d+)\.)?$",
-    )
-});
-static DIED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^(?P<message>\S.*?) at (?P<file>\S+\.(?:t|pl|pm)) line (?P<line>\d+)[.,]")
-});
-static FILE: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<file>\S+) +\(Wstat: .*Tests: \d+ Failed: (?P<failed>\d+)\)$"));
-static TOTALS: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Files=\d+, Tests=(?P<tests>\d+),"));
-static SKIPPED: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s*\(less (?P<skipped>\d+) skipped subtests?:"));
+static FAILED: Pattern = Pattern::new(
+    r"^#   Failed (?:\(TODO\) )?test(?: '(?P<name>.+)')?(?: at (?P<file>\S+) line (?P<line>\d+)\.)?$",
+);
+static DIED: Pattern =
+    Pattern::new(r"^(?P<message>\S.*?) at (?P<file>\S+\.(?:t|pl|pm)) line (?P<line>\d+)[.,]");
+static FILE: Pattern =
+    Pattern::new(r"^(?P<file>\S+) +\(Wstat: .*Tests: \d+ Failed: (?P<failed>\d+)\)$");
+static TOTALS: Pattern = Pattern::new(r"^Files=\d+, Tests=(?P<tests>\d+),");
+static SKIPPED: Pattern = Pattern::new(r"^\s*\(less (?P<skipped>\d+) skipped subtests?:");
 
 impl FormatParser for ProveParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
-        if body.starts_with("#   Failed")
-            && let Some(failed) = FAILED.captures(body)
-        {
+        if let Some(failed) = FAILED.captures_prefixed(body, "#   Failed") {
             self.record_failure(&failed, line, findings);
             return LineClaim::Evidence;
         }
@@ -65,15 +51,11 @@ impl FormatParser for ProveParser {
         if self.summary {
             return self.parse_summary(line, findings);
         }
-        if body.starts_with("(less ")
-            && let Some(skipped) = SKIPPED.captures(body)
-        {
+        if let Some(skipped) = SKIPPED.captures_prefixed(body, "(less ") {
             self.skipped += skipped["skipped"].parse().unwrap_or(0);
             return LineClaim::Ignore;
         }
-        if line.text.contains(" line ")
-            && let Some(died) = DIED.captures(line.text)
-        {
+        if let Some(died) = DIED.captures_marked(line.text, " line ") {
             let place = (died["file"].to_owned(), died["line"].parse().ok());
             self.died = Some((died["message"].to_owned(), place.0, place.1));
         }
@@ -93,17 +75,15 @@ impl FormatParser for ProveParser {
 impl ProveParser {
     fn record_failure(
         &mut self,
-        failed: &regex::Captures<'_>,
+        failed: &Groups<'_>,
         line: &CleanLine<'_>,
         findings: &mut Findings,
     ) {
         self.close(findings);
-        let name = failed.name("name").map_or("", |name| name.as_str());
+        let name = failed.text("name");
         let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-        draft.failure.id = (!name.is_empty()).then(|| name.to_owned());
-        if let Some(file) = failed.name("file") {
-            draft.set_location(file.as_str(), failed["line"].parse().ok(), None);
-        }
+        draft.failure.id = failed.get("name").map(str::to_owned);
+        draft.locate(failed);
         self.is_nested = line.indent() > 0;
         if !self.is_nested && !self.nested.is_empty() {
             // The subtest itself: it failed because of its parts.
@@ -167,8 +147,7 @@ impl ProveParser {
 
     /// A file that ended early without a failed test.
     fn record_broken_file(&mut self, file: &str, line: &CleanLine<'_>, findings: &mut Findings) {
-        let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-        draft.failure.id = Some(file.to_owned());
+        let mut draft = FailureBuilder::test(TOOL, file, line);
         if let Some((message, died, number)) = self.died.take_if(|(_, died, _)| died == file) {
             draft.set_location(&died, number, None);
             draft.push_message(&message);
@@ -176,9 +155,7 @@ impl ProveParser {
             draft.set_location(file, None, None);
             draft.push_message("it ended before its plan was through");
         }
-        findings
-            .runs
-            .record_test(TOOL, TestOutcome::Failed, Some(file));
+        findings.record_test(TOOL, TestOutcome::Failed, file);
         findings.add(draft.build());
     }
 
@@ -212,10 +189,7 @@ impl ProveParser {
 }
 
 fn record(mut draft: FailureBuilder, findings: &mut Findings) {
-    draft
-        .failure
-        .message
-        .get_or_insert_with(|| "failed".to_owned());
+    draft.default_message("failed");
     findings.add_tool(TOOL);
-    findings.add_test(TOOL, draft);
+    findings.add_test(draft);
 }

@@ -7,12 +7,9 @@ use memchr::{memchr, memrchr};
 
 use super::doctest::DoctestExample;
 use super::location::{CodeLocation, extension, is_foreign, parse_python_frame};
+use super::prelude::*;
 use super::pytest_line::{self, SummaryEntry};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
 use crate::hash::QuickMap;
-use crate::line::CleanLine;
-use crate::record::FailureKind;
 
 const TOOL: &str = "pytest";
 /// Prefix of a doctest's name.
@@ -114,23 +111,15 @@ impl PytestParser {
         let Some((id, word)) = candidate.then(|| pytest_line::parse_result(text)).flatten() else {
             let dots =
                 text.contains(".py ") || text.contains(".py::") || text.trim_end().ends_with("%]");
-            return if dots {
-                LineClaim::Ignore
-            } else {
-                LineClaim::NotMine
-            };
+            return LineClaim::ignore_if(dots);
         };
         if !self.inline {
             self.inline = true;
             findings.runs.set_mode(TOOL, "verbose");
         }
         match word {
-            "PASSED" | "XPASS" => findings
-                .runs
-                .record_test(TOOL, TestOutcome::Passed, Some(id)),
-            "SKIPPED" | "XFAIL" => findings
-                .runs
-                .record_test(TOOL, TestOutcome::Skipped, Some(id)),
+            "PASSED" | "XPASS" => findings.record_test(TOOL, TestOutcome::Passed, id),
+            "SKIPPED" | "XFAIL" => findings.record_test(TOOL, TestOutcome::Skipped, id),
             _ if self.failed_inline.len() < PENDING => {
                 let ids = self.failed_inline.entry(pytest_line::short_name(id));
                 ids.or_default().push_back(id.to_owned());
@@ -157,9 +146,7 @@ impl PytestParser {
             .iter()
             .find_map(|start| name.strip_prefix(start))
             .unwrap_or(name);
-            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = Some(name.to_owned());
-            self.draft = Some(draft);
+            self.draft = Some(FailureBuilder::test(TOOL, name, line));
             self.doctest = text.contains(DOCTEST).then(DoctestExample::default);
             self.captured = false;
             self.foreign = false;
@@ -257,9 +244,7 @@ impl PytestParser {
             }
             "PASSED" if !self.inline => {
                 findings.runs.set_mode(TOOL, "summary");
-                findings
-                    .runs
-                    .record_test(TOOL, TestOutcome::Passed, Some(rest.trim()));
+                findings.record_test(TOOL, TestOutcome::Passed, rest.trim());
                 LineClaim::Ignore
             }
             "PASSED" | "SKIPPED" | "XFAIL" | "XPASS" => LineClaim::Ignore,
@@ -318,7 +303,7 @@ impl PytestParser {
             if let Some(id) = ids.and_then(VecDeque::pop_front) {
                 draft.failure.id = Some(id);
             }
-            findings.add_test(TOOL, draft);
+            findings.add_test(draft);
         }
         self.failed_inline.clear();
         let OverflowCounts { sections, named } = std::mem::take(&mut self.overflow);

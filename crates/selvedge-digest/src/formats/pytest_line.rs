@@ -1,23 +1,15 @@
 //! The lines of pytest that name tests or count them. The parameters in an id are free text: they may hold
 //! brackets, spaces, `::`, ` - ` and the words for results.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::findings::TestTotals;
-use crate::pattern::pattern;
+use crate::pattern::Pattern;
 
-static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^=*\s?(?:no tests ran|(?:\d+ (?:subtests )?[a-z]+(?:, )?)+) in [\d.]+s")
-});
-static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(\d+ (?:subtests )?|\b)(no tests ran|failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun)\b",
-    )
-});
-static PROGRESS: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\s+\[(?: *\d+%| *\d+/\d+)\]$|^\[gw\d+\] \[ *\d+%\] "));
+static TOTALS: Pattern =
+    Pattern::new(r"^=*\s?(?:no tests ran|(?:\d+ (?:subtests )?[a-z]+(?:, )?)+) in [\d.]+s");
+static COUNT: Pattern = Pattern::new(
+    r"(\d+ (?:subtests )?|\b)(no tests ran|failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun)\b",
+);
+static PROGRESS: Pattern = Pattern::new(r"\s+\[(?: *\d+%| *\d+/\d+)\]$|^\[gw\d+\] \[ *\d+%\] ");
 
 /// The words for the result of a test.
 const RESULTS: [&str; 6] = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XPASS"];

@@ -5,16 +5,8 @@
 //! its caller reports an error in the next line; other tracebacks are left to the general signals, so no line
 //! is claimed before that is known.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{is_foreign, parse_python_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::{CleanLine, LineSignals};
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "python";
 const HEADING: &str = "Traceback (most recent call last):";
@@ -52,7 +44,7 @@ pub(super) struct PythonParser {
 }
 
 /// `ValueError: message`, `shop.errors.Closed`, `KeyError: u'linen'`
-static EXCEPTION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^[A-Za-z_][\w.]*(?:: .*)?$"));
+static EXCEPTION: Pattern = Pattern::new(r"^[A-Za-z_][\w.]*(?:: .*)?$");
 
 impl FormatParser for PythonParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

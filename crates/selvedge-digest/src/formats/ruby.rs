@@ -1,132 +1,62 @@
 //! Ruby itself: uncaught exceptions and files that do not parse; and Bundler, which has its own error
 //! messages.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::location::{is_foreign, parse_colon_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::location::{CodeLocation, is_foreign, parse_colon_frame, take_frame};
+use super::prelude::*;
 
 /// How many lines may follow.
 const BODY_LINES: u32 = 12;
 
 /// Reads errors of Ruby and of Bundler.
 #[derive(Debug, Default)]
-pub(super) struct RubyParser {
-    draft: Option<FailureBuilder>,
+pub(super) struct RubyFormat {
     lines: u32,
-    /// The place is in a library: the first frame of the user's code is better.
-    place_is_foreign: bool,
 }
 
-static UNCAUGHT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<file>[^\s:]+\.(?:rb|ru|rake|gemspec)|[^\s:]*(?:Rakefile|Gemfile)):(?P<line>\d+):in [`'](?P<method>[^']+)': (?P<message>\S.*?)(?: \((?P<class>[A-Z][\w:]+)\))?$",
-    )
-});
-static SYNTAX: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<file>[^\s:]+\.(?:rb|ru|rake|gemspec)|[^\s:]*(?:Rakefile|Gemfile)):(?P<line>\d+): (?P<message>(?:syntax error|unterminated|unknown regexp|invalid multibyte|numeric literal|duplicated argument).*)$",
-    )
-});
+static UNCAUGHT: Pattern = Pattern::new(
+    r"^(?P<file>[^\s:]+\.(?:rb|ru|rake|gemspec)|[^\s:]*(?:Rakefile|Gemfile)):(?P<line>\d+):in [`'](?P<method>[^']+)': (?P<message>\S.*?)(?: \((?P<code>[A-Z][\w:]+)\))?$",
+);
+static SYNTAX: Pattern = Pattern::new(
+    r"^(?P<file>[^\s:]+\.(?:rb|ru|rake|gemspec)|[^\s:]*(?:Rakefile|Gemfile)):(?P<line>\d+): (?P<message>(?:syntax error|unterminated|unknown regexp|invalid multibyte|numeric literal|duplicated argument).*)$",
+);
 
-impl FormatParser for RubyParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let text = line.text;
-        if let Some(draft) = parse_uncaught_exception(line) {
-            self.place_is_foreign = draft.failure.file.as_deref().is_some_and(is_foreign);
-            return self.begin("ruby", draft, findings);
-        }
-        if let Some(message) = parse_bundler_error(text) {
-            let mut draft = FailureBuilder::new(FailureKind::Infra, "bundler", line);
-            draft.push_message(message);
-            draft.push_excerpt(line);
-            self.place_is_foreign = true;
-            return self.begin("bundler", draft, findings);
-        }
-        if text == "rake aborted!" {
-            self.place_is_foreign = true;
-            let mut draft = FailureBuilder::new(FailureKind::Runtime, "rake", line);
-            draft.push_excerpt(line);
-            return self.begin("rake", draft, findings);
-        }
+impl BlockFormat for RubyFormat {
+    fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {
+        let draft = parse_uncaught_exception(line).or_else(|| parse_tool_error(line))?;
+        self.lines = 0;
+        Some(BlockStep::Begin(draft))
+    }
+
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
         let body = line.body().trim_start_matches('#').trim_start();
         // A stack may be of any length.
         self.lines += u32::from(!body.starts_with("from "));
-        let lines = self.lines;
-        let Some(draft) = self.draft.as_mut().filter(|_| lines <= BODY_LINES) else {
-            self.close(findings);
-            return LineClaim::NotMine;
-        };
+        if self.lines > BODY_LINES {
+            return BlockStep::OVER;
+        }
         if draft.failure.message.is_none() {
             if body.starts_with("Command failed with status") {
                 // The command's output has the reason.
-                self.draft = None;
-                return LineClaim::NotMine;
+                return BlockStep::Discard(LineClaim::NotMine);
             }
             draft.push_message(body);
-            draft.push_excerpt(line);
-            return LineClaim::Evidence;
+            return BlockStep::Shown;
         }
-        if let Some(place) = body.strip_prefix("from ").and_then(parse_gemfile_location) {
-            draft.set_location(place.0, place.1, None);
-            draft.push_excerpt(line);
-            return LineClaim::Evidence;
+        if let Some((file, number)) = body.strip_prefix("from ").and_then(parse_gemfile_location) {
+            draft.set_location(file, number, None);
+            return BlockStep::Shown;
         }
         match parse_colon_frame(body) {
-            Some(place) if is_foreign(place.file) => draft.skip_line(line),
-            Some(place) => {
-                if std::mem::take(&mut self.place_is_foreign) {
-                    draft.replace_location(place.file, place.line, None);
-                }
-                draft.push_excerpt(line);
-            }
-            None if body.starts_with("from ") => draft.skip_line(line),
-            None if line.indent() > 0 => draft.push_excerpt(line),
-            None => {
-                self.close(findings);
-                return LineClaim::NotMine;
-            }
-        }
-        LineClaim::Evidence
-    }
-
-    fn is_open(&self) -> bool {
-        self.draft.is_some()
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
-    }
-}
-
-impl RubyParser {
-    fn begin(
-        &mut self,
-        tool: &'static str,
-        draft: FailureBuilder,
-        findings: &mut Findings,
-    ) -> LineClaim {
-        self.close(findings);
-        findings.add_tool(tool);
-        self.draft = Some(draft);
-        self.lines = 0;
-        LineClaim::Evidence
-    }
-
-    fn close(&mut self, findings: &mut Findings) {
-        if let Some(mut draft) = self.draft.take() {
-            // No frame of the user's code was found, and a library's place would mislead.
-            if self.place_is_foreign && draft.failure.file.as_deref().is_some_and(is_foreign) {
-                draft.failure.file = None;
-                draft.failure.line = None;
-            }
-            findings.add(draft.build());
+            Some(place) => take_frame(
+                draft,
+                CodeLocation {
+                    column: None,
+                    ..place
+                },
+            ),
+            None if body.starts_with("from ") => BlockStep::Taken,
+            None if line.indent() > 0 => BlockStep::Shown,
+            None => BlockStep::OVER,
         }
     }
 }
@@ -148,12 +78,28 @@ fn parse_uncaught_exception(line: &CleanLine<'_>) -> Option<FailureBuilder> {
     } else {
         return None;
     };
-    let mut draft = FailureBuilder::new(kind, "ruby", line);
-    draft.failure.code = found.name("class").map(|class| class.as_str().to_owned());
-    draft.set_location(&found["file"], found["line"].parse().ok(), None);
-    draft.push_message(&found["message"]);
-    draft.push_excerpt(line);
+    let mut draft = FailureBuilder::captured(kind, "ruby", &found, line);
+    if draft.failure.file.as_deref().is_some_and(is_foreign) {
+        // A library's place would mislead: the first frame of the user's code is better.
+        (draft.failure.file, draft.failure.line) = (None, None);
+    }
     Some(draft)
+}
+
+/// An error of Bundler or Rake.
+fn parse_tool_error(line: &CleanLine<'_>) -> Option<FailureBuilder> {
+    if line.text == "rake aborted!" {
+        let mut draft = FailureBuilder::new(FailureKind::Runtime, "rake", line);
+        draft.push_excerpt(line);
+        return Some(draft);
+    }
+    let message = parse_bundler_error(line.text)?;
+    Some(FailureBuilder::with_message(
+        FailureKind::Infra,
+        "bundler",
+        message,
+        line,
+    ))
 }
 
 /// The error of Bundler in a line, if any.

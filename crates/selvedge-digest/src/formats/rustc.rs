@@ -1,16 +1,8 @@
 //! rustc, clippy and cargo's own errors: `error[E0308]: mismatched types`, then `--> file:1:2`,
 //! then the annotated source, up to a blank line.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::parse_arrow;
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, FailureSeverity, Findings};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "rustc";
 
@@ -24,20 +16,16 @@ pub(super) struct RustcParser {
     manifest: bool,
 }
 
-static LINT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"`(?:#\[(?:warn|deny|forbid)\(|-[WDF] )(?P<lint>[\w:-]+)|index\.html#(?P<clippy>\w+)$")
-});
+static LINT: Pattern = Pattern::new(
+    r"`(?:#\[(?:warn|deny|forbid)\(|-[WDF] )(?P<lint>[\w:-]+)|index\.html#(?P<clippy>\w+)$",
+);
 
 impl FormatParser for RustcParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         if let Some((severity, code, message)) = parse_heading(line.text) {
             self.close(findings);
             if is_total(message) {
-                return if findings.has_tool(TOOL) {
-                    LineClaim::Ignore
-                } else {
-                    LineClaim::NotMine
-                };
+                return LineClaim::ignore_if(findings.has_tool(TOOL));
             }
             let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
             draft.severity = severity;
@@ -99,10 +87,10 @@ impl RustcParser {
         if draft.failure.code.is_none()
             && (line.text.contains('`') || line.text.contains("index.html#"))
             && let Some(lint) = LINT.captures(line.text)
-            && let Some(name) = lint.name("lint").or_else(|| lint.name("clippy"))
+            && let Some(name) = lint.get("lint").or_else(|| lint.get("clippy"))
         {
-            draft.failure.code = Some(name.as_str().to_owned());
-            if name.as_str().starts_with("clippy::") || lint.name("clippy").is_some() {
+            draft.failure.code = Some(name.to_owned());
+            if name.starts_with("clippy::") || lint.has("clippy") {
                 draft.failure.kind = FailureKind::Lint;
                 draft.failure.tool = Some("clippy".to_owned());
                 findings.add_tool("clippy");

@@ -3,22 +3,16 @@
 //! The user's own frames are kept, and the place is the one a person would open first: in the test
 //! itself for JavaScript and the JVM, the last one of the user's own for Python.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{CodeLocation, extension, is_foreign, parse_colon_frame, parse_python_frame};
+use super::prelude::*;
 use super::rust_test_errors::parse_missing_panic_location;
 use crate::clean::strip_escapes;
-use crate::findings::FailureBuilder;
-use crate::pattern::pattern;
 
 /// pytest's `a.py:3: AssertionError` and `a.py:3: in f`.
-static PYTEST: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<file>[^\s:][^:]*\.pyx?):(?P<line>\d+):(?: |$)"));
+static PYTEST: Pattern = Pattern::new(r"^(?P<file>[^\s:][^:]*\.pyx?):(?P<line>\d+):(?: |$)");
 /// Rust's `thread 'x' panicked at src/a.rs:3:7:`
-static PANIC: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"panicked at (?P<file>[^:']+?):(?P<line>\d+):(?P<column>\d+):?$"));
+static PANIC: Pattern =
+    Pattern::new(r"panicked at (?P<file>[^:']+?):(?P<line>\d+):(?P<column>\d+):?$");
 
 /// Extracts message, frames and place from `text`. `test_file` is the file of the test, if known.
 pub(super) fn parse_trace(draft: &mut FailureBuilder, text: &str, test_file: Option<&str>) {
@@ -113,28 +107,17 @@ fn parse_frame(line: &str) -> Option<CodeLocation<'_>> {
     if body.starts_with("at ") || body.starts_with("❯ ") || body.starts_with("# ") {
         return parse_colon_frame(body);
     }
-    let found = line
-        .contains(".py")
-        .then(|| PYTEST.captures(line))
-        .flatten();
+    let found = PYTEST.captures_marked(line, ".py");
     let Some(found) = found else {
         return parse_python_frame(line);
     };
-    Some(CodeLocation {
-        file: found.name("file")?.as_str(),
-        line: found["line"].parse().ok(),
-        column: None,
-    })
+    CodeLocation::captured(&found)
 }
 
 fn parse_panic_location(line: &str) -> Option<CodeLocation<'_>> {
     let candidate = line.contains("panicked at ");
     let found = candidate.then(|| PANIC.captures(line)).flatten()?;
-    Some(CodeLocation {
-        file: found.name("file")?.as_str(),
-        line: found["line"].parse().ok(),
-        column: found["column"].parse().ok(),
-    })
+    CodeLocation::captured(&found)
 }
 
 /// The function of a frame in Rust's backtrace, above its place: `   4: shop::total`.

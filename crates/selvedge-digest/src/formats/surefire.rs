@@ -1,14 +1,7 @@
 //! JUnit and TestNG under Maven: Surefire and Failsafe.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::java_test::JavaTestFailure;
-use super::{FormatParser, LineClaim};
-use crate::findings::{Findings, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
+use super::prelude::*;
 
 const TOOL: &str = "maven";
 
@@ -20,30 +13,22 @@ pub(super) struct SurefireParser {
     class: String,
 }
 
-static TEST: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:\[ERROR\] +)?(?P<id>[\w.$]+(?:[.#(\[{][^ ]*)?.*?)(?: --)? +(?i:Time elapsed): [\d.,]+ s(?:ec)? +<<< (?:FAILURE|ERROR)!",
-    )
-});
-static COUNTS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:\[\w+\] +)?Tests run: (?P<runs>\d+), Failures: (?P<failures>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)(?P<one>,? (?:Time elapsed|FAILURE).*?(?:-+ in (?P<class>[\w.$]+))?)?$",
-    )
-});
+static TEST: Pattern = Pattern::new(
+    r"^(?:\[ERROR\] +)?(?P<id>[\w.$]+(?:[.#(\[{][^ ]*)?.*?)(?: --)? +(?i:Time elapsed): [\d.,]+ s(?:ec)? +<<< (?:FAILURE|ERROR)!",
+);
+static COUNTS: Pattern = Pattern::new(
+    r"^(?:\[\w+\] +)?Tests run: (?P<all>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)(?P<one>,? (?:Time elapsed|FAILURE).*?(?:-+ in (?P<class>[\w.$]+))?)?$",
+);
 
 impl FormatParser for SurefireParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if text.contains("Tests run:")
-            && let Some(counts) = COUNTS.captures(text)
-        {
+        if let Some(counts) = COUNTS.captures_marked(text, "Tests run:") {
             self.test.close(findings);
             self.record_counts(&counts, findings);
             return LineClaim::Evidence;
         }
-        if text.contains("<<< ")
-            && let Some(test) = TEST.captures(text)
-        {
+        if let Some(test) = TEST.captures_marked(text, "<<< ") {
             let id = id_of(test["id"].trim(), &self.class);
             self.test.begin(TOOL, &id, line, findings);
             return LineClaim::Evidence;
@@ -66,24 +51,13 @@ impl FormatParser for SurefireParser {
 
 impl SurefireParser {
     /// The counts of one class, or those of all of them.
-    fn record_counts(&mut self, counts: &regex::Captures<'_>, findings: &mut Findings) {
-        if counts.name("one").is_some() {
-            let class = counts.name("class").map_or("", |class| class.as_str());
+    fn record_counts(&mut self, counts: &Groups<'_>, findings: &mut Findings) {
+        if counts.has("one") {
+            let class = counts.text("class");
             class.clone_into(&mut self.class);
             return;
         }
-        let number = |name: &str| counts[name].parse().unwrap_or(0_u64);
-        let (failed, skipped) = (number("failures") + number("errors"), number("skipped"));
-        let passed = number("runs").saturating_sub(failed + skipped);
-        findings.add_tool(TOOL);
-        findings.runs.close(
-            TOOL,
-            TestTotals {
-                passed,
-                failed,
-                skipped,
-            },
-        );
+        findings.close_run(TOOL, TestTotals::captured(counts));
     }
 }
 

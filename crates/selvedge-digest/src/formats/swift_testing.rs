@@ -2,15 +2,8 @@
 //! issue names its test; the author's comment follows below it, after an arrow.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "Swift Testing";
 /// Maximum number of tests with an issue that have not ended.
@@ -29,15 +22,12 @@ pub(super) struct SwiftTestingParser {
     seen: TestTotals,
 }
 
-static ISSUE: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<id>.+?) recorded an issue(?: with \d+ arguments? (?P<arguments>.+?))? at (?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?P<message>\S.*)$",
-    )
-});
-static ENDED: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?P<id>.+?) (?P<outcome>passed after|failed after|skipped)\b"));
-static RUN: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^run with (?P<all>\d+) tests? .*(?:passed|failed) after "));
+static ISSUE: Pattern = Pattern::new(
+    r"^(?P<id>.+?) recorded an issue(?: with \d+ arguments? (?P<arguments>.+?))? at (?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?P<message>\S.*)$",
+);
+static ENDED: Pattern =
+    Pattern::new(r"^(?P<id>.+?) (?P<outcome>passed after|failed after|skipped)\b");
+static RUN: Pattern = Pattern::new(r"^run with (?P<all>\d+) tests? .*(?:passed|failed) after ");
 
 /// The text after the mark and `Test` in a line of the runner; the marks differ by system.
 fn strip_test_mark(text: &str) -> Option<&str> {
@@ -56,11 +46,7 @@ impl FormatParser for SwiftTestingParser {
             self.record_issue(&issue, line);
             return LineClaim::Evidence;
         }
-        if let Some(run) = told
-            .starts_with("run with ")
-            .then(|| RUN.captures(told))
-            .flatten()
-        {
+        if let Some(run) = RUN.captures_prefixed(told, "run with ") {
             self.record_total(run["all"].parse().unwrap_or(0), findings);
             return LineClaim::Ignore;
         }
@@ -81,21 +67,19 @@ impl FormatParser for SwiftTestingParser {
 }
 
 impl SwiftTestingParser {
-    fn record_issue(&mut self, issue: &regex::Captures<'_>, line: &CleanLine<'_>) {
+    fn record_issue(&mut self, issue: &Groups<'_>, line: &CleanLine<'_>) {
         let id = &issue["id"];
         if self.drafts.len() >= TESTS && !self.drafts.contains_key(id) {
             return;
         }
-        let draft = self.drafts.entry(id.to_owned()).or_insert_with(|| {
-            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = Some(id.to_owned());
-            draft
-        });
-        let (number, column) = (issue["line"].parse().ok(), issue["column"].parse().ok());
-        draft.set_location(&issue["file"], number, column);
+        let draft = self
+            .drafts
+            .entry(id.to_owned())
+            .or_insert_with(|| FailureBuilder::test(TOOL, id, line));
+        draft.locate(issue);
         let message = &issue["message"];
-        match issue.name("arguments") {
-            Some(arguments) => draft.push_message(&format!("{message} ({})", arguments.as_str())),
+        match issue.get("arguments") {
+            Some(arguments) => draft.push_message(&format!("{message} ({arguments})")),
             None => draft.push_message(message),
         }
         draft.push_excerpt(line);
@@ -134,12 +118,12 @@ impl SwiftTestingParser {
                     .remove(id)
                     .unwrap_or_else(|| FailureBuilder::new(FailureKind::Test, TOOL, line));
                 draft.failure.id = Some(id.to_owned());
-                findings.add_test(TOOL, draft);
+                findings.add_test(draft);
                 return;
             }
         };
         *count = count.saturating_add(1);
-        findings.runs.record_test(TOOL, outcome, Some(id));
+        findings.record_test(TOOL, outcome, id);
     }
 
     /// Ends the run; tests without a reported end have failed.
@@ -149,7 +133,7 @@ impl SwiftTestingParser {
         for draft in drafts {
             findings.add_tool(TOOL);
             self.seen.failed = self.seen.failed.saturating_add(1);
-            findings.add_test(TOOL, draft);
+            findings.add_test(draft);
         }
         let TestTotals {
             failed, skipped, ..

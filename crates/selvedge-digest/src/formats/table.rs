@@ -1,5 +1,6 @@
 //! One row per format: its line starts and signals. A format sees only lines that its row names.
 
+use super::block::{BlockFormat, BlockParser};
 use super::{
     FormatParser, alcotest, ant, ava, bazel, bundler, cabal, catch2, cmake, ctest, diagnostic,
     dialyzer, docker, doctest, ghc, git, github, go, go_json, golangci, gradle, grouped_lint,
@@ -10,13 +11,23 @@ use super::{
 };
 use crate::line::LineSignals;
 
+const ASSERT: LineSignals = LineSignals::ASSERT;
+const CROSS: LineSignals = LineSignals::CROSS;
+const ERROR: LineSignals = LineSignals::ERROR;
+const FAIL: LineSignals = LineSignals::FAIL;
+const FATAL: LineSignals = LineSignals::FATAL;
+const LOCATION: LineSignals = LineSignals::LOCATION;
+const NONE: LineSignals = LineSignals::NONE;
+const PROBLEM: LineSignals = LineSignals::PROBLEM;
+const TICK: LineSignals = LineSignals::TICK;
+
 /// A row of the table.
 pub(super) struct FormatRow {
     /// Name, for selecting a single format.
     pub(super) name: &'static str,
-    /// Beginnings of lines (after the indentation) that the format must see; `0` matches any digit. Only
-    /// their first bytes count, see [`prefilter`](super::prefilter).
-    pub(super) line_starts: &'static [&'static str],
+    /// Beginnings of lines (after the indentation) that the format must see, separated by `|`; `0` matches any
+    /// digit. Only their first bytes count, see [`prefilter`](super::prefilter).
+    line_starts: &'static str,
     /// Signals of lines that the format must also see.
     pub(super) signals: LineSignals,
     /// Whether each failure is one line: very many of them are not read.
@@ -24,9 +35,9 @@ pub(super) struct FormatRow {
     pub(super) make: fn() -> Box<dyn FormatParser>,
 }
 
-const fn format_row<F: FormatParser + Default + 'static>(
+const fn row<F: FormatParser + Default + 'static>(
     name: &'static str,
-    begins: &'static [&'static str],
+    begins: &'static str,
     signals: LineSignals,
 ) -> FormatRow {
     FormatRow {
@@ -38,7 +49,21 @@ const fn format_row<F: FormatParser + Default + 'static>(
     }
 }
 
+const fn blocks<F: BlockFormat + 'static>(
+    name: &'static str,
+    begins: &'static str,
+    signals: LineSignals,
+) -> FormatRow {
+    row::<BlockParser<F>>(name, begins, signals)
+}
+
 impl FormatRow {
+    pub(super) fn line_starts(&self) -> impl Iterator<Item = &'static str> {
+        self.line_starts
+            .split('|')
+            .filter(|start| !start.is_empty())
+    }
+
     const fn one_liners(self) -> Self {
         Self {
             one_liners: true,
@@ -50,307 +75,130 @@ impl FormatRow {
 /// Earlier rows see a line first, because text inside a document can look like any other format. There is
 /// room for 64 rows.
 pub(super) static TABLE: &[FormatRow] = &[
-    format_row::<json::JsonParser>("json", &["{", "["], LineSignals::NONE),
-    format_row::<xml::XmlParser>("xml", &["<", "\u{feff}"], LineSignals::NONE),
-    format_row::<git::GitParser>(
-        "git",
-        &["CONFLICT", "error: ", "fatal: "],
-        LineSignals::NONE,
-    )
-    .one_liners(),
-    format_row::<mix::MixParser>(
+    row::<json::JsonParser>("json", "{|[", NONE),
+    row::<xml::XmlParser>("xml", "<|\u{feff}", NONE),
+    blocks::<git::GitFormat>("git", "CONFLICT|error: |fatal: ", NONE).one_liners(),
+    row::<mix::MixParser>(
         "mix",
-        &["** (", "error: ", "warning: ", "The following files"],
-        LineSignals::LOCATION,
+        "** (|error: |warning: |The following files",
+        LOCATION,
     ),
-    format_row::<docker::DockerParser>(
+    blocks::<docker::DockerFormat>(
         "docker",
-        &[
-            "#0",
-            "Step ",
-            "The command",
-            "COPY failed",
-            "ADD failed",
-            "Error",
-            "ERROR",
-            "dockerfile",
-        ],
-        LineSignals::FAIL,
+        "#0|Step |The command|COPY failed|ADD failed|Error|ERROR|dockerfile",
+        FAIL,
     ),
-    format_row::<rustc::RustcParser>(
-        "rustc",
-        &["error", "warning", "Compiling", "Checking"],
-        LineSignals::NONE,
-    ),
-    format_row::<nextest::NextestParser>(
+    row::<rustc::RustcParser>("rustc", "error|warning|Compiling|Checking", NONE),
+    blocks::<nextest::NextestFormat>(
         "nextest",
-        &[
-            "PASS", "FAIL", "SIG", "ABORT", "TIMEOUT", "TMT", "SLOW", "LEAK", "FLAKY", "FL+LK",
-            "XFAIL", "TRY 0", "Summary",
-        ],
-        LineSignals::NONE,
+        "PASS|FAIL|SIG|ABORT|TIMEOUT|TMT|SLOW|LEAK|FLAKY|FL+LK|XFAIL|TRY 0|Summary",
+        NONE,
     ),
-    format_row::<libtest::LibtestParser>(
-        "libtest",
-        &["test ", "running ", "---- ", "failures:"],
-        LineSignals::FAIL,
-    ),
-    format_row::<pytest::PytestParser>("pytest", &["=", "0"], LineSignals::NONE),
-    format_row::<unittest::UnittestParser>(
-        "unittest",
-        &["FAIL: ", "ERROR: ", "UNEXPECTED", "Ran ", "test"],
-        LineSignals::NONE,
-    ),
-    format_row::<go::GoTestParser>(
+    row::<libtest::LibtestParser>("libtest", "test |running |---- |failures:", FAIL),
+    row::<pytest::PytestParser>("pytest", "=|0", NONE),
+    row::<unittest::UnittestParser>("unittest", "FAIL: |ERROR: |UNEXPECTED|Ran |test", NONE),
+    row::<go::GoTestParser>(
         "go",
-        &[
-            "--- ",
-            "=== ",
-            "ok  \t",
-            "FAIL",
-            "PASS",
-            "?   \t",
-            "# ",
-            "panic: ",
-            "fatal error: ",
-        ],
-        LineSignals::NONE,
+        "--- |=== |ok  \t|FAIL|PASS|?   \t|# |panic: |fatal error: ",
+        NONE,
     ),
-    format_row::<golangci::GolangciLintParser>(
-        "golangci",
-        &["level=error "],
-        LineSignals::LOCATION,
-    )
-    .one_liners(),
-    format_row::<go_json::GoJsonParser>("go_json", &["{"], LineSignals::NONE),
-    format_row::<jest::JestParser>("jest", &["FAIL", "PASS", "Tests:"], LineSignals::NONE),
-    format_row::<vitest::VitestParser>(
-        "vitest",
-        &["FAIL", "Tests ", "RUN ", "⎯", "✓", "√", "↓", "❯"],
-        LineSignals::CROSS.with(LineSignals::TICK),
-    ),
-    format_row::<xctest::XcTestParser>(
-        "xctest",
-        &["Test Case '", "Test Suite '"],
-        LineSignals::ERROR.with(LineSignals::FATAL),
-    ),
-    format_row::<swift_testing::SwiftTestingParser>(
+    blocks::<golangci::GolangciLintFormat>("golangci", "level=error ", LOCATION).one_liners(),
+    row::<go_json::GoJsonParser>("go_json", "{", NONE),
+    row::<jest::JestParser>("jest", "FAIL|PASS|Tests:", NONE),
+    row::<vitest::VitestParser>("vitest", "FAIL|Tests |RUN |⎯|✓|√|↓|❯", CROSS.with(TICK)),
+    row::<xctest::XcTestParser>("xctest", "Test Case '|Test Suite '", ERROR.with(FATAL)),
+    row::<swift_testing::SwiftTestingParser>(
         "swift_testing",
-        &["✘ Test ", "✔ Test "],
-        LineSignals::CROSS
-            .with(LineSignals::TICK)
-            .with(LineSignals::LOCATION),
+        "✘ Test |✔ Test ",
+        CROSS.with(TICK).with(LOCATION),
     ),
-    format_row::<testdox::TestdoxParser>(
-        "testdox",
-        &["PHPUnit ", "✘", "✔", "☢", "↩", "∅"],
-        LineSignals::CROSS.with(LineSignals::TICK),
-    ),
-    format_row::<node_test::NodeTestParser>(
-        "node_test",
-        &["test at ", "ℹ", "✔", "✖", "﹣", "▶"],
-        LineSignals::CROSS.with(LineSignals::TICK),
-    ),
-    format_row::<tap::TapParser>(
-        "tap",
-        &["TAP version", "ok", "not ok", "1..", "Bail out!"],
-        LineSignals::NONE,
-    ),
-    format_row::<prove::ProveParser>(
+    blocks::<testdox::TestdoxFormat>("testdox", "PHPUnit |✘|✔|☢|↩|∅", CROSS.with(TICK)),
+    row::<node_test::NodeTestParser>("node_test", "test at |ℹ|✔|✖|﹣|▶", CROSS.with(TICK)),
+    row::<tap::TapParser>("tap", "TAP version|ok|not ok|1..|Bail out!", NONE),
+    row::<prove::ProveParser>(
         "prove",
-        &[
-            "#   Failed",
-            "# Looks like",
-            "(less ",
-            "Test Summary Report",
-        ],
-        LineSignals::LOCATION
-            .with(LineSignals::FAIL)
-            .with(LineSignals::ERROR),
+        "#   Failed|# Looks like|(less |Test Summary Report",
+        LOCATION.with(FAIL).with(ERROR),
     ),
-    format_row::<ava::AvaParser>("ava", &["✘", "─", "Uncaught exception"], LineSignals::NONE),
-    format_row::<karma::KarmaParser>(
+    blocks::<ava::AvaFormat>("ava", "✘|─|Uncaught exception", NONE),
+    blocks::<karma::KarmaFormat>(
         "karma",
-        &[
-            "Chrome", "Firefox", "Safari", "IE ", "Headless", "Phantom", "WebKit", "Mobile",
-            "Edge", "Opera",
-        ],
-        LineSignals::FAIL
-            .with(LineSignals::ERROR)
-            .with(LineSignals::TICK),
+        "Chrome|Firefox|Safari|IE |Headless|Phantom|WebKit|Mobile|Edge|Opera",
+        FAIL.with(ERROR).with(TICK),
     ),
-    format_row::<alcotest::AlcotestParser>(
+    blocks::<alcotest::AlcotestFormat>(
         "alcotest",
-        &["[OK]", "[FAIL]", "[SKIP]", "> [", "│ ", "Test Successful"],
-        LineSignals::FAIL,
+        "[OK]|[FAIL]|[SKIP]|> [|│ |Test Successful",
+        FAIL,
     ),
-    format_row::<nunit::NUnitParser>(
-        "nunit",
-        &["Tests run: "],
-        LineSignals::FAIL.with(LineSignals::ERROR),
-    ),
-    format_row::<gtest::GoogleTestParser>("gtest", &["[=", "[-", "[ ", "0"], LineSignals::FAIL),
-    format_row::<catch2::Catch2Parser>(
+    blocks::<nunit::NUnitFormat>("nunit", "Tests run: ", FAIL.with(ERROR)),
+    row::<gtest::GoogleTestParser>("gtest", "[=|[-|[ |0", FAIL),
+    blocks::<catch2::Catch2Format>(
         "catch2",
-        &[
-            "~~~~",
-            "----",
-            "All tests passed",
-            "test cases:",
-            "Passed all",
-        ],
-        LineSignals::FAIL,
+        "~~~~|----|All tests passed|test cases:|Passed all",
+        FAIL,
     ),
-    format_row::<cmake::CMakeParser>("cmake", &["CMake "], LineSignals::NONE),
-    format_row::<bazel::BazelParser>(
-        "bazel",
-        &["ERROR: ", "FAILED: ", "INFO: ", "WARNING: ", "//"],
-        LineSignals::NONE,
-    ),
-    format_row::<package_managers::PackageManagerParser>(
+    blocks::<cmake::CMakeFormat>("cmake", "CMake ", NONE),
+    blocks::<bazel::BazelFormat>("bazel", "ERROR: |FAILED: |INFO: |WARNING: |//", NONE),
+    blocks::<package_managers::PackageManagerFormat>(
         "packages",
-        &["npm e", "npm E", "yarn ", "ERR_PNPM_", "Error:"],
-        LineSignals::NONE,
+        "npm e|npm E|yarn |ERR_PNPM_|Error:",
+        NONE,
     ),
-    format_row::<pip::PipParser>(
-        "pip",
-        &["ERROR: ", "error: ", "note: This "],
-        LineSignals::NONE,
-    ),
-    format_row::<cabal::CabalParser>(
-        "cabal",
-        &["cabal: ", "Error: cabal: ", "Test suite "],
-        LineSignals::NONE,
-    ),
-    format_row::<linker::LinkerParser>(
-        "linker",
-        &["/", "ld", "aarch64-", "arm", "x86_64-"],
-        LineSignals::PROBLEM.with(LineSignals::ERROR),
-    )
-    .one_liners(),
-    format_row::<make::MakeParser>(
+    blocks::<pip::PipFormat>("pip", "ERROR: |error: |note: This ", NONE),
+    blocks::<cabal::CabalFormat>("cabal", "cabal: |Error: cabal: |Test suite ", NONE),
+    blocks::<linker::LinkerFormat>("linker", "/|ld|aarch64-|arm|x86_64-", PROBLEM.with(ERROR))
+        .one_liners(),
+    blocks::<make::MakeFormat>(
         "make",
-        &[
-            "make",
-            "gmake",
-            "mingw32-make",
-            "Make",
-            "FAILED: ",
-            "ninja: ",
-        ],
-        LineSignals::LOCATION,
+        "make|gmake|mingw32-make|Make|FAILED: |ninja: ",
+        LOCATION,
     ),
-    format_row::<maven::MavenParser>("maven", &["["], LineSignals::NONE),
-    format_row::<ant::AntParser>("ant", &["[junit]", "Test", "/"], LineSignals::NONE),
-    format_row::<surefire::SurefireParser>(
-        "surefire",
-        &[],
-        LineSignals::FAIL.with(LineSignals::ERROR),
-    ),
-    format_row::<gradle::GradleParser>("gradle", &[":", "> Task", "* "], LineSignals::FAIL),
-    format_row::<junit_console::JUnitConsoleParser>(
-        "junit_console",
-        &["JUnit ", "[ "],
-        LineSignals::NONE,
-    ),
-    format_row::<testng::TestNgParser>(
+    blocks::<maven::MavenFormat>("maven", "[", NONE),
+    row::<ant::AntParser>("ant", "[junit]|Test|/", NONE),
+    row::<surefire::SurefireParser>("surefire", "", FAIL.with(ERROR)),
+    row::<gradle::GradleParser>("gradle", ":|> Task|* ", FAIL),
+    row::<junit_console::JUnitConsoleParser>("junit_console", "JUnit |[ ", NONE),
+    row::<testng::TestNgParser>(
         "testng",
-        &["FAILED", "PASSED", "SKIPPED", "Total tests run", "[TestNG]"],
-        LineSignals::NONE,
+        "FAILED|PASSED|SKIPPED|Total tests run|[TestNG]",
+        NONE,
     ),
-    format_row::<hspec::HspecParser>("hspec", &["0"], LineSignals::LOCATION),
-    format_row::<playwright::PlaywrightParser>(
-        "playwright",
-        &["0", "- ", "✓", "ok "],
-        LineSignals::NONE,
-    ),
-    format_row::<jasmine::JasmineParser>("jasmine", &["Message:", "0"], LineSignals::NONE),
-    format_row::<doctest::DoctestParser>("doctest", &["***"], LineSignals::NONE),
-    format_row::<bundler::BundlerParser>(
+    blocks::<hspec::HspecFormat>("hspec", "0", LOCATION),
+    blocks::<playwright::PlaywrightFormat>("playwright", "0|- |✓|ok ", NONE),
+    blocks::<jasmine::JasmineFormat>("jasmine", "Message:|0", NONE),
+    blocks::<doctest::DoctestFormat>("doctest", "***", NONE),
+    blocks::<bundler::BundlerFormat>(
         "bundler",
-        &[
-            "✘",
-            "▲",
-            "ERROR in ",
-            "WARNING in ",
-            "[",
-            "Checking formatting",
-        ],
-        LineSignals::LOCATION,
+        "✘|▲|ERROR in |WARNING in |[|Checking formatting",
+        LOCATION,
     ),
-    format_row::<numbered_list::NumberedListParser>(
+    row::<numbered_list::NumberedListParser>(
         "numbered",
-        &[
-            "0",
-            "Tests: ",
-            "There w",
-            "Error:",
-            "Failure",
-            "Pending:",
-            "An error occurred",
-        ],
-        LineSignals::NONE,
+        "0|Tests: |There w|Error:|Failure|Pending:|An error occurred",
+        NONE,
     ),
-    format_row::<rubocop::RuboCopParser>(
-        "rubocop",
-        &["== ", "I:", "R:", "C:", "W:", "E:", "F:"],
-        LineSignals::LOCATION,
-    )
-    .one_liners(),
-    format_row::<ruby::RubyParser>(
+    blocks::<rubocop::RuboCopFormat>("rubocop", "== |I:|R:|C:|W:|E:|F:", LOCATION).one_liners(),
+    blocks::<ruby::RubyFormat>(
         "ruby",
-        &[
-            "[!]",
-            "Could not find gem",
-            "Bundler could not",
-            "rake aborted!",
-        ],
-        LineSignals::LOCATION,
+        "[!]|Could not find gem|Bundler could not|rake aborted!",
+        LOCATION,
     ),
-    format_row::<python::PythonParser>(
-        "python",
-        &["Traceback (most", "+ Exception Group"],
-        LineSignals::NONE,
-    ),
-    format_row::<php::PhpParser>(
+    row::<python::PythonParser>("python", "Traceback (most|+ Exception Group", NONE),
+    blocks::<php::PhpFormat>(
         "php",
-        &[
-            "PHP ",
-            "Fatal error",
-            "Parse error",
-            "Recoverable",
-            "Catchable",
-            "Problem ",
-            "\"",
-        ],
-        LineSignals::NONE,
+        "PHP |Fatal error|Parse error|Recoverable|Catchable|Problem |\"",
+        NONE,
     ),
-    format_row::<shell::ShellParser>(
-        "shell",
-        &[],
-        LineSignals::PROBLEM
-            .with(LineSignals::ASSERT)
-            .with(LineSignals::ERROR),
-    )
-    .one_liners(),
-    format_row::<terraform::TerraformParser>(
-        "terraform",
-        &["Error: ", "│", "╷", "╵"],
-        LineSignals::NONE,
-    ),
-    format_row::<ocaml::OCamlParser>("ocaml", &["File \""], LineSignals::NONE),
-    format_row::<ghc::GhcParser>("ghc", &[], LineSignals::LOCATION),
-    format_row::<dialyzer::DialyzerParser>("dialyzer", &["Proceeding"], LineSignals::LOCATION),
-    format_row::<tsc::TscParser>("tsc", &[], LineSignals::ERROR).one_liners(),
-    format_row::<grouped_lint::GroupedLintParser>("grouped", &[], LineSignals::LOCATION)
-        .one_liners(),
-    format_row::<diagnostic::DiagnosticParser>("diagnostic", &[], LineSignals::LOCATION)
-        .one_liners(),
-    format_row::<ctest::CTestParser>(
-        "ctest",
-        &["0", "Test project ", "Start ", "No tests were"],
-        LineSignals::NONE,
-    ),
+    blocks::<shell::ShellFormat>("shell", "", PROBLEM.with(ASSERT).with(ERROR)).one_liners(),
+    row::<terraform::TerraformParser>("terraform", "Error: |│|╷|╵", NONE),
+    blocks::<ocaml::OCamlFormat>("ocaml", "File \"", NONE),
+    blocks::<ghc::GhcFormat>("ghc", "", LOCATION),
+    blocks::<dialyzer::DialyzerFormat>("dialyzer", "Proceeding", LOCATION),
+    blocks::<tsc::TscFormat>("tsc", "", ERROR).one_liners(),
+    blocks::<grouped_lint::GroupedLintFormat>("grouped", "", LOCATION).one_liners(),
+    row::<diagnostic::DiagnosticParser>("diagnostic", "", LOCATION).one_liners(),
+    blocks::<ctest::CTestFormat>("ctest", "0|Test project |Start |No tests were", NONE),
     // Last, to drop annotations that repeat other reports.
-    format_row::<github::GitHubParser>("github", &["::"], LineSignals::NONE),
+    row::<github::GitHubParser>("github", "::", NONE),
 ];

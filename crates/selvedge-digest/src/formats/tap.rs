@@ -1,16 +1,11 @@
 //! The Test Anything Protocol, as node:test, tape, Perl's and many others' runners write it.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{is_foreign, parse_colon_frame};
+use super::prelude::*;
+use super::prove;
 use super::tap_comment::{apply_comment, is_total, parse_description};
-use super::{FormatParser, LineClaim, prove};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestRuns};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::{FailureKind, FailureSource};
+use crate::findings::TestRuns;
+use crate::record::FailureSource;
 
 const TOOL: &str = "tap";
 /// How deep groups may be nested.
@@ -77,27 +72,24 @@ enum TapYamlEntry {
     Stack,
 }
 
-static POINT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^\s*(?P<not>not )?ok(?P<number> \d+)?(?: - | |$)(?P<id>.*?)(?P<group> \{)?$")
-});
-static PLAN: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^1\.\.(?:(?P<count>\d+)\s*(?:#.*)?|0\s.*)$"));
-static VERSION: LazyLock<Regex> = LazyLock::new(|| pattern(r"^TAP version \d+"));
+static POINT: Pattern =
+    Pattern::new(r"^\s*(?P<not>not )?ok(?P<number> \d+)?(?: - | |$)(?P<id>.*?)(?P<group> \{)?$");
+static PLAN: Pattern = Pattern::new(r"^1\.\.(?:(?P<count>\d+)\s*(?:#.*)?|0\s.*)$");
+static VERSION: Pattern = Pattern::new(r"^TAP version \d+");
 
 impl FormatParser for TapParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
         let is_version = text.starts_with("TAP version") && VERSION.is_match(text);
-        let plan = (text.starts_with("1.."))
-            .then(|| PLAN.captures(text))
-            .flatten();
+        let plan = PLAN.captures_prefixed(text, "1..");
         if is_version || plan.is_some() {
             if !self.has_plan && !findings.runs.is_inner(TOOL) {
                 self.recognise(findings);
             }
             if let Some(plan) = plan {
-                let count = plan.name("count");
-                let count = count.map_or(Some(0), |count| count.as_str().parse().ok());
+                let count = plan
+                    .get("count")
+                    .map_or(Some(0), |count| count.parse().ok());
                 let planned = self.count.planned.unwrap_or_default();
                 self.count.planned = Some(planned.saturating_add(count.unwrap_or(u64::MAX)));
             }
@@ -144,13 +136,13 @@ impl TapParser {
 
     fn parse_test_point(
         &mut self,
-        point: &regex::Captures<'_>,
+        point: &Groups<'_>,
         line: &CleanLine<'_>,
         findings: &mut Findings,
     ) -> LineClaim {
-        let numbered = point.name("number").is_some();
+        let numbered = point.has("number");
         let (id, is_directive) = parse_description(&point["id"]);
-        let outcome = match (point.name("not"), is_directive) {
+        let outcome = match (point.get("not"), is_directive) {
             (_, true) => TestOutcome::Skipped,
             (None, false) => TestOutcome::Passed,
             (Some(_), false) => TestOutcome::Failed,
@@ -177,7 +169,7 @@ impl TapParser {
         self.count.points += u64::from(line.indent() == 0);
         let id = if id.is_empty() { line.body() } else { id };
         self.groups.retain(|(indent, _)| *indent < line.indent());
-        if point.name("group").is_some() {
+        if point.has("group") {
             // The group's tests follow with their own results.
             if self.groups.len() < GROUPS {
                 self.groups.push((line.indent(), id.to_owned()));
@@ -273,9 +265,8 @@ impl TapParser {
 }
 
 fn start_failure(id: &str, line: &CleanLine<'_>) -> FailureBuilder {
-    let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
+    let mut draft = FailureBuilder::test(TOOL, id, line);
     draft.failure.source = FailureSource::Structured;
-    draft.failure.id = Some(id.to_owned());
     draft
 }
 

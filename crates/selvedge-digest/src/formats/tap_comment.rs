@@ -1,15 +1,10 @@
 //! Text after a `#` in TAP: directives, durations, totals, and remarks about a failure.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::findings::FailureBuilder;
-use crate::pattern::pattern;
+use crate::pattern::Pattern;
 
 /// Duration of a test, after its name.
-static DURATION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"\s(?:# time=[\d.]+m?s|(?:# )?in [\d.]+ ?m?s(?:ec)?)\s*$"));
+static DURATION: Pattern = Pattern::new(r"\s(?:# time=[\d.]+m?s|(?:# )?in [\d.]+ ?m?s(?:ec)?)\s*$");
 
 /// Splits a test's description into its name without the duration, and whether a directive excuses the test.
 pub(super) fn parse_description(text: &str) -> (&str, bool) {

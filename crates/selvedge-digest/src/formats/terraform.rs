@@ -1,15 +1,7 @@
 //! Terraform and OpenTofu: `Error: summary`, the place below, indented, then the source and the
 //! explanation; in a terminal, a vertical line is drawn to the left of all lines.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "terraform";
 
@@ -31,11 +23,9 @@ enum TerraformSection {
     Detail,
 }
 
-static LOCATION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^  on (?P<file>\S+\.(?:tf|tofu|tfvars|hcl)(?:\.json)?) line (?P<line>\d+)(?:, in (?P<block>.+?))?:$",
-    )
-});
+static LOCATION: Pattern = Pattern::new(
+    r"^  on (?P<file>\S+\.(?:tf|tofu|tfvars|hcl)(?:\.json)?) line (?P<line>\d+)(?:, in (?P<block>.+?))?:$",
+);
 
 impl FormatParser for TerraformParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -43,9 +33,7 @@ impl FormatParser for TerraformParser {
         let text = drawn.map_or(line.text, |rest| rest.strip_prefix(' ').unwrap_or(rest));
         if let Some(summary) = text.strip_prefix("Error: ") {
             self.close(findings);
-            let mut draft = FailureBuilder::new(FailureKind::Compile, TOOL, line);
-            draft.push_message(summary);
-            draft.push_excerpt(line);
+            let draft = FailureBuilder::with_message(FailureKind::Compile, TOOL, summary, line);
             self.draft = Some(draft);
             self.section = if drawn.is_some() {
                 TerraformSection::Drawn
@@ -62,8 +50,8 @@ impl FormatParser for TerraformParser {
             return LineClaim::NotMine;
         };
         if let Some(place) = LOCATION.captures(text) {
-            draft.failure.id = place.name("block").map(|block| block.as_str().to_owned());
-            draft.set_location(&place["file"], place["line"].parse().ok(), None);
+            draft.failure.id = place.get("block").map(str::to_owned);
+            draft.locate(&place);
             draft.push_excerpt(line);
             self.section = TerraformSection::Source;
             return LineClaim::Evidence;

@@ -2,86 +2,60 @@
 //! box below it. Its closing totals are those of [its other reports](super::numbered_list).
 
 use super::location::{is_foreign, parse_colon_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome};
-use crate::line::CleanLine;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "phpunit";
 
 /// Reads testdox.
 #[derive(Debug, Default)]
-pub(super) struct TestdoxParser {
-    draft: Option<FailureBuilder>,
-    /// The first line of the box was read: the tree is not another runner's.
-    boxed: bool,
-}
+pub(super) struct TestdoxFormat;
 
-impl FormatParser for TestdoxParser {
-    fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        if line.text.starts_with("PHPUnit ")
-            && line
-                .text
-                .ends_with(" by Sebastian Bergmann and contributors.")
+impl BlockFormat for TestdoxFormat {
+    const IS_TEST: bool = true;
+
+    fn is_detail(&self, line: &CleanLine<'_>) -> bool {
+        line.body().starts_with('│')
+    }
+
+    fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
+        let text = line.text;
+        if text.starts_with("PHPUnit ")
+            && text.ends_with(" by Sebastian Bergmann and contributors.")
         {
             findings.add_tool(TOOL);
-            return LineClaim::Ignore;
-        }
-        if let Some(draft) = &mut self.draft {
-            if let Some(text) = line.body().strip_prefix('│') {
-                self.boxed = true;
-                parse_box_line(draft, text, line);
-                return LineClaim::Evidence;
-            }
-            self.close(findings);
+            return Some(BlockStep::End(LineClaim::Ignore));
         }
         if line.indent() != 1 || !findings.has_tool(TOOL) {
-            return LineClaim::NotMine;
+            return None;
         }
-        let Some((mark, sentence)) = line.body().split_once(' ') else {
-            return LineClaim::NotMine;
-        };
+        let (mark, sentence) = line.body().split_once(' ')?;
         let id = format!("{} > {sentence}", line.heading);
         let outcome = match mark {
-            "✘" => {
-                let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-                draft.failure.id = Some(id);
-                self.draft = Some(draft);
-                self.boxed = false;
-                return LineClaim::Evidence;
-            }
+            "✘" => return Some(BlockStep::Begin(FailureBuilder::test(TOOL, id, line))),
             "✔" | "☢" => TestOutcome::Passed,
             "↩" | "∅" => TestOutcome::Skipped,
-            _ => return LineClaim::NotMine,
+            _ => return None,
         };
-        findings.runs.record_test(TOOL, outcome, Some(&id));
-        LineClaim::Ignore
+        findings.record_test(TOOL, outcome, &id);
+        Some(BlockStep::End(LineClaim::Ignore))
     }
 
-    fn is_open(&self) -> bool {
-        self.draft.is_some()
-    }
-
-    fn finish(&mut self, findings: &mut Findings) {
-        self.close(findings);
-    }
-}
-
-impl TestdoxParser {
-    fn close(&mut self, findings: &mut Findings) {
-        if let Some(draft) = self.draft.take().filter(|_| self.boxed) {
-            findings.add_test(TOOL, draft);
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        let Some(text) = line.body().strip_prefix('│') else {
+            return BlockStep::OVER;
+        };
+        let text = text.strip_prefix(' ').unwrap_or(text);
+        match parse_colon_frame(text).filter(|_| text.starts_with('/')) {
+            Some(place) if is_foreign(place.file) => {}
+            Some(place) => draft.set_location(place.file, place.line, None),
+            None => draft.push_message(text),
         }
+        BlockStep::Taken
     }
-}
 
-/// A line of the box: the message, a diff, or a frame.
-fn parse_box_line(draft: &mut FailureBuilder, text: &str, line: &CleanLine<'_>) {
-    let text = text.strip_prefix(' ').unwrap_or(text);
-    match parse_colon_frame(text).filter(|_| text.starts_with('/')) {
-        Some(place) if is_foreign(place.file) => {}
-        Some(place) => draft.set_location(place.file, place.line, None),
-        None => draft.push_message(text),
+    /// Without a box, the tree is another runner's.
+    fn complete(&mut self, draft: FailureBuilder) -> Option<FailureBuilder> {
+        let lines = draft.lines();
+        (lines.start() != lines.end()).then_some(draft)
     }
-    draft.skip_line(line);
 }

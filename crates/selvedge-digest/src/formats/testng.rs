@@ -1,14 +1,7 @@
 //! TestNG's own text: `FAILED: test`, with the stack that names the class below it.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::java_test::JavaTestFailure;
-use super::{FormatParser, LineClaim};
-use crate::findings::{Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
+use super::prelude::*;
 
 const TOOL: &str = "testng";
 
@@ -18,13 +11,10 @@ pub(super) struct TestNgParser {
     test: JavaTestFailure,
 }
 
-static EXCEPTION: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^(?:[a-z][\w$]*\.)+[A-Z][\w$]*(?::.*)?$"));
-static TOTALS: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^Total tests run: (?P<runs>\d+)(?:, Passes: \d+)?, Failures: (?P<failed>\d+), Skips: (?P<skipped>\d+)$",
-    )
-});
+static EXCEPTION: Pattern = Pattern::new(r"^(?:[a-z][\w$]*\.)+[A-Z][\w$]*(?::.*)?$");
+static TOTALS: Pattern = Pattern::new(
+    r"^Total tests run: (?P<all>\d+)(?:, Passes: \d+)?, Failures: (?P<failed>\d+), Skips: (?P<skipped>\d+)$",
+);
 
 impl FormatParser for TestNgParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -38,30 +28,17 @@ impl FormatParser for TestNgParser {
             if !findings.has_tool(TOOL) {
                 return LineClaim::NotMine;
             }
-            let skipped = outcome == "SKIPPED";
-            let outcome = if skipped {
-                TestOutcome::Skipped
-            } else {
-                TestOutcome::Passed
-            };
-            findings.runs.record_test(TOOL, outcome, Some(id));
+            let outcome = TestOutcome::named(outcome);
+            findings.record_test(TOOL, outcome, id);
             return LineClaim::Ignore;
         }
         if text.starts_with("[TestNG] ") {
             findings.add_tool(TOOL);
             return LineClaim::Ignore;
         }
-        if text.starts_with("Total tests run: ")
-            && let Some(totals) = TOTALS.captures(text)
-        {
+        if let Some(totals) = TOTALS.captures_prefixed(text, "Total tests run: ") {
             self.test.close(findings);
-            findings.add_tool(TOOL);
-            let number = |name: &str| totals[name].parse().unwrap_or(0_u64);
-            let (failed, skipped) = (number("failed"), number("skipped"));
-            findings.runs.close(
-                TOOL,
-                TestTotals::from_total(number("runs"), failed, skipped),
-            );
+            findings.close_run(TOOL, TestTotals::captured(&totals));
             return LineClaim::Evidence;
         }
         if self.test.has_only_heading() && line.indent() == 8 {

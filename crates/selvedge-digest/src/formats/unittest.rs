@@ -1,15 +1,7 @@
 //! Python's unittest, and runners with the same output (Django, nose, Twisted's trial, zope).
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{is_foreign, parse_python_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "unittest";
 
@@ -24,20 +16,15 @@ pub(super) struct UnittestParser {
     own: bool,
 }
 
-static HEADING: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<name>\S+)(?: \((?P<class>[\w.]+)\))?(?P<subtest>(?: [\[(].*)?)$",
-    )
-});
-static RESULT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<name>\w+) \((?P<class>[\w.]+)\)(?:.*?) \.\.\. (?P<outcome>ok|FAIL|ERROR|skipped|expected failure)",
-    )
-});
-static RAN: LazyLock<Regex> = LazyLock::new(|| pattern(r"^Ran (\d+) tests? in [\d.]+s"));
-static COUNT: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"(failures|errors|skipped|expected failures|unexpected successes)=(\d+)")
-});
+static HEADING: Pattern = Pattern::new(
+    r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<name>\S+)(?: \((?P<class>[\w.]+)\))?(?P<subtest>(?: [\[(].*)?)$",
+);
+static RESULT: Pattern = Pattern::new(
+    r"^(?P<name>\w+) \((?P<class>[\w.]+)\)(?:.*?) \.\.\. (?P<outcome>ok|FAIL|ERROR|skipped|expected failure)",
+);
+static RAN: Pattern = Pattern::new(r"^Ran (\d+) tests? in [\d.]+s");
+static COUNT: Pattern =
+    Pattern::new(r"(failures|errors|skipped|expected failures|unexpected successes)=(\d+)");
 
 impl FormatParser for UnittestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -48,10 +35,9 @@ impl FormatParser for UnittestParser {
             && let Some(heading) = HEADING.captures(text)
         {
             self.close(findings);
-            let class = heading.name("class").map_or("", |class| class.as_str());
+            let class = heading.text("class");
             let id = full_id(&heading["name"], class) + &heading["subtest"];
-            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = Some(id);
+            let mut draft = FailureBuilder::test(TOOL, id, line);
             if text.starts_with('U') {
                 draft.push_message("unexpected success");
             }
@@ -60,9 +46,7 @@ impl FormatParser for UnittestParser {
             self.own = false;
             return LineClaim::Evidence;
         }
-        if text.starts_with("Ran ")
-            && let Some(ran) = RAN.captures(text)
-        {
+        if let Some(ran) = RAN.captures_prefixed(text, "Ran ") {
             self.close(findings);
             findings.add_tool(TOOL);
             self.ran = ran[1].parse().ok();
@@ -82,13 +66,9 @@ impl FormatParser for UnittestParser {
         let id = full_id(&result["name"], &result["class"]);
         findings.add_tool(TOOL);
         match &result["outcome"] {
-            "ok" => findings
-                .runs
-                .record_test(TOOL, TestOutcome::Passed, Some(&id)),
+            "ok" => findings.record_test(TOOL, TestOutcome::Passed, &id),
             "skipped" | "expected failure" => {
-                findings
-                    .runs
-                    .record_test(TOOL, TestOutcome::Skipped, Some(&id));
+                findings.record_test(TOOL, TestOutcome::Skipped, &id);
             }
             _ => {}
         }
@@ -150,15 +130,9 @@ impl UnittestParser {
         let ran = self.ran.take().unwrap_or(0);
         let mut totals = TestTotals::default();
         for count in COUNT.captures_iter(text) {
-            let number: u64 = count[2].parse().unwrap_or(0);
-            match &count[1] {
-                "failures" | "errors" | "unexpected successes" => totals.failed += number,
-                _ => totals.skipped += number,
-            }
+            totals.add_count(&count[1], count[2].parse().unwrap_or(0));
         }
-        totals.passed = ran
-            .saturating_sub(totals.failed)
-            .saturating_sub(totals.skipped);
+        totals = TestTotals::from_total(ran, totals.failed, totals.skipped);
         findings.runs.close(TOOL, totals);
     }
 
@@ -172,21 +146,17 @@ impl UnittestParser {
             || findings.has_tool(TOOL);
         if ours {
             findings.add_tool(TOOL);
-            findings.add_test(TOOL, draft);
+            findings.add_test(draft);
         }
     }
 }
 
 /// Since Python 3.11 the class in parentheses includes the name of the test.
 fn full_id(name: &str, class: &str) -> String {
-    if class.is_empty() || class.ends_with(name) {
-        if class.is_empty() {
-            name.to_owned()
-        } else {
-            class.to_owned()
-        }
-    } else {
-        format!("{class}.{name}")
+    match class {
+        "" => name.to_owned(),
+        _ if class.ends_with(name) => class.to_owned(),
+        _ => format!("{class}.{name}"),
     }
 }
 

@@ -1,15 +1,7 @@
 //! vitest: `FAIL  file > suite > test`, the error, and frames marked `❯`.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use super::location::{is_foreign, parse_colon_frame};
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::CleanLine;
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "vitest";
 
@@ -25,19 +17,13 @@ pub(super) struct VitestParser {
     message: bool,
 }
 
-static FAIL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^\s*FAIL\s{1,2}(?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?)(?: > (?P<test>.+)| \[ .* \])$",
-    )
-});
-static TESTS: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s+Tests\s+(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$"));
-static COUNT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(\d+) (failed|passed|skipped|todo)"));
-static LISTED: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"^\s*(?:✓|√|❯|×|↓) (?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?) \(\d+ tests?\b")
-});
-static RESULT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+[\d.]+ ?m?s)?$"));
+static FAIL: Pattern = Pattern::new(
+    r"^\s*FAIL\s{1,2}(?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?)(?: > (?P<test>.+)| \[ .* \])$",
+);
+static TESTS: Pattern = Pattern::new(r"^\s+Tests\s+(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$");
+static LISTED: Pattern =
+    Pattern::new(r"^\s*(?:✓|√|❯|×|↓) (?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?) \(\d+ tests?\b");
+static RESULT: Pattern = Pattern::new(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+[\d.]+ ?m?s)?$");
 
 impl FormatParser for VitestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -51,8 +37,8 @@ impl FormatParser for VitestParser {
             findings.add_tool(TOOL);
             let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
             let file = &fail["file"];
-            draft.failure.id = Some(match fail.name("test") {
-                Some(test) => format!("{file} > {}", test.as_str()),
+            draft.failure.id = Some(match fail.get("test") {
+                Some(test) => format!("{file} > {test}"),
                 None => file.to_owned(),
             });
             file.clone_into(&mut self.file);
@@ -63,17 +49,7 @@ impl FormatParser for VitestParser {
         }
         if head.starts_with("Tests ") && TESTS.is_match(line.text) {
             self.close(findings);
-            findings.add_tool(TOOL);
-            let mut totals = TestTotals::default();
-            for count in COUNT.captures_iter(line.text) {
-                let number: u64 = count[1].parse().unwrap_or(0);
-                match &count[2] {
-                    "failed" => totals.failed += number,
-                    "passed" => totals.passed += number,
-                    _ => totals.skipped += number,
-                }
-            }
-            findings.runs.close(TOOL, totals);
+            findings.close_run(TOOL, TestTotals::listed(line.text));
             return LineClaim::Evidence;
         }
         if head.starts_with('⎯') && is_unhandled(head) {
@@ -110,10 +86,10 @@ impl FormatParser for VitestParser {
         };
         let id = &result["id"];
         if self.listed.is_empty() || id.starts_with(self.listed.as_str()) {
-            findings.runs.record_test(TOOL, outcome, Some(id));
+            findings.record_test(TOOL, outcome, id);
         } else {
             let id = format!("{} > {id}", self.listed);
-            findings.runs.record_test(TOOL, outcome, Some(&id));
+            findings.record_test(TOOL, outcome, &id);
         }
         LineClaim::Ignore
     }

@@ -1,15 +1,7 @@
 //! XCTest, as `swift test` and Xcode print it: each test is reported when it begins and when it ends, with
 //! its failed assertions in between. A test that does not end has crashed the process.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use super::{FormatParser, LineClaim};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
-use crate::line::{CleanLine, LineSignals};
-use crate::pattern::pattern;
-use crate::record::FailureKind;
+use super::prelude::*;
 
 const TOOL: &str = "XCTest";
 
@@ -25,19 +17,14 @@ pub(super) struct XcTestParser {
 }
 
 /// `a.swift:3: error: CartTests.testTotal : message`; with a class in brackets under Xcode.
-static ASSERTION: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<id>-\[\S+ \S+\]|[\w.]+) : (?P<message>\S.*)$",
-    )
-});
+static ASSERTION: Pattern = Pattern::new(
+    r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<id>-\[\S+ \S+\]|[\w.]+) : (?P<message>\S.*)$",
+);
 /// `Shop/Cart.swift:17: Fatal error: message`
-static FATAL: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"^(?P<file>[^:]+\.swift):(?P<line>\d+): (?P<message>(?:Fatal error|Precondition|Assertion).*)$",
-    )
-});
-static EXECUTED: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s*Executed (?P<all>\d+) tests?, with "));
+static FATAL: Pattern = Pattern::new(
+    r"^(?P<file>[^:]+\.swift):(?P<line>\d+): (?P<message>(?:Fatal error|Precondition|Assertion).*)$",
+);
+static EXECUTED: Pattern = Pattern::new(r"^\s*Executed (?P<all>\d+) tests?, with ");
 
 impl FormatParser for XcTestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -84,9 +71,7 @@ impl FormatParser for XcTestParser {
         if !failing {
             self.draft = None;
             self.seen.passed = self.seen.passed.saturating_add(1);
-            findings
-                .runs
-                .record_test(TOOL, TestOutcome::Passed, Some(id));
+            findings.record_test(TOOL, TestOutcome::Passed, id);
         }
         !failing
     }
@@ -118,9 +103,7 @@ impl XcTestParser {
         let Some((id, outcome)) = parse_test_end(told) else {
             self.record_crash(findings);
             let id = told.split('\'').next().unwrap_or_default();
-            let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = Some(id.to_owned());
-            self.draft = Some(draft);
+            self.draft = Some(FailureBuilder::test(TOOL, id, line));
             findings.add_tool(TOOL);
             return LineClaim::Ignore;
         };
@@ -132,7 +115,7 @@ impl XcTestParser {
                     _ => (TestOutcome::Skipped, &mut self.seen.skipped),
                 };
                 *count = count.saturating_add(1);
-                findings.runs.record_test(TOOL, outcome, Some(id));
+                findings.record_test(TOOL, outcome, id);
             }
             _ => {
                 self.seen.failed = self.seen.failed.saturating_add(1);
@@ -140,20 +123,20 @@ impl XcTestParser {
                     draft.unwrap_or_else(|| FailureBuilder::new(FailureKind::Test, TOOL, line));
                 draft.failure.id = Some(id.to_owned());
                 draft.skip_line(line);
-                findings.add_test(TOOL, draft);
+                findings.add_test(draft);
             }
         }
         LineClaim::Ignore
     }
 
-    fn record_assertion(&mut self, failed: &regex::Captures<'_>, line: &CleanLine<'_>) {
+    fn record_assertion(&mut self, failed: &Groups<'_>, line: &CleanLine<'_>) {
         let draft = self.draft.get_or_insert_with(|| {
             let mut draft = FailureBuilder::new(FailureKind::Test, TOOL, line);
-            draft.failure.id = failed.name("id").map(|id| id.as_str().to_owned());
+            draft.failure.id = failed.get("id").map(str::to_owned);
             draft
         });
         // An error that is thrown out of a test has no place: the file is `<EXPR>` then.
-        let file = failed.name("file").map_or("", |file| file.as_str());
+        let file = failed.text("file");
         if !file.starts_with('<') {
             draft.set_location(file, failed["line"].parse().ok(), None);
         }
@@ -182,6 +165,6 @@ impl XcTestParser {
             draft.push_message("the test began and did not end");
         }
         self.seen.failed = self.seen.failed.saturating_add(1);
-        findings.add_test(TOOL, draft);
+        findings.add_test(draft);
     }
 }

@@ -66,12 +66,11 @@ impl Workspace {
             let mut others = others.filter(|path| !current.files.contains_key(*path));
             others.all(|path| self.dir.join(&**path).symlink_metadata().is_err())
         };
-        let current = match current.filter(is_covered) {
-            Some(current) => current,
-            None => {
-                let always: HashSet<RelativePath> = target.files.keys().cloned().collect();
-                self.take_snapshot(lock, "before a restore", &always)?
-            }
+        let current = if let Some(current) = current.filter(is_covered) {
+            current
+        } else {
+            let always: HashSet<RelativePath> = target.files.keys().cloned().collect();
+            self.take_snapshot(lock, "before a restore", &always)?
         };
         self.backup(lock, &current.tree)?;
         check_obstacles(&self.dir, &current, &target)?;

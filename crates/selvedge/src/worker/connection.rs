@@ -70,7 +70,7 @@ impl HubConnection {
         std::thread::Builder::new()
             .name("hub link".to_owned())
             .spawn(move || {
-                runtime.block_on(maintain_connection(hub, identity, events, outgoing))
+                runtime.block_on(maintain_connection(hub, identity, events, outgoing));
             })?;
         Ok(Self { frames })
     }

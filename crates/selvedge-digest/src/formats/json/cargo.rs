@@ -3,10 +3,9 @@
 
 use serde::Deserialize;
 
-use super::{EntryMatch, JsonReportParser};
+use super::{EntryMatch, JsonEntry, JsonReportParser};
 use crate::clean::strip_escapes;
-use crate::findings::{FailureBuilder, FailureSeverity, Findings};
-use crate::record::FailureKind;
+use crate::formats::prelude::*;
 
 /// Reads a message of cargo's.
 #[derive(Debug, Default)]
@@ -45,31 +44,23 @@ struct CargoSpan {
 }
 
 impl JsonReportParser for CargoJsonParser {
-    fn parse_entry(
-        &mut self,
-        _: &str,
-        value: &[u8],
-        number: u64,
-        findings: &mut Findings,
-    ) -> EntryMatch {
-        let Ok(message) = serde_json::from_slice::<CargoMessage>(value) else {
-            return EntryMatch::NoMatch;
-        };
+    fn parse(&mut self, entry: &JsonEntry<'_>, findings: &mut Findings) -> Option<EntryMatch> {
+        let message: CargoMessage = entry.parse()?;
         findings.add_tool("cargo");
         if message.reason == "compiler-message"
             && let Some(diagnostic) = message.message
             && !is_total(&diagnostic)
         {
-            let draft = build_failure(diagnostic, number, findings);
+            let draft = build_failure(diagnostic, entry, findings);
             findings.add(draft.build());
         }
-        EntryMatch::Certain
+        Some(EntryMatch::Certain)
     }
 }
 
 fn build_failure(
     diagnostic: CargoDiagnostic,
-    number: u64,
+    entry: &JsonEntry<'_>,
     findings: &mut Findings,
 ) -> FailureBuilder {
     let code = diagnostic.code.map(|code| code.code);
@@ -82,7 +73,7 @@ fn build_failure(
         (FailureKind::Compile, "rustc")
     };
     findings.add_tool(tool);
-    let mut draft = FailureBuilder::structured(kind, tool, number);
+    let mut draft = entry.start_failure(kind, tool);
     if !diagnostic.level.starts_with("error") {
         draft.severity = FailureSeverity::Warning;
     }

@@ -5,10 +5,9 @@
 
 use serde::Deserialize;
 
-use super::{EntryMatch, JsonReportParser};
-use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use super::{EntryMatch, JsonEntry, JsonReportParser};
+use crate::formats::prelude::*;
 use crate::formats::stack_trace;
-use crate::record::FailureKind;
 
 /// Reads the report of jest or of vitest.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl JestJsonParser {
         }
     }
 
-    fn record_file(&mut self, file: &JestTestFile, number: u64, findings: &mut Findings) {
+    fn record_file(&mut self, file: &JestTestFile, entry: &JsonEntry<'_>, findings: &mut Findings) {
         for test in &file.assertion_results {
             let id = self.test_id(&file.name, test);
             // Titles are unique within a file at best.
@@ -67,36 +66,27 @@ impl JestJsonParser {
                 "vitest" => id.clone(),
                 _ => format!("{}{}{id}", file.name, self.separator),
             };
-            let outcome = match test.status.as_str() {
-                "passed" => TestOutcome::Passed,
-                "failed" => TestOutcome::Failed,
-                _ => TestOutcome::Skipped,
-            };
-            findings
-                .runs
-                .record_test(self.tool, outcome, Some(&within_all));
+            let outcome = TestOutcome::named(&test.status);
+            findings.record_test(self.tool, outcome, &within_all);
             if outcome != TestOutcome::Failed {
                 continue;
             }
-            let mut draft = FailureBuilder::structured(FailureKind::Test, self.tool, number);
+            let mut draft = entry.start_failure(FailureKind::Test, self.tool);
             draft.failure.id = Some(id);
             for message in test.failure_messages.iter().flatten() {
                 stack_trace::parse_trace(&mut draft, message, Some(&file.name));
             }
-            let at = test.location.as_ref();
-            draft.set_location(
-                &file.name,
-                at.map(|at| at.line),
-                at.and_then(|at| at.column),
-            );
+            let at = test
+                .location
+                .as_ref()
+                .map(|at| (at.line, at.column))
+                .unzip();
+            draft.set_location(&file.name, at.0, at.1.flatten());
             self.add(draft, findings);
         }
-        let told = file
-            .assertion_results
-            .iter()
-            .any(|test| test.status == "failed");
-        if file.status == "failed" && !told {
-            let mut draft = FailureBuilder::structured(FailureKind::Test, self.tool, number);
+        let mut tests = file.assertion_results.iter();
+        if file.status == "failed" && !tests.any(|test| test.status == "failed") {
+            let mut draft = entry.start_failure(FailureKind::Test, self.tool);
             draft.failure.id = Some(file.name.clone());
             let message = file.message.trim_start();
             let message = message
@@ -104,11 +94,8 @@ impl JestJsonParser {
                 .unwrap_or(message);
             stack_trace::parse_trace(&mut draft, message, Some(&file.name));
             draft.set_location(&file.name, None, None);
-            let untold = || "the test file failed to run".to_owned();
-            draft.failure.message.get_or_insert_with(untold);
-            findings
-                .runs
-                .record_test(self.tool, TestOutcome::Failed, Some(&file.name));
+            draft.default_message("the test file failed to run");
+            findings.record_test(self.tool, TestOutcome::Failed, &file.name);
             self.add(draft, findings);
         }
     }
@@ -129,30 +116,22 @@ impl JestJsonParser {
 }
 
 impl JsonReportParser for JestJsonParser {
-    fn parse_entry(
-        &mut self,
-        key: &str,
-        value: &[u8],
-        number: u64,
-        findings: &mut Findings,
-    ) -> EntryMatch {
-        match key {
+    fn parse(&mut self, entry: &JsonEntry<'_>, findings: &mut Findings) -> Option<EntryMatch> {
+        match entry.key {
             "success" => {
-                self.success = serde_json::from_slice(value).ok();
-                EntryMatch::Possible
+                self.success = entry.parse();
+                Some(EntryMatch::Possible)
             }
-            "testResults" => match serde_json::from_slice::<JestTestFile>(value) {
-                Ok(file) => {
-                    self.record_file(&file, number, findings);
-                    EntryMatch::Certain
-                }
-                Err(_) => EntryMatch::NoMatch,
-            },
-            _ if key.starts_with("num") => {
+            "testResults" => {
+                let file: JestTestFile = entry.parse()?;
+                self.record_file(&file, entry, findings);
+                Some(EntryMatch::Certain)
+            }
+            _ if entry.key.starts_with("num") => {
                 findings.add_tool(self.tool);
-                EntryMatch::Certain
+                Some(EntryMatch::Certain)
             }
-            _ => EntryMatch::Possible,
+            _ => Some(EntryMatch::Possible),
         }
     }
 

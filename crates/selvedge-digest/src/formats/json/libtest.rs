@@ -3,10 +3,9 @@
 
 use serde::Deserialize;
 
-use super::{EntryMatch, JsonReportParser};
-use crate::findings::{FailureBuilder, Findings, TestOutcome, TestTotals};
+use super::{EntryMatch, JsonEntry, JsonReportParser};
+use crate::formats::prelude::*;
 use crate::formats::stack_trace;
-use crate::record::FailureKind;
 
 const TOOL: &str = "libtest";
 /// The first key of every event.
@@ -39,21 +38,10 @@ struct LibtestEvent {
 }
 
 impl JsonReportParser for LibtestJsonParser {
-    fn parse_entry(
-        &mut self,
-        _: &str,
-        value: &[u8],
-        number: u64,
-        findings: &mut Findings,
-    ) -> EntryMatch {
-        let Ok(event) = serde_json::from_slice::<LibtestEvent>(value) else {
-            return EntryMatch::NoMatch;
-        };
+    fn parse(&mut self, entry: &JsonEntry<'_>, findings: &mut Findings) -> Option<EntryMatch> {
+        let event: LibtestEvent = entry.parse()?;
         match (event.of.as_str(), event.what.as_str()) {
-            ("suite", "started") => {
-                findings.runs.begin(TOOL);
-                findings.runs.set_mode(TOOL, "report");
-            }
+            ("suite", "started") => findings.begin_report(TOOL),
             ("suite", "ok" | "failed") => {
                 let (passed, failed, skipped) = (event.passed, event.failed, event.ignored);
                 findings.runs.close(
@@ -66,31 +54,25 @@ impl JsonReportParser for LibtestJsonParser {
                 );
             }
             ("test", "ok") => {
-                findings
-                    .runs
-                    .record_test(TOOL, TestOutcome::Passed, Some(&event.name));
+                findings.record_test(TOOL, TestOutcome::Passed, &event.name);
             }
             ("test", "ignored") => {
-                findings
-                    .runs
-                    .record_test(TOOL, TestOutcome::Skipped, Some(&event.name));
+                findings.record_test(TOOL, TestOutcome::Skipped, &event.name);
             }
-            ("test", "failed" | "timeout") => record_failure(&event, number, findings),
+            ("test", "failed" | "timeout") => record_failure(&event, entry, findings),
             ("test" | "bench" | "report" | "suite", _) => {}
-            _ => return EntryMatch::NoMatch,
+            _ => return None,
         }
         findings.add_tool(TOOL);
-        EntryMatch::Certain
+        Some(EntryMatch::Certain)
     }
 }
 
-fn record_failure(event: &LibtestEvent, number: u64, findings: &mut Findings) {
+fn record_failure(event: &LibtestEvent, entry: &JsonEntry<'_>, findings: &mut Findings) {
     if event.what == "failed" {
-        findings
-            .runs
-            .record_test(TOOL, TestOutcome::Failed, Some(&event.name));
+        findings.record_test(TOOL, TestOutcome::Failed, &event.name);
     }
-    let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
+    let mut draft = entry.start_failure(FailureKind::Test, TOOL);
     draft.failure.id = Some(event.name.clone());
     // The test's output comes before the panic.
     let (printed, panic) = match event.stdout.find("panicked at ") {
@@ -106,9 +88,6 @@ fn record_failure(event: &LibtestEvent, number: u64, findings: &mut Findings) {
     for line in printed.lines() {
         draft.push_excerpt_text(line);
     }
-    draft
-        .failure
-        .message
-        .get_or_insert_with(|| event.what.clone());
+    draft.default_message(&event.what);
     findings.add(draft.build());
 }

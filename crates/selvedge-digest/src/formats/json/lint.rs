@@ -4,9 +4,8 @@
 
 use serde::Deserialize;
 
-use super::{EntryMatch, JsonReportParser, libtest};
-use crate::findings::{FailureBuilder, FailureSeverity, Findings};
-use crate::record::FailureKind;
+use super::{EntryMatch, JsonEntry, JsonReportParser, libtest};
+use crate::formats::prelude::*;
 
 /// Shape of a tool's report.
 #[derive(Debug)]
@@ -37,29 +36,20 @@ const fn shape(
     }
 }
 
+const LINT: FailureKind = FailureKind::Lint;
+const TYPE: FailureKind = FailureKind::Type;
+
 static SHAPES: [LintReportShape; 10] = [
-    shape("eslint", FailureKind::Lint, "filePath", "", true),
-    shape("stylelint", FailureKind::Lint, "source", "", true),
-    shape("rubocop", FailureKind::Lint, "metadata", "files", true),
-    shape("ruff", FailureKind::Lint, "cell", "", false),
-    shape("pylint", FailureKind::Lint, "type", "", false),
-    shape("pylint", FailureKind::Lint, "messages", "messages", false),
-    shape("mypy", FailureKind::Type, "file", "", false),
-    shape(
-        "pyright",
-        FailureKind::Type,
-        "version",
-        "generalDiagnostics",
-        false,
-    ),
-    shape("lint", FailureKind::Lint, "check_name", "", false),
-    shape(
-        "golangci-lint",
-        FailureKind::Lint,
-        "Issues",
-        "Issues",
-        false,
-    ),
+    shape("eslint", LINT, "filePath", "", true),
+    shape("stylelint", LINT, "source", "", true),
+    shape("rubocop", LINT, "metadata", "files", true),
+    shape("ruff", LINT, "cell", "", false),
+    shape("pylint", LINT, "type", "", false),
+    shape("pylint", LINT, "messages", "messages", false),
+    shape("mypy", TYPE, "file", "", false),
+    shape("pyright", TYPE, "version", "generalDiagnostics", false),
+    shape("lint", LINT, "check_name", "", false),
+    shape("golangci-lint", LINT, "Issues", "Issues", false),
 ];
 
 /// The reports that may begin with a key.
@@ -150,39 +140,34 @@ enum TextOrNumber {
 }
 
 impl JsonReportParser for LintJsonParser {
-    fn parse_entry(
-        &mut self,
-        key: &str,
-        value: &[u8],
-        number: u64,
-        findings: &mut Findings,
-    ) -> EntryMatch {
-        if key != self.shape.entries {
-            return EntryMatch::Possible;
+    fn parse(&mut self, entry: &JsonEntry<'_>, findings: &mut Findings) -> Option<EntryMatch> {
+        if entry.key != self.shape.entries {
+            return Some(EntryMatch::Possible);
         }
         if self.shape.grouped {
-            let Ok(group) = serde_json::from_slice::<LintFileGroup>(value) else {
-                return EntryMatch::NoMatch;
-            };
+            let group: LintFileGroup = entry.parse()?;
             let file = group.file.or(group.source);
             for finding in group.findings {
-                self.add(finding, file.as_deref(), number, findings);
+                self.add(finding, file.as_deref(), entry, findings);
             }
         } else {
-            let Ok(finding) = serde_json::from_slice::<LintFinding>(value) else {
-                return EntryMatch::NoMatch;
-            };
-            self.add(finding, None, number, findings);
+            let finding: LintFinding = entry.parse()?;
+            self.add(finding, None, entry, findings);
         }
         findings.add_tool(self.shape.tool);
-        EntryMatch::Certain
+        Some(EntryMatch::Certain)
     }
 }
 
 impl LintJsonParser {
-    fn add(&self, finding: LintFinding, file: Option<&str>, number: u64, findings: &mut Findings) {
-        let mut draft =
-            FailureBuilder::structured(self.shape.kind.clone(), self.shape.tool, number);
+    fn add(
+        &self,
+        finding: LintFinding,
+        file: Option<&str>,
+        entry: &JsonEntry<'_>,
+        findings: &mut Findings,
+    ) {
+        let mut draft = entry.start_failure(self.shape.kind.clone(), self.shape.tool);
         let (mut file, mut place) = (finding.file.as_deref().or(file), finding.place);
         if let Some(location) = &finding.location {
             file = file.or(location.path.as_deref());

@@ -2,10 +2,9 @@
 
 use serde::Deserialize;
 
-use super::{EntryMatch, JsonReportParser};
-use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use super::{EntryMatch, JsonEntry, JsonReportParser};
+use crate::formats::prelude::*;
 use crate::formats::stack_trace;
-use crate::record::FailureKind;
 
 const TOOL: &str = "mocha";
 
@@ -40,43 +39,27 @@ struct MochaError {
 }
 
 impl JsonReportParser for MochaJsonParser {
-    fn parse_entry(
-        &mut self,
-        key: &str,
-        value: &[u8],
-        number: u64,
-        findings: &mut Findings,
-    ) -> EntryMatch {
-        if key == "stats" && serde_json::from_slice::<MochaStats>(value).is_ok() {
+    fn parse(&mut self, entry: &JsonEntry<'_>, findings: &mut Findings) -> Option<EntryMatch> {
+        if entry.key == "stats" && entry.parse::<MochaStats>().is_some() {
             self.known = true;
-            findings.add_tool(TOOL);
-            findings.runs.begin(TOOL);
-            findings.runs.set_mode(TOOL, "report");
-            return EntryMatch::Certain;
+            findings.begin_report(TOOL);
+            return Some(EntryMatch::Certain);
         }
-        let outcome = match key {
+        let outcome = match entry.key {
             "passes" => TestOutcome::Passed,
             "failures" => TestOutcome::Failed,
             "pending" => TestOutcome::Skipped,
-            _ => {
-                return if self.known {
-                    EntryMatch::Certain
-                } else {
-                    EntryMatch::NoMatch
-                };
-            }
+            _ => return self.known.then_some(EntryMatch::Certain),
         };
-        let Ok(test) = serde_json::from_slice::<MochaTest>(value) else {
-            return EntryMatch::NoMatch;
-        };
+        let test: MochaTest = entry.parse()?;
         // Titles are unique within a file at best.
         let within_all = match &test.file {
             Some(file) => &format!("{file} > {}", test.full_title),
             None => &test.full_title,
         };
-        findings.runs.record_test(TOOL, outcome, Some(within_all));
+        findings.record_test(TOOL, outcome, within_all);
         if outcome == TestOutcome::Failed {
-            let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
+            let mut draft = entry.start_failure(FailureKind::Test, TOOL);
             draft.failure.id = Some(test.full_title);
             let said = if test.err.stack.is_empty() {
                 &test.err.message
@@ -89,10 +72,10 @@ impl JsonReportParser for MochaJsonParser {
             }
             findings.add(draft.build());
         }
-        EntryMatch::Certain
+        Some(EntryMatch::Certain)
     }
 
-    fn finish_document(&mut self, complete: bool, _number: u64, findings: &mut Findings) {
+    fn finish_document(&mut self, complete: bool, _: u64, findings: &mut Findings) {
         if complete {
             findings.runs.close_as_seen(TOOL);
         }

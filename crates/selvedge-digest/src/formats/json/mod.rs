@@ -15,9 +15,12 @@ mod stream_splitter;
 
 use std::fmt::Debug;
 
+use serde::de::DeserializeOwned;
+
 use super::{FormatParser, LineClaim};
-use crate::findings::Findings;
+use crate::findings::{FailureBuilder, Findings};
 use crate::line::CleanLine;
+use crate::record::FailureKind;
 use stream_splitter::{JsonFragment, JsonProgress, JsonStreamSplitter, first_key};
 
 /// Whether an entry matches a report.
@@ -27,20 +30,33 @@ enum EntryMatch {
     Certain,
     /// It may belong to this report.
     Possible,
-    /// This report has no such entries.
-    NoMatch,
+}
+
+/// An entry of a report.
+#[derive(Debug, Clone, Copy)]
+struct JsonEntry<'a> {
+    /// The key of the member or array that holds it; empty at the root.
+    key: &'a str,
+    text: &'a [u8],
+    /// The line that it ends in.
+    number: u64,
+}
+
+impl JsonEntry<'_> {
+    fn parse<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_slice(self.text).ok()
+    }
+
+    /// Starts a failure that this entry reports.
+    fn start_failure(&self, kind: FailureKind, tool: &'static str) -> FailureBuilder {
+        FailureBuilder::structured(kind, tool, self.number)
+    }
 }
 
 /// Reads the report of one tool.
 trait JsonReportParser: Debug + Send {
-    /// Reads an entry that begins before the end of line `number`.
-    fn parse_entry(
-        &mut self,
-        key: &str,
-        value: &[u8],
-        number: u64,
-        findings: &mut Findings,
-    ) -> EntryMatch;
+    /// Reads an entry; none if this report has no such entries.
+    fn parse(&mut self, entry: &JsonEntry<'_>, findings: &mut Findings) -> Option<EntryMatch>;
 
     /// The document has ended, or the log ended before it did. Only called for a recognised report.
     fn finish_document(&mut self, _complete: bool, _number: u64, _findings: &mut Findings) {}
@@ -167,7 +183,7 @@ impl JsonDocument {
     }
 
     fn handle_fragment(&mut self, cut: JsonFragment<'_>, findings: &mut Findings) {
-        let (key, value) = match cut {
+        let (key, text) = match cut {
             JsonFragment::FirstKey(key) => {
                 self.begun = true;
                 self.reports = candidates(key);
@@ -183,17 +199,22 @@ impl JsonDocument {
             }
         };
         for index in (0..self.reports.len()).rev() {
-            match self.reports[index].parse_entry(key, value, self.number, findings) {
-                EntryMatch::Certain if self.reports.len() > 1 => {
+            let entry = JsonEntry {
+                key,
+                text,
+                number: self.number,
+            };
+            match self.reports[index].parse(&entry, findings) {
+                Some(EntryMatch::Certain) if self.reports.len() > 1 => {
                     let known = self.reports.swap_remove(index);
                     self.reports = vec![known];
                     self.known = true;
                     return;
                 }
-                EntryMatch::Certain => self.known = true,
-                EntryMatch::Possible => {}
-                EntryMatch::NoMatch if self.known => {}
-                EntryMatch::NoMatch => drop(self.reports.swap_remove(index)),
+                Some(EntryMatch::Certain) => self.known = true,
+                Some(EntryMatch::Possible) => {}
+                None if self.known => {}
+                None => drop(self.reports.swap_remove(index)),
             }
         }
     }

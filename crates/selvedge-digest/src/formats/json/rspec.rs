@@ -3,10 +3,9 @@
 
 use serde::Deserialize;
 
-use super::{EntryMatch, JsonReportParser};
-use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use super::{EntryMatch, JsonEntry, JsonReportParser};
+use crate::formats::prelude::*;
 use crate::formats::stack_trace;
-use crate::record::FailureKind;
 
 const TOOL: &str = "rspec";
 
@@ -46,41 +45,30 @@ struct RSpecSummary {
 }
 
 impl JsonReportParser for RSpecJsonParser {
-    fn parse_entry(
-        &mut self,
-        key: &str,
-        value: &[u8],
-        number: u64,
-        findings: &mut Findings,
-    ) -> EntryMatch {
-        match key {
-            "version" | "seed" => EntryMatch::Possible,
+    fn parse(&mut self, entry: &JsonEntry<'_>, findings: &mut Findings) -> Option<EntryMatch> {
+        match entry.key {
+            "version" | "seed" => Some(EntryMatch::Possible),
             "messages" => {
-                self.messages
-                    .extend(serde_json::from_slice::<String>(value));
-                EntryMatch::Possible
+                self.messages.extend(entry.parse::<String>());
+                Some(EntryMatch::Possible)
             }
-            "examples" => match serde_json::from_slice::<RSpecExample>(value) {
-                Ok(example) => {
-                    findings.add_tool(TOOL);
-                    record_example(&example, number, findings);
-                    EntryMatch::Certain
-                }
-                Err(_) => EntryMatch::NoMatch,
-            },
-            "summary" => match serde_json::from_slice::<RSpecSummary>(value) {
-                Ok(summary) => {
-                    self.record_summary(&summary, number, findings);
-                    EntryMatch::Certain
-                }
-                Err(_) => EntryMatch::NoMatch,
-            },
-            "summary_line" => EntryMatch::Certain,
-            _ => EntryMatch::NoMatch,
+            "examples" => {
+                let example: RSpecExample = entry.parse()?;
+                findings.add_tool(TOOL);
+                record_example(&example, entry, findings);
+                Some(EntryMatch::Certain)
+            }
+            "summary" => {
+                let summary: RSpecSummary = entry.parse()?;
+                self.record_summary(&summary, entry, findings);
+                Some(EntryMatch::Certain)
+            }
+            "summary_line" => Some(EntryMatch::Certain),
+            _ => None,
         }
     }
 
-    fn finish_document(&mut self, complete: bool, _number: u64, findings: &mut Findings) {
+    fn finish_document(&mut self, complete: bool, _: u64, findings: &mut Findings) {
         if complete && self.summed_up {
             findings.runs.set_mode(TOOL, "report");
             findings.runs.close_as_seen(TOOL);
@@ -89,11 +77,16 @@ impl JsonReportParser for RSpecJsonParser {
 }
 
 impl RSpecJsonParser {
-    fn record_summary(&mut self, summary: &RSpecSummary, number: u64, findings: &mut Findings) {
+    fn record_summary(
+        &mut self,
+        summary: &RSpecSummary,
+        entry: &JsonEntry<'_>,
+        findings: &mut Findings,
+    ) {
         findings.add_tool(TOOL);
         self.summed_up = true;
         if summary.errors_outside_of_examples_count > 0 {
-            let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
+            let mut draft = entry.start_failure(FailureKind::Test, TOOL);
             draft.push_message("an error occurred outside of the examples");
             for line in self.messages.iter().flat_map(|message| message.lines()) {
                 draft.push_excerpt_text(line);
@@ -104,20 +97,16 @@ impl RSpecJsonParser {
     }
 }
 
-fn record_example(example: &RSpecExample, number: u64, findings: &mut Findings) {
+fn record_example(example: &RSpecExample, entry: &JsonEntry<'_>, findings: &mut Findings) {
     let id = &example.full_description;
-    let outcome = match example.status.as_str() {
-        "passed" => TestOutcome::Passed,
-        "failed" => TestOutcome::Failed,
-        _ => TestOutcome::Skipped,
-    };
+    let outcome = TestOutcome::named(&example.status);
     // Two files may use the same descriptions.
     let within_all = format!("{} > {id}", example.file_path);
-    findings.runs.record_test(TOOL, outcome, Some(&within_all));
+    findings.record_test(TOOL, outcome, &within_all);
     if outcome != TestOutcome::Failed {
         return;
     }
-    let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, number);
+    let mut draft = entry.start_failure(FailureKind::Test, TOOL);
     draft.failure.id = Some(id.clone());
     if let Some(exception) = &example.exception {
         // A failed expectation needs no exception name.

@@ -1,8 +1,7 @@
 //! checkstyle's XML, which many linters write: files, and the errors in each.
 
 use super::{XmlReportParser, XmlTag};
-use crate::findings::{FailureBuilder, FailureSeverity, Findings};
-use crate::record::FailureKind;
+use crate::formats::prelude::*;
 
 const TOOL: &str = "checkstyle";
 
@@ -38,7 +37,8 @@ impl CheckstyleParser {
             "" | "com" => TOOL,
             tool => tool,
         };
-        let mut draft = FailureBuilder::structured(FailureKind::Lint, tool, number);
+        let mut draft = FailureBuilder::structured(FailureKind::Lint, TOOL, number);
+        draft.failure.tool = Some(tool.to_owned());
         if severity != "error" {
             draft.severity = FailureSeverity::Warning;
         }

@@ -5,10 +5,9 @@
 //! as a failure, too.
 
 use super::{XmlReportParser, XmlTag};
-use crate::findings::{FailureBuilder, Findings, TestOutcome};
 use crate::formats::location::extension;
+use crate::formats::prelude::*;
 use crate::formats::stack_trace;
-use crate::record::FailureKind;
 
 const TOOL: &str = "junit";
 /// Maximum length of a failure's text, in bytes.
@@ -73,10 +72,8 @@ impl XmlReportParser for JunitXmlParser {
         self.number = number;
         let element = match tag.name().as_str() {
             "testsuites" | "testsuite" => {
-                findings.add_tool(TOOL);
                 if self.suites.is_empty() {
-                    findings.runs.begin(TOOL);
-                    findings.runs.set_mode(TOOL, "report");
+                    findings.begin_report(TOOL);
                 }
                 self.suites.push(parse_suite(tag));
                 JunitElement::Suite
@@ -224,7 +221,7 @@ impl JunitXmlParser {
             (true, true) => TestOutcome::Skipped,
             (true, false) => TestOutcome::Passed,
         };
-        findings.runs.record_test(TOOL, outcome, Some(&case.id));
+        findings.record_test(TOOL, outcome, &case.id);
         if let Some(suite) = self.suites.last_mut() {
             suite.tests_seen += 1;
             suite.failed_seen += u64::from(outcome == TestOutcome::Failed);
@@ -244,10 +241,7 @@ impl JunitXmlParser {
             if let Some(file) = &case.file {
                 draft.set_location(file, case.line, None);
             }
-            draft
-                .failure
-                .message
-                .get_or_insert_with(|| "failed".to_owned());
+            draft.default_message("failed");
             findings.add(draft.build());
         }
     }
@@ -266,7 +260,7 @@ impl JunitXmlParser {
             draft.push_message(&format!(
                 "{untold} failed outside of the tests that are told"
             ));
-            findings.add_test(TOOL, draft);
+            findings.add_test(draft);
             suite.failed_seen += untold;
             suite.tests_seen += untold;
         }

@@ -5,9 +5,8 @@
 use std::collections::HashMap;
 
 use super::{XmlReportParser, XmlTag};
-use crate::findings::{FailureBuilder, Findings, TestOutcome};
+use crate::formats::prelude::*;
 use crate::formats::stack_trace;
-use crate::record::FailureKind;
 
 const TOOL: &str = "dotnet test";
 /// Maximum length of a failure's text, in bytes.
@@ -43,11 +42,7 @@ impl XmlReportParser for TrxParser {
         let name = tag.name();
         let get = |name| tag.attribute(name).unwrap_or_default();
         match name.as_str() {
-            "TestRun" => {
-                findings.add_tool(TOOL);
-                findings.runs.begin(TOOL);
-                findings.runs.set_mode(TOOL, "report");
-            }
+            "TestRun" => findings.begin_report(TOOL),
             "UnitTestResult" => self.results.push(TrxResult {
                 test: get("testId"),
                 name: get("testName"),
@@ -99,7 +94,7 @@ impl TrxParser {
         let mut failed = false;
         for told in std::mem::take(&mut self.results) {
             let id = self.test_id(&told);
-            findings.runs.record_test(TOOL, told.outcome, Some(&id));
+            findings.record_test(TOOL, told.outcome, &id);
             if told.outcome != TestOutcome::Failed {
                 continue;
             }
@@ -108,8 +103,7 @@ impl TrxParser {
             draft.failure.id = Some(id);
             draft.push_message(&told.message);
             stack_trace::parse_trace(&mut draft, told.stack.trim_matches('\n'), None);
-            let untold = || "failed".to_owned();
-            draft.failure.message.get_or_insert_with(untold);
+            draft.default_message("failed");
             findings.add(draft.build());
         }
         if !failed && matches!(self.ended.as_str(), "Failed" | "Error" | "Aborted") {

@@ -1,0 +1,10 @@
+//! What nearly every format needs.
+
+pub(super) use super::block::{BlockFormat, BlockStep};
+pub(super) use super::{FormatParser, LineClaim};
+pub(super) use crate::findings::{
+    FailureBuilder, FailureSeverity, Findings, TestOutcome, TestTotals,
+};
+pub(super) use crate::line::{CleanLine, LineSignals};
+pub(super) use crate::pattern::{Groups, Pattern};
+pub(super) use crate::record::FailureKind;
