@@ -21,7 +21,6 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use selvedge_core::model::TreeId;
 
@@ -140,18 +139,11 @@ impl VerificationRoom {
         let mode = fs::metadata(&self.origin.dir).map(|data| data.permissions());
         mode.and_then(|mode| fs::set_permissions(&self.snapshots.dir, mode))
             .map_err(|error| WorkspaceError::io(DOING, &self.snapshots.dir, error))?;
-        let is_committed = thread::scope(|scope| {
-            let status = scope.spawn(|| self.origin.status());
-            self.snapshots.write_snapshot(start, existing)?;
-            if let Some(excluded) = excluded {
-                self.take_build_output(excluded, &mut self.state())?;
-            }
-            let status = status.join().ok().and_then(Result::ok);
-            Ok::<_, WorkspaceError>(status.is_some_and(|status| status.files.is_empty()))
-        })?;
-        if is_committed {
-            let committed = self.folder.join(COMMITTED_MARKER);
-            fs::write(&committed, "").map_err(|e| WorkspaceError::io(DOING, &committed, e))?;
+        self.snapshots.write_snapshot(start, existing)?;
+        if let Some(excluded) = excluded {
+            let mut state = self.state();
+            self.take_build_output(excluded, &mut state)?;
+            self.mark_committed(&state)?;
         }
         self.state().entered = Some(start.clone());
         Ok(())
@@ -193,7 +185,22 @@ impl VerificationRoom {
     pub(crate) fn keep_built(&self) -> Result<(), WorkspaceError> {
         let mut state = self.state();
         self.keep_build_output(&mut state)?;
-        self.keep_results(&mut state)
+        self.keep_results(&mut state)?;
+        self.mark_committed(&state)
+    }
+
+    /// Records whether kept output was built from committed files only: then the next room may use it. No agent has
+    /// worked in the workspace since the room was created.
+    fn mark_committed(&self, state: &VerificationRoomState) -> Result<(), WorkspaceError> {
+        let marker = self.folder.join(COMMITTED_MARKER);
+        let has_output = !state.build_output.is_empty() || !state.results.is_empty();
+        if has_output
+            && !marker.exists()
+            && self.origin.status().is_ok_and(|status| status.files.is_empty())
+        {
+            fs::write(&marker, "").map_err(|e| WorkspaceError::io(DOING, &marker, e))?;
+        }
+        Ok(())
     }
 
     /// Discards the tools that were installed in the room; they are removed when the next tree is entered.
